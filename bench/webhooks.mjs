@@ -5,6 +5,7 @@ import { benchIsolation } from './webhooks/isolation.mjs';
 import { benchLatency } from './webhooks/latency.mjs';
 import { benchRearm } from './webhooks/rearm.mjs';
 import { sizes } from './webhooks/sizes.mjs';
+import { benchThrottled } from './webhooks/throttled.mjs';
 import { benchThroughput } from './webhooks/throughput.mjs';
 
 const sections = {
@@ -12,6 +13,7 @@ const sections = {
   throughput: benchThroughput,
   latency: benchLatency,
   isolation: benchIsolation,
+  throttled: benchThrottled,
   'dead-letters': benchDeadLetters,
   rearm: benchRearm,
 };

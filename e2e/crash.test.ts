@@ -80,7 +80,7 @@ test('keeps what it acknowledged, once, with true counters, through kill -9 duri
   }
   await expectCountersTrue(url, service);
   expect(await service.stop()).toEqual({ code: 0, signal: null });
-}, 120_000);
+});
 
 /** Posts one batch after the other until the service is gone. */
 async function postBatches(service: Service, load: Load, name: string): Promise<void> {

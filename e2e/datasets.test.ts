@@ -123,7 +123,7 @@ test('a quarter that is tagged and frozen 80/10/10 is the same in leaves, versio
     expect(read.length).toBe(version.count);
     for (const { event_id, split } of read) expect(split).toBe(splitOf(event_id));
   }
-}, 120_000);
+});
 
 test('retention keeps the days of a version until it is told to let them go', async () => {
   const service = await installation.start(settings);
@@ -152,4 +152,4 @@ test('retention keeps the days of a version until it is told to let them go', as
   expect(gone.json.data).toEqual([]);
   const after = await service.call('GET', `/enrichment/dataset-versions/${version.id}`);
   expect(after.json).toMatchObject({ change: 'deleted', count: version.count });
-}, 120_000);
+});

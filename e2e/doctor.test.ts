@@ -53,4 +53,4 @@ test('a frozen process is told from one that was killed, and is live again when 
     code: 0,
     output: expect.stringContaining('is not started for a look'),
   });
-}, 240_000);
+});

@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answer, type Receiver, startReceiver } from '../packages/server/test/receiver.ts';
@@ -6,6 +6,7 @@ import { expectCountersTrue } from './lib/counters.ts';
 import { type Day, type Format, startDay } from './lib/day.ts';
 import { createJob, downloadFile, freezeVersion, untilCompleted } from './lib/exports.ts';
 import { ingestStream } from './lib/ingest.ts';
+import { query } from './lib/postgres.ts';
 import { makeRecord, type NewRecord, toNdjson } from './lib/records.ts';
 import { runRetention, type View, verifyAll, viewTenant } from './lib/retention.ts';
 import { waitFor } from './lib/wait-for.ts';
@@ -317,6 +318,22 @@ check('a policy deletes whole days, except those of a version', async () => {
   expect(await verifyAll(day.service)).toMatchObject({ ok: true });
 });
 
+check('what was replaced, deleted or erased is gone from the store within seconds', async () => {
+  await waitFor('the removals', async () => {
+    const [left] = await query(
+      day.databaseUrl,
+      'select count(*)::int as count from object_removals',
+    );
+    return left?.count === 0;
+  });
+  const live = await query(day.databaseUrl, 'select object_key as key from segments order by 1');
+  const folder = join(day.dataDir, 'cold', 'records');
+  const there = (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(join(day.dataDir, 'cold').length + 1));
+  expect(new Set(there)).toEqual(new Set(live.map(({ key }) => key)));
+});
+
 let endpoint: string;
 check('an incident is delivered, signed, with its payload', async () => {
   endpoint = await addEndpoint(day.service, receiver.url('/hook'));
@@ -391,8 +408,24 @@ check('the audit log tells who did what', async () => {
   expect((await actions('action=token.')).slice(0, 2)).toEqual(['token.revoke', 'token.create']);
   expect(await actions('tenant=T0')).toEqual(expect.arrayContaining(['tag.create']));
 });
+check('doctor can look at everything of the database', async () => {
+  const { findings } = await get('/doctor');
+  const unlooked = findings.filter(
+    ({ severity }: { severity: string }) => severity === 'unchecked',
+  );
+  expect(unlooked.map(({ check: name, found }: Record<string, string>) => [name, found])).toEqual(
+    [],
+  );
+});
 check('after a restart everything is as it was', async () => {
   await day.restart();
   expect(await countOf('level=tenant&tenant=T1')).toBe(60);
   expect(await verifyAll(day.service)).toMatchObject({ ok: true });
+});
+check('no statement of the whole pass was one that the cluster cannot do', async () => {
+  // What the service expects and does again, or what it asks the database to find out.
+  const expected =
+    /duplicate key value|violates unique constraint|SV001|lock timeout|canceling|could not serialize|deadlock detected/;
+  const errors = (await day.listErrors()).filter((line) => !expected.test(line));
+  expect(errors).toEqual([]);
 });

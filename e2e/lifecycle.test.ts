@@ -79,8 +79,19 @@ describe('on an empty data dir', () => {
       '/healthz',
       async () => (await statusOf(`http://127.0.0.1:${port}/healthz`)) === 200,
     );
-    expect((await started.stop()).signal).toBeNull();
+    expect(await started.stop()).toEqual({ code: 0, signal: null });
+    expect(started.output()).toContain('DATABASE_URL: the database at 127.0.0.1:1 cannot be used');
   });
+
+  test.each(['postgres.log', 'postgres/postmaster.pid'])(
+    'SIGTERM while PostgreSQL is made and started, once there is %s, ends with 0',
+    async (name) => {
+      const started = installation.spawn({ SVC_PORT: '0' });
+      await waitFor(name, () => existsSync(join(installation.dataDir, name)));
+      expect(await started.stop()).toEqual({ code: 0, signal: null });
+      await expectPostgresStopped(started);
+    },
+  );
 
   test('four starts at once on a fresh data dir make one admin token, which only its owner may read', async () => {
     const ports = await findFreePorts(4);

@@ -50,14 +50,24 @@ test('the package holds what is needed to run, and neither sources nor tests', a
       'package/console/index.html',
       'package/README.md',
       'package/CHANGELOG.md',
+      'package/docs/operations.md',
+      'package/docs/configuration.md',
       'package/THIRD-PARTY-LICENSES.txt',
+      'package/npm-shrinkwrap.json',
       'package/demo/data/flights.parquet',
     ]),
   );
   const known =
-    /^package\/(bin|dist\/service|dist\/svcctl|migrations|console|deploy|demo)\/|\.(md|json|txt)$/;
+    /^package\/dist\/commit$|^package\/(bin|dist\/service|dist\/svcctl|migrations|console|deploy|demo|docs)\/|\.(md|json|txt)$/;
   expect(files.filter((name) => !known.test(name))).toEqual([]);
   expect(files.filter((name) => /\.(ts|map)$|test|\.built$/.test(name))).toEqual([]);
+  // Who installs it gets the versions that the tests ran with, of what it depends on and of all that these use.
+  const { dependencies } = await readManifest(packed.folder);
+  const ranges = Object.values(dependencies).filter(
+    (version) => !/^\d+\.\d+\.\d+[^ ]*$/.test(version),
+  );
+  expect(ranges).toEqual([]);
+  expect(Object.keys(dependencies)).toContain('@smithy/core');
   // One of the service's libraries, one of the console's, one that another uses, and where the demo's data is from.
   const licenses = await readFile(join(packed.folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
   for (const name of ['fastify', 'react', 'find-my-way']) {
@@ -107,6 +117,8 @@ async function expectWorks(command: readonly string[]): Promise<void> {
   const service = await installation.start({ ...webhookSettings, ...home }, command);
   await expectConsole(service);
   const { version } = await readManifest(packed.folder);
+  const built = await installation.run(['--version'], home, command);
+  expect(built.output.trim().replace(/[+][0-9a-f]{7}([.]changed)?$/, '+')).toBe(`${version}+`);
   const openApi = await service.call('GET', '/openapi.json');
   expect(openApi.json.info.version).toBe(version);
 

@@ -57,7 +57,7 @@ test('a move survives kill -9 at any of its states, with records coming in meanw
   expect(report.problems).toEqual([]);
   const failed = await service.call('GET', '/retention/moves?state=failed');
   expect(failed.json.data).toEqual([]);
-}, 180_000);
+});
 
 /** Adds `count` new records to those sent, and sends all. */
 async function store(service: Service, sent: Map<string, NewRecord>, count: number): Promise<void> {

@@ -65,7 +65,7 @@ test('what is moved cold reads as before, by whole months, by all, and with late
   const verified = await installation.run(['retention', 'verify']);
   expect(verified.code, verified.output).toBe(0);
   expect(await service.stop()).toEqual({ code: 0, signal: null });
-}, 120_000);
+});
 
 test('damage is found and told, reads that need it fail loudly, and putting it back mends it', async () => {
   const service = await installation.start(settings);
@@ -90,7 +90,7 @@ test('damage is found and told, reads that need it fail loudly, and putting it b
   expect(stray.code, stray.output).toBe(1);
   expect(stray.output).toContain('object_orphan');
   expect(await viewTenant(service, 'TX')).toEqual(before);
-}, 120_000);
+});
 
 async function expectDamage(service: Service, kind: string): Promise<void> {
   const verified = await installation.run(['retention', 'verify']);
@@ -137,4 +137,4 @@ test('objects on S3 serve as well, and a store that fails costs nothing but time
   } finally {
     await s3.close();
   }
-}, 120_000);
+});

@@ -49,7 +49,7 @@ test('PostgreSQL in a folder closed to others starts, starts again, and is adopt
   expect((await describePostgres()).pid).toBe(pid);
   expect(await third.stop()).toEqual({ code: 0, signal: null });
   expect(await installation.listPostgresProcesses()).toEqual([]);
-}, 120_000);
+});
 
 if (container !== undefined) {
   describe('root', () => {
@@ -69,7 +69,7 @@ if (container !== undefined) {
       expect(await ownersOfCluster()).toEqual([65534]);
       expect(await describePostgres()).toMatchObject({ uid: 65534 });
       expect(await again.stop()).toEqual({ code: 0, signal: null });
-    }, 120_000);
+    });
 
     test('takes a cluster of another uid into a namespace, also when a kill has left it half given', async () => {
       const inside = await installation.start({}, container.command(usual));
@@ -90,7 +90,7 @@ if (container !== undefined) {
       await expectRecords(healed);
       expect(await ownersOfCluster()).toEqual([0]);
       expect(await readdir(installation.dataDir)).not.toContain('postgres.changing-owner');
-    }, 120_000);
+    });
 
     test('is told what to do where it can become nobody', async () => {
       const started = installation.spawn({}, container.command([]));

@@ -44,7 +44,7 @@ const lanesHeld = async (url: string) => {
 };
 
 // They wait for leases of 18 seconds to run out: side by side.
-describe.concurrent('a frozen drainer', { timeout: 120_000 }, () => {
+describe.concurrent('a frozen drainer', () => {
   test('passes its lanes on to another, and changes nothing when it goes on', () =>
     withWorld(async (installation, receiver) => {
       const service = await installation.start(apiOnly);

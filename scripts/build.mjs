@@ -1,13 +1,24 @@
 // npm run build: compiles packages/server/src and packages/console/src into their dist folders. What is up to date is
 // not built again, unless --force is given.
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { installed, isMain, root, run } from './program.mjs';
 
 const server = join(root, 'packages', 'server');
 const webConsole = join(root, 'packages', 'console');
+const manifest = join(server, 'package.json');
+/** Where the server's manifest lies while npm packs: that of the package, which lies in its place, is for nobody else. */
+export const manifestBefore = join(server, '.package.json.before');
 
 /**
  * The two builds. Each runs only when its inputs have changed: its sources, and the files beside them that shape its
@@ -17,7 +28,7 @@ const targets = [
   {
     output: join(server, 'dist'),
     sources: () => files(join(server, 'src')).filter(isSource),
-    settings: ['tsconfig.base.json', 'packages/server/package.json', tsconfigOf(server)],
+    settings: ['tsconfig.base.json', relative(root, manifest), tsconfigOf(server)],
     compile: compileServer,
   },
   {
@@ -49,7 +60,26 @@ export async function build({ force = false } = {}) {
   for (const target of targets) {
     if (await buildTarget(target, force)) built.push(relative(root, target.output));
   }
+  // A commit changes it also where no source has changed.
+  writeFileSync(join(server, 'dist', 'commit'), await findCommit(root, process.env.GIT_COMMIT));
   return built;
+}
+
+/**
+ * The commit that is built, for the version: of the checkout in `folder`, with `.changed` where its sources differ; or
+ * else what `given` says, as for an image, whose build has no checkout. Empty when nobody knows.
+ */
+export async function findCommit(folder, given = '') {
+  const git = (...args) =>
+    run('git', ['-C', folder, ...args]).catch(() => ({ code: 1, output: '' }));
+  const { code, output } = await git('rev-parse', '--show-toplevel', 'HEAD');
+  const [top, head = ''] = output.split('\n');
+  // The folder may lie in the checkout of something else.
+  if (code !== 0 || realpathSync(top) !== realpathSync(folder)) {
+    return /^[0-9a-f]{7}/.exec(given)?.[0] ?? '';
+  }
+  const changes = await git('diff', '--quiet', 'HEAD', '--', 'packages');
+  return `${head.slice(0, 7)}${changes.code === 0 ? '' : '.changed'}`;
 }
 
 async function buildTarget(target, force) {
@@ -72,7 +102,8 @@ function fingerprint({ sources, settings }) {
   const hash = createHash('sha256');
   const beside = [...sharedSettings, ...settings].map((name) => join(root, name));
   for (const path of [...sources(), ...beside]) {
-    const { size, mtimeMs } = statSync(path);
+    const isAside = path === manifest && existsSync(manifestBefore);
+    const { size, mtimeMs } = statSync(isAside ? manifestBefore : path);
     hash.update(`${relative(root, path)}\0${size}\0${mtimeMs}\n`);
   }
   return hash.digest('hex');
@@ -97,7 +128,9 @@ async function compileServer() {
  * it is what package.json calls dependencies, and comes with the packed program. All else is for development.
  */
 async function bundleProgram(dist) {
-  const { dependencies } = JSON.parse(readFileSync(join(server, 'package.json'), 'utf8'));
+  const { dependencies } = JSON.parse(
+    readFileSync(existsSync(manifestBefore) ? manifestBefore : manifest, 'utf8'),
+  );
   const installedBeside = Object.keys(dependencies);
   await bundle({
     input: join(dist, 'app.js'),
@@ -190,7 +223,7 @@ function removeStale(source, output) {
       .map((path) => join(output, relative(source, path)).replace(/\.ts$/, '')),
   );
   for (const path of files(output)) {
-    if (path.endsWith(buildNotes)) continue;
+    if (path.endsWith(buildNotes) || path === join(output, 'commit')) continue;
     if (!wanted.has(path.replace(/\.(js|d\.ts)(\.map)?$/, ''))) rmSync(path);
   }
 }

@@ -1,9 +1,10 @@
 // Before npm packs packages/server, puts beside it what the package holds of the rest of the repository; with --undo
 // takes it away again. package.json of the server calls this, so `npm pack --workspace packages/server` is all it takes.
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { build } from './build.mjs';
+import { build, manifestBefore } from './build.mjs';
 import { collectLicenses } from './licenses.mjs';
+import { pinsOf, shrinkwrapOf } from './lockfile.mjs';
 import { isMain, root } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
@@ -12,9 +13,13 @@ const copies = [
   { from: join('packages', 'console', 'dist'), to: 'console' },
   { from: 'deploy', to: 'deploy' },
   { from: 'CHANGELOG.md', to: 'CHANGELOG.md' },
+  // Errors and findings name them.
+  { from: 'docs', to: 'docs' },
 ];
 
 const licenses = 'THIRD-PARTY-LICENSES.txt';
+const shrinkwrap = 'npm-shrinkwrap.json';
+const manifest = 'package.json';
 const demoData = join('demo', 'data');
 
 async function prepare() {
@@ -28,12 +33,22 @@ async function prepare() {
   const { writeDemoData } = await import('./demo-data.mjs');
   await writeDemoData(placeOf(demoData));
   writeFileSync(placeOf(licenses), collectLicenses());
+  const lock = shrinkwrapOf('packages/server');
+  writeFileSync(placeOf(shrinkwrap), textOf(lock));
+  renameSync(placeOf(manifest), manifestBefore);
+  const described = JSON.parse(readFileSync(manifestBefore, 'utf8'));
+  writeFileSync(placeOf(manifest), textOf({ ...described, ...pinsOf(lock) }));
 }
 
 function undo() {
-  for (const name of [...copies.map(({ to }) => to), demoData, licenses]) {
+  if (existsSync(manifestBefore)) renameSync(manifestBefore, placeOf(manifest));
+  for (const name of [...copies.map(({ to }) => to), demoData, licenses, shrinkwrap]) {
     rmSync(placeOf(name), { recursive: true, force: true });
   }
+}
+
+function textOf(value) {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 function placeOf(name) {

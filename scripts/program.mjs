@@ -1,6 +1,16 @@
 // What several scripts share. It has no dependencies, because setup runs before anything is installed.
 import { spawn } from 'node:child_process';
-import { realpathSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+} from 'node:fs';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -36,4 +46,57 @@ export async function run(command, args, { inherit = false, env = process.env } 
     child.once('close', (status, signal) => resolve(status ?? signal));
   });
   return { code, output };
+}
+
+/**
+ * Runs a program that starts others, such as the tests, as `run` with `inherit` does, with a folder of its own for
+ * temporary files. When it has ended, or we are told to end, nothing that works in this folder is left: services and
+ * databases outlive whoever started them.
+ */
+export async function runLeavingNothing(command, args, env = process.env) {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svcctl-run-')));
+  // Like /tmp itself: some of what is started runs as another user.
+  chmodSync(folder, 0o1777);
+  const clear = () => {
+    for (const pid of processesIn(folder)) endProcess(pid);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  };
+  const stop = (signal) => {
+    clear();
+    // As a shell reports a process that a signal has ended.
+    process.exit(128 + constants.signals[signal]);
+  };
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  for (const signal of signals) process.once(signal, stop);
+  try {
+    return await run(command, args, { inherit: true, env: { ...env, TMPDIR: folder } });
+  } finally {
+    for (const signal of signals) process.off(signal, stop);
+    clear();
+  }
+}
+
+/** The processes that work in the folder, or were told of it when they were started. Only Linux tells. */
+function processesIn(folder) {
+  const pids = existsSync('/proc') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
+  return pids.map(Number).filter((pid) => {
+    try {
+      return (
+        pid !== process.pid &&
+        (readlinkSync(`/proc/${pid}/cwd`).startsWith(folder) ||
+          readFileSync(`/proc/${pid}/environ`, 'utf8').includes(folder))
+      );
+    } catch {
+      // It has ended, or belongs to somebody else.
+      return false;
+    }
+  });
+}
+
+function endProcess(pid) {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
 }

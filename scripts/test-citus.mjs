@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from './build.mjs';
-import { installed, run } from './program.mjs';
+import { installed, run, runLeavingNothing } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
 const pgConfig = process.env.PG_CONFIG ?? 'pg_config';
@@ -15,10 +15,8 @@ try {
     await ensureInstalled();
     await build();
     const env = { ...process.env, SVC_TEST_CITUS: pgConfig };
-    const { code } = await run(installed('vitest'), ['run', ...process.argv.slice(2)], {
-      inherit: true,
-      env,
-    });
+    const args = ['run', ...process.argv.slice(2)];
+    const { code } = await runLeavingNothing(installed('vitest'), args, env);
     if (code !== 0) process.exitCode = 1;
   } else {
     process.stdout.write(`no Citus here, nothing was tested: ${missing}\n`);

@@ -3,7 +3,7 @@
 // arguments go to vitest.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { installed, isMain, root, run } from './program.mjs';
+import { installed, isMain, root, runLeavingNothing } from './program.mjs';
 import { runNpm } from './setup.mjs';
 
 /** The releases of the package by their major version. All of them are called beta, which no range of npm finds. */
@@ -26,7 +26,7 @@ async function main(args) {
   for (const version of asked) {
     say(`\n── PostgreSQL ${version} ──`);
     const env = { ...process.env, SVC_TEST_POSTGRES: await fetchPostgres(version) };
-    const { code } = await run(installed('vitest'), ['run', ...files], { inherit: true, env });
+    const { code } = await runLeavingNothing(installed('vitest'), ['run', ...files], env);
     if (code !== 0) failed.push(version);
   }
   if (failed.length > 0)

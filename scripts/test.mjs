@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from './build.mjs';
 import { check } from './check.mjs';
-import { installed, isMain, run } from './program.mjs';
+import { installed, isMain, runLeavingNothing } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
 /**
@@ -36,11 +36,11 @@ async function runTests(args) {
   const folder = mkdtempSync(join(tmpdir(), 'svcctl-report-'));
   const report = join(folder, 'report.json');
   try {
-    const { code } = await run(
-      installed('vitest'),
-      ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...args],
-      { inherit: true },
-    );
+    const { code } = await runLeavingNothing(installed('vitest'), [
+      'run',
+      ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
+      ...args,
+    ]);
     const counts = countResults(JSON.parse(readFileSync(report, 'utf8')));
     if (code === 0 || counts.failed > 0) return counts;
     say(

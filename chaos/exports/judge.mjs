@@ -15,6 +15,7 @@ export async function judge(world, load) {
     late: load.sum.late,
     runs: load.sum.runs,
     refused: load.sum.refused,
+    ...load.streams,
     failed: 0,
     otherFiles: 0,
     otherDownloads: 0,

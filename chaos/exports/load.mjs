@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../lib/wait.mjs';
+import { revokeStreams } from './revoke.mjs';
 
 const tenants = ['NY', 'TX'];
 /** Some 400 MB a tenant: several parts of every file. */
@@ -48,10 +49,14 @@ export async function prepare(world) {
   return references;
 }
 
-/** Clients that ask for these exports again, cancel some, store late records and have days moved. */
+/**
+ * Clients that ask for these exports again, cancel some, store late records, have days moved, and revoke tokens in the
+ * middle of their streams.
+ */
 export function startLoad(world, references) {
   const jobs = [];
   const sum = { late: 0, runs: 0, cancelled: 0, refused: 0 };
+  const streams = { revoked: 0, outlived: 0, looksWhole: 0, wrongAnswers: 0 };
   let isRunning = true;
   const insist = async (work) => {
     while (isRunning) {
@@ -97,10 +102,18 @@ export function startLoad(world, references) {
         await delay(1000);
       }
     })(),
+    (async () => {
+      for (let turn = 0; isRunning; turn += 1) {
+        const slice = { tenant: tenants[turn % tenants.length] };
+        const found = await insist(() => revokeStreams(world, `revoked-${turn}`, slice));
+        for (const name of Object.keys(found ?? {})) streams[name] += found[name];
+      }
+    })(),
   ];
   return {
     jobs,
     sum,
+    streams,
     describe: () => `${jobs.length} jobs, ${sum.late} late records`,
     async stop() {
       isRunning = false;

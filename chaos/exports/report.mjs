@@ -6,6 +6,9 @@ const violations = [
   ['files with another SHA-256, digest or row count than an undisturbed export', 'otherFiles'],
   ['downloads with another SHA-256 than their job', 'otherDownloads'],
   ['objects left behind by cancelled and removed exports', 'strayObjects'],
+  ['streams that went on for 30 s after their token was revoked', 'outlived'],
+  ['exports of revoked tokens that look whole', 'looksWhole'],
+  ['ingests of revoked tokens that had stored other than they said', 'wrongAnswers'],
 ];
 
 const facts = [
@@ -18,6 +21,7 @@ const facts = [
   ['cancelled', 'cancelled'],
   ['records stored meanwhile on days that were being exported', 'late'],
   ['runs of retention meanwhile', 'runs'],
+  ['streams whose token was revoked meanwhile: ingests and exports', 'revoked'],
   ['requests refused or broken off meanwhile, and sent again', 'refused'],
 ];
 

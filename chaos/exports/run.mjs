@@ -25,6 +25,8 @@ export function runChaos({ rounds, writesDocs }) {
     say('storing records, and exporting them undisturbed');
     const references = await prepare(world);
     const load = startLoad(world, references);
+    say('revoking tokens in the middle of their streams, while nothing dies');
+    await until('streams to be revoked', () => load.streams.revoked >= 6, 300_000);
     const sum = { rounds, service: 0, postgres: 0, midway: 0, random: 0 };
     for (let round = 1; round <= rounds; round += 1) {
       const victim = randomInt(3) === 0 ? 'postgres' : 'service';

@@ -95,12 +95,18 @@ export async function startLoad({ origin, token }) {
   };
 }
 
+/** After so many records the load goes on in a month that has none yet, at all processes at the same time. */
+const recordsOfMonth = 200;
+/** Thirty years. */
+const months = 360;
+
 function makeRecord(tenant, n) {
+  const month = Math.floor(n / recordsOfMonth) % months;
   return {
     tenant,
     store: `store-${n % 3}`,
     event_id: `e-${n}`,
-    occurred_at: new Date(Date.UTC(2001, 0, 1) + n * 1000).toISOString(),
+    occurred_at: new Date(Date.UTC(1981, month) + (n % 86_400) * 1000).toISOString(),
     enrichment: { n },
   };
 }

@@ -14,6 +14,7 @@ export function startLoad(cluster, tenants, { clientCount, pauseMillis } = usual
   let isRunning = true;
 
   const report = async (n) => {
+    const sentAt = performance.now();
     const incident = {
       tenant: tenants[n % tenants.length],
       type: 'incident.created',
@@ -23,7 +24,11 @@ export function startLoad(cluster, tenants, { clientCount, pauseMillis } = usual
     for (;;) {
       const answer = await cluster.call('POST', '/incidents', incident).catch(() => null);
       if (answer?.status === 202) {
-        acknowledged.push({ n, keys: answer.json.deliveries.map((row) => row.idempotency_key) });
+        acknowledged.push({
+          n,
+          sentAt,
+          keys: answer.json.deliveries.map((row) => row.idempotency_key),
+        });
         return;
       }
       refused += 1;

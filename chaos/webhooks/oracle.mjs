@@ -12,8 +12,9 @@ const wrongCounts = `
     + (select count(*) from (table kept except table counted) as wrong) as count`;
 
 const outcomes = `
-  select d.idempotency_key, d.status, count(a.number)::int as attempts,
-    count(*) filter (where a.failure_class like 'timeout%')::int as timeouts
+  select d.idempotency_key, d.endpoint_id, d.status, count(a.number)::int as attempts,
+    count(*) filter (where a.failure_class like 'timeout%')::int as timeouts,
+    count(*) filter (where a.status = 429)::int as refusals
   from deliveries d
   left join delivery_attempts a on a.lane = d.lane and a.delivery_id = d.id
   group by d.lane, d.id`;
@@ -46,16 +47,36 @@ export async function countOpenRows(database) {
   return count;
 }
 
-/** What has become of everything, once all has come to rest. `leased` has how often, by webhook-id. */
-export async function judge({ cluster, receiver, load, leased }) {
+const backlogBefore = 6000;
+
+/**
+ * Gives an endpoint so long a backlog that a job discards it: copies of a row of the endpoint.
+ */
+export async function lengthenBacklog(database, endpointId) {
+  await database.rows(
+    `insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key, max_attempts)
+     select lane, left(id, 13) || substr(md5(id || n), 1, 11), incident_id, endpoint_id, tenant, event_type, target,
+       'copy_' || md5(id || n), max_attempts
+     from (select * from deliveries where endpoint_id = '${endpointId}' limit 1) as one,
+       generate_series(1, ${backlogBefore}) as n`,
+  );
+}
+
+/**
+ * What has become of everything, once all has come to rest. `leased` has how often, by webhook-id; `discards` when the
+ * discarding of an endpoint's backlog was answered, by the endpoint's id: what was sent later has to be delivered.
+ */
+export async function judge({ cluster, receiver, load, leased, discards = new Map() }) {
   const rows = await cluster.database.rows(outcomes);
   const byKey = new Map(rows.map((row) => [row.idempotency_key, row]));
   const sum = { lost: 0, wrongBodies: 0, duplicates: 0, unexplained: 0 };
-  for (const { n, keys } of load.acknowledged) {
+  for (const { n, keys, sentAt } of load.acknowledged) {
     for (const key of keys) {
       const seen = receiver.deliveries.get(key);
-      const isKept = ['pending', 'abandoned', 'queued'].includes(byKey.get(key)?.status);
-      if (!(seen?.accepted > 0) && !isKept) sum.lost += 1;
+      const { status, endpoint_id: endpointId } = byKey.get(key) ?? {};
+      const isKept = ['pending', 'abandoned', 'queued'].includes(status);
+      const mayGo = status === 'discarded' && sentAt < discards.get(endpointId);
+      if (!(seen?.accepted > 0) && !isKept && !mayGo) sum.lost += 1;
       if (seen !== undefined && JSON.parse(seen.body).data.n !== n) sum.wrongBodies += 1;
     }
   }
@@ -75,6 +96,7 @@ export async function judge({ cluster, receiver, load, leased }) {
     ...sum,
     deliveries: rows.length,
     attempts: rows.reduce((total, row) => total + row.attempts, 0),
+    countedRefusals: rows.reduce((total, row) => total + row.refusals, 0),
     requests: [...receiver.deliveries.values()].reduce((total, seen) => total + seen.requests, 0),
     storedTwice: stored - load.acknowledged.length,
     leases,

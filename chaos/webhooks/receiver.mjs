@@ -1,16 +1,28 @@
 import { createServer } from 'node:http';
 import { listen } from '../../bench/lib/listen.mjs';
 
+/** What all endpoints of /throttled may send together; the load makes more. */
+const throttledPerSecond = 30;
+
 /**
  * A receiver that notes what came for each webhook-id. Most requests are answered 204, some 500, some
- * late, some by a reset; those to /failing all 500. `heal` ends all that.
+ * late, some by a reset; those to /failing all 500, and those to /throttled 429 once it has taken so many of them in a
+ * second. `heal` ends all that.
  */
 export async function startReceiver(scope) {
   /** webhook-id → its body, how many requests, how many of them taken with a 2xx, whether bodies differed */
   const deliveries = new Map();
   let accepted = 0;
   let isHealed = false;
+  let refused = 0;
+  let [second, taken] = [0, 0];
 
+  const isTooMuch = () => {
+    const now = Math.floor(performance.now() / 1000);
+    if (now !== second) [second, taken] = [now, 0];
+    taken += 1;
+    return taken > throttledPerSecond;
+  };
   const take = async (request, response) => {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -29,7 +41,10 @@ export async function startReceiver(scope) {
     };
     const chance = Math.random();
     if (isHealed) accept();
-    else if (request.url === '/failing' || chance < 0.05) response.writeHead(500).end('not now');
+    else if (request.url === '/throttled' && isTooMuch()) {
+      refused += 1;
+      response.writeHead(429, { 'retry-after': '1' }).end('too much');
+    } else if (request.url === '/failing' || chance < 0.05) response.writeHead(500).end('not now');
     else if (chance < 0.08) request.socket.resetAndDestroy();
     else if (chance < 0.3) accept(Math.random() * 800);
     else accept();
@@ -51,6 +66,7 @@ export async function startReceiver(scope) {
     url: (path) => `${origin}${path}`,
     deliveries,
     accepted: () => accepted,
+    refused: () => refused,
     heal() {
       isHealed = true;
     },

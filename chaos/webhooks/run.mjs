@@ -7,7 +7,14 @@ import { makeTempDir, runInScope } from '../../bench/lib/scope.mjs';
 import { until } from '../lib/wait.mjs';
 import { startCluster } from './cluster.mjs';
 import { startLoad } from './load.mjs';
-import { countOpenRows, countWrongCounts, judge, lanesByKeeper, leasedKeys } from './oracle.mjs';
+import {
+  countOpenRows,
+  countWrongCounts,
+  judge,
+  lanesByKeeper,
+  leasedKeys,
+  lengthenBacklog,
+} from './oracle.mjs';
 import { startReceiver } from './receiver.mjs';
 import { isKept, reportTable } from './report.mjs';
 
@@ -24,8 +31,17 @@ export function runChaos({ rounds, writesDocs }) {
     const [{ server_version: version }] = await cluster.database.rows('show server_version');
     const machine = describeMachine(version);
     const load = startLoad(cluster, tenants);
-    const world = { cluster, receiver, load, leased: new Map() };
-    const sum = { rounds, drainer: 0, postgres: 0, frozen: 0, inFlight: 0, wrongCounts: 0 };
+    const world = { cluster, receiver, load, leased: new Map(), discards: new Map() };
+    const sum = {
+      rounds,
+      drainer: 0,
+      postgres: 0,
+      frozen: 0,
+      discard: 0,
+      redrive: 0,
+      inFlight: 0,
+      wrongCounts: 0,
+    };
     for (let round = 1; round <= rounds; round += 1) {
       const { victim, inFlight } = await playRound(world, round);
       sum[victim] += 1;
@@ -45,6 +61,7 @@ export function runChaos({ rounds, writesDocs }) {
       faults: load.faults.length,
       acknowledged: load.acknowledged.length,
       refused: load.refused(),
+      throttled: receiver.refused(),
     };
     const table = reportTable(all);
     process.stdout.write(`\n${table}\n`);
@@ -56,10 +73,13 @@ export function runChaos({ rounds, writesDocs }) {
   });
 }
 
-/** Two endpoints a tenant. The second of every other one fails until the end, so that its rows are abandoned. */
+/**
+ * Two endpoints a tenant. The second of every other one fails until the end, so that its rows are abandoned; that of the
+ * others takes so many a second.
+ */
 export async function createEndpoints(cluster, receiver, ofTenants = tenants) {
   for (const [at, tenant] of ofTenants.entries()) {
-    for (const path of ['/steady', at % 2 === 0 ? '/steady' : '/failing']) {
+    for (const path of ['/steady', at % 2 === 0 ? '/throttled' : '/failing']) {
       const answer = await cluster.call('POST', '/webhook/endpoints', {
         tenant,
         url: receiver.url(path),
@@ -75,23 +95,34 @@ const words = {
   drainer: 'killed a drainer',
   postgres: 'killed PostgreSQL',
   frozen: 'froze a drainer',
+  discard: 'discarded a backlog under load',
+  redrive: 'retried all that was abandoned, and killed a drainer',
 };
-/** They take as long as a lease: so often, and once in a quick run. */
-const roundsToFreeze = 10;
+/** In one round of so many a drainer is frozen, for as long as a lease; in another a backlog is
+ * discarded, and in a third all that was abandoned is retried. */
+const roundsOfEach = 10;
 
 /** Kills or freezes one of them at a random moment and waits until all goes on. */
 async function playRound(world, round) {
   const { cluster } = world;
   await delay(randomInt(100, 1500));
   const victim = pickVictim();
-  const play = { drainer: killDrainer, postgres: killPostgres, frozen: freezeDrainer }[victim];
+  const play = {
+    drainer: killDrainer,
+    postgres: killPostgres,
+    frozen: freezeDrainer,
+    discard: discardBacklog,
+    redrive,
+  }[victim];
   const inFlight = await play();
   await goesOn(world);
   for (const key of inFlight) world.leased.set(key, (world.leased.get(key) ?? 0) + 1);
   return { victim, inFlight: inFlight.size };
 
   function pickVictim() {
-    if (round % roundsToFreeze === 5) return 'frozen';
+    if (round % roundsOfEach === 5) return 'frozen';
+    if (round % roundsOfEach === 3) return 'discard';
+    if (round % roundsOfEach === 4) return 'redrive';
     return randomInt(3) === 0 ? 'postgres' : 'drainer';
   }
 
@@ -109,6 +140,35 @@ async function playRound(world, round) {
       'the lanes to be shared',
       async () => (await lanesByKeeper(cluster.database)).length === 2,
     );
+    return keys;
+  }
+
+  async function discardBacklog() {
+    const { json } = await cluster.call('GET', '/webhook/endpoints?limit=500');
+    const steady = json.data.filter(({ url }) => url.endsWith('/steady'));
+    const { id } = steady[randomInt(steady.length)];
+    const path = `/webhook/endpoints/${id}`;
+    await cluster.call('PATCH', path, { enabled: false });
+    await lengthenBacklog(cluster.database, id);
+    const clicked = await cluster.call('POST', `${path}/discard-backlog`);
+    world.discards.set(id, performance.now());
+    if (clicked.json.backlog?.is_discarding !== true) throw new Error(JSON.stringify(clicked.json));
+    const inFlight = randomInt(2) === 0 ? await killPostgres() : new Set();
+    await until('the backlog to be discarded', async () => {
+      return (await cluster.call('GET', path)).json?.enabled === true;
+    });
+    return inFlight;
+  }
+
+  /** Retries in bulk while incidents come in, and kills a drainer meanwhile. Ends when the job has. */
+  async function redrive() {
+    const asked = await cluster.call('POST', '/webhook/dlq/retry', { status: 'abandoned' });
+    if (asked.status !== 202) throw new Error(`redrive: ${JSON.stringify(asked.json)}`);
+    const keys = await killDrainer();
+    await until('the bulk retry to end', async () => {
+      const { json } = await cluster.call('GET', `/webhook/dlq/retries/${asked.json.id}`);
+      return json?.state === 'completed';
+    });
     return keys;
   }
 

@@ -122,6 +122,32 @@ test('the event of a record is erased from its drawer, as far as one says', asyn
   await close();
 });
 
+test('incidents of the same days go, too, where one says so', async () => {
+  const { service } = filled;
+  const { json: incident } = await service.call('POST', '/incidents', {
+    body: {
+      ...{ tenant: 'CA', type: 'incident.created', data: { name: 'Erika' } },
+      occurred_at: '1999-02-03T00:00:00Z',
+    },
+  });
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openSignedIn(page, service, '/records?tenant=CA&from=1999-02-03&to=1999-02-03&panel=erase');
+  const panel = panelOf(page);
+  await panel.getByText('No record is here to erase.').waitFor();
+  await panel.getByRole('checkbox', { name: /^Also incidents/ }).check();
+  await panel.getByText('what 1 incident tell').waitFor();
+  await nameField(page).fill('CA');
+  await eraseButton(page).click();
+  await confirm(page, service.token);
+  await panel.getByText('Backups, archived WAL').waitFor(patient);
+  expect(await panel.locator('dl').first().innerText()).toMatch(/incidents\s+1/);
+  expect((await service.call('GET', `/incidents/${incident.id}`)).json).toMatchObject({
+    data: null,
+  });
+  expectQuiet([stepUp]);
+  await close();
+});
+
 test('a legal hold keeps all from being erased, and is told with the way to lift it', async () => {
   const { service } = filled;
   await setHold('TX', true);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { waitFor } from '../lib/wait-for.ts';
 import { listFindings, readAxe } from './lib/axe.ts';
 import {
+  confirm,
   drawerOf,
   launchBrowser,
   openPage,
@@ -141,6 +142,24 @@ test('retries what failed of an incident, from its panel and from its row', asyn
   await close();
 });
 
+test('erases what an incident tells, after a question and the token, and shows what remains', async () => {
+  const { service } = webhooks;
+  const { page, expectQuiet, close } = await openPage(browser, service);
+  await openIncidents(page, `/incidents?panel=inc%2F${lonely}`);
+  const panel = drawerOf(page);
+  await panel.getByRole('button', { name: 'ERASE …' }).click();
+  const question = page.getByRole('dialog', { name: 'Erase what this incident tells?' });
+  await question.getByRole('button', { name: 'Erase' }).click();
+  await confirm(page, service.token);
+  await panel.getByText('Its data was erased').waitFor(patient);
+  await panel.getByText('Backups, archived WAL').waitFor();
+  await panel.getByRole('button', { name: 'Copy receipt' }).waitFor();
+  expect(await panel.getByRole('button', { name: 'ERASE …' }).count()).toBe(0);
+  expect((await service.call('GET', `/incidents/${lonely}`)).json).toMatchObject({ data: null });
+  expectQuiet([/403 \(Forbidden\)/]);
+  await close();
+});
+
 test('keeps the incidents and the panel while the API fails, and repaints in place', async () => {
   const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
   await page.clock.install();
@@ -167,7 +186,7 @@ test('keeps the incidents and the panel while the API fails, and repaints in pla
   await close();
 });
 
-test('shows reporters their incidents without what is for admins, and others what is needed', async () => {
+test('shows readers their incidents without what is for admins, and others what is needed', async () => {
   const { service } = webhooks;
   const makeToken = async (body: object) =>
     (await service.call('POST', '/tokens', { body: { name: 'guest', ...body } })).json.token;
@@ -175,7 +194,7 @@ test('shows reporters their incidents without what is for admins, and others wha
   const asked: string[] = [];
   reporter.page.on('request', (request) => asked.push(request.url()));
   await reporter.page.goto(`/#/incidents?panel=inc/${big}`);
-  const token = await makeToken({ preset: 'pipeline', tenants: ['acme'] });
+  const token = await makeToken({ scopes: ['incidents:read'], tenants: ['acme'] });
   await signIn(reporter.page, token);
   const panel = drawerOf(reporter.page);
   await panel.getByText(/dlv_\w{20}/).waitFor();
@@ -189,7 +208,7 @@ test('shows reporters their incidents without what is for admins, and others wha
   const reader = await openPage(browser, service);
   await reader.page.goto('/#/incidents');
   await signIn(reader.page, await makeToken({ preset: 'support-readonly' }));
-  const needed = 'This page needs the scope incidents:write';
+  const needed = 'This page needs the scope incidents:read';
   await reader.page.getByRole('heading', { name: needed }).waitFor();
   reader.expectQuiet();
   await reader.close();

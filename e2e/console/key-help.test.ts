@@ -495,7 +495,7 @@ test('names no key but those that do what it says', async () => {
   }
   expectQuiet();
   await close();
-}, 120_000);
+});
 
 test('reads the months of a chart by key, and opens one', async () => {
   const { page, expectQuiet, close } = await openPage(browser, filled.service);

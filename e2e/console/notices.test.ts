@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Receiver, startReceiver } from '../../packages/server/test/receiver.ts';
 import { listFindings, readAxe } from './lib/axe.ts';
 import {
+  confirm,
   confirmDialog,
   drawerOf,
   launchBrowser,
@@ -53,6 +54,10 @@ test('somebody is told from now on, tried, and told nothing more, by keys alone'
   await tabTo(page, 'aside[data-drawer] input');
   await page.keyboard.type(receiver.url('/pager'));
   await reach('button:has-text("Tell from now on")');
+  await confirmDialog(page).waitFor();
+  await tabTo(page, '[role="dialog"] input');
+  await page.keyboard.type(service.token);
+  await page.keyboard.press('Enter');
   const code = drawerOf(page).locator('code').first();
   await expect.poll(() => code.innerText(), patient).toMatch(/^whsec_/);
   const secret = await code.innerText();
@@ -70,10 +75,6 @@ test('somebody is told from now on, tried, and told nothing more, by keys alone'
   await tabTo(page, 'tbody tr[data-key]');
   await reach('button:has-text("REMOVE")');
   await reach('[role="dialog"] button:has-text("Remove")');
-  await confirmDialog(page).waitFor();
-  await tabTo(page, '[role="dialog"] input');
-  await page.keyboard.type(service.token);
-  await page.keyboard.press('Enter');
   await page.getByText(/^Removed: .*\/pager$/).waitFor();
   await page.getByText('Nobody is told').waitFor();
   expectQuiet([stepUp]);
@@ -89,6 +90,7 @@ test('a URL that is refused says why at its field, and a failed test says so in 
   await page.getByRole('button', { name: 'Tell somebody' }).click();
   await drawerOf(page).getByLabel('URL').fill('http://10.0.0.1/in');
   await page.getByRole('button', { name: 'Tell from now on' }).click();
+  await confirm(page, service.token);
   await drawerOf(page).locator('[id$="-error"]').first().waitFor();
   expect(await drawerOf(page).getByLabel('URL').getAttribute('aria-invalid')).toBe('true');
   await page.keyboard.press('Escape');
@@ -97,7 +99,7 @@ test('a URL that is refused says why at its field, and a failed test says so in 
   await page.getByText(/^The test did not reach http:\/\/127\.0\.0\.1:9\/nobody\. /).waitFor();
   await rowsOf(page).filter({ hasText: 'nobody' }).getByText('failed').waitFor();
   await service.call('DELETE', `/notify/targets/${id}`);
-  expectQuiet([/400 \(Bad Request\)/]);
+  expectQuiet([/400 \(Bad Request\)/, stepUp]);
   await close();
 });
 

@@ -69,6 +69,53 @@ test('says what a token lacks, and opens no dialog', async () => {
   await close();
 });
 
+test('in local time, days say that they are those of UTC', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service, {
+    timezoneId: 'Asia/Kolkata',
+    initScripts: [`localStorage.setItem('svcctl.zone', 'local')`],
+  });
+  await openSignedIn(page, filled.service, bigLeaf);
+  await recordRows(page).first().waitFor();
+  await page.getByLabel('From day by UTC').waitFor();
+  expect(await page.getByPlaceholder('To (UTC)').count()).toBe(1);
+  await page.getByText('days are UTC').waitFor();
+  await page.getByRole('button', { name: 'DAYS', exact: true }).click();
+  await day(page, '2001-03-01').waitFor();
+  await page.getByText('days are UTC').waitFor();
+  expectQuiet();
+  await close();
+});
+
+test('a refused day says why, and does not stay as if it were in force', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await openSignedIn(page, filled.service, bigLeaf);
+  await recordRows(page).first().waitFor();
+  const last = page.getByLabel('To day');
+  await last.fill('2001-02-31');
+  await page.getByText('Not a day such as 2026-03-05').waitFor();
+  await last.fill('2001-04-01');
+  await page.getByText('Not after 2001-03-31').waitFor();
+  await page.keyboard.press('Tab');
+  expect(await last.inputValue()).toBe('');
+  expect(await page.getByText('Not after').count()).toBe(0);
+  expect(page.url()).not.toContain('to=');
+  expectQuiet();
+  await close();
+});
+
+test('a page of some days of a store, or of a kind, says of how many', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const store = '/records?tenant=TX&store=DFW&from=2001-03-02';
+  await openSignedIn(page, filled.service, store);
+  const { json } = await filled.service.call(
+    'GET',
+    '/exports/estimate?tenant=TX&store=DFW&from=2001-03-02&to=2999-12-31',
+  );
+  await page.getByText(`1–100 of ${json.rows.toLocaleString('en-US')}`).waitFor();
+  expectQuiet();
+  await close();
+});
+
 test('keeps a fault of the days beside them', async () => {
   const { page, expectQuiet, close } = await openPage(browser, filled.service);
   await openSignedIn(page, filled.service, bigLeaf);

@@ -55,6 +55,7 @@ test('makes an endpoint, with what is refused at its field, and pings it', async
   await form.getByLabel('Tenant').fill('initech');
   await form.getByLabel('URL').fill('https://192.168.0.1/in');
   await form.getByRole('button', { name: 'Make the endpoint' }).click();
+  await confirm(page, service.token);
   await form.locator('input[name="url"][aria-invalid="true"]').waitFor();
   await form.getByLabel('URL').fill(`${receiver.url}/initech/in`);
   await form.getByLabel('Seconds before').fill('soon');
@@ -68,12 +69,13 @@ test('makes an endpoint, with what is refused at its field, and pings it', async
 
   receiver.answer(200);
   await form.getByRole('button', { name: 'Ping' }).click();
+  await page.getByText(/Ping to .* answered 200, in \d+ ms/).waitFor();
   await page.getByRole('link', { name: 'follow it' }).click();
   await drawerOf(page).getByText('the receiver took it').waitFor();
   await drawerOf(page).getByText('webhook.ping').first().waitFor();
   expect(receiver.bodiesOf('/initech/in')).toHaveLength(1);
   receiver.answer(503);
-  expectQuiet([/400 \(Bad Request\)/]);
+  expectQuiet([/400 \(Bad Request\)/, /403 \(Forbidden\)/]);
   await close();
 });
 

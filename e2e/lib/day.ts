@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -21,6 +21,8 @@ export type Day = {
   readonly isCitus: boolean;
   /** Makes the coordinator know its workers. */
   joinWorkers(): Promise<void>;
+  /** The errors that the coordinator of the cluster has logged, with their statements; none on a plain server. */
+  listErrors(): Promise<string[]>;
   /** Runs another command of the program to its end. */
   run(...args: string[]): Promise<{ code: number | null; output: string }>;
   /** Ends the service, and starts another one with these settings. */
@@ -70,6 +72,11 @@ export async function startDay(): Promise<Day> {
     dataDir: installation.dataDir,
     isCitus: citus !== null,
     joinWorkers: async () => citus?.join(),
+    async listErrors() {
+      if (citus === null) return [];
+      const log = await readFile(join(folder, 'coordinator', 'postgres.log'), 'utf8');
+      return log.split('\n').filter((line) => /\b(ERROR|FATAL|PANIC):/.test(line));
+    },
     run: (...args) => installation.run(args, env),
     async restart(more = {}) {
       expect(await service.stop()).toEqual({ code: 0, signal: null });

@@ -31,14 +31,10 @@ export async function createJob(
 
 /** Waits until a job has ended, and fails unless it is completed. */
 export async function untilCompleted(service: Service, id: string): Promise<Job> {
-  const job = await waitFor(
-    'the export to end',
-    async () => {
-      const answer = await service.call('GET', `/exports/${id}`);
-      return answer.json.finished_at === null ? undefined : (answer.json as Job);
-    },
-    120_000,
-  );
+  const job = await waitFor('the export to end', async () => {
+    const answer = await service.call('GET', `/exports/${id}`);
+    return answer.json.finished_at === null ? undefined : (answer.json as Job);
+  });
   expect(job).toMatchObject({ state: 'completed', error: null, rows_done: job.rows_total });
   return job;
 }

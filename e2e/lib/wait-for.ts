@@ -6,7 +6,7 @@ const pollMillis = 20;
 export async function waitFor<T>(
   what: string,
   probe: () => T | Promise<T>,
-  deadlineMillis = 40_000,
+  deadlineMillis = 120_000,
 ): Promise<Exclude<T, undefined | null | false | 0 | ''>> {
   const deadline = performance.now() + deadlineMillis;
   for (;;) {

@@ -18,7 +18,7 @@ export type ConsolePage = {
 export type PageOptions = BrowserContextOptions & { initScripts?: readonly string[] };
 
 /** A generous time-out for what the browser does at once: only a fault ever waits until its end. */
-export const patient = { timeout: 20_000 };
+export const patient = { timeout: 120_000 };
 
 /** The browser of all tests. */
 export function launchBrowser(): Promise<Browser> {

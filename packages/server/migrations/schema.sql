@@ -193,8 +193,9 @@ create table deliveries (
   created_at timestamp with time zone not null default now(),
   last_attempt_at timestamp with time zone,
   finished_at timestamp with time zone,
+  throttled_since timestamp with time zone,
   constraint deliveries_pkey PRIMARY KEY (lane, id),
-  constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1) OR (NOT (failure_class IS DISTINCT FROM 'endpoint_disabled'::text)))),
+  constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1) OR (COALESCE(failure_class, ''::text) = ANY (ARRAY['endpoint_disabled'::text, 'erased'::text])))) NOT VALID,
   constraint deliveries_next_attempt_check CHECK (((next_attempt_at IS NOT NULL) = (status = ANY (ARRAY['queued'::text, 'pending'::text])))),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'pending'::text, 'abandoned'::text, 'delivered'::text, 'discarded'::text])))
 ) with (fillfactor=45);
@@ -217,11 +218,15 @@ CREATE INDEX deliveries_due_idx ON public.deliveries USING btree (lane, endpoint
 
 CREATE INDEX deliveries_endpoint_idx ON public.deliveries USING btree (endpoint_id, created_at, id);
 
+CREATE INDEX deliveries_fresh_idx ON public.deliveries USING btree (lane, endpoint_id, next_attempt_at) WHERE ((next_attempt_at IS NOT NULL) AND (last_attempt_at IS NULL));
+
 CREATE INDEX deliveries_incident_idx ON public.deliveries USING btree (incident_id);
 
 CREATE INDEX deliveries_probe_idx ON public.deliveries USING btree (lane, endpoint_id) WHERE (is_probe AND (next_attempt_at IS NOT NULL));
 
 CREATE INDEX deliveries_tenant_idx ON public.deliveries USING btree (tenant, created_at, id);
+
+CREATE INDEX deliveries_tried_idx ON public.deliveries USING btree (lane, endpoint_id, next_attempt_at) WHERE ((next_attempt_at IS NOT NULL) AND (last_attempt_at IS NOT NULL));
 
 create table delivery_attempts (
   lane smallint not null,
@@ -234,6 +239,7 @@ create table delivery_attempts (
   failure_class text,
   error text,
   response bytea,
+  response_bytes integer,
   constraint delivery_attempts_pkey PRIMARY KEY (lane, delivery_id, number)
 );
 
@@ -338,6 +344,7 @@ create table exports (
   rows_before bigint not null default 0,
   failures integer not null default 0,
   not_before timestamp with time zone,
+  waiting_since timestamp with time zone,
   constraint exports_pkey PRIMARY KEY (tenant, id)
 );
 
@@ -376,6 +383,8 @@ create table incidents (
   created_at timestamp with time zone not null default now(),
   request_id text collate "C",
   trace_parent text collate "C",
+  erased_at timestamp with time zone,
+  body_bytes integer,
   constraint incidents_pkey PRIMARY KEY (id)
 );
 
@@ -622,6 +631,7 @@ create table processes (
   store_state text,
   secret_keys text[] not null default '{}'::text[],
   command text not null default 'serve'::text,
+  migration text collate "C",
   constraint processes_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
 
@@ -672,6 +682,8 @@ create table retention_runs (
   kept_count bigint not null default 0,
   freed_bytes bigint not null default 0,
   is_divided boolean not null default false,
+  waiting_since timestamp with time zone,
+  waiting_for text,
   constraint retention_runs_scheduled_for_key UNIQUE (scheduled_for),
   constraint retention_runs_pkey PRIMARY KEY (id)
 );
@@ -857,6 +869,8 @@ create table verifications (
   since timestamp with time zone,
   sample_percent double precision,
   is_divided boolean not null default false,
+  waiting_since timestamp with time zone,
+  waiting_for text,
   constraint verifications_pkey PRIMARY KEY (id)
 );
 
@@ -893,9 +907,12 @@ create table webhook_endpoints (
   previous_secrets_until timestamp with time zone[] not null default '{}'::timestamp with time zone[],
   failing_since timestamp with time zone,
   disable_after_days smallint,
+  throttled_until timestamp with time zone,
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = enabled))
 );
+
+CREATE INDEX webhook_endpoints_held_idx ON public.webhook_endpoints USING btree (tenant, id) WHERE ((deleted_at IS NULL) AND (disabled_reason = 'operator'::text));
 
 CREATE INDEX webhook_endpoints_tenant_idx ON public.webhook_endpoints USING btree (tenant, id);
 

@@ -29,6 +29,16 @@ const records = Array.from({ length: 240 }, (_, n) => ({
   enrichment: { text: 'x'.repeat(60_000) },
 }));
 
+test('a start logs how far the audit log is', async () => {
+  const lines: string[] = [];
+  const heard = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+  const service = await startTestService({}, heard);
+  const ready = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'ready');
+  const body = { head: ready.auditHead };
+  expect((await service.call('POST', '/audit/verify', { body })).json).toMatchObject({ ok: true });
+  await service.stop();
+});
+
 test('ends in its time although the reader of an export has stalled', async () => {
   const service = await startTestService(settings, log());
   await service.call('POST', '/enrichment/records', { body: { records } });

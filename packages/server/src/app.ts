@@ -10,11 +10,12 @@ import {
   findOrMakeSigningKey,
   makeFirstAdminToken,
   type NewToken,
+  readAuditHead,
 } from './access/index.ts';
 import { announce, originOf } from './app/announce.ts';
 import { openColdTier } from './app/cold-tier.ts';
 import { makeDataDir } from './app/data-dir.ts';
-import { openOwnDatabase, withOwnDatabase } from './app/database.ts';
+import { naming, openOwnDatabase, untilReachable, withOwnDatabase } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
 import { createOwnPresence } from './app/health.ts';
 import { createHttp } from './app/http.ts';
@@ -44,7 +45,14 @@ import {
 import { listNewerMigrations, migrate } from './platform/postgres/migrate.ts';
 import { openTraces, type Traces } from './platform/traces.ts';
 import { createPace, createWaiting, type Paced } from './platform/work/pace.ts';
-import { type Closers, type Cuts, cutShares, endInTime } from './platform/work/stop.ts';
+import {
+  type Closers,
+  type Cuts,
+  cutShares,
+  endInTime,
+  stopTogether,
+  withClosers,
+} from './platform/work/stop.ts';
 import { createWakeUp, startForgetting } from './webhooks/index.ts';
 
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
@@ -131,14 +139,14 @@ export async function startService(
     const http = createHttp({ ...parts, retention, counting, jobs, bulkJobs, notices });
     // They all stop at the same time: a webhook that takes long must not delay the end of requests or of other work.
     const works: { stop(): Promise<unknown> }[] = [{ stop: () => http.fastify.close() }];
-    closers.push(() => Promise.all(works.map((work) => work.stop())));
+    closers.push(() => stopTogether(works, log));
     cuts.requests = () => http.cutConnections();
     // `localhost` has several addresses. Fastify would open one server for each, and only the first would have our
     // guards.
     const host = settings.host === 'localhost' ? '127.0.0.1' : settings.host;
     await http.fastify.listen({ host, port: settings.port }).catch(refusePort('SVC_PORT'));
     const metricsUrl = await listenForMetrics(settings, metrics, closers);
-    const adminTokenPath = await untilReachable(log, signal, () =>
+    const adminTokenPath = await untilReachable(settings, { log, signal }, () =>
       prepare(db, { settings, log, state, keys, signal }),
     );
     if (settings.roles.includes('drainer')) {
@@ -148,6 +156,7 @@ export async function startService(
       cuts.attempts = () => drainer.cut();
       const forgetting = startForgetting(db, {
         days: settings.deliveryDays,
+        incidentDays: settings.incidentDays,
         historyDays: settings.historyDays,
         log,
       });
@@ -161,8 +170,10 @@ export async function startService(
     }
     const url = originOf(settings.host, http.fastify.server.address() as AddressInfo);
     await presence.start(url);
-    closers.push(await announce(settings.dataDir, url));
-    log.info({ url, roles: settings.roles }, 'ready');
+    closers.push(await announce(settings.dataDir, url, { log }));
+    // Where logs are collected, it stands beyond the reach of whoever could change the audit log.
+    const auditHead = await readAuditHead(db);
+    log.info({ url, roles: settings.roles, auditHead }, 'ready');
     const publicUrl = settings.publicUrl ?? url;
     return {
       url,
@@ -186,7 +197,8 @@ export async function startService(
       close,
     };
   } catch (error) {
-    await close();
+    // Why it did not start is what its caller must hear of.
+    await close().catch(() => {});
     throw error;
   }
 }
@@ -232,8 +244,6 @@ export async function createLocalToken(settings: Settings, log: Log, request: Ne
   });
 }
 
-/** Keys are rotated while this runs. A service looks at them with each beat. */
-
 /**
  * Runs a drainer, as `serve` would with the same settings, until only paused deliveries are due or the signal aborts.
  * Returns how many attempts succeeded and how many failed.
@@ -244,12 +254,11 @@ export async function drainOnce(
   signal: AbortSignal,
 ): Promise<{ delivered: number; failed: number }> {
   const settings: Settings = { ...given, roles: ['drainer'] };
-  const closers: Closers = [];
   const sum = { delivered: 0, failed: 0 };
-  try {
+  await withClosers(log, async (closers) => {
     await makeDataDir(settings);
     const db = await openOwnDatabase(settings, log, closers, signal);
-    await migrate(db, signal);
+    await naming(settings, () => migrate(db, signal));
     const state: Pick<State, 'secretBox'> = { secretBox: null };
     const keys = createKeys(db, { settings, state });
     await keys.refresh();
@@ -266,9 +275,7 @@ export async function drainOnce(
     const drainer = startDelivery(db, { settings, log, state, metrics, traces });
     closers.push(() => drainer.stop());
     await drainer.untilIdle(signal);
-  } finally {
-    for (const closer of closers.reverse()) await closer();
-  }
+  });
   return sum;
 }
 
@@ -327,28 +334,6 @@ async function prepare(
   await keys.refresh();
   state.cursorKey = await findOrMakeSigningKey(db, 'cursor', randomBytes(32));
   return path;
-}
-
-/**
- * Waits for a database that does not answer yet, because both may be started at the same time. A fault that does not
- * pass by itself is thrown.
- */
-async function untilReachable<T>(
-  log: Log,
-  signal: AbortSignal,
-  work: () => Promise<T>,
-): Promise<T> {
-  for (;;) {
-    signal.throwIfAborted();
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'database_unavailable') throw error;
-      const { cause = error.detail } = error;
-      log.warn({ cause: String(cause) }, 'the database cannot be used yet');
-      await setTimeout(1000, undefined, { signal });
-    }
-  }
 }
 
 /** Serves the metrics on a port of their own, if the settings say so. Returns where. */

@@ -67,7 +67,7 @@ export type Receiver = {
 /** A real receiver of webhooks on 127.0.0.1, to be told how to behave. */
 export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
   const requests: ReceivedRequest[] = [];
-  const sockets = new Map<Socket, number>();
+  const sockets = new Map<Socket, { number: number; end: AbortSignal }>();
   const waiting = new Set<() => void>();
   const closing = new AbortController();
   let connections = 0;
@@ -75,21 +75,16 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
 
   const handle = async (message: IncomingMessage, response: ServerResponse) => {
     const { socket } = message;
+    const connection = sockets.get(socket);
     const request: ReceivedRequest = {
       ...(await readRequest(message)),
       number: requests.length + 1,
-      connection: sockets.get(socket) ?? 0,
+      connection: connection?.number ?? 0,
     };
     requests.push(request);
     for (const check of [...waiting]) check();
-    await behave(request)({
-      request,
-      response,
-      socket,
-      get signal() {
-        return AbortSignal.any([endOf(socket), closing.signal]);
-      },
-    });
+    const signal = connection?.end ?? AbortSignal.abort();
+    await behave(request)({ request, response, socket, signal });
   };
   const listener = (message: IncomingMessage, response: ServerResponse) => {
     // A connection that ends under a behaviour is what many of them are for.
@@ -101,18 +96,32 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
   server.keepAliveTimeout = options.keepAliveMillis ?? 60_000;
   server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {
     connections += 1;
-    sockets.set(socket, connections);
+    const ended = new AbortController();
+    const end = AbortSignal.any([ended.signal, closing.signal]);
+    sockets.set(socket, { number: connections, end });
     socket.on('error', () => {});
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      ended.abort();
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const scheme = options.tls ? 'https' : 'http';
 
   const waitUntil = (isEnough: (requests: readonly ReceivedRequest[]) => boolean) =>
-    new Promise<void>((resolve) => {
+    new Promise<void>((resolve, reject) => {
+      const late = setTimeout(() => {
+        waiting.delete(check);
+        reject(
+          new Error(
+            `${requests.length} requests came within two minutes, and not those waited for`,
+          ),
+        );
+      }, 120_000);
       const check = () => {
         if (!isEnough(requests)) return;
+        clearTimeout(late);
         waiting.delete(check);
         resolve();
       };
@@ -260,13 +269,6 @@ async function readRequest(message: IncomingMessage) {
     id: headers['webhook-id'] ?? '',
     atMillis: Date.now(),
   };
-}
-
-function endOf(socket: Socket): AbortSignal {
-  const end = new AbortController();
-  if (socket.destroyed) end.abort();
-  else socket.once('close', () => end.abort());
-  return end.signal;
 }
 
 /**

@@ -19,16 +19,14 @@ import type { UpdateSearch } from '../ui/use-search.ts';
 import accessClasses from './access.module.css';
 import { type AccessSearch, noAuditFilter } from './search.ts';
 import { useAudit, useTokens } from './use-access.ts';
-import { changesOf, valueText } from './words.ts';
-
-const keyOf = ({ id, place }: AuditEntry) => (place === null ? `id ${id}` : String(place));
+import { changesOf, entryKeyOf, valueText } from './words.ts';
 
 /** The audit log, newest first, with its filters and the proof that nobody changed it. */
 export function AuditView(props: {
   views: ReactNode;
   search: AccessSearch;
   update: UpdateSearch<AccessSearch>;
-  /** The place of the entry that the panel shows. */
+  /** The key of the entry that the panel shows. */
   open: string | undefined;
   onOpen: (place: string) => void;
 }): ReactNode {
@@ -77,7 +75,7 @@ export function AuditView(props: {
           label="Audit log"
           columns={columns}
           rows={rows ?? []}
-          keyOf={keyOf}
+          keyOf={entryKeyOf}
           open={props.open}
           place={JSON.stringify([actor, action, tenant, from, to, search.cursor])}
           isWaiting={list.isPlaceholderData}

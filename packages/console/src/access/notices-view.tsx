@@ -76,17 +76,17 @@ export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => v
           isWaiting={targets.isPlaceholderData}
         />
       </List>
-      <h2 className={accessClasses.heading}>TOLD LATELY</h2>
+      <h2 className={accessClasses.heading}>NOTICED LATELY</h2>
       <List
         queries={[notices]}
         name="notices"
         rows={6}
         isEmpty={told?.length === 0}
-        empty={<Empty title="Nothing was told yet" />}
+        empty={<Empty title="Nothing was noticed yet" />}
       >
         <DataTable
           list="notices"
-          label="What was told"
+          label="What was noticed"
           columns={noticeColumns}
           rows={told ?? []}
           keyOf={keyOf}
@@ -235,7 +235,8 @@ const noticeColumns: readonly Column<Notice>[] = [
   },
   {
     id: 'told_at',
-    name: 'TOLD',
+    // Also what was noticed while there was nobody to tell.
+    name: 'NOTICED',
     width: 96,
     rank: 1,
     card: 'fact',

@@ -128,8 +128,15 @@ const factColumns: readonly Column<TreeRow>[] = [
     rank: 2,
     cell: ({ token }) =>
       token.creator === null ? (
-        <span className={accessClasses.muted} title="Made on the machine of the service">
-          set-up
+        <span
+          className={accessClasses.muted}
+          title={
+            token.tenants === null
+              ? 'Made on the machine of the service'
+              : 'Made on the machine of the service, or by a token that you cannot list'
+          }
+        >
+          {token.tenants === null ? 'set-up' : '–'}
         </span>
       ) : (
         <CutText text={token.creator.name} />

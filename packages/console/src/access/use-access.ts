@@ -5,6 +5,7 @@ import { daysParams } from '../ui/days.ts';
 import { usePolling } from '../ui/freshness.tsx';
 import { pollMillis } from '../ui/poll.tsx';
 import type { AccessSearch } from './search.ts';
+import { entryKeyOf } from './words.ts';
 
 /** The query key of everything about access. */
 export const accessKey = ['access'] as const;
@@ -47,16 +48,22 @@ export function useAudit(search: AccessSearch): UseQueryResult<Page<AuditEntry>>
   });
 }
 
-/** Reads one entry of the audit log by its place; null when there is none, or none that the reader may see. */
-export function useEntry(place: string): UseQueryResult<AuditEntry | null> {
+/** As many entries as a page may have. */
+const mostEntries = 500;
+
+/**
+ * Reads one entry of the audit log by its key; null when there is none, or none that the reader may see. One without a
+ * place is looked for among the newest.
+ */
+export function useEntry(key: string): UseQueryResult<AuditEntry | null> {
   return useQuery<AuditEntry | null>({
-    queryKey: [...accessKey, 'entry', place],
+    queryKey: [...accessKey, 'entry', key],
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: async ({ signal }) => {
-      if (!/^[1-9]\d{0,14}$/.test(place)) return null;
-      const params = { after: Number(place) - 1, limit: 1 };
+      const isPlace = /^[1-9]\d{0,14}$/.test(key);
+      const params = isPlace ? { after: Number(key) - 1, limit: 1 } : { limit: mostEntries };
       const { data } = await api.get<Page<AuditEntry>>('/audit', params, signal);
-      return data.find((entry) => entry.place === Number(place)) ?? null;
+      return data.find((entry) => entryKeyOf(entry) === key) ?? null;
     },
   });
 }

@@ -1,4 +1,4 @@
-import type { AccessToken } from '../api/types.ts';
+import type { AccessToken, AuditEntry } from '../api/types.ts';
 import { type Preset, presets, type Scope } from '../api/values.ts';
 
 /** The preset that has exactly these scopes; undefined when none has. */
@@ -6,6 +6,11 @@ export function presetOf(scopes: readonly Scope[]): Preset | undefined {
   const names = Object.keys(presets) as Preset[];
   const text = (all: readonly Scope[]) => [...all].sort().join(' ');
   return names.find((name) => text(presets[name]) === text(scopes));
+}
+
+/** What names an entry of the audit log in the console. Whoever is limited to tenants is told no places. */
+export function entryKeyOf({ id, place }: Pick<AuditEntry, 'id' | 'place'>): string {
+  return place === null ? `id ${id}` : String(place);
 }
 
 /** What a token may do, in few words: its preset, or else its scopes. */

@@ -18,6 +18,7 @@ import type {
   factsSchema,
   hotSpaceSchema,
   incidentDetailSchema,
+  incidentReceiptSchema,
   listedIncidentSchema,
   monthSumSchema,
   moveSchema,
@@ -27,6 +28,7 @@ import type {
   newTokenSchema,
   newVersionSchema,
   noticeSchema,
+  pingedDeliverySchema,
   planRowSchema,
   planTotalsSchema,
   policyChangeSchema,
@@ -97,6 +99,7 @@ export type Endpoint = Static<typeof endpointSchema>;
 export type NewEndpoint = Static<typeof newEndpointSchema>;
 export type EndpointChange = Static<typeof endpointChangeSchema>;
 /** An endpoint with its secret, which the service shows only when it is made. */
+export type PingedDelivery = Static<typeof pingedDeliverySchema>;
 export type EndpointWithSecret = Endpoint & { secret: string };
 export type Delivery = Static<typeof deliverySchema>;
 export type DeliveryDetail = Static<typeof deliveryDetailSchema>;
@@ -109,6 +112,8 @@ export type DeliveryHours = Static<typeof deliveryHoursSchema>;
 /** An incident in a list. */
 export type Incident = Static<typeof listedIncidentSchema>;
 export type IncidentDetail = Static<typeof incidentDetailSchema>;
+/** What an erasure of an incident took, and what remains. */
+export type IncidentReceipt = Static<typeof incidentReceiptSchema>;
 /** A page of the dead-letter queue. `total` is null while a search text filters it: those matches are not counted. */
 export type DeadLetters = Page<Delivery> & { total: number | null };
 export type RetryRequest = Static<typeof retryRequestSchema>;

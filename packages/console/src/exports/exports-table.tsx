@@ -215,6 +215,7 @@ export function DownloadLink(props: {
 const icons: Readonly<Record<ExportState, () => ReactNode>> = {
   queued: QueuedIcon,
   running: RunningIcon,
+  waiting: QueuedIcon,
   completed: DeliveredIcon,
   failed: AbandonedIcon,
   cancelled: DiscardedIcon,

@@ -6,6 +6,7 @@ import { formatAge, formatCount } from '../ui/format.ts';
 export const stateWords: Readonly<Record<ExportState, string>> = {
   queued: 'waits for its turn',
   running: 'its file is being written, part by part',
+  waiting: 'goes on by itself when the store answers',
   completed: 'its file was read back and equals the slice',
   failed: 'ended without a file',
   cancelled: 'stopped; nothing of its file is kept',
@@ -14,7 +15,7 @@ export const stateWords: Readonly<Record<ExportState, string>> = {
 
 /** Whether the job is under way, so that its numbers still change. */
 export function isOpen({ state }: Pick<ExportJob, 'state'>): boolean {
-  return state === 'queued' || state === 'running';
+  return state === 'queued' || state === 'running' || state === 'waiting';
 }
 
 type Progress = Pick<ExportJob, 'state' | 'rows_done' | 'rows_total'>;

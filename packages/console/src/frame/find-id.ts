@@ -1,3 +1,4 @@
+import { entryKeyOf } from '../access/words.ts';
 import { api } from '../api/client.ts';
 import type {
   AccessToken,
@@ -52,7 +53,7 @@ export const idKinds: readonly IdKind[] = [
   {
     prefix: 'inc',
     noun: 'incident',
-    scope: 'incidents:write',
+    scope: 'incidents:read',
     find: (id, by) =>
       one<IncidentDetail>(`/incidents/${id}`, by, ({ type, tenant, deliveries }) => ({
         name: `${type} of ${tenant}`,
@@ -253,12 +254,12 @@ const mostEntries = 500;
 async function findRequest(id: string, { signal }: LookUp): Promise<readonly Finding[]> {
   const { data } = await api.get<Page<AuditEntry>>('/audit', { limit: mostEntries }, signal);
   const entry = data.find(({ request_id }) => request_id === id);
-  if (entry === undefined || entry.place === null) {
+  if (entry === undefined) {
     const command = 'svcctl audit ls --json request_id,at,actor,action,target';
     return [{ name: 'The log of the service has it', note: 'it is not in the audit', command }];
   }
   const name = [entry.action, entry.target].filter((part) => part !== null).join(' ');
-  const place = { kind: 'entry', id: String(entry.place) };
+  const place = { kind: 'entry', id: entryKeyOf(entry) };
   return [
     { name, note: `by ${entry.actor.name}`, href: panelHref('/access', place, { view: 'audit' }) },
   ];

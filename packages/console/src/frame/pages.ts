@@ -99,7 +99,7 @@ export const pageGroups: readonly PageGroup[] = [
         name: 'INCIDENTS',
         purpose: 'See what was reported, and whether it was delivered',
         key: 'i',
-        scope: 'incidents:write',
+        scope: 'incidents:read',
         Icon: IncidentsIcon,
       },
     ],

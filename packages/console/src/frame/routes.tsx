@@ -177,7 +177,7 @@ const incidentsRoute = createRoute({
   validateSearch: validateIncidentsSearch,
   beforeLoad: ({ context }) => void IncidentsPage.preload(context.client),
   component: () => (
-    <RequireScope scope="incidents:write">
+    <RequireScope scope="incidents:read">
       <IncidentsPage />
     </RequireScope>
   ),
@@ -261,7 +261,7 @@ function Ahead(): null {
     OverviewPage,
     ...(hasScope('enrichment:read') ? [RecordsPage, RetentionPage] : []),
     ...(hasScope('analytics:read') ? [ExportsPage] : []),
-    ...(hasScope('incidents:write') ? [IncidentsPage] : []),
+    ...(hasScope('incidents:read') ? [IncidentsPage] : []),
     ...(hasScope('admin') ? [DlqPage, DeliveriesPage, EndpointsPage, AccessPage] : []),
   ]);
   return null;

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Overview } from '../api/types.ts';
+import { wellText } from '../api/values.ts';
 import { formatAge } from '../ui/format.ts';
 import { FailurePanel, FreshnessBanner, useFailure, useNow } from '../ui/freshness.tsx';
 import { OkIcon, WarningIcon } from '../ui/icons.tsx';
@@ -50,7 +51,7 @@ function Troubles(props: { overview: Overview | undefined; updatedAt: number }):
           {isWell ? <OkIcon /> : <WarningIcon />}
           <p role="status">
             {isWell ? (
-              <strong>All is well</strong>
+              <strong>{wellText(overview)}</strong>
             ) : (
               troubles.map((trouble, index) => {
                 const { text, href } = describeTrouble(trouble);

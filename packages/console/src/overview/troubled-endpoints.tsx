@@ -12,9 +12,9 @@ const mostShown = 4;
 
 /** The endpoints that fail or are gone, the worst first; each leads to its panel. */
 export function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }): ReactNode {
-  const { endpoints, failing, degraded, gone } = webhooks;
+  const { endpoints, failing, degraded, gone, disabled, held } = webhooks;
   const shown = endpoints.slice(0, mostShown);
-  const more = failing + degraded + gone - shown.length;
+  const more = failing + degraded + gone + disabled + held - shown.length;
   if (shown.length === 0) return <p className={classes.empty}>No endpoint fails.</p>;
   return (
     <>

@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { Page, RetentionRun, Verification } from '../api/types.ts';
 import type { RetentionJobState } from '../api/values.ts';
-import { formatBytes, formatCount } from '../ui/format.ts';
+import { formatAge, formatBytes, formatCount } from '../ui/format.ts';
 import { usePolling } from '../ui/freshness.tsx';
 import { CloseIcon } from '../ui/icons.tsx';
 import classes from '../ui/jobs.module.css';
@@ -32,9 +32,9 @@ export type Jobs<J extends Job> = {
   readonly dismiss: () => void;
 };
 
-/** Whether a job waits or runs. */
+/** Whether a job has not ended. */
 export function isAtWork({ state }: Job): boolean {
-  return state === 'queued' || state === 'running';
+  return state === 'queued' || state === 'running' || state === 'waiting';
 }
 
 /** Reads the runs. The running one is read every second, and a message tells when it ends. */
@@ -127,6 +127,7 @@ export function outcomeText(verification: Verification): string {
   const { state, ok, problem_count: problems, segments_total: segments } = verification;
   if (state === 'queued') return 'waits for its turn';
   if (state === 'running') return 'under way';
+  if (state === 'waiting') return waitingText(verification);
   if (state === 'failed') return 'could not be finished';
   if (ok !== true) return `${countOf(problems, 'problem')} found`;
   if (verification.since !== null || verification.sample_percent !== null) {
@@ -186,6 +187,15 @@ function scopeText({ tenant, before, requested_by }: RetentionRun): string {
   return parts.filter((part) => part !== '').join(' · ');
 }
 
+/** What a job waits for, and since when. It goes on by itself. */
+function waitingText(job: Pick<RetentionRun, 'waiting_since' | 'waiting_for'>): string {
+  const since =
+    job.waiting_since === null
+      ? ''
+      : ` for ${formatAge(Date.now() - Date.parse(job.waiting_since))}`;
+  return `waits for its store${since}: ${job.waiting_for ?? ''}`;
+}
+
 /** How far a run is, or what it did, with everything that went wrong. */
 function runText(run: RetentionRun, total: number): string {
   if (run.state === 'queued') return 'waits for its turn';
@@ -195,6 +205,7 @@ function runText(run: RetentionRun, total: number): string {
       : doneText(run),
     run.failed_moves > 0 ? `${countOf(run.failed_moves, 'move')} failed` : '',
     run.busy_tenants > 0 ? `${countOf(run.busy_tenants, 'busy tenant')} passed over` : '',
+    run.state === 'waiting' ? waitingText(run) : '',
     run.error ?? '',
   ];
   return parts.filter((part) => part !== '').join(' · ');
@@ -226,7 +237,13 @@ export function progressText(verification: Verification): string {
   return `${formatCount(segments_done)} of ${countOf(segments_total, 'segment')} · ${bytes}`;
 }
 
-const stateWords = { queued: 'queued', running: 'running', completed: 'done', failed: 'failed' };
+const stateWords = {
+  queued: 'queued',
+  running: 'running',
+  waiting: 'waiting',
+  completed: 'done',
+  failed: 'failed',
+};
 
 /**
  * One line about a job: a word for its state, how far it is, a link to it, and once it has ended a button that removes

@@ -58,6 +58,7 @@ export const kindWords: Readonly<Record<MoveKind, string>> = {
   compact: 'small objects become fewer',
   delete: 'whole days go for good, by policy',
   erase: 'records go for good, by request',
+  forget: 'what a lost object held leaves the counters',
 };
 
 /** What each kind of problem of a verification means. */
@@ -66,6 +67,7 @@ export const problemWords: Readonly<Record<ProblemKind, string>> = {
   object_size: 'object of another size',
   object_damaged: 'object damaged',
   object_orphan: 'object nobody knows',
+  object_overdue: 'object that should be gone',
   upload_unfinished: 'upload that was never finished',
   triple_mismatch: 'records differ',
   counter_mismatch: 'counter differs',

@@ -29,9 +29,11 @@ export function EndpointHealth({ endpoint }: { endpoint: Endpoint }): ReactNode 
   );
 }
 
-function whyDisabled({ backlog, enabled, disabled_reason: reason }: Endpoint): string {
+function whyDisabled(endpoint: Endpoint): string {
+  const { backlog, enabled, disabled_reason: reason, disabled_by: by } = endpoint;
   if (enabled) return '';
   if (backlog.is_discarding) return ': discards its backlog';
   if (reason === 'failing') return ': failed for days';
+  if (reason === 'operator' && by !== null) return ` by ${by}`;
   return reason === 'gone' ? ' (410)' : '';
 }

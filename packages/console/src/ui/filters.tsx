@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { earliestDay, latestDay } from './days.ts';
 import { ChevronDownIcon, SearchIcon } from './icons.tsx';
 import classes from './list-page.module.css';
+import { useZone } from './zone-switch.tsx';
 
 const typingPauseMillis = 300;
 
@@ -150,6 +151,7 @@ type DayFilterProps = {
  * A field for a day, written as everywhere in the console: a date picker would use the browser's own order.
  */
 function DayFilter({ name, value, first, last, onChange }: DayFilterProps): ReactNode {
+  const [zone] = useZone();
   const [text, setText] = useState(value ?? '');
   const sent = useRef(value);
   if (sent.current !== value) {
@@ -160,10 +162,10 @@ function DayFilter({ name, value, first, last, onChange }: DayFilterProps): Reac
   return (
     <TextInput
       className={classes.dayFilter}
-      aria-label={`${name} day, as 2026-03-05`}
-      placeholder={`${name} day`}
-      title={fault ?? ''}
-      error={fault !== null && text.length >= 10}
+      classNames={{ error: classes.dayFault }}
+      aria-label={`${name} day${zone === 'utc' ? '' : ' by UTC'}, as 2026-03-05`}
+      placeholder={zone === 'utc' ? `${name} day` : `${name} (UTC)`}
+      error={text.length >= 10 ? fault : null}
       data-set={value !== undefined}
       autoComplete="off"
       maxLength={10}
@@ -177,6 +179,8 @@ function DayFilter({ name, value, first, last, onChange }: DayFilterProps): Reac
         sent.current = next;
         onChange(next);
       }}
+      // What was refused is not in force, and must not look as if it were.
+      onBlur={() => setText(value ?? '')}
     />
   );
 }

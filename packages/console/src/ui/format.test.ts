@@ -91,8 +91,12 @@ test.each([
   expect(formatAge(millis)).toBe(text);
 });
 
-test('marks that change the direction of writing are not shown, and spelled out in JSON', () => {
-  expect(visibleText('invoice\u202efdp.exe\u2066 \u05d0\u200f')).toBe('invoicefdp.exe \u05d0');
+test('characters that cannot be seen are spelled out, and spaces at the ends are shown', () => {
+  expect(visibleText('invoice\u202efdp.exe\u2066 \u05d0')).toBe(
+    'invoice\\u202efdp.exe\\u2066 \u05d0',
+  );
+  expect(visibleText(' Acme\u200b Air ')).toBe('␣Acme\\u200b Air␣');
+  expect(visibleText('ac\u0085me')).toBe('ac\\u0085me');
   expect(visibleJson('{"a":"x\u202ey"}')).toBe('{"a":"x\\u202ey"}');
 });
 

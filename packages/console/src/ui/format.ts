@@ -89,17 +89,17 @@ function localTime(date: Date): string {
 }
 
 /**
- * Foreign text without the marks that change the direction of writing, with which a name could be shown as another
- * (`fdp.exe` for `exe.pdf`). Only for display: what is sent or copied keeps them.
+ * Foreign text with what cannot be seen spelled out, as `\u202e`: with it a name could be shown as another (`fdp.exe` for
+ * `exe.pdf`), or look the same. Spaces at its ends are shown as ␣. Only for display: what is sent or copied is the text.
  */
 export function visibleText(text: string): string {
-  return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
+  return visibleJson(text).replace(/^ +| +$/g, (spaces) => '␣'.repeat(spaces.length));
 }
 
-/** JSON text with the same marks spelled out, as `\u202e`: there they are content that an operator wants to see. */
+/** JSON text with the same characters spelled out, which JSON itself would read as they are. */
 export function visibleJson(text: string): string {
   return text.replace(
-    /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
-    (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }

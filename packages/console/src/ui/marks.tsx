@@ -45,19 +45,14 @@ export function Moment({ at }: { at: string | null }): ReactNode {
  * Foreign text in a cell that may cut it. Hover shows the whole, and it cannot change the direction of writing. Long text
  * is cut in its middle: the `end` tells those apart that begin alike. Sentences have none, and are cut at their end.
  */
-export function CutText({
-  text,
-  end = endOf(text),
-}: {
-  text: string;
-  end?: string | undefined;
-}): ReactNode {
+export function CutText({ text, end }: { text: string; end?: string | undefined }): ReactNode {
   const shown = visibleText(text);
-  if (end === '') return <span title={shown}>{shown}</span>;
+  const kept = end === undefined ? endOf(shown) : visibleText(end);
+  if (kept === '') return <span title={shown}>{shown}</span>;
   return (
     <span className={classes.cut} title={shown}>
-      <span>{visibleText(text.slice(0, -end.length))}</span>
-      <span>{visibleText(end)}</span>
+      <span>{shown.slice(0, -kept.length)}</span>
+      <span>{kept}</span>
     </span>
   );
 }

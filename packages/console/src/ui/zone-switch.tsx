@@ -21,6 +21,12 @@ export function zoneName(zone: Zone): string {
   return zone === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
+/** Says that days begin and end by UTC, where times are shown in another zone: nobody should take them for local days. */
+export function UtcDays(): ReactNode {
+  const [zone] = useZone();
+  return zone === 'utc' ? null : <span className={classes.utcDays}>days are UTC</span>;
+}
+
 /** The switch between UTC and the browser's own zone. */
 export function ZoneSwitch(): ReactNode {
   const [zone, setZone] = useZone();

@@ -195,7 +195,8 @@ export const deliveryColumns: readonly Column<Delivery>[] = [
   },
 ];
 
-/** Whether the service takes a retry: a delivery that failed, and whose endpoint is enabled. */
-export function isRetriable({ status, waits_for_endpoint: waits }: Delivery): boolean {
-  return (status === 'pending' || status === 'abandoned') && !waits;
+/** Whether the service takes a retry: a delivery that failed and has its payload, and whose endpoint is enabled. */
+export function isRetriable(delivery: Delivery): boolean {
+  const { status, failure_class: failure, waits_for_endpoint: waits } = delivery;
+  return (status === 'pending' || (status === 'abandoned' && failure !== 'erased')) && !waits;
 }

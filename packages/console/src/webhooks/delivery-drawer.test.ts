@@ -19,11 +19,19 @@ test('only what is pending or abandoned can be retried, and only to an enabled e
     until: null,
     text: '',
   });
-  expect(whyNoRetry({ status: 'abandoned', waiting: because('parked') })).toBeNull();
-  expect(whyNoRetry({ status: 'pending', waiting: because('schedule') })).toBeNull();
-  expect(whyNoRetry({ status: 'pending', waiting: because('in_flight') })).toContain('under way');
-  expect(whyNoRetry({ status: 'abandoned', waiting: because('disabled') })).toContain('disabled');
-  expect(whyNoRetry({ status: 'queued', waiting: null })).toContain('queued already');
-  expect(whyNoRetry({ status: 'delivered', waiting: null })).toContain('is delivered');
-  expect(whyNoRetry({ status: 'discarded', waiting: null })).toContain('is discarded');
+  const whyNot = (delivery: Omit<Parameters<typeof whyNoRetry>[0], 'failure_class'>) =>
+    whyNoRetry({ ...delivery, failure_class: null });
+  expect(whyNot({ status: 'abandoned', waiting: because('parked') })).toBeNull();
+  expect(whyNot({ status: 'pending', waiting: because('schedule') })).toBeNull();
+  expect(whyNot({ status: 'pending', waiting: because('in_flight') })).toContain('under way');
+  expect(whyNot({ status: 'abandoned', waiting: because('disabled') })).toContain('disabled');
+  expect(whyNot({ status: 'queued', waiting: null })).toContain('queued already');
+  const erased = {
+    status: 'abandoned',
+    waiting: because('parked'),
+    failure_class: 'erased',
+  } as const;
+  expect(whyNoRetry(erased)).toContain('erased');
+  expect(whyNot({ status: 'delivered', waiting: null })).toContain('is delivered');
+  expect(whyNot({ status: 'discarded', waiting: null })).toContain('is discarded');
 });

@@ -19,7 +19,7 @@ import { panelHref } from '../ui/panel-place.ts';
 import { notify } from '../ui/toasts.tsx';
 import { formatDuration, shellLine, shortId } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
-import { Fact, StatusMark, When } from './marks.tsx';
+import { ErasedAt, Fact, StatusMark, When } from './marks.tsx';
 import { webhooksKey } from './query-keys.ts';
 import { incidentHref } from './search.ts';
 import { deliveryPath, type Retries } from './use-delivery.ts';
@@ -89,6 +89,7 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
         <h3 className={drawerClasses.title}>ATTEMPTS</h3>
         <Attempts attempts={delivery.attempt_log} />
         <h3 className={drawerClasses.title}>PAYLOAD</h3>
+        <ErasedAt at={delivery.payload_erased_at} />
         <JsonText source={delivery.body} />
       </section>
     </>
@@ -101,7 +102,9 @@ const refusalId = 'no-retry';
 export function whyNoRetry({
   status,
   waiting,
-}: Pick<DeliveryDetail, 'status' | 'waiting'>): string | null {
+  failure_class: failure,
+}: Pick<DeliveryDetail, 'status' | 'waiting' | 'failure_class'>): string | null {
+  if (failure === 'erased') return 'No RETRY: its payload was erased.';
   if (status === 'delivered' || status === 'discarded') {
     return `No RETRY: it is ${status}, and is never sent again. Report the incident anew if the receiver needs it.`;
   }
@@ -261,7 +264,10 @@ function PurgeButton({ id }: { id: string }): ReactNode {
           onYes={() => purge.mutate()}
           onClose={() => setAsking(false)}
         >
-          <p>It will never be delivered, and no retry brings it back. Its history stays.</p>
+          <p>
+            It will never be delivered, and no retry brings it back. The stored answers go at once,
+            and the payload, unless another delivery of the incident still needs it.
+          </p>
         </ConfirmDialog>
       )}
     </>

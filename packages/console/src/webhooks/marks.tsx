@@ -9,6 +9,7 @@ import {
   PendingIcon,
   QueuedIcon,
 } from '../ui/icons.tsx';
+import lineClasses from '../ui/lines.module.css';
 import { CutText, Moment, usePageNow } from '../ui/marks.tsx';
 import { useZone } from '../ui/zone-switch.tsx';
 import classes from './marks.module.css';
@@ -78,4 +79,14 @@ export function Target({ target }: { target: string }): ReactNode {
 /** An HTTP status, or a dash when no answer ever came. */
 export function LastStatus({ status }: { status: number | null }): ReactNode {
   return status === null ? <span className={classes.none}>–</span> : status;
+}
+
+/** Says since when a payload is gone; nothing while it is there. */
+export function ErasedAt({ at }: { at: string | null }): ReactNode {
+  if (at === null) return null;
+  return (
+    <p className={lineClasses.note}>
+      Its data was erased <Moment at={at} />.
+    </p>
+  );
 }

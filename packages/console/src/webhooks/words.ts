@@ -44,4 +44,5 @@ export const failureWords: Readonly<Record<FailureClass, string>> = {
   blocked: 'address blocked',
   unsendable: 'cannot be sent',
   endpoint_disabled: 'endpoint disabled too long',
+  erased: 'payload erased',
 };

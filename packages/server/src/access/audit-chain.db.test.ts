@@ -132,6 +132,67 @@ test('an entry that was changed, removed or inserted is named', async () => {
   expect(inserted.problems).toMatchObject([{ kind: 'inserted', place: null }]);
 });
 
+/** Removes the oldest entries past svcctl, as if they had been pruned. */
+const removeOldest = (count: number) => `
+  with old as (select * from audit_links order by place limit ${count}),
+  gone as (delete from audit_log where id in (select entry_id from old)),
+  unlinked as (delete from audit_links where place in (select place from old))
+  update audit_chain set (pruned_place, pruned_hash) =
+    (select place, hash from old order by place desc limit 1)`;
+
+test('entries that were removed as if they had been pruned are told, with a head and without', async () => {
+  const { head } = await verify();
+  await makeTokens(3);
+  for (const body of [{}, { head }]) {
+    const { problems } = await tamper([removeOldest(2)], body);
+    expect(problems).toMatchObject([{ kind: 'removed', place: 1, entry_id: null }]);
+  }
+});
+
+test('entries that were removed between two prunings are told after both', async () => {
+  const db = await createTestDatabase();
+  const { signal } = new AbortController();
+  const check = () => verifyAuditLog(db, { actor: { tenants: null }, signal }, {});
+  const age = (days: number, count: number) =>
+    db.query(sql`
+      insert into audit_log (at, token_name, action)
+      select now() - make_interval(days => ${days}), 'old', 'old.act' from generate_series(1, ${count})`);
+  await age(30, 2);
+  await age(20, 2);
+  await age(10, 2);
+  await pruneAudit(db, { days: 25, signal });
+  expect(await check()).toMatchObject({ ok: true, pruned_place: 2 });
+  await db.pool.query(removeOldest(1));
+  await pruneAudit(db, { days: 15, signal });
+  expect(await check()).toMatchObject({
+    ok: false,
+    pruned_place: 4,
+    problems: [{ kind: 'removed', place: 3 }],
+  });
+  await db.drop();
+});
+
+test('a pruning leaves the links of entries that were removed, until what comes after is as old', async () => {
+  const db = await createTestDatabase();
+  const { signal } = new AbortController();
+  const check = () => verifyAuditLog(db, { actor: { tenants: null }, signal }, {});
+  await db.query(sql`
+    insert into audit_log (at, token_name, action)
+    select now() - interval '10 days', 'old', 'old.act' from generate_series(1, 3)`);
+  await db.pool.query(
+    'delete from audit_log where id in (select entry_id from audit_links where place <= 2)',
+  );
+  await pruneAudit(db, { days: 15, signal });
+  const removed = { kind: 'removed', entry_id: expect.any(String) };
+  expect((await check()).problems).toMatchObject([
+    { ...removed, place: 1 },
+    { ...removed, place: 2 },
+  ]);
+  await pruneAudit(db, { days: 5, signal });
+  expect(await check()).toMatchObject({ ok: true, pruned_place: 3 });
+  await db.drop();
+});
+
 test('a log whose hashes were all computed anew differs from a head that was kept', async () => {
   await makeTokens(1);
   const { head } = await verify();
@@ -169,11 +230,25 @@ test('a log from before the chain is linked by the migration, and pruned from it
   // Five went, and each of the two transactions tells of it.
   expect(await check()).toMatchObject({ ok: true, entries: 3, pruned_place: 5 });
   const told = await db.query(sql`
-    select token_id, token_name, target, after from audit_log where action = 'audit.prune' order by id`);
+    select token_id, token_name, target, before, after from audit_log where action = 'audit.prune' order by id`);
   const by = { token_id: null, token_name: 'retention', target: null };
+  const place = (n: number) => expect.stringMatching(new RegExp(`^${n}:[0-9a-f]{64}$`));
   expect(told).toEqual([
-    { ...by, after: { days: 400, count: 3, until: '2001-01-04T00:00:00.000000Z' } },
-    { ...by, after: { days: 400, count: 2, until: '2001-01-06T00:00:00.000000Z' } },
+    {
+      ...by,
+      before: { pruned_to: place(0) },
+      after: { days: 400, count: 3, until: '2001-01-04T00:00:00.000000Z', pruned_to: place(3) },
+    },
+    {
+      ...by,
+      before: { pruned_to: place(3) },
+      after: { days: 400, count: 2, until: '2001-01-06T00:00:00.000000Z', pruned_to: place(5) },
+    },
   ]);
+  // What the release before pruned tells no places, and is believed.
+  const old = `'{"days":400,"count":1,"until":"2001-01-07T00:00:00.000000Z"}'`;
+  await db.pool.query(`${removeOldest(1)};
+    insert into audit_log (token_name, action, after) values ('retention', 'audit.prune', ${old})`);
+  expect(await check()).toMatchObject({ ok: true, pruned_place: 6 });
   await db.drop();
 });

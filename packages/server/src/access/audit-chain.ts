@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Static } from 'typebox';
 import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
@@ -13,7 +14,7 @@ const mostProblems = 100;
 
 /**
  * Verifies the chain of the audit log: that each entry is there and has the hash that follows from the one before it,
- * and that no entry stands beside the chain. Throws 403 `scope_missing` for a token that is limited to tenants.
+ * that no entry stands beside the chain, and that entries which were pruned were pruned by svcctl. Throws 403 `scope_missing` for a token that is limited to tenants.
  */
 export async function verifyAuditLog(
   db: Database,
@@ -40,6 +41,9 @@ export async function verifyAuditLog(
         noted = undefined;
       }
       let last = { place: chain.pruned_place, hash: chain.pruned_hash };
+      // Where the chain begins, as the entries of prunings tell it; null: one of the release before did not tell.
+      let told: string | null = `0:${emptyHash}`;
+      let isTold = false;
       let entries = 0;
       for (let read = comparedAtOnce; read === comparedAtOnce; ) {
         signal.throwIfAborted();
@@ -48,12 +52,26 @@ export async function verifyAuditLog(
           if (link.place !== last.place + 1) report(missing(last.place + 1, link.place - 1));
           // Where a link is missing, the hash of the one after it has nothing to follow from.
           else if (link.is_gone || !link.is_right) report(differing(link));
+          if (link.is_pruning) {
+            // What went between two prunings went past svcctl. What went before the first one cannot be known any more.
+            if (
+              isTold &&
+              told !== null &&
+              link.pruned_before !== null &&
+              link.pruned_before !== told
+            )
+              report(unpruned(placeOf(told) + 1, placeOf(link.pruned_before)));
+            told = link.pruned_to;
+            isTold = true;
+          }
           if (link.place === noted?.place && link.hash === noted.hash) noted = undefined;
           last = link;
         }
         entries += links.length;
         read = links.length;
       }
+      if (told !== null && told !== `${chain.pruned_place}:${chain.pruned_hash}`)
+        report(unpruned(placeOf(told) + 1, chain.pruned_place));
       if (last.place < chain.last_place) report(missing(last.place + 1, chain.last_place));
       else if (last.hash !== chain.last_hash) report(endDiffers(last.place));
       for (const id of await listUnlinkedEntries(snapshot, mostProblems)) report(inserted(id));
@@ -69,6 +87,13 @@ export async function verifyAuditLog(
     },
     { isolation: 'repeatable read' },
   );
+}
+
+/** What the chain follows from at its beginning: the SHA-256 of nothing. */
+const emptyHash = createHash('sha256').digest('hex');
+
+function placeOf(head: string): number {
+  return parseHead(head).place;
 }
 
 function parseHead(head: string): { place: number; hash: string } {
@@ -95,6 +120,16 @@ function missing(first: number, last: number): Problem {
     place: first,
     entry_id: null,
     message: `${which} missing in the chain: entries were removed together with their links.`,
+  };
+}
+
+function unpruned(first: number, last: number): Problem {
+  const which = first < last ? `Places ${first} to ${last} are` : `Place ${last} is`;
+  return {
+    kind: 'removed',
+    place: first,
+    entry_id: null,
+    message: `${which} said to be pruned, but no entry audit.prune of the chain tells it: entries were removed past svcctl.`,
   };
 }
 

@@ -1,4 +1,4 @@
-import sql, { empty, join, type Sql } from 'sql-template-tag';
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 
@@ -28,30 +28,59 @@ export async function insertAuditEntry(db: Queryable, entry: NewAuditRow): Promi
       ${entry.tenants}, ${entry.requestId}, ${entry.address}, ${entry.userAgent}, ${entry.before}, ${entry.after})`);
 }
 
+/** What a pruning did. Places are those of the newest entry that is gone, with its hash: `place:hash`. */
+export type Pruning = {
+  count: number;
+  /** The time of the newest entry that went; null when none did. */
+  until: string | null;
+  pruned_before: string;
+  pruned_to: string | null;
+};
+
 /**
- * Deletes the oldest entries of the chain that are older than `days`, and notes where the chain begins now. Returns how
- * many, and the time of the newest of them, null when there are none.
+ * Deletes the oldest entries of the chain that are older than `days`, and notes where the chain begins now. Links whose
+ * entries somebody removed stay until an entry after them is as old, so that a verification can name them.
  */
 export async function deleteOldAuditEntries(
   db: Queryable,
   { days, limit }: { days: number; limit: number },
-): Promise<{ count: number; until: string | null }> {
-  const rows = await db.query<{ count: number; until: string | null }>(sql`
+): Promise<Pruning> {
+  const rows = await db.query<Pruning>(sql`
     with oldest as (
-      select link.place, bool_and(coalesce(entry.at < now() - make_interval(days => ${days}), true))
-        over (order by link.place) as is_old
+      select link.place, entry.id is not null
+          and bool_and(entry.at < now() - make_interval(days => ${days})) over (order by link.place) as is_old
       from (select place, entry_id from audit_links order by place limit ${limit}) link
       left join audit_log entry on entry.id = link.entry_id
     ), unlinked as (
-      delete from audit_links where place in (select place from oldest where is_old)
+      delete from audit_links where place <= (select max(place) from oldest where is_old)
       returning place, entry_id, hash
     ), gone as (
       delete from audit_log where id in (select entry_id from unlinked) returning at
+    ), newest as (
+      select place, hash from unlinked order by place desc limit 1
     ), noted as (
-      update audit_chain set pruned_place = newest.place, pruned_hash = newest.hash
-      from (select place, hash from unlinked order by place desc limit 1) newest
-    ) select count(*) as count, ${instantText('max(at)')} as until from gone`);
-  return rows[0] ?? { count: 0, until: null };
+      update audit_chain set pruned_place = newest.place, pruned_hash = newest.hash from newest
+    ) select count(*) as count, ${instantText('max(at)')} as until,
+      (select ${chainEnd('pruned_place', 'pruned_hash')} from audit_chain) as pruned_before,
+      (select ${chainEnd('place', 'hash')} from newest) as pruned_to
+    from gone`);
+  const [pruning] = rows;
+  if (pruning === undefined) throw new Error('a pruning of the audit log told nothing');
+  return pruning;
+}
+
+/** A place and its hash, as text. */
+function chainEnd(place: string, hash: string): Sql {
+  return raw(`${place} || ':' || encode(${hash}, 'hex')`);
+}
+
+/** The newest place of the chain and its hash, `place:hash`: whoever notes it elsewhere can prove the log later. */
+export async function readAuditHead(db: Queryable): Promise<string> {
+  const [chain] = await db.query<{ head: string }>(
+    sql`select ${chainEnd('last_place', 'last_hash')} as head from audit_chain`,
+  );
+  if (chain === undefined) throw new Error('the chain of the audit log has no ends');
+  return chain.head;
 }
 
 /** Both ends of the chain of the audit log; hashes are hex. */
@@ -79,6 +108,10 @@ export type AuditLink = {
   is_gone: boolean;
   /** Whether the hash is that of the entry after the one before it. */
   is_right: boolean;
+  /** What an entry of a pruning tells, `place:hash`; null in other entries, and in those of the release before. */
+  is_pruning: boolean;
+  pruned_before: string | null;
+  pruned_to: string | null;
 };
 
 /** Returns links after a place, in their order, each compared with its entry and with the link before it. */
@@ -90,7 +123,9 @@ export async function listAuditLinks(
     select link.place, link.entry_id::text as entry_id, encode(link.hash, 'hex') as hash,
       entry.id is null as is_gone,
       coalesce(link.hash = sha256(coalesce(before.hash, chain.pruned_hash)
-        || convert_to(audit_text(entry), 'UTF8')), false) as is_right
+        || convert_to(audit_text(entry), 'UTF8')), false) as is_right,
+      coalesce(entry.action = 'audit.prune', false) as is_pruning,
+      entry.before ->> 'pruned_to' as pruned_before, entry.after ->> 'pruned_to' as pruned_to
     from (select * from audit_links where place > ${after} order by place limit ${limit}) link
     cross join audit_chain chain
     left join audit_links before on before.place = link.place - 1

@@ -107,6 +107,67 @@ test('a token limited to tenants sees only entries of those tenants', async () =
   expect((await list('action=token.', token)).data).toMatchObject([{ tenants: ['T1', 'T2'] }]);
 });
 
+test('whoever is limited to tenants learns neither numbers nor places of entries, and pages all the same', async () => {
+  const { token } = await service.makeToken({ preset: 'admin', tenants: ['T1', 'T2'] });
+  const whole = (await list('limit=500')).data as (Entry & { place: number })[];
+  const numbers = new Set(whole.flatMap(({ id, place }) => [id, String(place)]));
+  const seen: Entry[] = [];
+  for (let cursor = '', turn = 0; turn < 20; turn += 1) {
+    const page = await list(`from=2001-03-01&to=2001-03-02&limit=3${cursor}`, token);
+    seen.push(...page.data);
+    if (page.next_cursor === null) break;
+    const inside = Buffer.from(page.next_cursor, 'base64url').subarray(16).toString();
+    expect(JSON.parse(inside).filter((part: string) => numbers.has(part))).toEqual([]);
+    cursor = `&cursor=${page.next_cursor}`;
+  }
+  expect(seen.map(({ target }) => Number(target.slice(3)))).toEqual([17, 16, 12, 11, 7, 6, 2, 1]);
+  expect(new Set(seen.map(({ id }) => id)).size).toBe(8);
+  for (const entry of seen) {
+    expect(entry).toMatchObject({
+      id: expect.stringMatching(/^aud_[\w-]{22}$/),
+      place: null,
+      hash: null,
+    });
+  }
+
+  // Oldest first, from the first entry on, and on with what comes later.
+  const read = async (cursor: string) =>
+    list(`after=0&limit=3&from=2001-03-01&to=2001-03-02${cursor}`, token);
+  const forward: string[] = [];
+  let next: string | null = null;
+  for (let turn = 0; turn < 4; turn += 1) {
+    const page = await read(next === null ? '' : `&cursor=${next}`);
+    forward.push(...page.data.map(({ id }) => id));
+    next = page.next_cursor;
+  }
+  expect(forward).toEqual(seen.map(({ id }) => id).reverse());
+  expect(next).not.toBeNull();
+  const refused = await service.call('GET', '/audit?after=1', { token });
+  expect(refused.json.errors).toMatchObject([{ path: '?after' }]);
+});
+
+test('whoever is limited to tenants sees no maker of a token that it cannot list', async () => {
+  const made = await service.makeToken({ name: 'lead', preset: 'admin', tenants: ['K1', 'K2'] });
+  const { token } = made;
+  const narrow = { name: 'own', preset: 'admin', tenants: ['K1'] };
+  const own = (await service.call('POST', '/tokens', { token, body: narrow })).json;
+  expect(own.creator).toEqual({ id: made.id, name: 'lead' });
+  const creatorsFor = async (reader?: string) => {
+    const { json } = await service.call('GET', '/tokens', reader ? { token: reader } : {});
+    return Object.fromEntries(
+      json.data
+        .filter(({ name }: { name: string }) => name === 'lead' || name === 'own')
+        .map((row: { name: string; creator: { name: string } | null }) => [
+          row.name,
+          row.creator?.name ?? null,
+        ]),
+    );
+  };
+  expect(await creatorsFor()).toEqual({ lead: admin.name, own: 'lead' });
+  expect(await creatorsFor(token)).toEqual({ lead: null, own: 'lead' });
+  expect(await creatorsFor(own.token)).toEqual({ own: null });
+});
+
 test('an act that concerns several tenants shows to the admins of each, without the others', async () => {
   const [one, other, foreign] = await Promise.all(
     [['M1'], ['M2'], ['F']].map((tenants) => service.makeToken({ preset: 'admin', tenants })),

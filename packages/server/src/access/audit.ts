@@ -1,11 +1,13 @@
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { checkDayRange } from '../kernel/day.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import { isAccessToken } from '../kernel/ids.ts';
-import { type Page, toKeyset, toPage } from '../kernel/page.ts';
-import type { Audit, AuditEntry } from '../platform/audit.ts';
+import { maskUrl } from '../kernel/mask-url.ts';
+import { cursorAfter, type Page, toKeyset, toPage } from '../kernel/page.ts';
+import type { Audit, AuditEntry, AuditLocally } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './audit-queries.ts';
@@ -49,11 +51,7 @@ function userAgentOf({ headers }: FastifyRequest): string | null {
 }
 
 /** Writes what was done without the API: on the machine that has the settings of the database, or by the service itself. */
-export async function auditLocally(
-  db: Queryable,
-  name: string,
-  act: { action: string; target: string | null; tenant?: string; after: unknown },
-): Promise<void> {
+export const auditLocally: AuditLocally = async (db, name, act) => {
   await queries.insertAuditEntry(db, {
     tokenId: null,
     tokenName: name,
@@ -64,17 +62,17 @@ export async function auditLocally(
     requestId: null,
     address: null,
     userAgent: null,
-    before: null,
+    before: toJson(act.before),
     after: toJson(act.after),
   });
-}
+};
 
 const prunedAtOnce = 10_000;
 
 /**
  * Removes entries that are older than `days`, the oldest first, at most `limit` in one transaction. Each of these
- * transactions also writes an entry that says how many entries went and up to which time, so the log itself tells what
- * is missing from it.
+ * transactions also writes an entry that says how many entries went, up to which time, and where the chain began before
+ * and begins now. So the log itself tells what is missing from it, and what went without such an entry was removed.
  */
 export async function pruneAudit(
   db: Database,
@@ -84,9 +82,14 @@ export async function pruneAudit(
     signal.throwIfAborted();
     count = await db.transaction(async (connection) => {
       const gone = await queries.deleteOldAuditEntries(connection, { days, limit });
-      if (gone.count > 0) {
-        const after = { days, count: gone.count, until: gone.until };
-        await auditLocally(connection, 'retention', { action: 'audit.prune', target: null, after });
+      const { count, until, pruned_before, pruned_to } = gone;
+      if (count > 0) {
+        await auditLocally(connection, 'retention', {
+          action: 'audit.prune',
+          target: null,
+          before: { pruned_to: pruned_before },
+          after: { days, count, until, pruned_to },
+        });
       }
       return gone.count;
     });
@@ -117,16 +120,22 @@ function toJson(value: unknown): string | null {
 
 const secretNames = new Set(['token', 'secret', 'previous_secrets', 'hash']);
 
-/** Leaves secrets out, so that none reaches the log even when the code that writes an entry forgets to do so. */
+/**
+ * Leaves secrets out, so that none reaches the log even when the code that writes an entry forgets to do so. The query
+ * of a URL may hold one.
+ */
 function withoutSecrets(name: string, value: unknown): unknown {
   if (secretNames.has(name)) return undefined;
+  if (name === 'url' && typeof value === 'string') return maskUrl(value);
   const isSecret =
     typeof value === 'string' && (isAccessToken(value) || value.startsWith('whsec_'));
   return isSecret ? '(secret)' : value;
 }
 
 /**
- * Returns one page of the audit log, the newest entries first, or with `after` in the order of the chain. Throws 400 `request_invalid` or `cursor_invalid`.
+ * Returns one page of the audit log, the newest entries first, or with `after` in the order of the chain. A reader who is
+ * limited to tenants learns neither the numbers of entries nor their places, which would tell how much others do: it
+ * pages through the chain by cursors. Throws 400 `request_invalid` or `cursor_invalid`.
  */
 export async function listAuditLog(
   db: Queryable,
@@ -136,17 +145,66 @@ export async function listAuditLog(
 ): Promise<Page<Static<typeof auditEntrySchema>>> {
   const { actor, action, tenant, from, to, after, limit, cursor } = request;
   checkDayRange('?', { from, to });
-  const filter = { tokenId: actor, action, tenant, from, to, reach: reader.tenants };
+  const reach = reader.tenants;
+  const filter = { tokenId: actor, action, tenant, from, to, reach };
+  const isLimited = reach !== null;
+  const numbers = sealNumbers(cursorKey);
+  const shown = (row: queries.AuditRow) => {
+    const entry = toEntry(row, reach);
+    if (!isLimited) return entry;
+    return { ...entry, id: `aud_${numbers.seal(entry.id)}`, place: null, hash: null };
+  };
+  const list = after === undefined ? 'audit' : 'audit chain';
+  const page = {
+    ...{ cursorKey, limit, cursor },
+    scope: { list, filters: { actor, action, tenant, from, to } },
+  };
   if (after !== undefined) {
-    if (cursor !== undefined) throw invalidInput('?cursor', 'goes without after');
-    const rows = await queries.listAuditEntriesAfter(db, filter, { after, limit: limit ?? 100 });
-    return { data: rows.map((row) => toEntry(row, reader.tenants)), next_cursor: null };
+    if (!isLimited && cursor !== undefined) throw invalidInput('?cursor', 'goes without after');
+    if (isLimited && after > 0) {
+      throw invalidInput('?after', 'is 0 for a token limited to tenants, which goes on by cursor');
+    }
+    const [sealed] = toKeyset<[string]>(page).after ?? [];
+    const place = sealed === undefined ? after : Number(numbers.open(sealed));
+    const from = { after: place, limit: limit ?? 100 };
+    const rows = await queries.listAuditEntriesAfter(db, filter, from);
+    // What is written later comes after it, so there is always a next page.
+    const last = numbers.seal(String(rows.at(-1)?.place ?? place));
+    return { data: rows.map(shown), next_cursor: isLimited ? cursorAfter(page, [last]) : null };
   }
-  const scope = { list: 'audit', filters: { actor, action, tenant, from, to } };
-  const page = { cursorKey, scope, limit, cursor };
-  const rows = await queries.listAuditEntries(db, filter, toKeyset(page));
-  const { data, next_cursor } = toPage(page, rows, ({ at, id }) => [at, id]);
-  return { data: data.map((row) => toEntry(row, reader.tenants)), next_cursor };
+  const { after: key, limit: most } = toKeyset<[string, string]>(page);
+  const rows = await queries.listAuditEntries(db, filter, {
+    after: key && [key[0], numbers.open(key[1])],
+    limit: most,
+  });
+  const { data, next_cursor } = toPage(page, rows, ({ at, id }) => [
+    at,
+    isLimited ? numbers.seal(id) : id,
+  ]);
+  return { data: data.map(shown), next_cursor };
+}
+
+/** Hides numbers that count what others do. The same number is always the same text, and only we can read it. */
+function sealNumbers(key: Buffer): { seal(number: string): string; open(text: string): string } {
+  const own = createHmac('sha256', key).update('numbers of the audit log').digest().subarray(0, 16);
+  // One block, so no chaining is needed: each number is another block.
+  const cipher = 'aes-128-ecb';
+  return {
+    seal(number) {
+      const block = Buffer.alloc(16);
+      block.writeBigUInt64BE(BigInt(number), 8);
+      return createCipheriv(cipher, own, null)
+        .setAutoPadding(false)
+        .update(block)
+        .toString('base64url');
+    },
+    open(text) {
+      // Cursors of readers who see all numbers have them as they are.
+      if (/^\d{1,19}$/.test(text)) return text;
+      const opening = createDecipheriv(cipher, own, null).setAutoPadding(false);
+      return String(opening.update(Buffer.from(text, 'base64url')).readBigUInt64BE(8));
+    },
+  };
 }
 
 /** Returns an entry as this reader may see it: tenants outside the reader's reach are left out. */
@@ -160,8 +218,13 @@ function toEntry(
       ? tenants
       : tenants.filter((each) => reach.includes(each));
   const cut = (state: unknown) =>
-    typeof state === 'object' && state !== null && 'tenants' in state
-      ? { ...state, tenants: within(state.tenants) }
+    typeof state === 'object' && state !== null
+      ? {
+          ...state,
+          ...('tenants' in state && { tenants: within(state.tenants) }),
+          // Older releases wrote URLs whole.
+          ...('url' in state && typeof state.url === 'string' && { url: maskUrl(state.url) }),
+        }
       : state;
   const tenants = row.tenants ?? (tenant === null ? null : [tenant]);
   return {

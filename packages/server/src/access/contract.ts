@@ -43,7 +43,7 @@ export const tokenSchema = Type.Object({
   }),
   creator: Type.Union([Type.Object({ id: Type.String(), name: Type.String() }), Type.Null()], {
     description:
-      'The token that made it, which it is revoked with unless that is unlimited and without expiry; null = made on the machine of the service.',
+      'The token that made it, which it is revoked with unless that is unlimited and without expiry; null = made on the machine of the service, or by a token that the reader cannot list.',
   }),
 });
 export type TokenRow = Static<typeof tokenSchema>;
@@ -99,7 +99,7 @@ export const sessionSchema = Type.Object({
 
 /** One entry of the audit log, as it is answered. */
 export const auditEntrySchema = Type.Object({
-  id: Type.String(),
+  id: Type.String({ description: 'Opaque.' }),
   at: instantSchema,
   actor: Type.Object({
     token_id: Type.Union([Type.String(), Type.Null()], {
@@ -124,10 +124,12 @@ export const auditEntrySchema = Type.Object({
   before: Type.Unknown({ description: 'What it was; null = nothing to tell. Never a secret.' }),
   after: Type.Unknown({ description: 'What it has become; null = nothing to tell.' }),
   place: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
-    description: 'In the chain, by the time of the commit; null = somebody wrote it past svcctl.',
+    description:
+      'In the chain, by the time of the commit; null = somebody wrote it past svcctl, or the reader is limited to tenants.',
   }),
   hash: Type.Union([Type.String({ pattern: '^[0-9a-f]{64}$' }), Type.Null()], {
-    description: 'SHA-256 over the entry and the hash of the one before it.',
+    description:
+      'SHA-256 over the entry and the hash of the one before it; null where the place is null.',
   }),
 });
 
@@ -194,7 +196,7 @@ export const auditQuerySchema = Type.Object(
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'Only entries after this place in the chain, in its order: the oldest first. The last place read leads on; there is no cursor.',
+          'Only entries after this place in the chain, in its order: the oldest first. The last place read leads on, and there is no cursor. A token limited to tenants gives 0, and then the cursor, which it always gets.',
       }),
     ),
     limit: Type.Optional(limitSchema),
@@ -364,7 +366,7 @@ export const accessContract = {
     tag: 'Access',
     summary: 'Verify the audit log',
     description:
-      'Computes the hash of each entry anew, and names the first entries that were changed, removed or inserted past svcctl. Who can write to the database could compute all hashes anew: note the `head` elsewhere, and give it with the next verification. Only for tokens that reach all tenants.',
+      'Computes the hash of each entry anew, and names the first entries that were changed, removed or inserted past svcctl, also those that are said to be pruned while no entry `audit.prune` tells it. Who can write to the database could compute all hashes anew: note the `head` elsewhere, and give it with the next verification. Only for tokens that reach all tenants.',
     scope: 'admin',
     body: auditCheckSchema,
     responses: {

@@ -1,4 +1,5 @@
 export { auditLocally, createAudit, pruneAudit } from './audit.ts';
+export { readAuditHead } from './audit-queries.ts';
 export { accessContract } from './contract.ts';
 export { createRateLimit, createSignInGuard } from './limits.ts';
 export { findOrMakeSigningKey } from './queries.ts';

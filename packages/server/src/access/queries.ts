@@ -6,10 +6,15 @@ import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { TokenRow } from './contract.ts';
 
-const columns = sql`id, name, scopes, tenants, ${instantText('access_tokens.created_at')} as created_at,
+/** What a reader with this reach sees of a token: its creator only if the reader can list it, too. */
+const columnsFor = (
+  reach: readonly string[] | null,
+) => sql`id, name, scopes, tenants, ${instantText('access_tokens.created_at')} as created_at,
   ${instantText('access_tokens.expires_at')} as expires_at, ${instantText('last_used_at')} as last_used_at,
   (select json_build_object('id', made.id, 'name', made.name) from access_tokens made
-    where made.id = access_tokens.creator_id) as creator`;
+    where made.id = access_tokens.creator_id and (${reach}::text[] is null
+      or made.revoked_at is null and made.tenants <@ ${reach}::text[])) as creator`;
+const columns = columnsFor(null);
 
 /** A token as it stands now, by the clock of the database. */
 export type TokenState = Pick<TokenRow, 'id' | 'name' | 'scopes' | 'tenants' | 'expires_at'> & {
@@ -205,7 +210,7 @@ export async function listLiveTokens(
   reach: readonly string[] | null,
 ): Promise<TokenRow[]> {
   return db.query<TokenRow>(sql`
-    select ${columns} from access_tokens
+    select ${columnsFor(reach)} from access_tokens
     where revoked_at is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
     order by access_tokens.created_at desc, id`);
 }

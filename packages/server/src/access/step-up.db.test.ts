@@ -124,6 +124,20 @@ test('what is not destructive needs no confirmation', async () => {
   expect((await call('POST', '/exports/csv', { tenant: 'T' })).status).toBe(200);
 });
 
+test('what sends data elsewhere from now on needs one: new endpoints, changed URLs, new targets of notices', async () => {
+  const { call } = await openConsole();
+  const url = 'https://192.0.2.1/in';
+  for (const [method, path, body] of [
+    ['POST', '/webhook/endpoints', { tenant: 'T', url }],
+    ['PATCH', '/webhook/endpoints/ep_x', { url }],
+    ['POST', '/notify/targets', { kind: 'webhook', url }],
+  ] as const) {
+    expect((await call(method, path, body)).json.code, path).toBe('step_up_required');
+  }
+  const other = await call('PATCH', '/webhook/endpoints/ep_x', { rate_limit: 5 });
+  expect(other.json.code).toBe('endpoint_not_found');
+});
+
 test('a session that gives its token again may do what is destructive for ten minutes, it alone', async () => {
   const [first, second] = [await openConsole(), await openConsole()];
   expect(first.answer.json.confirmed_until).toBeNull();

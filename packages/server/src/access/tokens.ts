@@ -8,6 +8,7 @@ import { formatMicros, parseInstant } from '../kernel/instant.ts';
 import { type Preset, presets, type Scope } from '../kernel/values.ts';
 import { isReservedName, newNameLimits } from '../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
+import { refuseHiddenNames } from '../platform/postgres/known-names.ts';
 import { auditLocally } from './audit.ts';
 import type { TokenRow } from './contract.ts';
 import * as queries from './queries.ts';
@@ -49,6 +50,8 @@ export async function createToken(
       );
     }
   }
+  const named = (request.tenants ?? []).map((tenant) => ({ tenant }));
+  await refuseHiddenNames(db, '/tenants', named);
   const expiresAt = expiryOf(request, creator, nowMillis);
   await queries.lockTokens(db);
   if (creator !== null) requireAlive(await queries.findTokenById(db, creator.tokenId));

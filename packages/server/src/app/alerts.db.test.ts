@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import { startDatabaseProxy } from '../../test/database-proxy.ts';
+import { startOwnPostgres } from '../../test/own-postgres.ts';
 import { evaluate, labelsOf, type Scrape, selectorsOf } from '../../test/promql.ts';
 import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
 import { readExposition, type Series } from '../../test/scrape.ts';
@@ -41,7 +42,7 @@ let panels: Panel[];
 const seen = new Map<string, Series>();
 const states = new Map<string, Set<'silent' | 'firing'>>();
 
-const patient = { timeout: 50_000, interval: 300 };
+const patient = { timeout: 120_000, interval: 300 };
 const dir = await mkdtemp(join(tmpdir(), 'svcctl-alerts-'));
 const store = join(dir, 'store');
 const common = {
@@ -80,9 +81,10 @@ afterAll(async () => {
 });
 
 /** Scrapes a process as Prometheus does: with the labels of the target, and `up`. */
-async function scrape(url = api.url): Promise<Scrape> {
+async function scrape(url = api.url, token = api.adminToken): Promise<Scrape> {
   const target = { job: 'svcctl', instance: new URL(url).host };
-  const response = await fetch(`${url}/metrics`).catch(() => undefined);
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(`${url}/metrics`, { headers }).catch(() => undefined);
   const told = response?.ok ? readExposition(await response.text()) : [];
   const up = { name: 'up', labels: {}, value: Number(response?.ok ?? false) };
   const series = [...told, up].map((each) => ({ ...each, labels: { ...each.labels, ...target } }));
@@ -292,6 +294,30 @@ describe('the alerts', { timeout: 120_000 }, () => {
     await until('firing', 'SvcctlDatabaseAway', 'SvcctlProcessNotReady');
     proxy.thaw();
     await until('silent', 'SvcctlDatabaseAway', 'SvcctlProcessNotReady', 'SvcctlFiguresMissing');
+  });
+
+  test('fire for a database that only reads, and name the standby that writes wait for', async () => {
+    const postgres = await startOwnPostgres();
+    const own = await startTestService({
+      ...{ SVC_METRICS_CACHE_SECONDS: '1', DATABASE_URL: postgres.url, SVC_ROLES: 'api' },
+    });
+    const both = ['SvcctlDatabaseReadOnly', 'SvcctlStandbyMissing'];
+    const firing = async () => {
+      const scrapes = [await scrape(own.url, own.adminToken)];
+      return both.filter((alert) => isFiring(alert, scrapes));
+    };
+    expect(await firing()).toEqual([]);
+    await postgres.waitForStandbys('nas');
+    await expect.poll(firing, patient).toEqual(['SvcctlStandbyMissing']);
+    const standbys = [...seen.values()].filter(({ name }) => name === 'svcctl_standby_missing');
+    expect(standbys).toMatchObject([{ labels: { standby: 'nas' }, value: 1 }]);
+    await postgres.waitForStandbys('');
+    await expect.poll(firing, patient).toEqual([]);
+    await postgres.setReadOnly(true);
+    await expect.poll(firing, patient).toEqual(['SvcctlDatabaseReadOnly']);
+    await postgres.setReadOnly(false);
+    await own.stop();
+    await postgres.stop();
   });
 
   test('fire for requests that fail, and for a process that is gone', async () => {

@@ -1,6 +1,8 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import type { Log } from '../platform/log.ts';
+import { repeat } from '../platform/work/repeat.ts';
 
 /**
  * Returns the origin under which this machine reaches the service. A wildcard address cannot be connected to
@@ -11,16 +13,52 @@ export function originOf(host: string, address: AddressInfo): string {
   return `http://${name.includes(':') ? `[${name}]` : name}:${address.port}`;
 }
 
+const lookMillis = 5000;
+const answerMillis = 2000;
+
 /**
- * Writes `service.json`, from which commands on this machine learn the URL of the service. The result removes the file
- * again.
+ * Writes `service.json`, from which commands on this machine learn the URL of the service. When another service has
+ * started on this folder since, the file is that one's; once that one has ended, however it ended, it is written again.
+ * The result ends that and removes the file.
  */
-export async function announce(dataDir: string, url: string): Promise<() => Promise<void>> {
+export async function announce(
+  dataDir: string,
+  url: string,
+  { log, everyMillis = lookMillis }: { log: Log; everyMillis?: number },
+): Promise<() => Promise<void>> {
   const path = join(dataDir, 'service.json');
   const text = `${JSON.stringify({ url, pid: process.pid })}\n`;
+  const read = () => readFile(path, 'utf8').catch(() => '');
+  const other = await findLive(await read());
+  if (other !== null) {
+    log.warn(
+      other,
+      'another svcctl serve runs on this data folder: commands on this machine now go to this one',
+    );
+  }
   await writeFile(path, text);
+  const watching = repeat(
+    async () => {
+      const now = await read();
+      if (now !== text && (await findLive(now)) === null) await writeFile(path, text);
+    },
+    { everyMillis, onError: (error) => log.warn({ err: error }, `${path} cannot be written`) },
+  );
   return async () => {
-    // Another service may have started on this folder and have written its own file since: that one stays.
-    if ((await readFile(path, 'utf8').catch(() => '')) === text) await rm(path, { force: true });
+    await watching.stop();
+    if ((await read()) === text) await rm(path, { force: true });
   };
+}
+
+/** Returns what such a file says if the service that wrote it still runs and answers; otherwise null. */
+async function findLive(text: string): Promise<{ url: string; pid: number } | null> {
+  try {
+    const { url, pid } = JSON.parse(text) as { url: string; pid: number };
+    // Throws when there is no such process. Since a restart of the machine, another program may have the number.
+    process.kill(pid, 0);
+    const { ok } = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(answerMillis) });
+    return ok ? { url, pid } : null;
+  } catch {
+    return null;
+  }
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import {
   cp,
   mkdir,
@@ -8,17 +9,19 @@ import {
   rename,
   rm,
   stat,
+  symlink,
   unlink,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTestDatabase } from '../../test/database.ts';
 import { startS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { findLastBackup, type Manifest } from '../backup/index.ts';
+import { manifestText } from '../backup/manifest.ts';
 import { tryLock } from '../platform/postgres/locks.ts';
 import { listDueRemovals } from '../retention/mover/queries.ts';
 import { type BackUpOptions, backUp, listPlace, verifyBackup } from './backup.ts';
@@ -61,6 +64,15 @@ test('a backup holds all records of both tiers, and proves them by their content
   // Segments are links where the place is on the same file system.
   const [object = ''] = await listObjects();
   expect((await stat(join(place, object))).nlink).toBe(2);
+});
+
+test('a backup tells how far the audit log was, which proves it later', async () => {
+  const { id, audit_head: head } = await save();
+  await service.makeToken({ preset: 'pipeline' });
+  const verified = await service.call('POST', '/audit/verify', { body: { head } });
+  expect(verified.json).toMatchObject({ ok: true, problems: [] });
+  expect((await manifestOf(place, id)).audit_head).toBe(head);
+  expect(await listPlace(tools(), place)).toMatchObject([{ audit_head: head }, {}]);
 });
 
 test('an incremental backup reads neither objects nor months again that have not changed', async () => {
@@ -134,8 +146,13 @@ test('without one of its objects there is no backup, and the next one is whole',
     sql`select error_code, taken_at from backups order by started_at desc limit 1`,
   );
   expect(run).toEqual({ error_code: 'segment_damaged', taken_at: null });
+  const partial = await save({ allowsMissing: true, isVerified: true });
+  const key = object.slice(object.indexOf('records/'));
+  expect(partial.missing).toEqual([key]);
+  expect(partial.report?.problems).toMatchObject([{ kind: 'object', key }]);
   await rename(`${path}.away`, path);
-  await save();
+  const whole = await save({ isIncremental: true });
+  expect(whole).toMatchObject({ objects: partial.objects + 1, missing: [] });
   expect((await verify()).report.problem_count).toBe(0);
 });
 
@@ -199,8 +216,8 @@ test('a backup that names no database is read, and removed by nobody', async () 
   await writeFile(path, `{"sha256":"${sha256}","backup":${body}}\n`);
   await save({ keep: 1 });
   expect(await listPlace(tools(), place)).toMatchObject([
-    { id: 'old', database: null },
     { database },
+    { id: 'old', database: null },
   ]);
   const { report } = await verifyBackup(tools(), { from: place, id: 'old' });
   expect(report.problem_count).toBe(0);
@@ -224,11 +241,103 @@ test('a place that cannot be a folder is named', async () => {
   await unlink(out);
 });
 
-test('two backups to one place exclude each other', async () => {
-  const session = await service.db.openSession();
-  await tryLock(session, 'backups', place);
-  await expect(save()).rejects.toMatchObject({ code: 'backup_busy' });
-  await session.close();
+test('an id of a clock that was ahead is told, and neither taken for the newest nor kept for the run', async () => {
+  const ids = async () => (await listPlace(tools(), place)).map(({ id }) => id);
+  const early = await save();
+  // Its folder and its row are named as by a host whose clock was years ahead.
+  const ahead = '20990101T000000000Z-Zzzz';
+  await rewrite(early.id, (manifest) => ({ ...manifest, id: ahead }));
+  await service.db.query(sql`update backups set id = ${ahead} where id = ${early.id}`);
+  const told: string[] = [];
+  const warned = { ...tools(), onWarning: (text: string) => told.push(text) };
+  const made = await backUp(warned, optionsFor(place, { keep: 2, isIncremental: true }));
+  expect(await ids()).toEqual([made.id, ahead]);
+  expect(told).toEqual([expect.stringContaining(ahead)]);
+  expect((await verify()).id).toBe(made.id);
+  const next = await save({ keep: 1 });
+  expect(await ids()).toEqual([next.id]);
+  expect((await verify()).report.problem_count).toBe(0);
+});
+
+test('a backup is kept by the run that made it, also behind one of a database whose clock was ahead', async () => {
+  const early = await save();
+  await rewrite(early.id, (manifest) => ({ ...manifest, taken_at: '2099-01-01T00:00:00.000000Z' }));
+  await service.db.query(sql`update backups set taken_at = '2099-01-01Z' where id = ${early.id}`);
+  const made = await save({ keep: 1 });
+  expect((await listPlace(tools(), place)).map(({ id }) => id)).toEqual([made.id]);
+  expect((await findLastBackup(service.db))?.id).toBe(made.id);
+  await service.db.query(sql`delete from backups where id = ${early.id}`);
+});
+
+test('a damaged manifest of an earlier backup keeps nobody from a later one', async () => {
+  const early = await save();
+  await writeFile(await manifestPath(place, early.id), 'nothing');
+  const made = await save({ keep: 1 });
+  expect((await listPlace(tools(), place)).map(({ id }) => id)).toEqual([made.id]);
+});
+
+test('two backups of a database exclude each other, however their place is spelled', async () => {
+  const link = `${place}-link`;
+  await symlink(place, link);
+  let second: Promise<unknown> | undefined;
+  const first = backUp(
+    {
+      ...tools(),
+      onStep() {
+        second ??= backUp(tools(), optionsFor(link)).catch((error: unknown) => error);
+      },
+    },
+    optionsFor(place),
+  );
+  await first;
+  expect(await second).toMatchObject({ code: 'backup_busy' });
+  await unlink(link);
+});
+
+test('a mark names who writes: a copy of the database is kept away, and a killed run is not waited for', async () => {
+  const [own] = await listPlace(tools(), place);
+  const mark = join(place, 'writing', own?.database ?? '');
+  const left = { id: own?.id, host: 'host-1', pid: 7, started_at: '2026-03-05T14:07:09Z' };
+  await mkdir(join(place, 'writing'), { recursive: true });
+  await writeFile(mark, JSON.stringify({ ...left, id: '20260305T140709123Z-9fK2' }));
+  await expect(save()).rejects.toMatchObject({
+    code: 'backup_busy',
+    detail: expect.stringMatching(/host-1.*writing\//),
+  });
+  await writeFile(mark, JSON.stringify(left));
+  const marks: string[] = [];
+  const onStep = () => marks.push(readFileSync(mark, 'utf8'));
+  const made = await backUp({ ...tools(), onStep }, optionsFor(place));
+  expect(JSON.parse(marks[0] ?? '')).toMatchObject({ id: made.id, pid: process.pid });
+  expect(await readdir(join(place, 'writing'))).toEqual([]);
+});
+
+test('a run whose mark was replaced meanwhile writes no manifest and removes nothing', async () => {
+  const before = await listPlace(tools(), place);
+  const mark = join(place, 'writing', before[0]?.database ?? '');
+  const other = JSON.stringify({ id: 'other', host: 'host-2', pid: 8, started_at: '' });
+  const onStep = () => writeFileSync(mark, other);
+  const running = backUp({ ...tools(), onStep }, optionsFor(place, { keep: 1 }));
+  await expect(running).rejects.toMatchObject({ code: 'backup_busy' });
+  expect(await listPlace(tools(), place)).toEqual(before);
+  expect(await readFile(mark, 'utf8')).toBe(other);
+  await unlink(mark);
+});
+
+test('what was removed from the place meanwhile is missed before the manifest is written', async () => {
+  const before = await listPlace(tools(), place);
+  const object = join(place, await findObject());
+  await cp(object, `${object}.away`);
+  const onStep = ({ name }: { name: string }) => {
+    if (name === 'records') rmSync(object, { force: true });
+  };
+  const running = backUp({ ...tools(), onStep }, optionsFor(place, { isIncremental: true }));
+  await expect(running).rejects.toMatchObject({
+    code: 'backup_place_unavailable',
+    detail: expect.stringContaining('records/'),
+  });
+  expect(await listPlace(tools(), place)).toEqual(before);
+  await rename(`${object}.away`, object);
 });
 
 test('while a backup copies objects, none is listed for removal', async () => {
@@ -267,6 +376,16 @@ async function findObject(): Promise<string> {
 }
 
 const listObjects = () => listFiles('objects');
+
+/** Changes the manifest of a backup as its writer could have written it, also under another id. */
+async function rewrite(id: string, change: (manifest: Manifest) => Manifest): Promise<void> {
+  const path = await manifestPath(place, id);
+  const manifest = change(await manifestOf(place, id));
+  await rm(dirname(path), { recursive: true });
+  const changed = join(dirname(dirname(path)), manifest.id, 'manifest.json');
+  await mkdir(dirname(changed), { recursive: true });
+  await writeFile(changed, manifestText(manifest));
+}
 
 async function listFiles(folder: string): Promise<string[]> {
   const found = await readdir(join(place, folder), { recursive: true, withFileTypes: true });

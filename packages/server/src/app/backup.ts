@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { auditLocally } from '../access/index.ts';
+import { auditLocally, readAuditHead } from '../access/index.ts';
 import {
   type BackupChoice,
   type BackupReport,
@@ -17,6 +17,7 @@ import {
   save,
   sealKey,
   verify,
+  warnOfFuture,
 } from '../backup/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
@@ -26,7 +27,7 @@ import { makeSpoolDir, openObjectStore } from '../platform/objects/open-store.ts
 import type { Database } from '../platform/postgres/database.ts';
 import { findCluster } from '../platform/postgres/distribute.ts';
 import { listNewerMigrations, migrate } from '../platform/postgres/migrate.ts';
-import type { Closers } from '../platform/work/stop.ts';
+import { type Closers, withClosers } from '../platform/work/stop.ts';
 import { countSealed, findKeyring, readSecretKey } from '../webhooks/index.ts';
 import { openOwnDatabase } from './database.ts';
 
@@ -39,6 +40,8 @@ export type BackupTools = {
   readonly cwd: string;
   readonly release: string;
   readonly onStep: (step: Step) => void;
+  /** Is told of what somebody should look at. */
+  readonly onWarning: (text: string) => void;
 };
 
 /** A backup, as the command line tells it. */
@@ -49,7 +52,11 @@ export type BackupSummary = Pick<
   readonly place: string;
   readonly records: number;
   readonly objects: number;
+  /** How far the audit log was; null in backups of releases that did not write it. */
+  readonly audit_head: string | null;
   readonly has_secret_key: boolean;
+  /** The keys of objects that were missing or damaged, and are not in it. */
+  readonly missing: readonly string[];
 };
 
 export type BackUpOptions = {
@@ -60,6 +67,8 @@ export type BackUpOptions = {
   readonly isVerified: boolean;
   /** So many backups of this database stay in the place; null for all. */
   readonly keep: number | null;
+  /** Saves the rest where objects are missing or damaged. */
+  readonly allowsMissing: boolean;
 };
 
 /** Makes a backup of the database of the settings and its objects, also while a service runs on it. */
@@ -68,7 +77,7 @@ export async function backUp(
   options: BackUpOptions,
 ): Promise<BackupSummary & { new_bytes: number; removed: number; report: BackupReport | null }> {
   const { settings, log, signal } = tools;
-  return withClosers(async (closers) => {
+  return withClosers(tools.log, async (closers) => {
     const place = await openPlaceOf(options.out, tools, closers);
     const db = await openOwnDatabase(settings, log, closers, signal);
     await refuseCluster(db);
@@ -86,11 +95,14 @@ export async function backUp(
       target: null,
       after: { place: place.location, has_secret_key: secretKey !== null },
     });
-    const { isIncremental, keep } = options;
+    const { isIncremental, keep, allowsMissing } = options;
     const { historyDays } = settings;
     const { manifest, newBytes, removed } = await save(
       { ...tools, db, source, place, spoolDir },
-      { isIncremental, secretKey, historyDays, keep, release: tools.release },
+      {
+        ...{ isIncremental, allowsMissing, secretKey, historyDays, keep, readAuditHead },
+        release: tools.release,
+      },
     );
     const report = options.isVerified ? await verifyAt(place, manifest, tools, closers) : null;
     if (report?.problem_count === 0) await noteVerified(db, manifest.id);
@@ -104,9 +116,9 @@ export async function verifyBackup(
   { from, ...choice }: { from: string } & BackupChoice,
 ): Promise<BackupSummary & { report: BackupReport }> {
   const { signal } = tools;
-  return withClosers(async (closers) => {
+  return withClosers(tools.log, async (closers) => {
     const place = await openPlaceOf(from, tools, closers);
-    const name = await findBackup(place, choice, signal);
+    const name = await findBackup(place, choice, tools);
     const manifest = await readManifest(place, name, signal);
     const report = await verifyAt(place, manifest, tools, closers);
     return { ...summarize(place, manifest), report };
@@ -116,23 +128,16 @@ export async function verifyBackup(
 /** The whole backups in a place, the newest first. */
 export async function listPlace(tools: BackupTools, from: string): Promise<BackupSummary[]> {
   const { signal } = tools;
-  return withClosers(async (closers) => {
+  return withClosers(tools.log, async (closers) => {
     const place = await openPlaceOf(from, tools, closers);
     const found: BackupSummary[] = [];
-    for (const name of (await listBackups(place, signal)).reverse()) {
+    const listed = await listBackups(place, signal);
+    warnOfFuture(listed, place, tools.onWarning);
+    for (const name of listed.reverse()) {
       found.push(summarize(place, await readManifest(place, name, signal)));
     }
     return found;
   });
-}
-
-export async function withClosers<T>(work: (closers: Closers) => Promise<T>): Promise<T> {
-  const closers: Closers = [];
-  try {
-    return await work(closers);
-  } finally {
-    for (const closer of closers.reverse()) await closer();
-  }
 }
 
 export async function openPlaceOf(
@@ -217,6 +222,8 @@ export function summarize(place: Place, manifest: Manifest): BackupSummary {
     records: manifest.records.count,
     objects: manifest.objects.count,
     size_bytes,
+    audit_head: manifest.audit_head ?? null,
     has_secret_key: manifest.secret_key !== null,
+    missing: (manifest.objects.missing ?? []).map(({ key }) => key),
   };
 }

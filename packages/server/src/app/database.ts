@@ -1,8 +1,11 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Settings } from '../config/settings.ts';
+import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
-import { type Database, openDatabase } from '../platform/postgres/database.ts';
+import { type Database, openDatabase, placeOf } from '../platform/postgres/database.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts';
-import type { Closers } from '../platform/work/stop.ts';
+import { describeFault } from '../platform/postgres/errors.ts';
+import { type Closers, withClosers } from '../platform/work/stop.ts';
 
 /**
  * Opens the database of `DATABASE_URL`, or starts the embedded PostgreSQL when no URL is set. What must be closed again
@@ -31,11 +34,69 @@ export async function withOwnDatabase<T>(
   log: Log,
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
-  const closers: Closers = [];
+  return withClosers(log, async (closers) => {
+    const db = await openOwnDatabase(settings, log, closers);
+    return naming(settings, () => work(db));
+  });
+}
+
+/** A migration of another process may take long; a database that is away for so long is not about to come. */
+const longestWaitMillis = 10 * 60_000;
+const firstPauseMillis = 1000;
+const lastPauseMillis = 30_000;
+
+/**
+ * Does `work` once the database answers, because both may be started at the same time. Each failure is told, with
+ * longer and longer pauses. A fault that does not pass by itself is thrown at once, and any other after ten minutes.
+ */
+export async function untilReachable<T>(
+  settings: Settings,
+  {
+    log,
+    signal,
+    sleep = (millis) => setTimeout(millis, undefined, { signal }),
+    now = () => performance.now(),
+  }: {
+    log: Log;
+    signal: AbortSignal;
+    sleep?: (millis: number) => Promise<unknown>;
+    now?: () => number;
+  },
+  work: () => Promise<T>,
+): Promise<T> {
+  const startedAt = now();
+  for (let pause = firstPauseMillis; ; pause = Math.min(2 * pause, lastPauseMillis)) {
+    signal.throwIfAborted();
+    try {
+      return await naming(settings, work);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'database_unavailable') throw error;
+      if (now() - startedAt + pause > longestWaitMillis) throw error;
+      log.warn({ pauseSeconds: pause / 1000 }, `waiting for the database: ${error.detail}`);
+      await sleep(pause);
+    }
+  }
+}
+
+/** Does `work`. When the database does not answer, the error says which, why, and which setting names it. */
+export async function naming<T>(settings: Settings, work: () => Promise<T>): Promise<T> {
   try {
-    return await work(await openOwnDatabase(settings, log, closers));
-  } finally {
-    for (const closer of closers.reverse()) await closer();
+    return await work();
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'database_unavailable') throw error;
+    const { databaseUrl } = settings;
+    const [place, remedy] =
+      databaseUrl === undefined
+        ? ['The embedded PostgreSQL', 'postgres.log in the data folder may say why.']
+        : [
+            `DATABASE_URL: the database at ${placeOf(databaseUrl)}`,
+            'See that it runs, that this machine reaches it, and that the setting is right.',
+          ];
+    const why = error.cause === undefined ? error.detail : describeFault(error.cause);
+    throw new AppError('database_unavailable', {
+      detail: `${place} cannot be used: ${why.replace(/[.]$/, '')}. ${remedy}`,
+      cause: error.cause,
+    });
   }
 }
 

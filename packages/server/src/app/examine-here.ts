@@ -10,12 +10,16 @@ import { openDatabase } from '../platform/postgres/database.ts';
 import { readPostmaster } from '../platform/postgres/embedded-postmaster.ts';
 import { listNewerMigrations } from '../platform/postgres/migrate.ts';
 import { refuseUnfit } from '../platform/postgres/probe.ts';
+import { withClosers } from '../platform/work/stop.ts';
 import { openColdTier } from './cold-tier.ts';
 import { surroundingsOf } from './health.ts';
 
 const connections = 4;
 const answerMillis = 15_000;
 const gigabyte = 1e9;
+const day = 86_400_000;
+/** So long the token of the first start may lie in the data folder before it is told. */
+const tokenDays = 30;
 
 /**
  * Checks what can be checked on this machine with these settings: the data folder, its disk, and the database by the
@@ -29,35 +33,35 @@ export async function examineHere(
   const ofFolder = [await lookAtFolder(settings.dataDir), await lookAtDisk(settings)];
   const { databaseUrl } = settings;
   if (databaseUrl === undefined) return [...ofFolder, await lookAtOwnPostgres(settings.dataDir)];
-  const closers: (() => Promise<unknown>)[] = [];
-  try {
-    const db = openDatabase({
-      ...{ url: databaseUrl, maxConnections: connections, answerMillis },
-      onError: (error) => log.debug({ err: error }, 'a database connection broke'),
-    });
-    closers.push(() => db.close());
-    await refuseUnfit(db);
-    const found: Finding[] = [
-      ...ofFolder,
-      finding('database', 'ok', 'the database answers, and svcctl can work with it'),
-    ];
-    if (!isAlone) return found;
-    // It throws where the database has no tables of svcctl yet.
-    await listNewerMigrations(db);
-    const cold = await openColdTier(settings, { db, log }, closers);
-    const around = surroundingsOf(db, { settings, cold });
-    return [...found, ...(await examine(await look(db, { processId: null, around })))];
-  } catch (error) {
-    const detail = error instanceof AppError ? error.detail : String(error);
-    const remedy =
-      'See that the server runs and that DATABASE_URL is right; a start of the service tells the same.';
-    return [...ofFolder, finding('database', 'problem', detail, remedy)];
-  } finally {
-    for (const closer of closers.reverse()) await closer();
-  }
+  return withClosers(log, async (closers) => {
+    try {
+      const db = openDatabase({
+        ...{ url: databaseUrl, maxConnections: connections, answerMillis },
+        onError: (error) => log.debug({ err: error }, 'a database connection broke'),
+      });
+      closers.push(() => db.close());
+      await refuseUnfit(db);
+      const found: Finding[] = [
+        ...ofFolder,
+        finding('database', 'ok', 'the database answers, and svcctl can work with it'),
+      ];
+      if (!isAlone) return found;
+      // It throws where the database has no tables of svcctl yet.
+      await listNewerMigrations(db);
+      const cold = await openColdTier(settings, { db, log }, closers);
+      const around = surroundingsOf(db, { settings, cold });
+      return [...found, ...(await examine(await look(db, { processId: null, around })))];
+    } catch (error) {
+      const detail = error instanceof AppError ? error.detail : String(error);
+      const remedy =
+        'See that the server runs and that DATABASE_URL is right; a start of the service tells the same.';
+      return [...ofFolder, finding('database', 'problem', detail, remedy)];
+    }
+  });
 }
 
-async function lookAtFolder(dataDir: string): Promise<Finding> {
+/** Exported for its test. */
+export async function lookAtFolder(dataDir: string, nowMillis = Date.now()): Promise<Finding> {
   try {
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
@@ -76,6 +80,17 @@ async function lookAtFolder(dataDir: string): Promise<Finding> {
       'warning',
       `others may read ${join(dataDir, name)}`,
       `chmod 600 ${join(dataDir, name)}`,
+    );
+  }
+  const token = join(dataDir, 'admin-token');
+  const made = await stat(token).catch(() => null);
+  const days = Math.floor((nowMillis - (made?.mtimeMs ?? nowMillis)) / day);
+  if (days > tokenDays) {
+    return finding(
+      'data_folder',
+      'warning',
+      `the token of the first start still lies in ${token} after ${days} days: whoever reads the file is an admin`,
+      `Make one of your own, and sign in with it: svcctl tokens create --name NAME --preset admin, svcctl login. Then retire this one: svcctl tokens revoke ID (svcctl tokens ls has it as "first admin") && rm ${token}`,
     );
   }
   return finding('data_folder', 'ok', `the data folder ${dataDir} can be read and written`);

@@ -10,7 +10,7 @@ import {
 } from '../health/index.ts';
 import type { ProcessCommand } from '../health/values.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { AppError } from '../kernel/errors.ts';
+import { AppError, isDatabaseAway } from '../kernel/errors.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import { describeFenced } from '../platform/objects/fence.ts';
@@ -88,7 +88,7 @@ export function surroundingsOf(
     listSlow: () => db.listSlow(),
     storeClockAheadMillis: () => cold.store.clockAheadMillis?.() ?? null,
     findStoreProblem: () => findStoreProblem(cold),
-    findTroubles: () => readTroubles(db),
+    findTroubles: () => readTroubles(db, cold.watch),
     sampleCounters: () => findSampledDifferences(db),
     nextRun: (after) => schedule?.next(after) ?? null,
     verifyDays: settings.verifyDays,
@@ -113,7 +113,7 @@ async function findStoreProblem({
     const { state: seen, problem } = watch.state();
     return seen === 'unavailable' ? (problem?.detail ?? null) : null;
   } catch (error) {
-    if (error instanceof AppError && error.code === 'database_unavailable') throw error;
+    if (isDatabaseAway(error)) throw error;
     return `${store.location} cannot be used: ${error instanceof AppError ? error.detail : String(error)}`;
   }
 }

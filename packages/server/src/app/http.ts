@@ -21,6 +21,7 @@ import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { listNewerMigrations } from '../platform/postgres/migrate.ts';
+import { isReadOnly } from '../platform/postgres/replication.ts';
 import type { Traces } from '../platform/traces.ts';
 import type { Waiting } from '../platform/work/pace.ts';
 import type { Work } from '../platform/work/repeat.ts';
@@ -88,7 +89,7 @@ export function createHttp(parts: {
     addApi(http, db, { settings, log, state, metrics, cold, closers });
     addVersions(http, db, { state, counting });
     addExports(http, db, { settings, log, state, cold, jobs });
-    addRetention(http, db, { state, log, cold, retention, closers });
+    addRetention(http, db, { settings, state, log, cold, retention, closers });
     addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
     addNotices(http, db, { settings, state, notices });
     addOverview(http, db, { watch: cold.watch, settings });
@@ -99,7 +100,11 @@ export function createHttp(parts: {
     if (http.isLeaving()) {
       throw new AppError('not_ready', { detail: 'This process is stopping. Ask another one.' });
     }
-    const newer = await Promise.race([listNewerMigrations(db), tooLate(2000)]);
+    const look = async () => ({
+      newer: await listNewerMigrations(db),
+      isReadOnly: await isReadOnly(db),
+    });
+    const { newer, isReadOnly: onlyReads } = await Promise.race([look(), tooLate(2000)]);
     // It may have been migrated while this process ran.
     if (newer.some(({ isSurvived }) => !isSurvived)) throw new AppError('database_newer');
     // A store that does not answer is only a warning, not a reason for 503: hot records, ingest and webhooks go on
@@ -107,11 +112,14 @@ export function createHttp(parts: {
     const { problem } = cold.watch.state();
     return [
       ...(newer.length > 0 ? (['database_newer'] as const) : []),
+      // What is read is answered, so a load balancer must not take this process out for it either.
+      ...(onlyReads ? (['read_only'] as const) : []),
       ...(problem === null ? [] : [problem.code]),
     ];
   };
   addOriginRoutes(http, {
-    version: readRelease(),
+    // The API is that of the version, whatever commit was built.
+    version: readRelease().replace(/\+.*$/, ''),
     findWarnings,
     errors: errorCatalogue,
     rejectCodes,
@@ -119,7 +127,9 @@ export function createHttp(parts: {
   addAllFigures(metrics, db, {
     ...{ settings, log, spoolDir: cold.spoolDir, assertReady: findWarnings },
   });
-  addMetricsRoute(http, { metrics, admit: createMetricsAccess({ authenticate, isTrusted }) });
+  addMetricsRoute(http, {
+    ...{ metrics, publicUrl: settings.publicUrl, admit: createMetricsAccess(authenticate) },
+  });
   addConsole(http);
   observe(http, parts);
   if (parts.traces !== null) traceRequests(http, parts.traces);

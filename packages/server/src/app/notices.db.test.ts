@@ -284,6 +284,27 @@ test('an export that ends is told once, to whoever asked for it', async () => {
   expect(off.told()).toEqual([]);
 });
 
+test('how far the audit log is, is told each day to those who want to know of it, and can be verified', async () => {
+  const usual = await add();
+  await process.look();
+  expect((await service.call('GET', '/notify/notices')).json.data).toEqual([]);
+  const asking = await add({ kinds: ['audit_head'] });
+  const every = await add({ min_severity: 'info' });
+  await process.look();
+  await process.pass(86_000);
+  await process.look();
+  await receiver.waitUntil(() => asking.messages().length > 0 && every.messages().length > 0);
+  const [told] = JSON.parse(asking.messages()[0]?.body ?? '').data.notices;
+  expect(told).toMatchObject({ kind: 'audit_head', telling: 'event', severity: 'info' });
+  expect(told.title).toContain(told.subject);
+  const body = { head: told.subject };
+  expect((await service.call('POST', '/audit/verify', { body })).json.ok).toBe(true);
+  await process.pass(400);
+  await process.look();
+  await receiver.waitUntil(() => asking.messages().length > 1 && every.messages().length > 1);
+  expect([usual, asking, every].map((target) => target.messages().length)).toEqual([0, 2, 2]);
+});
+
 /** An endpoint that the service may disable, with a delivery that waits, and with or without an attempt lately. */
 async function failForDays(days: number, setting: { after: number; isTried: boolean }) {
   const id = await failFor(service.db, days * 86_400);
@@ -429,7 +450,7 @@ test('a disk is told as nearly full when less than the share that is set was fre
         await strict.look();
         return target.messages().length;
       },
-      { timeout: 30_000 },
+      { timeout: 120_000 },
     )
     .toBeGreaterThan(0);
   const told = target.told()[0]?.filter((each) => each.includes('host-'));

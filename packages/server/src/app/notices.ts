@@ -1,18 +1,20 @@
-import { auditLocally, createAudit } from '../access/index.ts';
+import { auditLocally, createAudit, readAuditHead } from '../access/index.ts';
 import { isBackupOverdue } from '../backup/index.ts';
 import type { Settings } from '../config/settings.ts';
-import { listEndedExports } from '../exports/index.ts';
+import { listEndedExports, listOpenExports } from '../exports/index.ts';
 import { listFullDisks } from '../health/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import {
   addNoticeRoutes,
   type Channel,
   createEmailChannel,
+  describeAuditHead,
   describeEvent,
   describeTrouble,
   describeTroubleOf,
   type Find,
   type Found,
+  isHeadAwaited,
   listUnreached,
   startNotices,
   toWebhookBody,
@@ -34,7 +36,7 @@ import {
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';
-import { isStoreUnusable } from './overview.ts';
+import { countOverdue, isStoreUnusable } from './overview.ts';
 import { cursorKey, type State, secretBox } from './state.ts';
 
 /** Notices to people. They are looked for and sent by every process with the role `api`. */
@@ -97,7 +99,7 @@ export function addNotices(
   const target = createTarget({ allowTargets: settings.allowTargets });
   addNoticeRoutes(http, db, {
     channel: notices.channel,
-    assertAllowed: (url) => target.assertAllowed(url),
+    assertAllowed: (url) => target.assertAllowed(url, { tenants: null }),
     hasEmail: settings.smtpUrl !== undefined && settings.smtpFrom !== undefined,
     newSecret,
     seal: (secret, id) => secretBox(state).seal(secret, id),
@@ -126,16 +128,19 @@ function createWebhookChannel(sender: Sender, origin: string | null): Channel {
 function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Find {
   return {
     async troubles(db) {
-      const { retention } = await readRetentionOverview(db, null);
+      const { retention, work } = await readRetentionOverview(db, null);
+      const exports = await listOpenExports(db, null);
       const { abandoned, endpoints } = await findWebhookTroubles(db);
       const isMuch = abandoned >= settings.notifyDeadLetters;
       const single = findTroubles({
         retention,
         // Endpoints and targets are told of one by one.
-        webhooks: { abandoned: isMuch ? abandoned : 0, failing: 0, gone: 0, disabled: 0 },
+        webhooks: { abandoned: isMuch ? abandoned : 0, failing: 0, gone: 0, disabled: 0, held: 0 },
         unreached: 0,
         isBackupOverdue: await isBackupOverdue(db, settings.backupMaxAgeHours),
         isStoreUnusable: isStoreUnusable(watch),
+        overdueRemovals: await countOverdue(db, watch, null),
+        work: [...work, ...exports],
       });
       return [
         ...single.map(describeTrouble),
@@ -154,11 +159,13 @@ function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Fin
     },
     async events(db, since) {
       const ended = await listEndedExports(db, since);
-      return ended.map(({ state, file_name, finished_at, error, ...job }) =>
+      const head = (await isHeadAwaited(db)) ? [describeAuditHead(await readAuditHead(db))] : [];
+      const jobs = ended.map(({ state, file_name, finished_at, error, ...job }) =>
         describeEvent(state === 'completed' ? 'export_done' : 'export_failed', {
           ...{ ...job, name: file_name, since: finished_at, reason: error },
         }),
       );
+      return [...jobs, ...head];
     },
   };
 }

@@ -45,6 +45,7 @@ test('tells what endpoints and their dead letters need', async () => {
   const degraded = await seedEndpoint(service.db, { tenant: 'TX' });
   const gone = await seedEndpoint(service.db, { tenant: 'CA', enabled: false });
   const stopped = await seedEndpoint(service.db, { tenant: 'CA', enabled: false });
+  const held = await seedEndpoint(service.db, { tenant: 'CA', enabled: false });
   await seedEndpoint(service.db, { tenant: 'CA' });
   const set = (id: string, failures: number, isPaused: boolean, reason: string | null) =>
     service.db.query(sql`
@@ -54,6 +55,8 @@ test('tells what endpoints and their dead letters need', async () => {
   await set(degraded.id, 3, false, null);
   await set(gone.id, 1, false, 'gone');
   await set(stopped.id, 5, true, 'operator');
+  await set(held.id, 0, false, 'operator');
+  await seedDeliveries(service.db, held, 3, { status: 'queued' });
   await seedDeliveries(service.db, failing, 4, { status: 'abandoned' });
   await seedDeliveries(service.db, degraded, 2, { status: 'pending' });
 
@@ -62,14 +65,23 @@ test('tells what endpoints and their dead letters need', async () => {
     [
       ['endpoints_failing', 1],
       ['endpoints_gone', 1],
+      ['endpoints_held', 1],
       ['deliveries_abandoned', 4],
     ],
   );
-  expect(webhooks).toMatchObject({ abandoned: 4, pending: 2, failing: 1, degraded: 1, gone: 1 });
+  expect(webhooks).toMatchObject({
+    abandoned: 4,
+    pending: 2,
+    failing: 1,
+    degraded: 1,
+    gone: 1,
+    held: 1,
+  });
   expect(Date.parse(webhooks.oldest_failure_at)).toBeLessThan(Date.now());
   expect(webhooks.endpoints.map(({ id }: { id: string }) => id)).toEqual([
     failing.id,
     gone.id,
+    held.id,
     degraded.id,
   ]);
   expect(webhooks.endpoints[0]).toMatchObject({ backlog: { count: 0 } });
@@ -144,11 +156,17 @@ test('tells a token only what its scopes and tenants allow', async () => {
   expect(ofReader.records.by_tenant.tenants).toHaveLength(1);
   const ofLimited = await read(limited.token);
   expect(ofLimited).toMatchObject({
-    troubles: [{ kind: 'endpoints_gone', count: 1 }],
+    troubles: [
+      { kind: 'endpoints_gone', count: 1 },
+      { kind: 'endpoints_held', count: 1 },
+    ],
     records: { count: 1 },
     webhooks: { abandoned: 0, pending: 0, failing: 0, gone: 1, oldest_failure_at: null },
   });
-  expect(ofLimited.webhooks.endpoints).toMatchObject([{ tenant: 'CA', disabled_reason: 'gone' }]);
+  expect(ofLimited.webhooks.endpoints).toMatchObject([
+    { tenant: 'CA', disabled_reason: 'gone' },
+    { tenant: 'CA', disabled_reason: 'operator', backlog: { count: 3 } },
+  ]);
   expect(await read(writer.token)).toEqual({
     ...{ at: expect.any(String), troubles: [], work: [] },
     ...{ records: null, retention: null, webhooks: null },
@@ -192,4 +210,11 @@ test('finds endpoints that fail along an index that has only these', async () =>
         and (paused_until is not null or failures_in_row > 0 or disabled_reason = 'gone')`);
   });
   expect(JSON.stringify(plan)).toContain('webhook_endpoints_trouble_idx');
+  const held = await service.db.transaction(async (connection) => {
+    await connection.client.query('set local enable_seqscan = off');
+    return connection.query(sql`
+      explain select id from webhook_endpoints
+      where deleted_at is null and disabled_reason = 'operator'`);
+  });
+  expect(JSON.stringify(held)).toContain('webhook_endpoints_held_idx');
 });

@@ -14,7 +14,7 @@ import type { StoreWatch } from '../platform/objects/store-watch.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import { readStored, startSumming } from '../records/index.ts';
-import { readRetentionOverview } from '../retention/index.ts';
+import { listOverdueRemovals, readRetentionOverview } from '../retention/index.ts';
 import { readWebhooksOverview } from '../webhooks/index.ts';
 
 type OwnSettings = Pick<Settings, 'notifyDiskPercent' | 'backupMaxAgeHours'>;
@@ -52,6 +52,8 @@ async function readOverview(
       webhooks,
       ...own,
       isStoreUnusable: isStoreUnusable(watch),
+      overdueRemovals: isReader ? await countOverdue(db, watch, tenants) : 0,
+      work: [...moves, ...exports],
     }),
     records,
     retention,
@@ -61,11 +63,22 @@ async function readOverview(
 }
 
 /** What is wrong by what the features know of themselves, over all tenants; nothing of the store. */
-export async function readTroubles(db: Database): Promise<Trouble[]> {
-  const { retention } = await readRetentionOverview(db, null);
+export async function readTroubles(
+  db: Database,
+  watch: Pick<StoreWatch, 'state'>,
+): Promise<Trouble[]> {
+  const { retention, work } = await readRetentionOverview(db, null);
+  const exports = await listOpenExports(db, null);
   const { webhooks } = await readWebhooksOverview(db, { tenants: null });
   const unreached = (await listUnreached(db)).length;
-  return findTroubles({ retention, webhooks, unreached, isStoreUnusable: false });
+  const overdueRemovals = await countOverdue(db, watch, null);
+  const all = { retention, webhooks, unreached, overdueRemovals, work: [...work, ...exports] };
+  return findTroubles({ ...all, isStoreUnusable: false });
+}
+
+/** Whether the database of this process has the store, as far as it knows, so that it removes objects from it. */
+export function removes(watch: Pick<StoreWatch, 'state'>): boolean {
+  return !['elsewhere', 'read_only', 'unclaimed'].includes(watch.state().state);
 }
 
 /** What an operator has to mend. A process that only reads because it was told to is none of these. */
@@ -74,6 +87,19 @@ const unusable: readonly StoreState[] = ['elsewhere', 'unclaimed', 'unavailable'
 /** Whether cold data can neither be written nor perhaps be read by this process. */
 export function isStoreUnusable(watch: Pick<StoreWatch, 'state'>): boolean {
   return unusable.includes(watch.state().state);
+}
+
+/** So many overdue removals are counted. */
+const mostOverdue = 10_000;
+
+/** Counts the objects that should be gone. A database that does not have its store, or only reads it, removes nothing. */
+export async function countOverdue(
+  db: Queryable,
+  watch: Pick<StoreWatch, 'state'>,
+  tenants: readonly string[] | null,
+): Promise<number> {
+  if (!removes(watch)) return 0;
+  return (await listOverdueRemovals(db, { tenants, limit: mostOverdue })).length;
 }
 
 /** What is wrong with the installation itself. */

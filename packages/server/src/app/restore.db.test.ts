@@ -27,10 +27,14 @@ const passphrase = 'correct horse battery staple';
 let service: TestService;
 let place: string;
 let id: string;
+/** A backup of the same place that has no objects. */
+let early: string;
 beforeAll(async () => {
   service = await startTestService({ SVC_RETENTION_SCHEDULE: 'off' });
   place = await mkdtemp(join(tmpdir(), 'svcctl-backup-'));
   await ingest(service, { month: '2001-03', count: 60 });
+  const tools = toolsFor({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir });
+  early = (await backUp(tools, optionsFor(place))).id;
   await untilMoved(service, '2001-04-01');
   await ingest(service, { month: '2001-04', count: 70 });
   const child = await service.makeToken({ preset: 'admin' });
@@ -40,7 +44,6 @@ beforeAll(async () => {
   expect((await service.call('POST', '/webhook/endpoints', { body: endpoint })).status).toBe(201);
   const incident = { tenant: 'T', type: 'incident.created', data: {} };
   expect((await service.call('POST', '/incidents', { body: incident })).status).toBe(202);
-  const tools = toolsFor({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir });
   id = (await backUp(tools, optionsFor(place, { passphrase }))).id;
 });
 afterAll(async () => {
@@ -71,6 +74,7 @@ const restore = (more: Partial<RestoreOptions> = {}, env: Record<string, string>
     from: place,
     isDrill: false,
     isAdopting: false,
+    skipsDamaged: false,
     findPassphrase: async () => passphrase,
     ...more,
   });
@@ -154,6 +158,51 @@ test('a half restored database serves nobody, and the next restore goes on', asy
   expect((await restore()).verification.problem_count).toBe(0);
   expect(await contentOf(target.db)).toEqual(await contentOf(service.db));
   expect(await migrate(target.db)).toEqual([]);
+});
+
+test('with a damaged object the refusal says what works, and --skip-damaged restores the rest', async () => {
+  const { database } = await manifestOf(place, id);
+  const folder = join(place, 'objects', database ?? '');
+  const [name = ''] = (await readdir(folder, { recursive: true }))
+    .filter((each) => each.endsWith('.parquet'))
+    .sort();
+  const path = join(folder, name);
+  const bytes = await readFile(path);
+  // The object of the service may be a link to this file.
+  await rm(path);
+  await writeFile(path, Buffer.from(bytes).fill(0, bytes.length - 4));
+  const refused = await restore().catch((error: unknown) => error);
+  expect(refused).toMatchObject({
+    code: 'backup_damaged',
+    detail: expect.stringMatching(/--skip-damaged.*empty database/s),
+  });
+  expect(refused).toMatchObject({ detail: expect.stringContaining(early) });
+  expect(refused).toMatchObject({ detail: expect.not.stringContaining('svcctl backup ls') });
+  const other = await restore({ id: early }).catch((error: unknown) => error);
+  expect(other).toMatchObject({
+    code: 'database_not_empty',
+    detail: expect.stringMatching(/--skip-damaged.*empty database/s),
+  });
+  const restored = await restore({ skipsDamaged: true });
+  expect(restored).toMatchObject({ id, objects_damaged: [name] });
+  expect(restored.verification.problems).toMatchObject([
+    { kind: 'object_missing', object_key: name },
+  ]);
+  expect(await contentOf(target.db)).toEqual(await contentOf(service.db));
+  await writeFile(path, bytes);
+});
+
+test('a damaged file of rows names the backups that do without it', async () => {
+  const { tables } = await manifestOf(place, id);
+  const records = tables.find(({ name }) => name === 'enrichment_records');
+  const path = join(place, records?.parts[0]?.files[0]?.key ?? '');
+  const bytes = await readFile(path);
+  await writeFile(path, Buffer.from(bytes).fill(0, bytes.length - 4));
+  await expect(restore({ skipsDamaged: true })).rejects.toMatchObject({
+    code: 'backup_damaged',
+    detail: expect.stringContaining(early),
+  });
+  await writeFile(path, bytes);
 });
 
 test('a backup of a newer release is refused, and one under another passphrase', async () => {

@@ -6,6 +6,7 @@ import {
   type BackupChoice,
   countOpenDeliveries,
   findBackup,
+  listWithout,
   type Manifest,
   openKey,
   type Place,
@@ -19,7 +20,7 @@ import { AppError } from '../kernel/errors.ts';
 import { makeSpoolDir } from '../platform/objects/open-store.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { unpaced } from '../platform/work/pace.ts';
-import type { Closers } from '../platform/work/stop.ts';
+import { type Closers, withClosers } from '../platform/work/stop.ts';
 import { disownObjects, type VerificationRow, verifyNow } from '../retention/index.ts';
 import { findKeyring } from '../webhooks/index.ts';
 import {
@@ -28,7 +29,6 @@ import {
   openPlaceOf,
   refuseCluster,
   summarize,
-  withClosers,
 } from './backup.ts';
 import { type ColdTier, openColdTier } from './cold-tier.ts';
 import { makeDataDir } from './data-dir.ts';
@@ -40,6 +40,8 @@ export type RestoreOptions = BackupChoice & {
   readonly isDrill: boolean;
   /** Takes the store over, although it has gone on with another database. */
   readonly isAdopting: boolean;
+  /** Restores without the objects that are missing or damaged in the backup: their days cannot be read then. */
+  readonly skipsDamaged: boolean;
   /** Finds the passphrase of a backup that has the secret key; null when nobody can be asked. */
   readonly findPassphrase: () => Promise<string | null>;
 };
@@ -49,6 +51,8 @@ export type Restored = BackupSummary & {
   readonly objects_brought: number;
   /** Objects that the store lacks, and that were not put there because it is another database's. */
   readonly objects_missing: number;
+  /** The keys of objects that are missing or damaged in the backup, and were passed over. */
+  readonly objects_damaged: readonly string[];
   /** Deliveries that a drainer will attempt, also those that the original has made since the backup. */
   readonly deliveries_open: number;
   /** Whether the key that is here opens the secrets of the endpoints. */
@@ -64,9 +68,9 @@ export async function restoreBackup(
   tools: BackupTools,
   options: RestoreOptions,
 ): Promise<Restored> {
-  return withClosers(async (closers) => {
+  return withClosers(tools.log, async (closers) => {
     const place = await openPlaceOf(options.from, tools, closers);
-    const name = await findBackup(place, options, tools.signal);
+    const name = await findBackup(place, options, tools);
     const manifest = await readManifest(place, name, tools.signal);
     const settings = options.isDrill ? await makeScratch(tools, closers) : tools.settings;
     return restoreInto({ ...tools, settings }, { manifest, place, options, closers });
@@ -101,16 +105,19 @@ async function restoreInto(
   await refuseCluster(db);
   const cold = await openColdTier(settings, { db, log }, closers);
   const reading = { place, spoolDir: cold.spoolDir, onStep };
-  let objects: RestoredObjects = { brought: 0, missing: 0 };
-  await restoreDatabase(manifest, { ...reading, db, signal }, async (own) => {
+  let objects: RestoredObjects = { brought: 0, missing: 0, damaged: [] };
+  const restoring = restoreDatabase(manifest, { ...reading, db, signal }, async (own) => {
     const mayWrite = await mayWriteTo(cold, options, own);
     objects = await restoreObjects(
       manifest,
       { ...reading, store: cold.store, signal: own },
-      mayWrite,
+      { mayWrite, skipsDamaged: options.skipsDamaged },
     );
     if (options.isAdopting && mayWrite) await adopt(db, cold, own);
     if (secret !== null) await writeKey(settings, secret);
+  });
+  await restoring.catch(async (error: unknown) => {
+    throw await withWayOn(error, manifest, { ...reading, signal });
   });
   await auditLocally(db, 'this machine', {
     action: 'backup.restore',
@@ -129,10 +136,40 @@ async function restoreInto(
     ...summarize(place, manifest),
     objects_brought: objects.brought,
     objects_missing: objects.missing,
+    objects_damaged: objects.damaged,
     deliveries_open: await countOpenDeliveries(db),
     secret_key: (await hasKey(db, settings)) ? 'fits' : 'missing',
     verification: await verifyNow(verifying, { requestedBy: 'svcctl restore', signal }),
   };
+}
+
+/** So many other backups are named. */
+const toldBackups = 5;
+
+/** Says of a part of a backup that is damaged what can be done: the database is half restored by then. */
+async function withWayOn(
+  error: unknown,
+  manifest: Manifest,
+  tools: Parameters<typeof listWithout>[2],
+): Promise<unknown> {
+  if (!(error instanceof AppError) || error.code !== 'backup_damaged') return error;
+  const { key } = error.members;
+  if (typeof key !== 'string') return error;
+  const ways: string[] = [];
+  if (key.startsWith('objects/')) {
+    ways.push(
+      'To restore the rest into the same database, run the same command again with --skip-damaged: the days of what is damaged cannot be read then.',
+    );
+  }
+  const ids = await listWithout(manifest, key, tools).catch(() => []);
+  const more = ids.length > toldBackups ? ` and ${ids.length - toldBackups} older ones` : '';
+  ways.push(
+    ids.length === 0
+      ? 'No other backup here does without it.'
+      : `These backups do without it: ${ids.slice(0, toldBackups).join(', ')}${more}. Each of them takes an empty database (--id): make the one of DATABASE_URL anew, or give another SVC_DATA_DIR.`,
+  );
+  const what = error.detail.replace(/ Use another backup: .*/, '');
+  return new AppError('backup_damaged', { detail: `${what} ${ways.join(' ')}`, cause: error });
 }
 
 /** A store with a marker belongs to some database, which may be alive: it is written only on request. */

@@ -26,8 +26,10 @@ import {
   startVerifications,
   tenantsAtOnce,
 } from '../retention/index.ts';
+import { createIncidentEraser } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { onGone } from './on-gone.ts';
+import { removes } from './overview.ts';
 import { cursorKey, type State } from './state.ts';
 
 /** Retention runs and verifications. They run only in a process that has the role `retention`. */
@@ -101,6 +103,7 @@ export function createRetention(
         startVerifications({
           db,
           objects: cold.store,
+          removes: () => removes(cold.watch),
           duckdb: cold.moverDuckdb,
           spoolDir: cold.spoolDir,
           log,
@@ -122,6 +125,7 @@ export function addRetention(
   http: HttpServer,
   db: Database,
   parts: {
+    settings: Settings;
     state: State;
     log: Log;
     cold: ColdTier;
@@ -129,12 +133,13 @@ export function addRetention(
     closers: (() => Promise<unknown>)[];
   },
 ): void {
-  const { state, log, cold, retention, closers } = parts;
+  const { settings, state, log, cold, retention, closers } = parts;
   const options = {
     cursorKey: () => cursorKey(state),
     audit: createAudit(),
     log,
     store: cold,
+    graceSeconds: retention.mover.graceSeconds,
     poke: () => retention.poke(),
   };
   addRetentionRoutes(http, db, options);
@@ -146,6 +151,10 @@ export function addRetention(
     turns: undefined,
     objects: cold.objects,
     audit: options.audit,
+    incidents: createIncidentEraser(db, {
+      audit: options.audit,
+      deliveryDays: settings.deliveryDays,
+    }),
     clock: systemClock,
   });
   closers.push(() => eraser.stop());

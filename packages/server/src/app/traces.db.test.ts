@@ -29,9 +29,9 @@ test('one trace leads from the request of the pipeline through the queue to each
   const reported = await report(`00-${traced}-${'1'.repeat(16)}-01`);
   const [delivery] = reported.json.deliveries;
   const status = async () => (await service.call('GET', `/webhook/dlq/${delivery.id}`)).json.status;
-  await expect.poll(status, { timeout: 30_000 }).toBe('pending');
+  await expect.poll(status, { timeout: 120_000 }).toBe('pending');
   await service.call('POST', `/webhook/dlq/${delivery.id}/retry`);
-  await expect.poll(status, { timeout: 30_000 }).toBe('delivered');
+  await expect.poll(status, { timeout: 120_000 }).toBe('delivered');
   // Its sender has decided that it is not recorded, and that holds for the attempt, too.
   await report(`00-${unsampled}-${'2'.repeat(16)}-00`);
   await receiver.waitFor(3);

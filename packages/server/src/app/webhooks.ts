@@ -1,4 +1,4 @@
-import { createAudit } from '../access/index.ts';
+import { auditLocally, createAudit } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
@@ -8,6 +8,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import type { Traces } from '../platform/traces.ts';
 import type { Pace } from '../platform/work/pace.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
+import { refuseHold } from '../retention/index.ts';
 import {
   addWebhookRoutes,
   createSender,
@@ -28,7 +29,8 @@ export function createBulkJobs(
   let jobs: Repeated | undefined;
   return {
     start() {
-      if (settings.roles.includes('api')) jobs = startBulkJobs(db, { wakeUp, log, pace });
+      const parts = { wakeUp, audit: auditLocally, log, pace };
+      if (settings.roles.includes('api')) jobs = startBulkJobs(db, parts);
     },
     poke: () => jobs?.poke(),
     stop: async () => jobs?.stop(),
@@ -53,12 +55,27 @@ export function addWebhooks(
     clock: systemClock,
     secretBox: () => secretBox(state),
     target: createTarget({ allowTargets: settings.allowTargets }),
+    // Pings are rare: no connection is kept for the next one.
+    ping: {
+      sender: senderOf(settings, { maxIdle: 0 }),
+      timeoutSeconds: settings.webhookTimeoutSeconds,
+    },
     wakeUp,
     jobs,
     audit: createAudit(),
     maxAttempts: settings.webhookMaxAttempts,
     maxPayloadBytes: settings.webhookMaxBytes,
+    refuseHold,
+    deliveryDays: settings.deliveryDays,
     log,
+  });
+}
+
+function senderOf(settings: Settings, more: { maxIdle?: number } = {}) {
+  return createSender({
+    timeoutMillis: settings.webhookTimeoutSeconds * 1000,
+    allowTargets: settings.allowTargets,
+    ...more,
   });
 }
 
@@ -75,10 +92,7 @@ export function startDelivery(
 ): Drainer {
   const { settings, log, state, metrics, traces } = parts;
   return new Drainer(db, {
-    sender: createSender({
-      timeoutMillis: settings.webhookTimeoutSeconds * 1000,
-      allowTargets: settings.allowTargets,
-    }),
+    sender: senderOf(settings),
     secretBox: () => secretBox(state),
     timeoutSeconds: settings.webhookTimeoutSeconds,
     maxInFlight: settings.drainerInFlight,

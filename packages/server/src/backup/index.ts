@@ -8,8 +8,10 @@ export {
   openPlace,
   type Place,
   readManifest,
+  warnOfFuture,
 } from './place.ts';
 export { findLastBackup, isBackupOverdue, type LastBackup, noteVerified } from './queries.ts';
+export { listWithout } from './read-files.ts';
 export { restoreDatabase } from './restore.ts';
 export { type RestoredObjects, restoreObjects } from './restore-objects.ts';
 export { countOpenDeliveries } from './restore-queries.ts';

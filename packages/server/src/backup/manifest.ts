@@ -56,11 +56,15 @@ export type Manifest = {
     readonly count: number;
     readonly size_bytes: number;
     readonly lists: readonly PackedFile[];
+    /** Those that were missing or damaged, and are not in the backup. Absent when there are none. */
+    readonly missing?: readonly SavedObject[];
   };
   /** What the counters of all tenants say. */
   readonly records: Triple;
   /** All that the backup needs: files and objects. */
   readonly size_bytes: number;
+  /** How far the audit log was, `place:hash`; missing in backups of releases that did not write it. */
+  readonly audit_head?: string;
   readonly secret_key: SealedKey | null;
 };
 

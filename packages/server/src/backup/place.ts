@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
@@ -19,6 +19,7 @@ import {
   manifestText,
   parseManifest,
 } from './manifest.ts';
+import { sideBySide } from './side-by-side.ts';
 
 /** Where backups lie: a folder, or a bucket and a prefix. It is a store of objects whose errors speak of a place. */
 export type Place = ObjectStore;
@@ -75,25 +76,72 @@ export function toPlaceError(error: unknown): unknown {
   return new AppError('backup_place_unavailable', { detail, cause: error });
 }
 
-/** The ids of the whole backups in a place, the oldest first. */
-export async function listBackups(place: Place, signal: AbortSignal): Promise<BackupName[]> {
+/** A whole backup in a place. */
+export type ListedBackup = BackupName & {
+  /** The moment that it shows, as an instant; when its id was made, where its manifest does not tell. */
+  readonly taken_at: string;
+};
+
+/**
+ * The whole backups in a place, or those that are asked for, the oldest first. Their moments tell the order, and not
+ * their ids, which an earlier release has made by the clock of any host.
+ */
+export async function listBackups(
+  place: Place,
+  signal: AbortSignal,
+  { id: wantedId, database: wanted }: BackupChoice = {},
+): Promise<ListedBackup[]> {
   const names: BackupName[] = [];
   for await (const { key } of place.list('backups/', signal)) {
     const [, database = null, id] =
       /^backups\/(?:([^/]+)\/)?([^/]+)\/manifest\.json$/.exec(key) ?? [];
-    if (id !== undefined) names.push({ id, database });
+    if (id === undefined || (wantedId ?? id) !== id || (wanted ?? database) !== database) continue;
+    names.push({ id, database });
   }
-  // Ids begin with the time.
-  return names.sort((a, b) => (a.id < b.id ? -1 : 1));
+  const listed = await sideBySide(names, { atOnce: 8, signal }, async (name, own) => ({
+    ...name,
+    taken_at: (await findMoment(place, name, own)) ?? instantOf(name.id),
+  }));
+  return listed.sort((a, b) => (a.taken_at < b.taken_at ? -1 : 1));
 }
 
-/** Those of one database, the oldest first. */
-export async function listOwnBackups(
+/** The moment that a backup shows; null when its manifest cannot be understood: others are found all the same. */
+async function findMoment(
   place: Place,
-  database: string,
+  name: BackupName,
   signal: AbortSignal,
-): Promise<BackupName[]> {
-  return (await listBackups(place, signal)).filter((each) => each.database === database);
+): Promise<string | null> {
+  try {
+    return (await readManifest(place, name, signal)).taken_at;
+  } catch (error) {
+    const isOwnFault = error instanceof AppError && error.code !== 'backup_place_unavailable';
+    if (isOwnFault && error.code.startsWith('backup_')) return null;
+    throw error;
+  }
+}
+
+/** The time with which an id begins, such as `20260305T140709123Z-9fK2`, as an instant; empty for any other id. */
+function instantOf(id: string): string {
+  const [, day, time] = /^(\d{8})T(\d{9})Z/.exec(id) ?? [];
+  if (day === undefined || time === undefined) return '';
+  return `${day.replace(/(....)(..)(..)/, '$1-$2-$3')}T${time.replace(/(..)(..)(..)(...)/, '$1:$2:$3.$4')}Z`;
+}
+
+/** A clock may be so far ahead of another before anybody is told. */
+const clockSlackMillis = 60_000;
+
+/** Tells of backups whose id or moment has not come yet by the clock of this machine. */
+export function warnOfFuture(
+  backups: readonly ListedBackup[],
+  place: Place,
+  onWarning: (text: string) => void,
+): void {
+  const isAhead = (instant: string) => Date.parse(instant) > Date.now() + clockSlackMillis;
+  const ahead = backups.filter(({ id, taken_at }) => isAhead(taken_at) || isAhead(instantOf(id)));
+  if (ahead.length === 0) return;
+  onWarning(
+    `${place.location} has backups of a time to come: ${ahead.map(({ id }) => id).join(', ')}. A clock was ahead when they were made, or that of this machine is behind. Which backup is the newest is told by the moment that it shows; name another one by --id.`,
+  );
 }
 
 /** Which backup is asked for: the newest, unless more is said. */
@@ -103,17 +151,16 @@ export type BackupChoice = {
 };
 
 /**
- * Finds the backup that is asked for. Throws `backup_not_found`, and `usage_invalid` where the newest is asked for and
- * there are several databases.
+ * Finds the backup that is asked for, and warns where the newest is asked for and a clock was wrong. Throws
+ * `backup_not_found`, and `usage_invalid` where the newest is asked for and there are several databases.
  */
 export async function findBackup(
   place: Place,
   { id, database }: BackupChoice,
-  signal: AbortSignal,
+  { signal, onWarning }: { signal: AbortSignal; onWarning: (text: string) => void },
 ): Promise<BackupName> {
-  const found = (await listBackups(place, signal)).filter(
-    (each) => (id ?? each.id) === each.id && (database ?? each.database) === each.database,
-  );
+  const found = await listBackups(place, signal, { id, database });
+  if (id === undefined) warnOfFuture(found, place, onWarning);
   const last = found.at(-1);
   if (last === undefined) {
     const which = `${id === undefined ? '' : ` ${id}`}${database === undefined ? '' : ` of ${database}`}`;
@@ -139,17 +186,19 @@ export async function readManifest(
   signal: AbortSignal,
 ): Promise<Manifest> {
   const key = manifestKey(name);
-  const bytes = await readAll(place, key, signal).catch((error: unknown) => {
-    if (!(error instanceof ObjectMissing)) throw error;
-    throw new AppError('backup_not_found', {
-      detail: `${place.location} holds no whole backup ${name.id}. svcctl backup ls lists those that are there.`,
-      cause: error,
-    });
+  const text = await readText(place, key, signal);
+  if (text !== null) return parseManifest(text, `${place.location}/${key}`);
+  throw new AppError('backup_not_found', {
+    detail: `${place.location} holds no whole backup ${name.id}. svcctl backup ls lists those that are there.`,
   });
-  return parseManifest(bytes.toString(), `${place.location}/${key}`);
 }
 
-async function readAll(place: Place, key: string, signal: AbortSignal): Promise<Buffer> {
+/** Reads a small object of a place; null when there is none. */
+export async function readText(
+  place: Place,
+  key: string,
+  signal: AbortSignal,
+): Promise<string | null> {
   let chunks: Buffer[] = [];
   const sink: ByteSink = {
     begin() {
@@ -159,23 +208,37 @@ async function readAll(place: Place, key: string, signal: AbortSignal): Promise<
       chunks.push(Buffer.from(bytes));
     },
   };
-  await place.get(key, sink, signal);
-  return Buffer.concat(chunks);
+  try {
+    await place.get(key, sink, signal);
+  } catch (error) {
+    if (error instanceof ObjectMissing) return null;
+    throw error;
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 /** Writes the manifest, and reads it back: from then on there is a backup. */
 export async function putManifest(
   place: Place,
   manifest: Manifest,
+  tools: { spoolDir: string; signal: AbortSignal },
+): Promise<void> {
+  await putText(place, { key: manifestKey(manifest), text: manifestText(manifest) }, tools);
+  await readManifest(place, manifest, tools.signal);
+}
+
+/** Writes a small object of a place. */
+export async function putText(
+  place: Place,
+  { key, text }: { key: string; text: string },
   { spoolDir, signal }: { spoolDir: string; signal: AbortSignal },
 ): Promise<void> {
-  const path = join(spoolDir, `manifest-${manifest.id}`);
+  const path = join(spoolDir, `text-${process.pid}-${randomUUID()}`);
   try {
-    await writeFile(path, manifestText(manifest), { mode: 0o600 }).catch((error: unknown) => {
-      throw toPlaceError(fromFileSystem(error, `The manifest cannot be written to ${spoolDir}`));
+    await writeFile(path, text, { mode: 0o600 }).catch((error: unknown) => {
+      throw toPlaceError(fromFileSystem(error, `${path} cannot be written`));
     });
-    await place.put(manifestKey(manifest), path, signal);
-    await readManifest(place, manifest, signal);
+    await place.put(key, path, signal);
   } finally {
     await rm(path, { force: true });
   }

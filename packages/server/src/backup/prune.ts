@@ -1,20 +1,21 @@
 import { folderOf, type Manifest, manifestKey, objectKey } from './manifest.ts';
-import { listOwnBackups, type Place, readManifest } from './place.ts';
+import { listBackups, type Place, readManifest } from './place.ts';
 import { eachSavedObject, type ReadTools } from './read-files.ts';
 import { filesOf } from './save-tables.ts';
 
 /**
  * Removes all but the newest `keep` backups of a database, and then what none of its others needs, also what killed runs
- * have left. Manifests go first: after a kill the next run removes the rest. The caller holds the lock of the place, so
+ * have left. The backup `own` stays, whatever a clock has said of others. Manifests go first: after a kill the next run removes the rest. The caller holds the lock of the database, so
  * that nobody brings what is removed here. Throws `backup_damaged`, before anything is removed, when a backup that stays
  * does not tell what it needs.
  */
 export async function prune(
   tools: ReadTools,
-  { database, keep }: { database: string; keep: number },
+  { database, own, keep }: { database: string; own: string; keep: number },
 ): Promise<{ removed: number }> {
   const { place, signal } = tools;
-  const names = await listOwnBackups(place, database, signal);
+  const names = await listBackups(place, signal, { database });
+  names.sort((a, b) => Number(a.id === own) - Number(b.id === own));
   const staying = await Promise.all(
     names.slice(-keep).map((name) => readManifest(place, name, signal)),
   );

@@ -34,20 +34,33 @@ export async function findDatabaseId(db: Queryable): Promise<string> {
   return row.id;
 }
 
-/** Whether all backups that the database knows are older than this one. */
-export async function isOlderThan(db: Queryable, id: string): Promise<boolean> {
-  const rows = await db.query<{ is_older: boolean }>(
-    sql`select coalesce(max(id) < ${id}, true) as is_older from backups`,
-  );
-  return rows[0]?.is_older ?? true;
+/** The time of the database, as backups begin their ids with it: `20260305T140709123Z`. */
+export async function readClock(db: Queryable): Promise<string> {
+  const [row] = await db.query<{ text: string }>(sql`
+    select to_char(clock_timestamp() at time zone 'UTC', 'YYYYMMDD"T"HH24MISSMS"Z"') as text`);
+  if (row === undefined) throw new Error('the database has no clock');
+  return row.text;
 }
+
+/** Whether the database has begun the backup with this id. */
+export async function isKnown(db: Queryable, id: string): Promise<boolean> {
+  return (await db.query(sql`select from backups where id = ${id}`)).length > 0;
+}
+
+/** Whether the database has made no backup of this moment or a later one. */
+export async function isOlderThan(db: Queryable, takenAt: string): Promise<boolean> {
+  const rows = await db.query(sql`select from backups where taken_at >= ${takenAt} limit 1`);
+  return rows.length === 0;
+}
+
+/** Those that are whole, the newest first; behind them those of a clock that was ahead. */
+const wholeBackups = sql`backups where finished_at is not null and error_code is null and taken_at is not null
+  order by taken_at > now(), taken_at desc`;
 
 /** Finds the newest backup that is whole; undefined when there is none. */
 export async function findLastBackup(db: Queryable): Promise<LastBackup | undefined> {
   const [last] = await db.query<LastBackup>(sql`
-    select id, place, taken_at, finished_at, records, size_bytes, verified_at from backups
-    where finished_at is not null and error_code is null and taken_at is not null
-    order by taken_at desc limit 1`);
+    select id, place, taken_at, finished_at, records, size_bytes, verified_at from ${wholeBackups} limit 1`);
   return last;
 }
 
@@ -60,7 +73,8 @@ export async function isBackupOverdue(db: Queryable, hours: number): Promise<boo
   const has = async (rows: Sql) => (await db.query(sql`select from ${rows} limit 1`)).length > 0;
   const bound = sql`(now() - make_interval(hours => ${hours}))`;
   const whole = sql`backups where finished_at is not null and error_code is null`;
-  if (await has(sql`${whole} and taken_at > ${bound}`)) return false;
+  // One of a time to come says nothing of how old it is.
+  if (await has(sql`${whole} and taken_at > ${bound} and taken_at <= now()`)) return false;
   return (
     (await has(sql`${whole} and taken_at is not null`)) ||
     (await has(sql`incidents where created_at < ${bound}`)) ||
@@ -70,7 +84,7 @@ export async function isBackupOverdue(db: Queryable, hours: number): Promise<boo
   );
 }
 
-/** Writes down that a backup begins. Those of this place that were killed before have failed. */
+/** Writes down that a backup begins. Those that were killed before have failed: the caller holds the database's lock. */
 export async function insertRun(
   db: Queryable,
   run: { id: string; place: string; isIncremental: boolean },
@@ -78,7 +92,7 @@ export async function insertRun(
   await db.query(sql`
     update backups set finished_at = now(), error_code = 'interrupted',
       error = 'Its process ended before the backup was whole.'
-    where place = ${run.place} and finished_at is null`);
+    where finished_at is null`);
   await db.query(sql`
     insert into backups (id, place, is_incremental) values (${run.id}, ${run.place}, ${run.isIncremental})`);
 }
@@ -106,8 +120,7 @@ export async function failRun(
 export async function forgetRuns(db: Queryable, days: number): Promise<void> {
   await db.query(sql`
     delete from backups where started_at < now() - make_interval(days => ${days}) and id is distinct from (
-      select id from backups where finished_at is not null and error_code is null and taken_at is not null
-      order by taken_at desc limit 1)`);
+      select id from ${wholeBackups} limit 1)`);
 }
 
 /** A table as it is in the database. */

@@ -6,8 +6,8 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { AppError } from '../kernel/errors.ts';
 import { fromFileSystem, ObjectMissing, systemCode } from '../platform/objects/objects.ts';
-import type { Manifest, PackedFile, SavedObject } from './manifest.ts';
-import { type Place, toPlaceError } from './place.ts';
+import { type Manifest, objectKey, type PackedFile, type SavedObject } from './manifest.ts';
+import { listBackups, type Place, readManifest, toPlaceError } from './place.ts';
 
 export type ReadTools = {
   readonly place: Place;
@@ -80,6 +80,7 @@ function isUnpackable(error: unknown): boolean {
 export function damaged(place: Place, key: string, what: string, cause?: unknown): AppError {
   return new AppError('backup_damaged', {
     detail: `${key} in ${place.location} ${what}. Use another backup: svcctl backup ls lists those that are there.`,
+    members: { key },
     cause,
   });
 }
@@ -97,6 +98,42 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<st
     }
     if (from < chunk.length) rest.push(chunk.subarray(from));
   }
+}
+
+/**
+ * The ids of backups of the same database that do without the file or object with this key of the place, the newest
+ * first. One whose own lists cannot be read is left out.
+ */
+export async function listWithout(
+  { database, id: own }: Manifest,
+  key: string,
+  tools: ReadTools,
+): Promise<string[]> {
+  const without: string[] = [];
+  const others = await listBackups(tools.place, tools.signal);
+  for (const name of others.reverse()) {
+    if (name.database !== database || name.id === own) continue;
+    try {
+      const manifest = await readManifest(tools.place, name, tools.signal);
+      if (!(await needs(manifest, key, tools))) without.push(name.id);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code === 'backup_place_unavailable') throw error;
+    }
+  }
+  return without;
+}
+
+async function needs(manifest: Manifest, key: string, tools: ReadTools): Promise<boolean> {
+  const { tables, objects, database } = manifest;
+  const files = [
+    ...tables.flatMap(({ parts }) => parts.flatMap((part) => part.files)),
+    ...objects.lists,
+  ];
+  if (files.some((file) => file.key === key)) return true;
+  for await (const object of eachSavedObject(manifest, tools)) {
+    if (objectKey(database, object.key) === key) return true;
+  }
+  return false;
 }
 
 /** The objects that a backup needs, in the order in which it lists them. Throws `backup_damaged`. */

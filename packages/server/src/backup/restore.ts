@@ -101,7 +101,7 @@ async function checkTarget({ id, migrations }: Manifest, db: Database): Promise<
   if (open?.backup_id === id) return true;
   if (open !== undefined) {
     throw notEmpty(
-      `holds a part of the backup ${open.backup_id} of ${open.place}. Go on with it: svcctl restore … --id ${open.backup_id}; or give an empty database.`,
+      `holds a part of the backup ${open.backup_id} of ${open.place}. Go on with it: svcctl restore … --id ${open.backup_id}, and with --skip-damaged where objects of it are damaged. For another backup it takes an empty database.`,
     );
   }
   const applied = await queries.listAppliedMigrations(db);

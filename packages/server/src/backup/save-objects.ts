@@ -11,12 +11,13 @@ const objectsAtOnce = 8;
 
 export type ObjectSaver = {
   /**
-   * Brings all objects that the database refers to into the place. Without `mayLack`, one that is missing or damaged is
-   * a fault: 500 `segment_damaged`. Returns the pages of rows as they come, each when its objects are in the place.
+   * Brings all objects that the database refers to into the place. Returns the pages of rows as they come, each when its
+   * objects are in the place. What becomes of one that is missing or damaged, `onLacking` decides: it throws, or it is
+   * in no page.
    */
   save(
     db: Queryable,
-    options: { mayLack: boolean; signal: AbortSignal },
+    options: { onLacking: (row: ObjectRow, fault: Error) => void; signal: AbortSignal },
   ): AsyncGenerator<ObjectRow[]>;
   /** How many bytes of objects were brought so far. */
   newBytes(): number;
@@ -58,19 +59,26 @@ export function createObjectSaver(tools: {
 
   return {
     newBytes: () => newBytes,
-    async *save(db, { mayLack, signal }) {
+    async *save(db, { onLacking, signal }) {
       for await (const page of eachObject(db)) {
         signal.throwIfAborted();
-        await sideBySide(page, { atOnce: objectsAtOnce, signal }, async (row, own) => {
-          try {
-            await bring(row, own);
-          } catch (error) {
-            if (!isObjectFault(error)) throw error;
-            if (!mayLack) throw lacking(row, error);
-          }
-          tools.onObject(row.size_bytes);
-        });
-        yield page;
+        const brought = await sideBySide(
+          page,
+          { atOnce: objectsAtOnce, signal },
+          async (row, own): Promise<ObjectRow[]> => {
+            try {
+              await bring(row, own);
+            } catch (error) {
+              if (!isObjectFault(error)) throw error;
+              onLacking(row, error);
+              return [];
+            } finally {
+              tools.onObject(row.size_bytes);
+            }
+            return [row];
+          },
+        );
+        yield brought.flat();
       }
     },
   };
@@ -85,9 +93,10 @@ export function trustText({
   return `${key}\n${size_bytes}\n${sha256}`;
 }
 
-function lacking(row: ObjectRow, cause: Error): AppError {
+/** The 500 `segment_damaged` of a backup that would lack this object. */
+export function lacking(row: ObjectRow, cause: Error): AppError {
   return new AppError('segment_damaged', {
-    detail: `There is no backup: ${cause.message}. Run svcctl retention verify, and put the object ${row.key} back from an earlier backup.`,
+    detail: `There is no backup: ${cause.message}. Run svcctl retention verify, and put the object ${row.key} back from an earlier backup. To save the rest without it: --allow-missing.`,
     cause,
   });
 }

@@ -2,17 +2,26 @@ import { AppError } from '../kernel/errors.ts';
 import { randomText } from '../kernel/ids.ts';
 import type { Log } from '../platform/log.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { listTables } from '../platform/postgres/migrate.ts';
 import { openSnapshot, type Snapshot } from '../platform/postgres/snapshot.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
-import { folderOf, type Manifest, newManifest, type SavedObject } from './manifest.ts';
+import { folderOf, type Manifest, newManifest, objectKey, type SavedObject } from './manifest.ts';
+import { markPlace, type OwnMark } from './mark.ts';
 import { packRows } from './pack-rows.ts';
-import { listOwnBackups, listSizes, type Place, putManifest, readManifest } from './place.ts';
+import {
+  type ListedBackup,
+  listBackups,
+  listSizes,
+  type Place,
+  putManifest,
+  readManifest,
+  warnOfFuture,
+} from './place.ts';
 import { prune } from './prune.ts';
 import * as queries from './queries.ts';
 import { eachSavedObject } from './read-files.ts';
-import { createObjectSaver, type ObjectSaver, trustText } from './save-objects.ts';
+import { createObjectSaver, lacking, type ObjectSaver, trustText } from './save-objects.ts';
 import { filesOf, saveTables } from './save-tables.ts';
 import type { SealedKey } from './sealed-key.ts';
 
@@ -34,6 +43,8 @@ export type SaveTools = {
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly onStep: (step: Step) => void;
+  /** Is told of what somebody should look at. */
+  readonly onWarning: (text: string) => void;
 };
 
 export type SaveOptions = {
@@ -41,6 +52,10 @@ export type SaveOptions = {
   readonly isIncremental: boolean;
   readonly secretKey: SealedKey | null;
   readonly release: string;
+  /** Reads how far the audit log is, which the features of access know. */
+  readonly readAuditHead: (db: Queryable) => Promise<string>;
+  /** Saves the rest where objects are missing or damaged; the manifest names them. */
+  readonly allowsMissing: boolean;
   /** Rows of earlier backups are forgotten after so many days; 0 for never. */
   readonly historyDays: number;
   /** So many backups of the database stay in the place; null for all. */
@@ -62,34 +77,60 @@ export type Saved = {
  * the place.
  */
 export async function save(tools: SaveTools, options: SaveOptions): Promise<Saved> {
-  const { db, place, signal } = tools;
-  const lost = 'The connection that keeps other backups away from this place was lost.';
+  const { db, signal } = tools;
+  const lost = 'The connection that keeps other backups of this database away was lost.';
+  // A place has many spellings, such as a link to it, or another name of its server. The database is one.
   const saved = await withSessionLock(
     db,
-    { name: 'backups', of: place.location },
+    { name: 'backups', of: '' },
     { signal, lost, work: (own) => saveAlone({ ...tools, signal: own }, options) },
   );
   if (saved !== busy) return saved;
   throw new AppError('backup_busy', {
-    detail: `Another backup to ${place.location} is under way. Try again when it has ended.`,
+    detail: 'Another backup of this database is under way. Try again when it has ended.',
   });
 }
 
 async function saveAlone(tools: SaveTools, options: SaveOptions): Promise<Saved> {
-  const { db, place } = tools;
-  const { isIncremental, historyDays, keep } = options;
-  const id = newId();
+  const { db, place, signal } = tools;
+  const { keep } = options;
+  // The time makes ids sort for people, who see them in the names of folders: `20260305T140709123Z-9fK2`.
+  const id = `${await queries.readClock(db)}-${randomText(4)}`;
   const database = await queries.findDatabaseId(db);
-  if (keep !== null) await refuseForeign(tools, database);
+  const earlier = await listBackups(place, signal, { database });
+  warnOfFuture(earlier, place, tools.onWarning);
+  if (keep !== null) await refuseForeign(tools, earlier.at(-1));
+  const isKnown = (other: string) => queries.isKnown(db, other);
+  const mark = await markPlace(place, { id, database }, { ...tools, isKnown });
+  try {
+    return await saveMarked(tools, options, { id, database, newest: earlier.at(-1), mark });
+  } finally {
+    await mark.remove();
+  }
+}
+
+type Run = {
+  readonly id: string;
+  readonly database: string;
+  /** The newest backup of the database that was in the place before. */
+  readonly newest: ListedBackup | undefined;
+  readonly mark: OwnMark;
+};
+
+async function saveMarked(tools: SaveTools, options: SaveOptions, run: Run): Promise<Saved> {
+  const { db, place, signal } = tools;
+  const { isIncremental, historyDays, keep } = options;
+  const { id, database, mark } = run;
   await queries.insertRun(db, { id, place: place.location, isIncremental });
   try {
-    const saved = await write(tools, options, { id, database });
+    const saved = await write(tools, options, run);
     const { taken_at: takenAt, records, size_bytes: sizeBytes } = saved.manifest;
     const { newBytes } = saved;
     await queries.finishRun(db, { id, takenAt, records: records.count, sizeBytes, newBytes });
     if (historyDays > 0) await queries.forgetRuns(db, historyDays);
-    const { removed } = keep === null ? { removed: 0 } : await prune(tools, { database, keep });
-    return { ...saved, removed };
+    if (keep === null) return { ...saved, removed: 0 };
+    await mark.assertOwn(signal);
+    return { ...saved, ...(await prune(tools, { database, own: id, keep })) };
   } catch (error) {
     const { code, detail } = tellOf(error, tools.signal);
     // What failed is to be told, also when the database does not answer any more.
@@ -105,25 +146,23 @@ function tellOf(error: unknown, signal: AbortSignal): { code: string; detail: st
   return { code: 'internal_error', detail };
 }
 
-/** The time makes ids sort, and people see it in the names of folders: `20260305T140709123Z-9fK2`. */
-function newId(): string {
-  const at = new Date().toISOString().replaceAll(/[-:.]/g, '');
-  return `${at}-${randomText(4)}`;
-}
-
 async function write(
   tools: SaveTools,
   options: SaveOptions,
-  { id, database }: { id: string; database: string },
+  { id, database, newest, mark }: Run,
 ): Promise<Omit<Saved, 'removed'>> {
   const { place, spoolDir, signal } = tools;
-  const former = options.isIncremental ? await findFormer(tools, database) : null;
+  const former =
+    options.isIncremental && newest !== undefined
+      ? await readManifest(place, newest, signal)
+      : null;
   const { snapshot, saver, objects } = await saveObjects(tools, options, { database, former });
   try {
-    const [live, migrations, records] = await snapshot.read(async (connection) => [
+    const [live, migrations, records, auditHead] = await snapshot.read(async (connection) => [
       await queries.describeTables(connection, await listSavedTables()),
       await queries.listMigrations(connection),
       await queries.sumCounters(connection),
+      await options.readAuditHead(connection),
     ]);
     let rows = 0;
     const saved = await saveTables(snapshot, live, {
@@ -153,8 +192,11 @@ async function write(
       objects,
       records: { count: records.count, bytes: records.bytes, digest: records.digest },
       size_bytes: objects.size_bytes + files.reduce((sum, file) => sum + file.size_bytes, 0),
+      audit_head: auditHead,
       secret_key: options.secretKey,
     });
+    await mark.assertOwn(signal);
+    await lookAtAll(manifest, tools);
     await putManifest(place, manifest, { spoolDir, signal });
     return { manifest, newBytes: saver.newBytes() + saved.newBytes };
   } catch (error) {
@@ -192,20 +234,40 @@ async function listSavedTables(): Promise<string[]> {
  * Throws `backup_foreign` when the newest backup of the database is one that it knows nothing of: then another copy of
  * its files makes backups there, too, and each would remove the other's.
  */
-async function refuseForeign({ db, place, signal }: SaveTools, database: string): Promise<void> {
-  const newest = (await listOwnBackups(place, database, signal)).at(-1);
-  if (newest === undefined || !(await queries.isOlderThan(db, newest.id))) return;
+async function refuseForeign(
+  { db, place }: SaveTools,
+  newest: ListedBackup | undefined,
+): Promise<void> {
+  if (newest === undefined || (await queries.isKnown(db, newest.id))) return;
+  if (!(await queries.isOlderThan(db, newest.taken_at))) return;
   throw new AppError('backup_foreign', {
-    detail: `${place.location} holds the backup ${newest.id} of ${database}, which this database has not made: it is a copy of that one, or was set back. Give it a place of its own, or leave out --keep.`,
+    detail: `${place.location} holds the backup ${newest.id} of ${newest.database}, which this database has not made: it is a copy of that one, or was set back. Give it a place of its own, or leave out --keep.`,
   });
 }
 
-async function findFormer(
-  { place, signal }: SaveTools,
-  database: string,
-): Promise<Manifest | null> {
-  const newest = (await listOwnBackups(place, database, signal)).at(-1);
-  return newest === undefined ? null : readManifest(place, newest, signal);
+/**
+ * Looks once more at the size of everything that the backup names, also of what earlier ones have brought and this one
+ * has only trusted. Throws `backup_place_unavailable` when anything is gone.
+ */
+async function lookAtAll(manifest: Manifest, tools: SaveTools): Promise<void> {
+  const { place, signal } = tools;
+  const { database, objects, tables } = manifest;
+  const sizes = await listSizes(place, `${folderOf('objects', database)}/`, signal);
+  for (const [key, size] of await listSizes(place, `${folderOf('tables', database)}/`, signal)) {
+    sizes.set(key, size);
+  }
+  const look = (key: string, sizeBytes: number) => {
+    if (sizes.get(key) === sizeBytes) return;
+    throw new AppError('backup_place_unavailable', {
+      detail: `There is no backup: ${key} was removed from ${place.location}, or changed, while it was made. Find out what else writes there, and run the same command again.`,
+    });
+  };
+  for (const { key, size_bytes } of [...tables.flatMap(filesOf), ...objects.lists]) {
+    look(key, size_bytes);
+  }
+  for await (const { key, size_bytes } of eachSavedObject(manifest, tools)) {
+    look(objectKey(database, key), size_bytes);
+  }
 }
 
 /**
@@ -214,7 +276,7 @@ async function findFormer(
  */
 async function saveObjects(
   tools: SaveTools,
-  { isIncremental }: SaveOptions,
+  { isIncremental, allowsMissing }: SaveOptions,
   { database, former }: { database: string; former: Manifest | null },
 ): Promise<{ snapshot: Snapshot; saver: ObjectSaver; objects: Manifest['objects'] }> {
   const { db, place, signal } = tools;
@@ -231,7 +293,7 @@ async function saveObjects(
       tools.onStep({ name: 'objects', done: Math.min(done, total), total, bytes });
     },
   });
-  for await (const _ of saver.save(db, { mayLack: true, signal })) signal.throwIfAborted();
+  for await (const _ of saver.save(db, { onLacking() {}, signal })) signal.throwIfAborted();
   const lost = 'The connection that keeps objects from being removed was lost.';
   const held = await withSessionLock(
     db,
@@ -256,8 +318,13 @@ async function saveObjects(
   function listObjects(snapshot: Snapshot, holding: AbortSignal): Promise<Manifest['objects']> {
     return snapshot.read(async (connection) => {
       const sums = { count: 0, size_bytes: 0 };
+      const missing: SavedObject[] = [];
+      const onLacking = (row: queries.ObjectRow, fault: Error) => {
+        if (!allowsMissing) throw lacking(row, fault);
+        missing.push(toSaved(row));
+      };
       async function* lines() {
-        for await (const page of saver.save(connection, { mayLack: false, signal: holding })) {
+        for await (const page of saver.save(connection, { onLacking, signal: holding })) {
           sums.count += page.length;
           for (const { size_bytes } of page) sums.size_bytes += size_bytes;
           yield Buffer.from(page.map((row) => `${JSON.stringify(toSaved(row))}\n`).join(''));
@@ -266,7 +333,7 @@ async function saveObjects(
       const folder = `${folderOf('tables', database)}/objects`;
       const target = { ...tools, folder, isTrusting: isIncremental };
       const { files } = await packRows(lines(), { ...target, signal: holding });
-      return { ...sums, lists: files };
+      return { ...sums, lists: files, ...(missing.length === 0 ? {} : { missing }) };
     });
   }
 }

@@ -82,6 +82,9 @@ export async function verify(manifest: Manifest, tools: VerifyTools): Promise<Ba
   } catch (error) {
     add(toProblem('file', manifest.objects.lists[0]?.key ?? '', error));
   }
+  for (const { key } of manifest.objects.missing ?? []) {
+    add({ kind: 'object', key, message: `${key} was missing or damaged when the backup was made` });
+  }
   const [hotSum, coldSum] = [sumTriples(hot), sumTriples(cold)];
   if (count === 0 && !isSameTriple(sumTriples([hotSum, coldSum]), manifest.records)) {
     const message = `the counters say ${describe(manifest.records)}; there are ${describe(sumTriples([hotSum, coldSum]))}`;

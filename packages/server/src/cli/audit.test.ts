@@ -81,6 +81,18 @@ test('audit ls is a table on a terminal, tab-separated in a pipe, and JSON as th
   expect(JSON.parse((await audit(['--json'])).stdout)).toEqual([entry]);
 });
 
+test('what could steer a terminal or hide in it is escaped there, also in JSON, and nowhere else', async () => {
+  const name = 'ops\u009b31m \u202eexe.pdf\u2028\u200b\u007f 👩‍💻 é';
+  api.on(
+    'GET /audit',
+    pages([JSON.stringify({ ...entry, actor: { token_id: 'tok_1', name } })], []),
+  );
+  const shown = (await audit(['--limit', '1', '--json', 'actor'], true)).stdout;
+  expect(shown).toContain('ops\\u009b31m \\u202eexe.pdf\\u2028\\u200b\\u007f 👩‍💻 é');
+  expect(JSON.parse(shown)[0].actor.name).toBe(name);
+  expect((await audit(['--limit', '1', '--json', 'actor'])).stdout).toContain(name);
+});
+
 test('audit ls says when nothing matches, and prints valid JSON then', async () => {
   api.on('GET /audit', json({ data: [], next_cursor: null }));
   const { stdout, stderr } = await audit([], true);
@@ -103,6 +115,24 @@ test('audit export writes entries as the service wrote them, from place to place
   expect(api.requests.map(({ query }) => query)).toEqual([
     { action: 'token.', after: '7', limit: '500' },
     { action: 'token.', after: '507', limit: '500' },
+  ]);
+});
+
+test('audit export goes on by cursor where the service tells no places', async () => {
+  const hidden = JSON.stringify({ ...entry, id: 'aud_x', place: null, hash: null });
+  const page = (rows: string[], cursor: string) =>
+    `{"data":[${rows.join()}],"next_cursor":"${cursor}"}`;
+  api.on('GET /audit', ({ query }, response) => {
+    const isFirst = query.cursor === undefined;
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(isFirst ? page(Array(500).fill(hidden), 'c1') : page([hidden], 'c2'));
+  });
+  const { code, stdout } = await exported([]);
+  expect(code).toBe(0);
+  expect(stdout).toBe(`${hidden}\n`.repeat(501));
+  expect(api.requests.map(({ query }) => query)).toEqual([
+    { after: '0', limit: '500' },
+    { after: '0', limit: '500', cursor: 'c1' },
   ]);
 });
 

@@ -51,8 +51,12 @@ const calls: Record<
   'retention plan': { argv: [], asksApi: true, json: 'array' },
   'retention run': { argv: ['--yes'], asksApi: true },
   'retention adopt-store': { argv: ['--yes'], asksApi: true },
+  'retention orphans ls': { argv: [], asksApi: true, json: 'array' },
+  'retention orphans rm': { argv: ['records/a', '--yes'], asksApi: true },
+  'retention forget': { argv: ['records/a', '--yes'], asksApi: true },
   'retention moves': { argv: [], asksApi: true, json: 'array' },
   'retention move': { argv: ['mv_1'], asksApi: true, json: 'object' },
+  'retention segments': { argv: ['--live'], asksApi: true, json: 'array' },
   'retention verify': { argv: [], asksApi: true, json: 'object' },
   'retention policy ls': { argv: [], asksApi: true, json: 'array' },
   'retention policy show': { argv: ['T'], asksApi: true, json: 'object' },
@@ -88,6 +92,7 @@ const calls: Record<
   'notify log': { argv: [], asksApi: true, json: 'array' },
   'incidents send': { argv: ['--tenant', 'T', '--type', 'a.b'], asksApi: true, json: 'object' },
   'incidents ls': { argv: [], asksApi: true, json: 'array' },
+  'incidents erase': { argv: ['inc_1', '--yes'], asksApi: true, json: 'object' },
   'incidents show': { argv: ['inc_1'], asksApi: true, json: 'object' },
   'deliveries ls': { argv: [], asksApi: true, json: 'array' },
   // What they do is tested on a database: see backup/ and e2e/backup.test.ts.
@@ -245,6 +250,15 @@ test('the help of the program says of commands that are not loaded what they wou
   expect(unloaded.commands.flatMap(({ commands }) => commands)).toEqual([]);
 });
 
+test('help is wrapped by the width of the terminal alone', async () => {
+  const texts = (command: Command): string[] => [
+    command.description(),
+    ...command.commands.flatMap(texts),
+  ];
+  const broken = texts(await programTree()).filter((text) => /[^\n]\n[^\n]/.test(text));
+  expect(broken).toEqual([]);
+});
+
 test('svcctl alone prints its help and ends well', async () => {
   const { code, stdout } = await run([]);
   expect(code).toBe(0);
@@ -261,6 +275,19 @@ test('an unknown command is answered with the nearest one', async () => {
   const { code, stderr } = await run(['record', 'ls']);
   expect(code).toBe(2);
   expect(stderr).toContain('Did you mean records?');
+});
+
+test('help and the words of a command print its help; help of nothing known is an error', async () => {
+  const { stdout } = await run(['dlq', 'ls', '--help']);
+  expect(stdout).toContain('Usage: svcctl dlq ls');
+  expect(await run(['help', 'dlq', 'ls'])).toMatchObject({ code: 0, stdout, stderr: '' });
+  expect((await run(['help', 'dlq'])).stdout).toContain('Usage: svcctl dlq');
+  expect((await run(['help'])).stdout).toContain('Usage: svcctl [');
+  for (const words of [['nosuch'], ['dlq', 'nosuch']]) {
+    const unknown = await run(['help', ...words]);
+    expect(unknown).toMatchObject({ code: 2, stdout: '' });
+    expect(unknown.stderr).toContain("unknown command 'nosuch'");
+  }
 });
 
 test('--version prints the version of package.json', async () => {

@@ -51,12 +51,15 @@ export async function readStdin(context: Context, maxBytes: number): Promise<str
 
 /** Asks y/N at the terminal. */
 export async function askYes(context: Context, question: string): Promise<boolean> {
+  return /^y(es)?$/i.test((await ask(context, `${question} [y/N] `)).trim());
+}
+
+async function ask(context: Context, prompted: string): Promise<string> {
   // Loaded here: most commands ask nothing, and the command line starts sooner without it.
   const { createInterface } = await import('node:readline/promises');
   const prompt = createInterface({ input: context.io.stdin, output: context.io.stderr });
   try {
-    const answer = await prompt.question(`${question} [y/N] `, { signal: context.io.signal });
-    return /^y(es)?$/i.test(answer.trim());
+    return await prompt.question(prompted, { signal: context.io.signal });
   } finally {
     prompt.close();
   }
@@ -81,22 +84,31 @@ export type Question = {
   question: string;
   /** What --yes does without asking, such as "Revoke". */
   act: string;
+  /** What has to be typed instead of y, where a hasty yes would be too bad. */
+  name?: string;
   /** What is printed after a no, such as "Nothing was revoked.". */
   refused: string;
 };
 
 /**
- * Asks y/N at the terminal, unless --yes was given. Throws `usage_invalid` where there is no terminal, and
+ * Asks y/N at the terminal, unless --yes was given. Where a profile says which service it is, the question names it: a
+ * profile may have been stored long ago, for another one than the person has in mind. Throws `usage_invalid` where there is no terminal, and
  * `interrupted` after a no.
  */
 export async function confirm(
   context: Context,
   yes: true | undefined,
-  { question, act, refused }: Question,
+  { question, name, act, refused }: Question,
 ): Promise<void> {
   if (yes) return;
   assertCanAsk(context, act);
-  if (!(await askYes(context, question))) throw new AppError('interrupted', { detail: refused });
+  const connection = context.connection();
+  const at = connection?.profile ? `On ${connection.url} (profile ${connection.profile}): ` : '';
+  const isMeant =
+    name === undefined
+      ? await askYes(context, `${at}${question}`)
+      : (await ask(context, `${at}${question} Type ${name} to do so: `)).trim() === name;
+  if (!isMeant) throw new AppError('interrupted', { detail: refused });
 }
 
 /** Throws `usage_invalid` where there is no terminal to ask at. Commands call it before they do any work. */

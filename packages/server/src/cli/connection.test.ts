@@ -22,9 +22,13 @@ afterEach(async () => {
 });
 afterAll(() => api.close());
 
-async function leaveLocalService(folder = join(cwd, 'data'), token = api.token): Promise<void> {
+async function leaveLocalService(
+  folder = join(cwd, 'data'),
+  token = api.token,
+  url = api.url,
+): Promise<void> {
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'service.json'), JSON.stringify({ url: api.url, pid: 1 }));
+  await writeFile(join(folder, 'service.json'), JSON.stringify({ url, pid: 1 }));
   await writeFile(join(folder, 'admin-token'), `${token}\n`);
 }
 
@@ -57,10 +61,71 @@ test('a folder whose admin token cannot be read is no service', async () => {
   expect(stderr).toContain(`svcctl login --url ${api.url}`);
 });
 
-test('the default profile goes before the service of this folder', async () => {
+test('the default profile goes before the service of this folder, and says so if that is another', async () => {
   await leaveLocalService();
   await login();
   expect(await whoami()).toEqual({ url: api.url, source: 'profile', profile: 'default' });
+  expect((await run(['whoami'], { cwd })).stderr).not.toContain('./data');
+
+  await leaveLocalService(undefined, newAccessToken(), 'http://127.0.0.1:9');
+  const { code, stderr } = await run(['whoami'], { cwd });
+  expect(code).toBe(0);
+  expect(stderr).toContain(
+    `note: this goes to ${api.url}, the default profile default, and not to the service of ./data at http://127.0.0.1:9`,
+  );
+});
+
+test('SVC_DATA_DIR, which is given for the call, goes before the default profile', async () => {
+  const stored = newAccessToken();
+  await login([], stored);
+  await leaveLocalService(join(cwd, 'elsewhere'));
+  expect(await whoami({ SVC_DATA_DIR: 'elsewhere' })).toMatchObject({ source: 'local service' });
+  expect(sentToken()).toBe(api.token);
+  expect(await whoami({ SVC_DATA_DIR: 'elsewhere', SVC_PROFILE: 'default' })).toMatchObject({
+    source: 'profile',
+  });
+});
+
+test('where no service runs on SVC_DATA_DIR, the default profile is no substitute', async () => {
+  await login();
+  const before = api.requests.length;
+  const { code, stderr } = await run(['whoami'], { cwd, env: { SVC_DATA_DIR: 'nowhere' } });
+  expect(code).toBe(4);
+  expect(stderr).toContain('SVC_DATA_DIR: no service runs on nowhere');
+  expect(api.requests.length).toBe(before);
+});
+
+test('the service of SVC_DATA_DIR without its admin token takes the token stored for its URL', async () => {
+  await login();
+  await leaveLocalService(join(cwd, 'elsewhere'), '');
+  expect(await whoami({ SVC_DATA_DIR: 'elsewhere' })).toMatchObject({ profile: 'default' });
+  const env = { SVC_DATA_DIR: 'elsewhere', SVC_TOKEN: newAccessToken() };
+  expect(await whoami(env)).toMatchObject({ url: api.url, source: 'environment' });
+});
+
+test.each([
+  ['tokens', 'revoke', 'tok_1'],
+  ['endpoints', 'delete', 'ep_1'],
+  ['endpoints', 'rotate-secret', 'ep_1'],
+  ['notify', 'rm', 'ntt_1'],
+  ['dlq', 'purge', 'dlv_1'],
+])('%s %s asks with the name of the service that a profile stands for', async (...argv) => {
+  await login();
+  const { code, stderr } = await run(argv, { cwd, isTerminal: true, stdin: 'n\n' });
+  expect(code).toBe(130);
+  expect(stderr).toContain(`On ${api.url} (profile default): `);
+
+  const local = await run(argv, { cwd, isTerminal: true, stdin: 'n\n', env: api.env });
+  expect(local.stderr).toContain('? ');
+  expect(local.stderr).not.toContain('On http');
+});
+
+test('login goes to the service of SVC_DATA_DIR before that of the stored profile', async () => {
+  await login();
+  await leaveLocalService(join(cwd, 'elsewhere'), '', 'http://127.0.0.1:9');
+  const env = { SVC_DATA_DIR: 'elsewhere' };
+  const { stderr } = await run(['login'], { cwd, env, stdin: `${api.token}\n` });
+  expect(stderr).toContain('127.0.0.1:9');
 });
 
 test('--profile and SVC_PROFILE choose a profile, the option first', async () => {

@@ -16,16 +16,22 @@ export type Connection = {
   readonly profile: string | null;
   /** `source` in words, for people. */
   readonly place: string;
+  /** The URL of the service of ./data, which the default profile goes before; null or nothing when there is none. */
+  readonly passedBy?: string | null;
 };
 
 /** The service that `svcctl serve` runs in this folder, found by what it left in its data folder. */
 export type LocalService = { url: string; token: string | null };
 
+/** A service that was found; its token is null when it could not be read. */
+type Found = Omit<Connection, 'token'> & { readonly token: string | null };
+
 /**
- * Finds the service to call. SVC_URL and SVC_TOKEN come first; then the profile named by --profile or SVC_PROFILE; then
- * the default profile; then the service on this machine, so that a newcomer needs no login.
+ * Finds the service to call. What is given for the call goes before what is stored: SVC_URL and SVC_TOKEN come first;
+ * then the profile named by --profile or SVC_PROFILE; then the service of SVC_DATA_DIR; then the default profile; then
+ * the service of ./data, so that a newcomer needs no login.
  *
- * One of the two variables may be set alone. A URL alone only takes a token that was stored for exactly this URL,
+ * One of SVC_URL and SVC_TOKEN may be set alone. A URL alone only takes a token that was stored for exactly this URL,
  * because a token must not be sent to a host for which it was not made.
  */
 export async function findConnection(io: Io, profileFlag: string | undefined): Promise<Connection> {
@@ -35,49 +41,62 @@ export async function findConnection(io: Io, profileFlag: string | undefined): P
     return { url, token, source: 'environment', profile: null, place: 'SVC_URL and SVC_TOKEN' };
   }
 
-  const stored = await findStored(io, profileFlag);
-  if (token !== null && stored !== null) {
-    const place = `${stored.place}, with the token of SVC_TOKEN`;
-    return { ...stored, token, source: 'environment', place };
-  }
+  const found = await listFound(io, profileFlag);
+  const isOf = (url: string) => (one: Found) => one.url === url && one.token !== null;
   if (url !== null) {
-    if (stored?.url === url) return stored;
+    const stored = found.find(isOf(url));
+    if (stored !== undefined) return stored as Connection;
     throw new AppError('token_missing', {
       detail: `There is no token for ${url}. Set SVC_TOKEN, or sign in once:\nsvcctl login --url ${url}`,
     });
   }
-  if (stored !== null) return stored;
-  const local = await findLocalService(io);
-  if (local !== null) {
-    throw new AppError('token_missing', {
-      detail: `A service runs here at ${local.url}, but its file admin-token cannot be read. Sign in once:\nsvcctl login --url ${local.url}`,
-    });
+  const [first] = found;
+  if (first === undefined) throw nothingKnown(io);
+  if (token !== null) {
+    const place = `${first.place}, with the token of SVC_TOKEN`;
+    return { ...first, token, source: 'environment', place };
   }
+  const stored = found.find(isOf(first.url));
+  if (stored !== undefined) return stored as Connection;
   throw new AppError('token_missing', {
-    detail:
-      'No service is known to talk to. Sign in once, or set SVC_URL and SVC_TOKEN, or run this where ./data of a running service lies:\nsvcctl login --url https://svcctl.example.org',
+    detail: `A service runs here at ${first.url}, but its file admin-token cannot be read. Sign in once:\nsvcctl login --url ${first.url}`,
   });
 }
 
-/** The connection of a profile, or else of the service on this machine; null when there is neither. */
-async function findStored(io: Io, profileFlag: string | undefined): Promise<Connection | null> {
+/**
+ * Lists the service to call and whatever else may have its token, the first one first. Where SVC_DATA_DIR names a folder
+ * of which no service runs, the stored profile is no substitute: it is the way to another service.
+ */
+async function listFound(io: Io, profileFlag: string | undefined): Promise<Found[]> {
   const named = profileFlag ?? (io.env.SVC_PROFILE || undefined);
   const file = await readProfiles(io.env);
-  const name = named ?? file.default;
-  if (name !== null) {
-    const profile = Object.hasOwn(file.profiles, name) ? file.profiles[name] : undefined;
-    if (profile !== undefined) return fromProfile(name, profile);
-    if (named !== undefined) throw unknownProfile(named, Object.keys(file.profiles));
+  const profileOf = (name: string | null): Found[] =>
+    name !== null && Object.hasOwn(file.profiles, name)
+      ? [fromProfile(name, file.profiles[name] as ConnectionProfile)]
+      : [];
+  if (named !== undefined) {
+    const [profile] = profileOf(named);
+    if (profile === undefined) throw unknownProfile(named, Object.keys(file.profiles));
+    return [profile];
   }
-  const local = await findLocalService(io);
-  if (local === null || local.token === null) return null;
-  return {
-    url: local.url,
-    token: local.token,
-    source: 'local service',
-    profile: null,
-    place: 'the service running in this folder',
-  };
+  const service = await findLocalService(io);
+  const place = 'the service running in this folder';
+  const local: Found[] =
+    service === null ? [] : [{ ...service, source: 'local service', profile: null, place }];
+  const stored = profileOf(file.default);
+  if (!io.env.SVC_DATA_DIR) {
+    const passedBy = service !== null && service.url !== stored[0]?.url ? service.url : null;
+    return [...stored.map((profile) => ({ ...profile, passedBy })), ...local];
+  }
+  return service === null && !io.env.SVC_URL ? [] : [...local, ...stored];
+}
+
+function nothingKnown({ env }: Io): AppError {
+  return new AppError('token_missing', {
+    detail: env.SVC_DATA_DIR
+      ? `SVC_DATA_DIR: no service runs on ${env.SVC_DATA_DIR}. Start it, or unset SVC_DATA_DIR to call the one of a profile:\nSVC_DATA_DIR=${env.SVC_DATA_DIR} svcctl serve`
+      : 'No service is known to talk to. Sign in once, or set SVC_URL and SVC_TOKEN, or run this where ./data of a running service lies:\nsvcctl login --url https://svcctl.example.org',
+  });
 }
 
 /**

@@ -30,7 +30,7 @@ export function createContext(io: Io, profile: () => string | undefined): Contex
   };
   return {
     io,
-    out: createWriter(io.stdout),
+    out: io.stdout.isTTY === true ? escaping(createWriter(io.stdout)) : createWriter(io.stdout),
     isTerminal: io.stdout.isTTY === true,
     note,
     hint(line) {
@@ -49,7 +49,27 @@ export function createContext(io: Io, profile: () => string | undefined): Contex
         import('./client.ts'),
       ]);
       connection = await findConnection(io, flag);
+      const { profile: name, url, passedBy } = connection;
+      if (passedBy) {
+        note(
+          `note: this goes to ${url}, the default profile ${name}, and not to the service of ./data at ${passedBy}; for that one: SVC_DATA_DIR=data`,
+        );
+      }
       return createClient(io, connection);
     },
+  };
+}
+
+/**
+ * Writes characters that show nothing, break a line, steer the terminal or turn the direction of writing as JSON escapes
+ * them. JSON means the same by it. Joiners stay, without which emoji and some scripts fall apart.
+ */
+function escaping(out: Writer): Writer {
+  const hidden = /[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+  const spell = (character: string) =>
+    `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return {
+    write: (chunk) => out.write(typeof chunk === 'string' ? chunk.replace(hidden, spell) : chunk),
+    flush: () => out.flush(),
   };
 }

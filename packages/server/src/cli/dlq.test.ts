@@ -42,6 +42,7 @@ const job: RetryJob = {
   failed_from: null,
   failed_to: null,
   rate: null,
+  waits_for_endpoint: false,
   rows_total: 1204,
   rows_done: 0,
   rows_skipped: 0,

@@ -31,6 +31,7 @@ const endpoint: Endpoint = {
   failing_since: null,
   breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
   backlog: { count: 0, is_exact: true, is_discarding: false },
+  throttled_until: null,
   previous_secret_until: null,
   created_at: '2026-03-05T10:00:00.000000Z',
   updated_at: '2026-03-05T10:00:00.000000Z',

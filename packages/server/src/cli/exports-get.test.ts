@@ -338,7 +338,7 @@ test('a terminal sees how much of the file is there, how fast it comes, and how 
 });
 
 /** For machines that have much else to do. */
-const slow = { timeout: 30_000 };
+const slow = { timeout: 120_000 };
 
 describe('of runs at once to one file', () => {
   test('one that ends after another has the name leaves nothing of its own', async () => {

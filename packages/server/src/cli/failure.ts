@@ -135,9 +135,10 @@ export function usageHints(program: Command, argv: readonly string[], message: s
 
 function scopeHints(detail: string): string[] {
   const scope = /scope ([a-z]+(?::[a-z]+)?)/.exec(detail)?.[1];
-  const preset = scope === undefined ? undefined : presetWith(scope);
-  if (preset === undefined) return [];
-  return [`svcctl tokens create --name NAME --preset ${preset}`];
+  if (scope === undefined) return [];
+  const preset = presetWith(scope);
+  const grant = preset === undefined ? `--scope ${scope}` : `--preset ${preset}`;
+  return [`svcctl tokens create --name NAME ${grant}`];
 }
 
 /** What to do about a token that was refused: this depends on where the token was found. */

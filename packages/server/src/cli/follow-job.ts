@@ -13,12 +13,14 @@ const queuedPolls = 12;
  * Polls a job of the service until it has ended. When the command is interrupted, it says that the job goes on, and how
  * to look at it.
  */
-export async function followJob<Job extends { state: string }>(
+export async function followJob<
+  Job extends { state: string; waiting_for?: string | null; error: string | null },
+>(
   context: Context,
   started: Job,
   options: {
     read: () => Promise<Job>;
-    /** Whether the job has not ended; by default, whether it is queued or running. */
+    /** Whether the job has not ended; by default, whether it is queued, runs or waits. */
     isUnderWay?: (job: Job) => boolean;
     progress: Progress;
     show: (job: Job, progress: Progress) => void;
@@ -28,9 +30,9 @@ export async function followJob<Job extends { state: string }>(
     goesOn: string;
   },
 ): Promise<Job> {
-  const { progress, isUnderWay = ({ state }) => state === 'queued' || state === 'running' } =
-    options;
+  const { progress, isUnderWay = isAtWork } = options;
   let job = started;
+  let isTold = false;
   try {
     for (let polls = 1; isUnderWay(job); polls++) {
       if (job.state === 'queued' && polls === queuedPolls) {
@@ -38,6 +40,11 @@ export async function followJob<Job extends { state: string }>(
         context.note(
           `It waits for its turn, or for a process with the role ${options.role} (SVC_ROLES).`,
         );
+      }
+      if (job.state === 'waiting' && !isTold) {
+        isTold = true;
+        progress.clear();
+        context.note(`It waits, and goes on by itself: ${job.waiting_for ?? job.error ?? ''}`);
       }
       await context.io.sleep(pollMillis, context.io.signal);
       job = await withRetries(context.io, options.read);
@@ -50,6 +57,11 @@ export async function followJob<Job extends { state: string }>(
   }
   progress.clear();
   return job;
+}
+
+/** Whether a job has not ended. */
+export function isAtWork({ state }: { state: string }): boolean {
+  return state === 'queued' || state === 'running' || state === 'waiting';
 }
 
 /** How long a job has worked, in milliseconds; null when it has not ended. */

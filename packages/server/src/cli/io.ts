@@ -76,6 +76,8 @@ type TextStream = NodeJS.WritableStream & {
 export type Io = {
   readonly env: Environment;
   readonly cwd: string;
+  /** The system, the processor and the C library, such as `linux x64 glibc`. */
+  readonly platform: string;
   readonly stdin: Input;
   readonly stdout: TextStream;
   readonly stderr: TextStream;

@@ -31,6 +31,10 @@ async function main(): Promise<void> {
   const code = await runCli(process.argv.slice(2), {
     env: process.env,
     cwd: process.cwd(),
+    // Asked by few, and it takes time to find out.
+    get platform() {
+      return describePlatform();
+    },
     // Most commands read nothing, and the stream takes time to make.
     get stdin() {
       return process.stdin;
@@ -47,6 +51,17 @@ async function main(): Promise<void> {
   });
   // An unread stdin, or a connection that is kept alive, must not keep the process running.
   process.stderr.write('', () => process.exit(code));
+}
+
+/** The system, the processor and the C library. Only a report of Node tells the library. */
+function describePlatform(): string {
+  const { platform, arch, report } = process;
+  if (platform !== 'linux') return `${platform} ${arch}`;
+  // Without the network, because the names of open connections would be looked up.
+  const { header } = Object.assign(report, { excludeNetwork: true }).getReport() as {
+    header: { glibcVersionRuntime?: string };
+  };
+  return `linux ${arch} ${header.glibcVersionRuntime === undefined ? 'musl' : 'glibc'}`;
 }
 
 // Not awaited, because this becomes CommonJS when it is built. It cannot fail: runCli never throws.

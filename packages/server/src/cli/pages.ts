@@ -31,6 +31,7 @@ type ListRoute =
   | 'GET /notify/notices'
   | 'GET /retention/moves'
   | 'GET /retention/policies'
+  | 'GET /retention/segments'
   | 'GET /retention/tenants'
   | 'GET /webhook/deliveries'
   | 'GET /webhook/dlq'

@@ -6,7 +6,7 @@ export type HelpOutput = { writeOut(text: string): void; writeErr(text: string):
 
 const footer = `
 Where commands find the service, first found wins: SVC_URL and SVC_TOKEN; --profile or SVC_PROFILE;
-the default profile (svcctl login); a service running with its data in ./data or SVC_DATA_DIR.
+the service of SVC_DATA_DIR; the default profile (svcctl login); the service of ./data.
 
 A busy service (429) is asked again up to three times when it says to wait five seconds or less; else the
 error says when to try again.
@@ -103,7 +103,13 @@ const parts: readonly Part[] = [
       verbs.addRetentionAdoptStore(retention, context);
       ofMoves.addRetentionMoves(retention, context);
       ofMoves.addRetentionMove(retention, context);
+      verbs.addRetentionSegments(retention, context);
       verbs.addRetentionVerify(retention, context);
+      const ofObjects = await import('./commands/retention-objects.ts');
+      ofObjects.addRetentionForget(retention, context);
+      const orphans = addNoun(retention, 'orphans', 'objects of the store that nobody knows');
+      ofObjects.addOrphansLs(orphans, context);
+      ofObjects.addOrphansRm(orphans, context);
       const ofPolicies = await import('./commands/policies.ts');
       const policy = addNoun(retention, 'policy', 'how long records stay hot, and how long at all');
       ofPolicies.addPolicyLs(policy, context);
@@ -153,6 +159,7 @@ const parts: readonly Part[] = [
       verbs.addIncidentsSend(incidents, context);
       verbs.addIncidentsLs(incidents, context);
       verbs.addIncidentsShow(incidents, context);
+      verbs.addIncidentsErase(incidents, context);
     },
   },
   {

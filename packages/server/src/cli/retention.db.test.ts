@@ -54,6 +54,20 @@ test('what plan tells is what run moves, verify passes, and nothing is left to m
   expect(verified.stderr).toMatch(/✓ 2 objects .* read back, 120 records/);
 });
 
+test('segments lists the objects that are read, for programs that read them without us', async () => {
+  const live = await jsonOf('retention segments --live --json tenant,object_key,count');
+  expect(live).toEqual(
+    ['CA', 'TX'].map((tenant) => ({
+      ...{ tenant, count: 60 },
+      object_key: expect.stringMatching(`^records/tenant=${tenant}/2001-01-01_2001-01-03_`),
+    })),
+  );
+  const path = join(service.dataDir, 'cold', live[0].object_key);
+  expect((await readFile(path)).subarray(0, 4).toString()).toBe('PAR1');
+  const { stdout } = ok(await call('retention segments --tenant TX'));
+  expect(stdout.split('\t').slice(0, 3)).toEqual(['TX', live[1].object_key, 'live']);
+});
+
 test('the journal shows each move with both triples', async () => {
   const moves = await jsonOf('retention moves --kind move --json id,tenant,source,object');
   expect(moves.map((move: { tenant: string }) => move.tenant)).toEqual(['CA', 'TX']);

@@ -91,6 +91,8 @@ const started: Run = {
   busy_tenants: 0,
   freed_bytes: 0,
   error: null,
+  waiting_since: null,
+  waiting_for: null,
 };
 const ended: Run = {
   ...started,
@@ -120,6 +122,8 @@ const verification: Verification = {
   problem_count: 0,
   problems: [],
   error: null,
+  waiting_since: null,
+  waiting_for: null,
 };
 const damaged: Verification = {
   ...verification,
@@ -524,6 +528,15 @@ test('erase tells what would go, asks, and prints the receipt', async () => {
   expect(sent('POST', '/enrichment/erase').at(-1)).toMatchObject({ dry_run: true });
 });
 
+test('erase says how many incidents go, too', async () => {
+  const incidents = { count: 3, cancelled: 1, answers: 4, keys: 2 };
+  api.on('POST /enrichment/erase', json({ ...receipt, incidents }));
+  const done = await cli('records erase --tenant TX --event-id e1 --incidents', { typed: 'y\n' });
+  expect(done.stderr).toContain('900 B) and 3 incidents for good? [y/N]');
+  expect(done.stdout).toMatch(/incidents +3\ndeliveries cancelled +1\nanswers removed +4\n/);
+  expect(sent('POST', '/enrichment/erase').at(-1)).toMatchObject({ incidents: true });
+});
+
 test('erase that goes on, or failed, says so', async () => {
   const words = 'records erase --tenant TX --from 2001-01-01 --to 2001-01-02 --yes';
   api.on('POST /enrichment/erase', json({ ...receipt, state: 'copied', erased_at: null }));
@@ -542,6 +555,8 @@ const fencedStore = {
   problem: 'The store has gone on with another database.',
   written_at: '2026-03-05T14:07:09.000000Z',
   written_by: 'drill-1',
+  segments: 1204,
+  segments_missing: 3,
 };
 
 test('adopt-store tells how things are and asks, and does nothing without an answer', async () => {
@@ -550,6 +565,7 @@ test('adopt-store tells how things are and asks, and does nothing without an ans
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain('The store has gone on with another database.');
   expect(refused.stderr).toContain('Last written by drill-1.');
+  expect(refused.stderr).toContain('It lacks 3 of the 1,204 objects that this database knows');
   expect(refused.stderr).toContain('Take it over without asking: --yes');
   expect(api.requests.map(({ method }) => method)).toEqual(['GET']);
 
@@ -557,6 +573,28 @@ test('adopt-store tells how things are and asks, and does nothing without an ans
   const adopted = await cli('retention adopt-store --yes');
   expect(adopted.code).toBe(0);
   expect(adopted.stderr).toContain('The store is this database’s now.');
+});
+
+test('forget tells what is lost, and does nothing until the tenant’s name is typed', async () => {
+  const lost = {
+    ...{ id: null, dry_run: true, tenant: 'TX', object_key: 'records/a', versions_changed: 1 },
+    problem: 'there is no object records/a',
+    lost: { count: 1204, bytes: 1, digest: '0' },
+    days: [{ store: 'DFW', day: '2001-03-05', count: 1204 }],
+  };
+  api.on('POST /retention/forget', json(lost));
+  const noTerminal = await cli('retention forget records/a');
+  expect([noTerminal.code, api.requests.length]).toEqual([2, 0]);
+  const refused = await cli('retention forget records/a', { typed: 'y\n' });
+  expect(refused.code).toBe(130);
+  expect(refused.stderr).toContain('there is no object records/a.');
+  expect(refused.stderr).toContain('Give up 1,204 records of TX? Type TX to do so:');
+  const bodies = () => api.requests.map(({ body }) => JSON.parse(String(body)).dry_run);
+  expect(bodies()).toEqual([true]);
+  const done = await cli('retention forget records/a', { typed: 'TX\n' });
+  expect(done.code).toBe(0);
+  expect(done.stdout).toContain('2001-03-05');
+  expect(bodies()).toEqual([true, true, false]);
 });
 
 test('adopt-store has nothing to do where the store is this database’s', async () => {

@@ -25,7 +25,7 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
   });
   try {
     if (argv.length === 0) program.outputHelp();
-    else await program.parseAsync(argv, { from: 'user' });
+    else await program.parseAsync(helpWords(program, argv), { from: 'user' });
     await printHelp();
     await context.out.flush();
     return 0;
@@ -76,6 +76,19 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
         : hintsFor(failure, context.connection());
     return { ...failure, hints: [...failure.hints, ...hints] };
   }
+}
+
+/** `help dlq ls` means `dlq ls --help`; commander knows it of one word only. A word that is no command is told as one. */
+function helpWords(program: Command, argv: readonly string[]): readonly string[] {
+  const [first, ...path] = argv;
+  if (first !== 'help' || path.length === 0) return argv;
+  let command: Command = program;
+  for (const word of path) {
+    const next = command.commands.find((each) => each.name() === word);
+    if (next === undefined && command.commands.length > 0) return path;
+    command = next ?? command;
+  }
+  return [...path, '--help'];
 }
 
 /** Turns what commander says about a command line into an error of the catalogue. */

@@ -3,6 +3,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createTestDatabase } from '../../test/database.ts';
+import { AppError } from '../kernel/errors.ts';
 import { newFolder, run } from './testing/run.ts';
 
 test.each([
@@ -60,4 +61,22 @@ test('a start under systemd tells it where requests are answered', async () => {
     await db.drop();
     await rm(dataDir, { recursive: true });
   }
+});
+
+test('a start that is told to stop while it waits for its database ends with 0', async () => {
+  const dataDir = await newFolder();
+  const stop = new AbortController();
+  const ended = run(['serve'], {
+    env: {
+      DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+      SVC_DATA_DIR: dataDir,
+      SVC_PORT: '0',
+    },
+    signal: stop.signal,
+  });
+  await expect.poll(() => existsSync(dataDir)).toBe(true);
+  stop.abort(new AppError('interrupted'));
+  const { code, stderr } = await ended;
+  expect(code, stderr).toBe(0);
+  await rm(dataDir, { recursive: true });
 });

@@ -14,8 +14,18 @@ type StartedService = {
   readonly dataDir: string;
 };
 
+/** Where every test runs. README.md has what is known of other platforms. */
+const testedPlatform = 'linux x64 glibc';
+
 /** Where the service is that was just started; for a person at a terminal also three commands that work. */
 export function startText(io: Io, service: StartedService): string {
+  if (io.platform === testedPlatform) return describeStart(io, service);
+  return `${describeStart(io, service)}
+Attention: this is ${io.platform}, and svcctl is tested on ${testedPlatform} alone. README.md says what is known of others.
+`;
+}
+
+function describeStart(io: Io, service: StartedService): string {
   const { roles, dataDir } = service;
   const end = io.stdout.isTTY ? '\nCtrl-C stops it.\n' : '';
   if (!roles.includes('api')) {

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { startText } from './start-text.ts';
@@ -33,7 +35,13 @@ test('the program starts without its commands, the service, the schemas and the 
 });
 
 test('the start says where the service is and what to try, in words that can be pasted', () => {
-  const io = { env: {}, cwd: '/srv', now: () => Date.UTC(2026, 2, 5, 12), stdout: { isTTY: true } };
+  const io = {
+    env: {},
+    cwd: '/srv',
+    platform: 'linux x64 glibc',
+    now: () => Date.UTC(2026, 2, 5, 12),
+    stdout: { isTTY: true },
+  };
   const service = {
     url: 'http://127.0.0.1:8080',
     publicUrl: 'http://127.0.0.1:8080',
@@ -54,6 +62,42 @@ test('the start says where the service is and what to try, in words that can be 
   const logged = startText({ ...io, stdout: {} } as never, service);
   expect(text.startsWith(logged)).toBe(true);
   expect(logged).toMatch(/admin-token \(made just now[^\n]+\n$/);
+});
+
+test('the start on a platform without tests says so', () => {
+  const io = { env: {}, cwd: '/srv', platform: 'linux arm64 musl', now: () => 0, stdout: {} };
+  const service = {
+    url: 'http://127.0.0.1:8080',
+    publicUrl: 'http://127.0.0.1:8080',
+    adminTokenPath: '/srv/data/admin-token',
+    isFirstStart: false,
+    signInLink: null,
+    roles: ['drainer'],
+    dataDir: '/srv/data',
+  };
+  expect(startText(io as never, service)).toMatch(
+    /\nAttention: this is linux arm64 musl, and svcctl is tested on linux x64 glibc alone\./,
+  );
+});
+
+test('an older Node is refused in one sentence', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svcctl-node-'));
+  try {
+    const pretend = join(folder, 'pretend.cjs');
+    writeFileSync(
+      pretend,
+      `Object.defineProperty(process, 'version', { value: 'v20.18.3' });
+       Object.defineProperty(process.versions, 'node', { value: '20.18.3' });`,
+    );
+    const program = join(source, '..', 'bin', 'svcctl.cjs');
+    const run = spawnSync(process.execPath, ['--require', pretend, program, 'serve']);
+    expect([run.status, String(run.stdout)]).toEqual([2, '']);
+    expect(String(run.stderr)).toBe(
+      'error: svcctl needs Node.js 20.19 or newer, and this is v20.18.3.\n',
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('under npm start the commands are those of this clone, elsewhere they name the data folder', () => {

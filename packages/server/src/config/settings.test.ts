@@ -65,6 +65,14 @@ test('no two settings share a variable', () => {
   expect(new Set(names).size).toBe(names.length);
 });
 
+test('the load balancer passes no metrics on, however their path is spelled', () => {
+  const config = readFileSync(new URL('../../../../deploy/haproxy.cfg', import.meta.url), 'utf8');
+  const [frontend = ''] = /^frontend .*?(?=^backend)/ms.exec(config) ?? [];
+  expect(frontend).toMatch(
+    /^ {2}http-request deny deny_status 404 if \{ path,url_dec \/metrics \}$/m,
+  );
+});
+
 test('the compose file has settings that there are, each role, and time enough to stop', () => {
   const deploy = (name: string) =>
     readFileSync(new URL(`../../../../deploy/${name}`, import.meta.url), 'utf8');

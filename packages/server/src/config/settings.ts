@@ -33,7 +33,7 @@ export const settingRows = {
       0,
       0,
       65_535,
-      'Port of their own for the metrics, where they need no token; unset = only /metrics on SVC_PORT, which asks callers from elsewhere for a token.',
+      'Port of their own for the metrics, where they need no token; unset = only /metrics on SVC_PORT, which needs one.',
     ),
     default: undefined,
   },
@@ -191,6 +191,13 @@ export const settingRows = {
     3650,
     'Days that delivered webhooks stay in the history.',
   ),
+  incidentDays: integer(
+    'SVC_INCIDENT_DAYS',
+    90,
+    0,
+    36_500,
+    'Days that the payload of an incident and the answers of its receivers are kept after its last delivery ended, also as a dead letter, which cannot be retried from then on; 0 = as long as the deliveries.',
+  ),
   historyDays: integer(
     'SVC_HISTORY_DAYS',
     400,
@@ -249,10 +256,10 @@ export const settingRows = {
   ),
   coldGraceSeconds: integer(
     'SVC_COLD_GRACE_SECONDS',
-    900,
+    86_400,
     0,
-    604_800,
-    'Seconds that an object stays after nothing refers to it any more, for those who still read it.',
+    3_024_000,
+    'Seconds that an object stays after nothing refers to it any more, for those who still read it, and for a database that is set back by its WAL: so far back it finds its objects. At most 35 days.',
   ),
   retentionSchedule: text(
     'SVC_RETENTION_SCHEDULE',

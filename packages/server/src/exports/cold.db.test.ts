@@ -94,7 +94,7 @@ test('who hangs up leaves no file behind', async () => {
   const response = await open({ tenant: 'BIG' });
   await once(response, 'readable');
   response.destroy();
-  await vi.waitUntil(async () => (await exportFolders()).length === 0, { timeout: 20_000 });
+  await vi.waitUntil(async () => (await exportFolders()).length === 0, { timeout: 120_000 });
 });
 
 test('who hangs up before the first byte is no error of the service', async () => {
@@ -111,9 +111,9 @@ test('who hangs up before the first byte is no error of the service', async () =
   await vi.waitUntil(async () => (await exportFolders()).length > 0, { interval: 1 });
   sent.destroy();
   const ended = () => logged.filter((line) => line.includes('the export was closed'));
-  await vi.waitUntil(() => ended().length > 0, { timeout: 20_000 });
+  await vi.waitUntil(() => ended().length > 0, { timeout: 120_000 });
   expect(ended().map((line) => JSON.parse(line).level)).toEqual([30]);
-  await vi.waitUntil(async () => (await exportFolders()).length === 0, { timeout: 20_000 });
+  await vi.waitUntil(async () => (await exportFolders()).length === 0, { timeout: 120_000 });
 });
 
 test('a missing segment answers 500 and names the days', async () => {

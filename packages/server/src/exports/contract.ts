@@ -10,7 +10,7 @@ import {
 import { sliceProperties } from '../records/contract.ts';
 import { datasetNames, splitNames } from '../records/values.ts';
 import { exportJobSchema } from './jobs.contract.ts';
-import { compressions, exportColumns, profiles } from './values.ts';
+import { compressions, exportColumns, fileTypes, profiles } from './values.ts';
 
 const columnSchema = Type.String({
   maxLength: 500,
@@ -58,7 +58,7 @@ export const csvRequestSchema = Type.Object(
     profile: Type.Optional(
       oneOf(
         profiles,
-        'machine (default): exact round trip, LF, text always quoted, NULL is nothing at all. spreadsheet: BOM, CRLF, cells that a spreadsheet would run as a formula get a leading apostrophe.',
+        'machine (default): exact round trip, LF, text always quoted, NULL is nothing at all. spreadsheet: BOM, CRLF, cells with a semicolon quoted, and those that a spreadsheet would run as a formula with a leading apostrophe.',
       ),
     ),
   },
@@ -83,7 +83,7 @@ const linkSchema = Type.Object({
 const preferAsync =
   'With the header `Prefer: respond-async`: 202 and a job, which works at any size, survives restarts and proves its file; see GET /exports/:id.';
 
-function exportResponses(mediaType: string) {
+function exportResponses(mediaType: readonly string[]) {
   return {
     200: {
       description: 'The file.',
@@ -149,7 +149,7 @@ export const exportsContract = {
     scope: null,
     params: Type.Object({ code: Type.String() }),
     responses: {
-      200: { description: 'The file.', mediaType: 'text/csv', schema: Type.String() },
+      200: { description: 'The file.', mediaType: fileTypes.any, schema: Type.String() },
       404: problem,
     },
   },
@@ -162,7 +162,7 @@ export const exportsContract = {
     description: `Streamed from one snapshot in key order: as many rows as X-Record-Count says, which is the count of the leaf. A stream that fails mid-way resets the connection, so that a cut file cannot look whole; the trailer Repr-Digest proves the bytes. ${preferAsync}`,
     scope: 'analytics:read',
     body: csvRequestSchema,
-    responses: exportResponses('text/csv'),
+    responses: exportResponses(fileTypes.csv),
   },
   exportNdjson: {
     id: 'exportNdjson',
@@ -173,7 +173,7 @@ export const exportsContract = {
     description: `As CSV is exported. By default each line is the record as it was sent, to the letter, which ingest takes again; columns without a value are left out. ${preferAsync}`,
     scope: 'analytics:read',
     body: ndjsonRequestSchema,
-    responses: exportResponses('application/x-ndjson'),
+    responses: exportResponses(fileTypes.ndjson),
   },
   exportParquet: {
     id: 'exportParquet',
@@ -184,6 +184,6 @@ export const exportsContract = {
     description: `As CSV is exported: one file, zstd inside, in key order. Times are UTC timestamps to the microsecond, \`bytes\` an integer, everything else text to the letter, \`confidence\` too. ${preferAsync}`,
     scope: 'analytics:read',
     body: parquetRequestSchema,
-    responses: exportResponses('application/vnd.apache.parquet'),
+    responses: exportResponses(fileTypes.parquet),
   },
 } as const satisfies Record<string, RouteContract>;

@@ -15,6 +15,7 @@ import {
   type DifferenceKind,
   exportFormats,
   exportStates,
+  fileTypes,
   type Proof,
   proofs,
 } from './values.ts';
@@ -52,6 +53,10 @@ export const exportJobSchema = Type.Object({
   expires_at: nullable({ ...instantSchema, description: 'when the file is removed' }),
   has_file: Type.Boolean(),
   attempts: Type.Integer({ description: 'how often it was taken up; above 1: resumed' }),
+  waiting_since: nullable({
+    ...instantSchema,
+    description: 'while the store does not answer; null: it is not waited for',
+  }),
   error_code: nullable(Type.String()),
   error: nullable(Type.String()),
 });
@@ -200,7 +205,7 @@ export const exportJobsContract = {
     responses: {
       200: {
         description: 'The file.',
-        mediaType: 'application/octet-stream',
+        mediaType: fileTypes.any,
         schema: Type.String(),
         headers: {
           ETag: 'The SHA-256 of the file.',
@@ -211,7 +216,7 @@ export const exportJobsContract = {
       },
       206: {
         description: 'A range of it.',
-        mediaType: 'application/octet-stream',
+        mediaType: fileTypes.any,
         schema: Type.String(),
       },
       304: { description: 'The file with this ETag is known already.' },
@@ -228,7 +233,7 @@ export const exportJobsContract = {
     tag: 'Exports',
     summary: 'Cancel an export job, or remove its file',
     description:
-      'A job that is queued or running is cancelled, within a second. Of one that is completed the file is removed now. Otherwise nothing happens.',
+      'A job that is queued or running is cancelled, within a second. Of one that is completed the file is removed now. Otherwise nothing happens. Only for the token that asked for the export, and for admins (403).',
     scope: 'analytics:read',
     params: byId,
     responses: {

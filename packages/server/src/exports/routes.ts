@@ -17,7 +17,7 @@ import { fileNameOf, prefersAsync, toFileOptions } from './jobs/create.ts';
 import type { ExportJob } from './jobs.contract.ts';
 import { createLink, findLink, takeLink } from './links.ts';
 import { toSelection } from './select.ts';
-import { disposition, ReaderGone, sendExport } from './send-stream.ts';
+import { disposition, ReaderGone, sendExport, watchCaller } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
 import type { ExportFormat } from './values.ts';
 
@@ -46,6 +46,8 @@ export type JobCall = {
   readonly actor: Actor;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
+  /** Throws 401 or 403 once the caller may no longer have the file. */
+  readonly recheck: () => Promise<unknown>;
 };
 
 type Download = JobCall & { readonly isByLink: boolean };
@@ -116,9 +118,10 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   http.route(exportsContract.downloadExport, async ({ params, request, reply }) => {
     const isHead = request.method === 'HEAD';
     const { tokenId, ...link } = await (isHead ? findLink : takeLink)(db, params.code);
-    const actor = await options.actorOf(tokenId);
+    const recheck = () => options.actorOf(tokenId);
+    const actor = await recheck();
     if (isHead) return describeFile({ db, ...link, actor, reply });
-    return download({ ...link, actor, request, reply, isByLink: true });
+    return download({ ...link, actor, request, reply, recheck, isByLink: true });
   });
   http.route(exportsContract.estimateExport, async ({ query, actor }) => {
     const { slice } = await toSelection(db, query, actor, '?');
@@ -160,11 +163,17 @@ async function streamFile(
   // Without this, a reader that hangs up would be noticed only when the next row is sent, which may take long.
   const response = reply.raw;
   let isGone = false;
+  let refusal: AppError | undefined;
   const onClose = () => {
-    isGone = true;
+    isGone = refusal === undefined;
     void file.close();
   };
   response.on('close', onClose);
+  const endWatch = watchCaller(call.recheck, (error) => {
+    refusal = error;
+    void file.close();
+    if (response.headersSent) response.destroy();
+  });
   try {
     const rowCount = await file.rowCount;
     // The audit entry is written before the first byte, so that nothing leaves the service unrecorded.
@@ -195,12 +204,13 @@ async function streamFile(
   } catch (error) {
     // Nobody is left to receive an answer.
     if (isGone) reply.hijack();
-    if (!reply.sent) throw error;
-    const level = isGone || error instanceof ReaderGone ? 'info' : 'error';
-    options.log[level]({ err: error, reqId: request.id }, 'export ended early');
+    if (!reply.sent) throw refusal ?? error;
+    const level = isGone || refusal || error instanceof ReaderGone ? 'info' : 'error';
+    options.log[level]({ err: refusal ?? error, reqId: request.id }, 'export ended early');
     // Without the last chunk and the trailer, what arrived cannot look whole.
     response.destroy();
   } finally {
+    endWatch();
     response.off('close', onClose);
     await file.close();
   }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
+import { AppError } from '../kernel/errors.ts';
 import { giveBack } from './encode/marked-quotes.ts';
 import type { FileStream } from './stream-file.ts';
 
@@ -80,6 +81,29 @@ export function write(response: ServerResponse, piece: Buffer, stallMillis: numb
     response.on('close', onClose);
     response.write(piece, (error) => (error ? onClose() : done()));
   });
+}
+
+/** How often the caller of a download is checked again. */
+const recheckMillis = 5000;
+
+/**
+ * Checks now and then, while a file is sent, whether its caller may still have it. `onRefused` gets the 401 or 403, once:
+ * the token was revoked or has expired, or the session has ended. Returns what ends the watch.
+ */
+export function watchCaller(
+  recheck: () => Promise<unknown>,
+  onRefused: (error: AppError) => void,
+): () => void {
+  const timer = setInterval(() => {
+    recheck().catch((error: unknown) => {
+      // A database that does not answer for a moment cuts no download. Meanwhile nobody can revoke anything either.
+      if (!(error instanceof AppError) || ![401, 403].includes(error.status)) return;
+      clearInterval(timer);
+      onRefused(error);
+    });
+  }, recheckMillis);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 /** The reader hung up or stopped reading, which is no fault of the service. */

@@ -23,6 +23,17 @@ export const exportColumns = [
 ] as const;
 export type ExportColumn = (typeof exportColumns)[number];
 
+/** The media types that export files may have. */
+export const fileTypes = {
+  csv: ['text/csv', 'application/gzip', 'application/zstd'],
+  ndjson: ['application/x-ndjson', 'application/gzip', 'application/zstd'],
+  parquet: ['application/vnd.apache.parquet'],
+  any: [
+    ...['text/csv', 'application/x-ndjson', 'application/vnd.apache.parquet'],
+    ...['application/gzip', 'application/zstd'],
+  ],
+} as const;
+
 /** The default columns of NDJSON: a record as it was sent, which ingest accepts again. */
 export const recordColumns = [
   'tenant',
@@ -91,10 +102,14 @@ export function exportFileName(parts: FileNameParts, extension: string): string 
   return `${name.replace(/[^\p{L}\p{N}._-]/gu, '-')}${extension}`;
 }
 
-/** The states of an export job, in their order. In the last four the job has ended. */
+/**
+ * The states of an export job, in their order. One that waits goes on by itself when the store answers. In the last four
+ * the job has ended.
+ */
 export const exportStates = [
   'queued',
   'running',
+  'waiting',
   'completed',
   'failed',
   'cancelled',

@@ -32,7 +32,7 @@ const present = (clock = systemClock) =>
 const list = async (): Promise<ProcessRow[]> =>
   (await service.call('GET', '/status')).json.processes;
 /** The tests may run beside much else. */
-const until = (is: () => unknown) => vi.waitUntil(is, { timeout: 30_000 });
+const until = (is: () => unknown) => vi.waitUntil(is, { timeout: 120_000 });
 const find = async (id: string) => (await list()).find((row) => row.id === id);
 const silence = (id: string, seconds: number) =>
   service.db.query(sql`

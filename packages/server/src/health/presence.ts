@@ -6,6 +6,7 @@ import { newId } from '../kernel/ids.ts';
 import type { StoreState } from '../kernel/values.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { newestMigration } from '../platform/postgres/migrate.ts';
 import { type Repeated, repeat } from '../platform/work/repeat.ts';
 import { forgetProcesses, removeProcess, writeBeat } from './queries.ts';
 import { beatSeconds, type ProcessCommand } from './values.ts';
@@ -61,15 +62,17 @@ export function createPresence(
   let beats = 0;
   let hasFailed = false;
   let listensAt: string | null = null;
+  let migration: string | undefined;
 
   async function beat(): Promise<void> {
+    migration ??= await newestMigration();
     const { version, command, roles, settings } = about;
     const disk = await measureDisk();
     const keys = await secretKeys();
     const startedAt = performance.now();
     const begun = clock();
     const databaseMillis = await writeBeat(db, {
-      ...{ id, host: hostname(), pid: process.pid, version, node: process.version },
+      ...{ id, host: hostname(), pid: process.pid, version, migration, node: process.version },
       ...{
         command,
         roles,

@@ -10,6 +10,8 @@ export type Beat = {
   readonly host: string;
   readonly pid: number;
   readonly version: string;
+  /** The last migration of its release. */
+  readonly migration: string;
   readonly node: string;
   readonly command: ProcessCommand;
   readonly roles: readonly string[];
@@ -29,9 +31,9 @@ export type Beat = {
  */
 export async function writeBeat(db: Queryable, beat: Beat): Promise<number> {
   const [row] = await db.query<{ now_millis: number }>(sql`
-    insert into processes (id, host, pid, version, node, command, roles, url, settings, secret_keys, clock_ahead_millis, disk_free_bytes,
+    insert into processes (id, host, pid, version, migration, node, command, roles, url, settings, secret_keys, clock_ahead_millis, disk_free_bytes,
       disk_total_bytes, store_state)
-    values (${beat.id}, ${beat.host}, ${beat.pid}, ${beat.version}, ${beat.node}, ${beat.command}, ${beat.roles}, ${beat.url},
+    values (${beat.id}, ${beat.host}, ${beat.pid}, ${beat.version}, ${beat.migration}, ${beat.node}, ${beat.command}, ${beat.roles}, ${beat.url},
       ${JSON.stringify(beat.settings)}, ${beat.secretKeys}, ${beat.clockAheadMillis}, ${beat.diskFreeBytes}, ${beat.diskTotalBytes},
       ${beat.storeState})
     on conflict (id) do update set seen_at = now(), url = excluded.url, secret_keys = excluded.secret_keys, clock_ahead_millis = excluded.clock_ahead_millis,
@@ -56,7 +58,12 @@ export async function forgetProcesses(db: Queryable): Promise<void> {
 
 export type StoredProcess = Omit<
   Beat,
-  'secretKeys' | 'clockAheadMillis' | 'diskFreeBytes' | 'diskTotalBytes' | 'storeState'
+  | 'migration'
+  | 'secretKeys'
+  | 'clockAheadMillis'
+  | 'diskFreeBytes'
+  | 'diskTotalBytes'
+  | 'storeState'
 > & {
   readonly secret_keys: readonly string[];
   readonly since: string;

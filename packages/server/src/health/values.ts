@@ -53,6 +53,7 @@ export const checkNames = [
   'disks',
   'schema',
   'durability',
+  'writes',
   'indexes',
   'connections',
   'locks',

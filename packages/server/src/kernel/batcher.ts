@@ -107,6 +107,7 @@ function isOutage(error: unknown): boolean {
 
 const outages: ReadonlySet<ErrorCode> = new Set([
   'database_unavailable',
+  'read_only',
   'database_full',
   'database_out_of_memory',
 ]);

@@ -32,6 +32,7 @@ export const errorCatalogue = {
     false,
     'The Expect header asks for something else than to continue.',
   ),
+  host_refused: row(421, 1, false, 'The request names a host for which this is not served.'),
   http_version_unsupported: row(505, 1, false, 'This call needs HTTP/1.1.'),
   json_invalid: row(400, 2, false, 'The body is not valid JSON.'),
   body_encoding_invalid: row(400, 2, false, 'The body cannot be decoded as its headers say.'),
@@ -45,6 +46,7 @@ export const errorCatalogue = {
     'The URL leads to an address that webhooks may not be sent to.',
   ),
   route_not_found: row(404, 3, false, 'There is no such path or method.'),
+  method_not_allowed: row(405, 2, false, 'No path has this method.'),
   token_not_found: row(404, 3, false, 'There is no such token.'),
   session_not_found: row(404, 3, false, 'There is no such session.'),
   link_not_found: row(404, 3, false, 'There is no such download link, or no longer.'),
@@ -53,6 +55,7 @@ export const errorCatalogue = {
   incident_not_found: row(404, 3, false, 'There is no such incident.'),
   delivery_not_found: row(404, 3, false, 'There is no such delivery.'),
   retry_job_not_found: row(404, 3, false, 'There is no such bulk re-arm.'),
+  segment_not_found: row(404, 3, false, 'No live segment has this object.'),
   move_not_found: row(404, 3, false, 'There is no such move in the journal.'),
   retention_run_not_found: row(404, 3, false, 'There is no such retention run.'),
   verification_not_found: row(404, 3, false, 'There is no such verification.'),
@@ -112,9 +115,11 @@ export const errorCatalogue = {
     false,
     'The service made a mistake. The log has it under request_id.',
   ),
+  segment_whole: row(409, 6, false, 'The object is what was written, and its records can be read.'),
   segment_damaged: row(500, 1, false, 'Cold data is missing or is not what was written.'),
   cold_tier_unavailable: row(503, 5, true, 'Cold data cannot be read or written at the moment.'),
   database_unavailable: row(503, 5, true, 'The database cannot be reached at the moment.'),
+  read_only: row(503, 5, true, 'The database only reads at the moment.'),
   database_full: row(503, 5, true, 'The database has no space left to write to.'),
   database_out_of_memory: row(
     503,
@@ -138,6 +143,12 @@ export const errorCatalogue = {
   notice_undelivered: row(0, 1, false, 'The test did not arrive.'),
   problems_found: row(0, 1, false, 'The service has problems.'),
   move_failed: row(0, 1, false, 'A move failed; its source is kept.'),
+  backup_incomplete: row(
+    0,
+    7,
+    false,
+    'The backup lacks objects that were missing when it was made.',
+  ),
   partly_done: row(0, 7, false, 'Some of it was done, the rest was refused.'),
   file_unreadable: row(0, 1, false, 'A file cannot be read or written.'),
   database_unusable: row(
@@ -153,7 +164,7 @@ export const errorCatalogue = {
   backup_not_found: row(0, 3, false, 'There is no whole backup there.'),
   backup_damaged: row(0, 1, false, 'A part of the backup is missing or is not what was written.'),
   backup_newer: row(0, 1, false, 'The backup was made by a newer release of svcctl.'),
-  backup_busy: row(0, 6, true, 'Another backup to this place is under way.'),
+  backup_busy: row(0, 6, true, 'Another backup of this database is under way.'),
   backup_foreign: row(0, 6, false, 'A copy of the database has made backups in this place.'),
   backup_place_unavailable: row(
     0,
@@ -223,10 +234,17 @@ export class AppError extends Error {
   }
 }
 
+/** Whether an error says that the database can do nothing now, or write nothing: work waits for it, and has not failed. */
+export function isDatabaseAway(error: unknown): boolean {
+  if (!(error instanceof AppError)) return false;
+  return error.code === 'database_unavailable' || error.code === 'read_only';
+}
+
 /** Makes a 400 that names what is wrong with one parameter (`?limit`) or one field of the body (`/tenant`). */
 export function invalidInput(path: string, message: string, code = 'value_invalid'): AppError {
+  const name = path.replace(/^[?/]/, '');
   return new AppError('request_invalid', {
-    detail: `${path.replace(/^[?/]/, '')}: ${message}`,
+    detail: name === '' ? message : `${name}: ${message}`,
     errors: [{ path, code, message }],
   });
 }

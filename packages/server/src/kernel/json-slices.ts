@@ -1,4 +1,4 @@
-import { JsonScanner } from './json-text.ts';
+import { type JsonFault, JsonScanner } from './json-text.ts';
 
 /**
  * This file cuts JSON text into the texts of its parts without building values: `JSON.parse` and `JSON.stringify` would
@@ -122,6 +122,14 @@ export function compactMember(text: string, name: string): string | undefined {
   const scanner = new JsonScanner(source);
   scanner.beginValue();
   return scanner.compact(0, scanner.scanValue(0));
+}
+
+/** What svcctl refuses in JSON text beyond its grammar, such as keys that appear twice; null when there is nothing. */
+export function refusalIn(text: string): JsonFault | null {
+  const scanner = new JsonScanner(text);
+  scanner.beginValue();
+  scanner.scanValue(0);
+  return scanner.fault;
 }
 
 /**

@@ -4,6 +4,7 @@ export const scopes = [
   'enrichment:write',
   'analytics:read',
   'datasets:write',
+  'incidents:read',
   'incidents:write',
   'admin',
 ] as const;
@@ -52,7 +53,13 @@ export const workKinds = ['run', 'verification', 'export', 'retry'] as const;
 export type WorkKind = (typeof workKinds)[number];
 
 /** The states of such work. */
-export const workStates = ['queued', 'running', 'paused'] as const;
+export const workStates = ['queued', 'running', 'waiting', 'paused'] as const;
+export type WorkState = (typeof workStates)[number];
+
+/** The state of work that has not ended. */
+export function toWorkState(state: string): WorkState {
+  return workStates.find((known) => known === state) ?? 'running';
+}
 
 /** Codes of refusals before which nothing was done: any such call may be made again after its `Retry-After`. */
 export const busyCodes = [
@@ -78,3 +85,18 @@ export function shortWaitOf(
   const asked = retryAfterSeconds ?? null;
   return asked !== null && asked <= shortWaits.seconds ? asked : null;
 }
+
+/**
+ * Where erased records may still be. hot_pages: in PostgreSQL's files; ids: only event ids; wal: in PostgreSQL's log.
+ */
+export const remainKinds = [
+  'hot_pages',
+  'ids',
+  'wal',
+  'objects',
+  'backups',
+  'incidents',
+  'keys',
+  'attempts',
+  'receivers',
+] as const;

@@ -20,7 +20,7 @@ const severitySchema = oneOf(severities, 'the least that is told');
 export const targetSchema = Type.Object({
   id: Type.String(),
   kind: oneOf(targetKinds),
-  url: nullable(Type.String({ description: 'of a webhook' })),
+  url: nullable(Type.String({ description: 'of a webhook; in the list without its query' })),
   to: nullable(Type.String({ description: 'of an e-mail' })),
   kinds: nullable(kindsSchema),
   min_severity: severitySchema,
@@ -113,6 +113,7 @@ export const noticesContract = {
     summary: 'Have somebody told',
     description: `What is told, and in which form, is in docs/operations.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. E-mail needs SVC_SMTP_URL and SVC_SMTP_FROM, and has no secret. ${forAll}`,
     scope: 'admin',
+    stepUp: true,
     body: newTargetSchema,
     responses: {
       201: {

@@ -1,7 +1,6 @@
 import type { Trouble } from '../overview/contract.ts';
 import type { TroubleKind } from '../overview/values.ts';
 import type { Found } from './reconcile.ts';
-import type { EventKind } from './values.ts';
 
 /** What a notice is about, where that has a name of its own. */
 export type About = {
@@ -28,9 +27,22 @@ export function describeTroubleOf(kind: keyof typeof ownWords, about: About): Fo
   return { kind, ...subjectOf(about), ...ownWords[kind](about) };
 }
 
-/** An event in words. */
-export function describeEvent(kind: EventKind, about: About & { reason: string | null }): Found {
+/** The end of a job in words. */
+export function describeEvent(
+  kind: keyof typeof eventWords,
+  about: About & { reason: string | null },
+): Found {
   return { kind, ...subjectOf(about), ...eventWords[kind](about) };
+}
+
+/** How far the audit log is, in words: whoever keeps the message can prove later that nothing before it was changed. */
+export function describeAuditHead(head: string): Found {
+  return {
+    ...{ kind: 'audit_head', subject: head, ref: '', tenant: null, since: null },
+    title: `The audit log ends at ${head}`,
+    advice: `Keep this message. That nothing before it has changed since is proved by: svcctl audit verify --head ${head}.`,
+    place: '#/access?view=audit',
+  };
 }
 
 function subjectOf({ id, tenant, since }: About) {
@@ -48,6 +60,18 @@ const troubleWords: Readonly<Record<TroubleKind, (count: number, id: string) => 
   store_unusable: () => ({
     title: 'The store of cold data cannot be used',
     advice: 'Cold records cannot be read, and nothing moves. See why: svcctl status, and the log.',
+    place: '#/retention',
+  }),
+  removals_overdue: (count) => ({
+    title: `${countOf(count, 'object')} should have been removed from the store`,
+    advice:
+      'What was deleted or erased may still be in them. See why in the log of the processes with the role retention, and which: svcctl retention verify.',
+    place: '#/retention',
+  }),
+  store_waited_for: (count) => ({
+    title: `${count === 1 ? 'A run, verification or export waits' : `${count.toLocaleString('en-US')} runs, verifications or exports wait`} for the store of cold data`,
+    advice:
+      'They go on by themselves when it answers, and fail after an hour. See why: svcctl retention moves, svcctl exports ls.',
     place: '#/retention',
   }),
   disk_nearly_full: (count) => ({
@@ -73,6 +97,11 @@ const troubleWords: Readonly<Record<TroubleKind, (count: number, id: string) => 
   }),
   endpoints_disabled: (count) => ({
     title: `${countOf(count, 'endpoint')} disabled after days of failures`,
+    advice: 'See which: svcctl endpoints ls.',
+    place: '#/endpoints',
+  }),
+  endpoints_held: (count) => ({
+    title: `${countOf(count, 'endpoint')} disabled by hand, with deliveries that wait`,
     advice: 'See which: svcctl endpoints ls.',
     place: '#/endpoints',
   }),
@@ -127,6 +156,11 @@ const ownWords = {
     advice: `What comes for it waits. When its receiver works: svcctl endpoints enable ${about.id}.`,
     place: endpointPlace(about),
   }),
+  endpoints_held: (about: About): Words => ({
+    title: `Deliveries wait for the endpoint ${about.name} of ${about.tenant}, which was disabled by hand a day ago or longer`,
+    advice: `Enabling it delivers them: svcctl endpoints enable ${about.id}; with --discard-backlog they are discarded.`,
+    place: endpointPlace(about),
+  }),
   notices_undelivered: (about: About): Words => ({
     title: `Notices do not reach ${about.name}`,
     advice: `They were tried for a day. Mend it and try: svcctl notify test ${about.id}.`,
@@ -136,19 +170,18 @@ const ownWords = {
 
 const exportPlace = ({ id }: About) => `#/exports?panel=export/${id}`;
 
-const eventWords: Readonly<Record<EventKind, (about: About & { reason: string | null }) => Words>> =
-  {
-    export_done: (about) => ({
-      title: `The export ${about.name} of ${about.tenant} is done`,
-      advice: `Fetch it: svcctl exports get ${about.id}.`,
-      place: exportPlace(about),
-    }),
-    export_failed: (about) => ({
-      title: `The export ${about.name} of ${about.tenant} failed`,
-      advice: `${about.reason ?? 'See why'}: svcctl exports show ${about.id}.`,
-      place: exportPlace(about),
-    }),
-  };
+const eventWords = {
+  export_done: (about: About): Words => ({
+    title: `The export ${about.name} of ${about.tenant} is done`,
+    advice: `Fetch it: svcctl exports get ${about.id}.`,
+    place: exportPlace(about),
+  }),
+  export_failed: (about: About & { reason: string | null }): Words => ({
+    title: `The export ${about.name} of ${about.tenant} failed`,
+    advice: `${about.reason ?? 'See why'}: svcctl exports show ${about.id}.`,
+    place: exportPlace(about),
+  }),
+};
 
 function countOf(count: number, noun: string): string {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;

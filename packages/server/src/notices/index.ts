@@ -1,8 +1,13 @@
-export { describeEvent, describeTrouble, describeTroubleOf } from './describe.ts';
+export {
+  describeAuditHead,
+  describeEvent,
+  describeTrouble,
+  describeTroubleOf,
+} from './describe.ts';
 export { createEmailChannel } from './email.ts';
 export type { Find } from './evaluate.ts';
 export { toWebhookBody } from './message.ts';
-export { listSealedTargets, listUnreached, replaceSealedTarget } from './queries.ts';
+export { isHeadAwaited, listSealedTargets, listUnreached, replaceSealedTarget } from './queries.ts';
 export type { Found } from './reconcile.ts';
 export { addNoticeRoutes } from './routes.ts';
 export type { Channel } from './send.ts';

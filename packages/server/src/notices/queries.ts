@@ -367,6 +367,16 @@ export async function findLastEvent(db: Queryable): Promise<string | null> {
   return rows[0]?.at ?? null;
 }
 
+/** Whether some target is to be told each day how far the audit log is, and none was for a day. */
+export async function isHeadAwaited(db: Queryable): Promise<boolean> {
+  const rows = await db.query<{ is_awaited: boolean }>(sql`
+    select exists (select from notify_targets
+        where enabled and min_severity = 'info' and (kinds is null or 'audit_head' = any(kinds)))
+      and not exists (select from notices
+        where kind = 'audit_head' and created_at > now() - interval '1 day') as is_awaited`);
+  return rows[0]?.is_awaited ?? false;
+}
+
 /** The targets that have a secret, sealed. */
 export async function listSealedTargets(db: Queryable): Promise<{ id: string; secret: Buffer }[]> {
   return db.query(sql`select id, secret from notify_targets where secret is not null order by id`);

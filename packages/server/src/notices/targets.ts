@@ -3,6 +3,7 @@ import type { Static } from 'typebox';
 import type { Actor } from '../kernel/actor.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { newId } from '../kernel/ids.ts';
+import { maskUrl } from '../kernel/mask-url.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { NotifyTarget, newTargetSchema, targetChangeSchema } from './contract.ts';
@@ -33,7 +34,8 @@ export function requireAllTenants(actor: Actor): void {
 
 export async function listTargets(db: Queryable, actor: Actor) {
   requireAllTenants(actor);
-  return { data: (await queries.listTargets(db)).map(show) };
+  const targets = (await queries.listTargets(db)).map(show);
+  return { data: targets.map((target) => ({ ...target, url: target.url && maskUrl(target.url) })) };
 }
 
 /** The answer is the only one with the secret. Throws 400 `request_invalid`, `target_invalid`, `target_blocked`. */

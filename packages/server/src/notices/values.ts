@@ -5,8 +5,8 @@ import { troubleKinds } from '../overview/values.ts';
 export const severities = ['info', 'warning', 'critical'] as const;
 export type Severity = (typeof severities)[number];
 
-/** What has ended and is told once. */
-export const eventKinds = ['export_done', 'export_failed'] as const;
+/** What is told once: what has ended, and each day how far the audit log is. */
+export const eventKinds = ['export_done', 'export_failed', 'audit_head'] as const;
 export type EventKind = (typeof eventKinds)[number];
 
 /**
@@ -40,6 +40,8 @@ type NoticeRule = {
 export const noticeRules: Readonly<Record<NoticeKind, NoticeRule>> = {
   verification_differs: rule('critical', 0),
   store_unusable: rule('critical', 300),
+  removals_overdue: rule('critical', 300),
+  store_waited_for: rule('warning', 300),
   disk_nearly_full: rule('critical', 300),
   backup_overdue: rule('warning', 0),
   // It has failed for an hour when it is found.
@@ -48,12 +50,15 @@ export const noticeRules: Readonly<Record<NoticeKind, NoticeRule>> = {
   endpoints_gone: rule('warning', 0, false),
   endpoints_disabling: rule('warning', 3600),
   endpoints_disabled: rule('warning', 0, false),
+  // Whoever has disabled it knows it; a day later it may be forgotten.
+  endpoints_held: rule('warning', 86_400, false),
   deliveries_abandoned: rule('warning', 300),
   run_failed: rule('warning', 0),
   verification_failed: rule('warning', 0),
   notices_undelivered: rule('warning', 0),
   export_done: rule('info', 0),
   export_failed: rule('warning', 0),
+  audit_head: rule('info', 0),
 };
 
 function rule(severity: Severity, holdSeconds: number, isRepeated = true): NoticeRule {

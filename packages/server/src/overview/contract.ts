@@ -9,7 +9,8 @@ import { troubleKinds } from './values.ts';
 const troubleSchema = Type.Object({
   kind: oneOf(troubleKinds),
   count: Type.Integer({
-    description: 'of the endpoints, deliveries, differences, moves, disks or targets',
+    description:
+      'of the endpoints, deliveries, differences, moves, disks, targets, waiting jobs or objects',
   }),
   id: nullable(Type.String({ description: 'of the run or the verification' })),
 });

@@ -22,5 +22,18 @@ export type AuditEntry = {
   readonly after?: unknown;
 };
 
+/** Writes what was done without a request, under the name of whoever did it. */
+export type AuditLocally = (
+  db: Queryable,
+  name: string,
+  act: {
+    action: string;
+    target: string | null;
+    tenant?: string;
+    before?: unknown;
+    after: unknown;
+  },
+) => Promise<void>;
+
 /** Writes an entry. It must run inside the transaction that does the act, so that neither exists without the other. */
 export type Audit = (db: Queryable, entry: AuditEntry) => Promise<void>;

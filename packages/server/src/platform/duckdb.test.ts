@@ -124,7 +124,7 @@ test('without queries the process ends after a while, and the next query starts 
     expect(short.run(endless, { timeoutMillis: 300 })).rejects.toThrow(/cold_tier_unavailable/),
     short.run('select 1'),
   ]);
-  await expect.poll(() => short.pid(), { timeout: 10_000 }).toBeUndefined();
+  await expect.poll(() => short.pid(), { timeout: 120_000 }).toBeUndefined();
   expect(await short.run('select 7 as n')).toEqual([{ n: 7 }]);
   await short.close();
 });

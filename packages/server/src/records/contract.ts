@@ -186,7 +186,7 @@ export const recordsContract = {
     tag: 'Records',
     summary: 'Store enrichment records',
     description:
-      'Either one JSON batch (1–10,000 records, ≤ 32 MiB; all checked before any is stored) or an unbounded NDJSON stream that is committed in parts; one that breaks off answers what is stored and where to go on. Bodies may be gzip-coded, and begin with a byte order mark. Beside its records a body may hold 8 MiB of white space, and 32 bytes of it for each byte of a record. Idempotent: the same record again counts as a duplicate. A faulty record is rejected, the others are stored. What is answered as accepted survives a crash in the next instant.',
+      'Either one JSON batch (1–10,000 records, ≤ 32 MiB; all checked before any is stored) or an unbounded NDJSON stream that is committed in parts; one that breaks off answers what is stored and where to go on. The token is checked again before each part: once it is revoked or has expired, the stream ends with 401 and says the same. Bodies may be gzip-coded, and begin with a byte order mark. Beside its records a body may hold 8 MiB of white space, and 32 bytes of it for each byte of a record. Idempotent: the same record again counts as a duplicate. A faulty record is rejected, the others are stored. What is answered as accepted survives a crash in the next instant.',
     scope: 'enrichment:write',
     streamedBody: {
       'application/json': Type.Object(
@@ -199,6 +199,7 @@ export const recordsContract = {
     responses: {
       200: { description: 'What became of each record.', schema: ingestAnswerSchema },
       400: ingestProblem,
+      401: ingestProblem,
       413: ingestProblem,
       415: problem,
       429: problem,

@@ -9,7 +9,7 @@ export { sumColdBytes } from './read/queries.ts';
 export { countSlice, measureSlice } from './read/sum-segments.ts';
 export { addRecordsRoutes } from './routes.ts';
 export { type ColdReader, sumTriples, type Triple } from './segments/segment.ts';
-export { tenantFolder } from './segments/segment-key.ts';
+export { tenantFolder, tenantFolders } from './segments/segment-key.ts';
 export { digestSumSql } from './segments/segment-sql.ts';
 export { coldColumnSql } from './slice/cold-sql.ts';
 export { columnSql, selectSlice } from './slice/queries.ts';

@@ -287,6 +287,50 @@ describe('a stream that breaks off says what is stored, and where to go on', () 
     expect(rest.json.duplicates).toBe(answer.json.accepted - 100);
   });
 
+  test('when its token is revoked, also while a batch arrives', async () => {
+    const { id, token } = await service.makeToken({ preset: 'pipeline' });
+    const lines = Array.from({ length: 500 }, () => `${lineOf({ tenant: 'revoked' })}\n`);
+    const batch = `{"records":[${Array.from({ length: 3 }, () => lineOf({ tenant: 'revoked' })).join(',')}]}`;
+    const stored = async () => {
+      const rows = await service.db.query<{ count: number }>(
+        sql`select count(*) as count from enrichment_records where tenant = 'revoked'`,
+      );
+      return rows[0]?.count ?? 0;
+    };
+    async function* half(first: string, second: string, condition: () => Promise<void>) {
+      yield Buffer.from(first);
+      await condition();
+      yield Buffer.from(second);
+    }
+    const post = (type: string, body: AsyncIterable<Buffer>) =>
+      fetch(`${service.url}/api/v1/enrichment/records`, {
+        ...{ method: 'POST', body, duplex: 'half' as const },
+        headers: { authorization: `Bearer ${token}`, 'content-type': `application/${type}` },
+      });
+    let began = () => {};
+    const isRevoked = new Promise<void>((resolve) => {
+      began = resolve;
+    });
+    const slow = post(
+      'json',
+      half(batch.slice(0, -10), batch.slice(-10), () => isRevoked),
+    );
+    const answer = await post(
+      'x-ndjson',
+      half(lines.slice(0, 120).join(''), lines.slice(120).join(''), async () => {
+        await expect.poll(stored).toBe(100);
+        expect((await service.call('DELETE', `/tokens/${id}`)).status).toBe(204);
+        began();
+      }),
+    );
+    const told = (await answer.json()) as Record<string, unknown>;
+    expect([answer.status, told.code]).toEqual([401, 'token_revoked']);
+    expect(told).toMatchObject({ accepted: 100, next_line: 100 });
+    expect(answer.headers.get('www-authenticate')).toContain('Bearer');
+    expect((await slow).status).toBe(401);
+    expect(await stored()).toBe(100);
+  });
+
   test('a batch and a stream that is not begun say nothing of it', async () => {
     const headers = { 'content-type': 'application/json' };
     const answer = await service.call('POST', '/enrichment/records', { body: '{', headers });

@@ -36,10 +36,12 @@ export function addRecordsRoutes(
     return getRecord(records, actor, query);
   });
   http.route(tagsContract.getFacts, ({ query, actor }) => readFacts({ db, cold }, actor, query));
-  http.route(recordsContract.ingestRecords, async ({ request, actor, reply }) => {
+  http.route(recordsContract.ingestRecords, async ({ request, actor, reply, recheck }) => {
     try {
       const body = readBody(request.raw);
-      const answer = await (body.isStream ? ingest.stream(body, actor) : ingest.batch(body, actor));
+      // What came together with its token needs no second look at it.
+      const look = request.raw.complete ? undefined : recheck;
+      const answer = await ingest[body.isStream ? 'stream' : 'batch'](body, actor, look);
       options.onIngested?.(answer);
       return answer;
     } catch (error) {

@@ -16,12 +16,13 @@ export {
   type NewSegment,
   type SegmentDay,
   SourceChanged,
+  type StoreDay,
   subtractTriples,
   sumByDay,
   sumTriples,
   type Triple,
 } from './segments/segment.ts';
-export { segmentFolders, segmentKey, tenantFolder } from './segments/segment-key.ts';
+export { segmentFolders, segmentKey, tenantFolder, tenantFolders } from './segments/segment-key.ts';
 export { digestSumSql, readSegments, vectorRows } from './segments/segment-sql.ts';
 export { splitSpool } from './segments/split-spool.ts';
 export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';

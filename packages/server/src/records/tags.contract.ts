@@ -188,7 +188,7 @@ export const tagsContract = {
     tag: 'Records',
     summary: 'Kinds, sources and models of a slice',
     description:
-      'Of all its records when they are few, else of a sample spread evenly over its days: `is_exact` says which, `sampled` how many.',
+      'Of all its records when they are few, else of a sample that has its stores, days and hours by their numbers of records, and is the same each time: `is_exact` says which, `sampled` how many of `count`.',
     scope: 'enrichment:read',
     query: Type.Object(
       {

@@ -15,18 +15,23 @@ import {
   erasePlanSchema,
   eraseReceiptSchema,
   eraseRequestSchema,
+  forgetRequestSchema,
+  forgottenSchema,
   hotSpaceSchema,
   moveSchema,
+  orphanSchema,
   planRowSchema,
   planTotalsSchema,
   policyChangeSchema,
   policySchema,
   policyTenantSchema,
+  removeOrphansSchema,
   runSchema,
+  segmentSchema,
   tenantStateSchema,
   verificationSchema,
 } from './schemas.contract.ts';
-import { moveKinds, moveStates } from './values.ts';
+import { moveKinds, moveStates, segmentStates } from './values.ts';
 
 export * from './schemas.contract.ts';
 
@@ -196,7 +201,18 @@ export const retentionContract = {
     description:
       'Looks now: lists the store, and reads its marker. Of two copies of a database (a clone, a restored backup) on one store, the one that writes first goes on; the other one only reads.',
     scope: 'enrichment:read',
-    responses: { 200: { description: 'As it is now.', schema: coldStoreSchema } },
+    query: Type.Object(
+      {
+        include: Type.Optional(
+          oneOf(['missing'], 'count the objects of this database that the store lacks'),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: { description: 'As it is now.', schema: coldStoreSchema },
+      400: problem,
+    },
   },
   adoptStore: {
     id: 'adoptStore',
@@ -209,6 +225,60 @@ export const retentionContract = {
     scope: 'admin',
     stepUp: true,
     responses: { 200: { description: 'It is this database’s.', schema: coldStoreSchema } },
+  },
+  listOrphans: {
+    id: 'listOrphans',
+    method: 'GET',
+    path: '/retention/orphans',
+    tag: 'Retention',
+    summary: 'List the objects of the store that nobody knows',
+    description:
+      'The first 1,000 that are older than SVC_COLD_GRACE_SECONDS: no segment, no open move, no export and no removal to come names them. The store is listed for it. Needs a token that is not limited to tenants.',
+    scope: 'admin',
+    responses: {
+      200: {
+        description: 'As they are now.',
+        schema: Type.Object({ data: Type.Array(orphanSchema) }),
+      },
+    },
+  },
+  removeOrphans: {
+    id: 'removeOrphans',
+    method: 'POST',
+    path: '/retention/orphans/remove',
+    tag: 'Retention',
+    summary: 'Remove objects of the store that nobody knows',
+    description:
+      'For good. What somebody knows by now, is younger than SVC_COLD_GRACE_SECONDS or is not there stays, and is left out of the answer. Needs a token that is not limited to tenants, and a store that is this database’s.',
+    scope: 'admin',
+    stepUp: true,
+    body: removeOrphansSchema,
+    responses: {
+      200: {
+        description: 'What was removed.',
+        schema: Type.Object({ removed: Type.Array(Type.String()) }),
+      },
+      400: problem,
+      409: problem,
+    },
+  },
+  forgetSegment: {
+    id: 'forgetSegment',
+    method: 'POST',
+    path: '/retention/forget',
+    tag: 'Retention',
+    summary: 'Give up a segment whose object is lost',
+    description:
+      'Takes a segment out of the catalogue whose object is missing or damaged, and what it held out of the counters: these records are lost, and nothing trips over them any more. An object that is what was written is refused (409 segment_whole), as is a tenant on hold. Where a backup has the object, put it back under its key instead.',
+    scope: 'admin',
+    stepUp: true,
+    body: forgetRequestSchema,
+    responses: {
+      200: { description: 'What is lost.', schema: forgottenSchema },
+      400: problem,
+      404: problem,
+      409: problem,
+    },
   },
   listMoves: {
     id: 'listMoves',
@@ -238,6 +308,25 @@ export const retentionContract = {
     scope: 'enrichment:read',
     params: idParams,
     responses: { 200: { description: 'The move.', schema: moveSchema }, 404: problem },
+  },
+  listSegments: {
+    id: 'listSegments',
+    method: 'GET',
+    path: '/retention/segments',
+    tag: 'Retention',
+    summary: 'List the objects that hold cold records',
+    description:
+      'By tenant and key. The `live` ones hold each cold record once; what they replaced stays for the time of grace and holds records a second time.',
+    scope: 'enrichment:read',
+    query: Type.Object(
+      {
+        tenant: Type.Optional(tenantSchema),
+        state: Type.Optional(oneOf(segmentStates)),
+        ...paging,
+      },
+      { additionalProperties: false },
+    ),
+    responses: { 200: { description: 'One page.', schema: page(segmentSchema) }, 400: problem },
   },
   startVerification: {
     id: 'startVerification',

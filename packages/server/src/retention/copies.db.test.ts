@@ -144,7 +144,7 @@ test('records that only the original has are not lost with the objects of a move
 async function adopt(on: TestMover): Promise<void> {
   const watch = createStoreWatch({ ...on, log: createLog('silent') });
   const act = { actor: testActor, request: {} as FastifyRequest, audit: async () => {} };
-  await adoptStore(on.db, { fence: on.fence, watch }, act);
+  await adoptStore(on.db, { fence: on.fence, watch, store: on.store }, act);
 }
 
 async function keysOf(on: TestMover, tenant: string): Promise<string[]> {

@@ -1,9 +1,11 @@
 export { retentionFigures } from './figures.ts';
 export { giveBackSpace } from './give-back.ts';
 export { deleteTenant } from './mover/delete-tenant.ts';
+export { refuseHold } from './mover/erase-records.ts';
 export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from './mover/eraser.ts';
 export type { MoverContext } from './mover/move.ts';
 export { moveTenant, type TenantMove, type TenantMoveOutcome } from './mover/move-tenant.ts';
+export { listOverdueRemovals } from './mover/queries.ts';
 export { removeObjects } from './mover/remove-objects.ts';
 export { disownObjects } from './mover/run-move.ts';
 export { createTurns, tenantsAtOnce } from './mover/turns.ts';

@@ -1,7 +1,9 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { empty, join, raw } from 'sql-template-tag';
 import { type Queryable, type Session, usualLimits } from '../platform/postgres/database.ts';
 import { sqlState } from '../platform/postgres/errors.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
+import type { SegmentRow } from './contract.ts';
+import type { SegmentState } from './values.ts';
 
 /** The space of a month of hot records: what it takes on the disk, and how much of that its live records need. */
 export type MonthSpace = {
@@ -129,4 +131,34 @@ export async function rewrite(
     await session.query(sql`rollback`).catch(() => {});
     throw error;
   }
+}
+
+/** Tenant and key of an object. */
+export type ObjectKey = readonly [tenant: string, key: string];
+
+/** Lists segments, and objects that were replaced and await their removal; `digest` is a decimal number. */
+export async function listObjects(
+  db: Queryable,
+  { tenants, state }: { tenants: readonly string[] | null; state: SegmentState | undefined },
+  { after, limit }: { after: ObjectKey | null; limit: number },
+): Promise<SegmentRow[]> {
+  const conditions = [
+    ...(tenants === null ? [] : [sql`tenant = any(${tenants})`]),
+    ...(after === null ? [] : [sql`(tenant, object_key) > (${join([...after])})`]),
+  ];
+  const first = sql`${conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`}
+    order by tenant, object_key limit ${limit}`;
+  const live = sql`
+    select tenant, object_key, 'live' as state, first_day::text as first_day,
+      last_day::text as last_day, count, bytes, digest::text as digest, size_bytes,
+      encode(sha256, 'hex') as sha256, null as remove_after
+    from segments ${first}`;
+  const replaced = sql`
+    select tenant, object_key, 'replaced' as state, null as first_day, null as last_day,
+      null::bigint as count, null::bigint as bytes, null as digest, null::bigint as size_bytes,
+      null as sha256, ${instantText('remove_after')} as remove_after
+    from object_removals ${first}`;
+  if (state !== undefined) return db.query<SegmentRow>(state === 'live' ? live : replaced);
+  return db.query<SegmentRow>(sql`
+    select * from ((${live}) union all (${replaced})) object order by tenant, object_key limit ${limit}`);
 }

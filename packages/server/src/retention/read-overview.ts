@@ -1,3 +1,4 @@
+import { toWorkState } from '../kernel/values.ts';
 import type { WorkRow } from '../platform/http/schemas.contract.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import type { RetentionOverview, RunRow, VerificationRow } from './contract.ts';
@@ -26,7 +27,7 @@ export async function readRetentionOverview(
         (each): WorkRow => ({
           kind: 'run',
           id: each.id,
-          state: each.state === 'queued' ? 'queued' : 'running',
+          state: toWorkState(each.state),
           tenant: each.tenant,
           done: each.moved_count + each.deleted_count,
           total: each.total_count,
@@ -36,7 +37,7 @@ export async function readRetentionOverview(
         (each): WorkRow => ({
           kind: 'verification',
           id: each.id,
-          state: each.state === 'queued' ? 'queued' : 'running',
+          state: toWorkState(each.state),
           tenant: each.tenant,
           done: each.bytes_done,
           total: each.bytes_total,

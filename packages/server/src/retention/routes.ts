@@ -3,6 +3,7 @@ import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { retentionContract } from './contract.ts';
 import type { RetentionOptions } from './options.ts';
+import { listOrphans, removeOrphans } from './orphans.ts';
 import { getPlan } from './policies/plan.ts';
 import {
   deletePolicy,
@@ -13,7 +14,8 @@ import {
 } from './policies/policies.ts';
 import { getMove, listMoves } from './runs/moves.ts';
 import { getRun, listRuns, requestRun } from './runs/runs.ts';
-import { adoptStore, getStore, toStoreSummary } from './store.ts';
+import { listSegments } from './segments.ts';
+import { adoptStore, getStore, getStoreCounted, toStoreSummary } from './store.ts';
 
 export function addRetentionRoutes(
   http: HttpServer,
@@ -27,6 +29,9 @@ export function addRetentionRoutes(
   );
   http.route(retentionContract.listMoves, ({ query, actor }) =>
     listMoves(db, actor, query, { cursorKey: options.cursorKey() }),
+  );
+  http.route(retentionContract.listSegments, ({ query, actor }) =>
+    listSegments(db, options.cursorKey(), actor, query),
   );
   http.route(retentionContract.getMove, ({ params, actor }) => getMove(db, actor, params.id));
 }
@@ -54,7 +59,15 @@ function addRunRoutes(http: HttpServer, db: Database, options: RetentionOptions)
     ...(await getPlan(db, options.cursorKey(), actor, query)),
     store: toStoreSummary(options.store.watch.state()),
   }));
-  http.route(retentionContract.getStore, ({ actor }) => getStore(options.store, actor));
+  http.route(retentionContract.getStore, ({ query, actor }) =>
+    query.include === 'missing'
+      ? getStoreCounted(db, options.store, actor)
+      : getStore(options.store, actor),
+  );
+  http.route(retentionContract.listOrphans, ({ actor }) => listOrphans(db, options, actor));
+  http.route(retentionContract.removeOrphans, ({ body, actor, request }) =>
+    removeOrphans(db, options, { actor, request, keys: body.object_keys }),
+  );
   http.route(retentionContract.adoptStore, ({ actor, request }) =>
     adoptStore(db, options.store, { actor, request, audit }),
   );

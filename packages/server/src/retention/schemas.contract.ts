@@ -7,16 +7,18 @@ import {
   instantSchema,
   nullable,
   oneOf,
+  remainsSchema,
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import { erasedIncidentsSchema } from '../webhooks/incidents.contract.ts';
 import {
   moveKinds,
   moveStates,
   planKinds,
   problemKinds,
-  remainKinds,
   retentionJobStates,
+  segmentStates,
 } from './values.ts';
 
 /** Count, bytes and digest of a set of records. Equal triples mean equal sets, which is how copies are proved. */
@@ -158,6 +160,15 @@ export const coldStoreSchema = Type.Object({
   written_by: nullable(
     Type.String({ description: 'name of that machine; null for a token limited to tenants' }),
   ),
+  segments: nullable(
+    Type.Integer({ description: 'objects that this database knows, on include=missing' }),
+  ),
+  segments_missing: nullable(
+    Type.Integer({
+      description:
+        'how many of them the store lacks, on include=missing; null for a token limited to tenants',
+    }),
+  ),
 });
 export type StoreRow = Static<typeof coldStoreSchema>;
 
@@ -190,6 +201,10 @@ export const runSchema = Type.Object({
   freed_bytes: Type.Integer({
     description: 'of dead hot space, given back to the disk in its end',
   }),
+  waiting_since: nullable(instantSchema),
+  waiting_for: nullable(
+    Type.String({ description: 'what the store said for which it waits; null: it does not' }),
+  ),
   error: nullable(Type.String()),
 });
 export type RunRow = Static<typeof runSchema>;
@@ -226,6 +241,22 @@ export const moveSchema = Type.Object({
 });
 export type MoveRow = Static<typeof moveSchema>;
 
+/** An object of the store. Of one that was replaced, only its key and when it goes are known. */
+export const segmentSchema = Type.Object({
+  tenant: Type.String(),
+  object_key: Type.String({ description: 'below the folder or prefix of the store' }),
+  state: oneOf(segmentStates),
+  first_day: nullable(dateSchema),
+  last_day: nullable(dateSchema),
+  count: nullable(Type.Integer({ description: 'records' })),
+  bytes: nullable(Type.Integer({ description: 'UTF-8 length of the records as NDJSON lines' })),
+  digest: nullable(digestSchema),
+  size_bytes: nullable(Type.Integer({ description: 'of the object' })),
+  sha256: nullable(Type.String({ description: 'of the object' })),
+  remove_after: nullable(instantSchema),
+});
+export type SegmentRow = Static<typeof segmentSchema>;
+
 /** A difference that a verification found. Fields are null where the problem is not about a single one of these. */
 export const verifyProblemSchema = Type.Object({
   kind: oneOf(problemKinds),
@@ -260,11 +291,21 @@ export const verificationSchema = Type.Object({
   records_done: Type.Integer({ description: 'records read back from objects' }),
   problem_count: Type.Integer(),
   problems: Type.Array(verifyProblemSchema, { description: 'the first 1,000' }),
+  waiting_since: nullable(instantSchema),
+  waiting_for: nullable(
+    Type.String({ description: 'what the store said for which it waits; null: it does not' }),
+  ),
   error: nullable(Type.String()),
 });
 export type VerificationRow = Static<typeof verificationSchema>;
 
 const eraseScopeProperties = {
+  incidents: Type.Optional(
+    Type.Boolean({
+      description:
+        'also the incidents that occurred on these days, or with event_ids those whose payload or idempotency key has one of the ids',
+    }),
+  ),
   tenant: tenantSchema,
   store: Type.Optional(storeSchema),
   event_ids: Type.Optional(
@@ -294,6 +335,58 @@ export const eraseRequestSchema = Type.Object(
   { additionalProperties: false },
 );
 export type EraseRequest = Static<typeof eraseRequestSchema>;
+
+/** An object of the store that nobody knows. */
+export const orphanSchema = Type.Object({
+  object_key: Type.String(),
+  tenant: nullable(Type.String({ description: 'null where its key does not tell' })),
+  first_day: nullable(dateSchema),
+  last_day: nullable(dateSchema),
+  size_bytes: Type.Integer(),
+  written_at: instantSchema,
+});
+export type OrphanRow = Static<typeof orphanSchema>;
+
+/** The body of `POST /retention/orphans/remove`. */
+export const removeOrphansSchema = Type.Object(
+  {
+    object_keys: Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
+      minItems: 1,
+      maxItems: 1000,
+      uniqueItems: true,
+    }),
+  },
+  { additionalProperties: false },
+);
+
+/** The body of `POST /retention/forget`. */
+export const forgetRequestSchema = Type.Object(
+  {
+    object_key: Type.String({
+      minLength: 1,
+      maxLength: 1024,
+      description: 'of the object that is lost, as a verification names it',
+    }),
+    dry_run: Type.Optional(Type.Boolean({ description: 'only tells what is lost' })),
+  },
+  { additionalProperties: false },
+);
+export type ForgetRequest = Static<typeof forgetRequestSchema>;
+
+/** What is lost with the object of a segment. */
+export const forgottenSchema = Type.Object({
+  id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),
+  dry_run: Type.Boolean(),
+  tenant: Type.String(),
+  object_key: Type.String(),
+  problem: Type.String({ description: 'what is wrong with the object' }),
+  lost: tripleSchema,
+  days: Type.Array(Type.Object({ store: Type.String(), day: dateSchema, count: Type.Integer() }), {
+    description: 'what of the days is lost, the first 1,000; the same days may have other records',
+  }),
+  versions_changed: Type.Integer({ description: 'dataset versions that lost records' }),
+});
+export type Forgotten = Static<typeof forgottenSchema>;
 
 /** The receipt of an erasure. It proves what was erased, and says where copies of it may still be. */
 export const eraseReceiptSchema = Type.Object({
@@ -325,14 +418,12 @@ export const eraseReceiptSchema = Type.Object({
     description: 'dataset versions that lost records, or all of them and are gone',
   }),
   exports_removed: Type.Integer({ description: 'files of export jobs that held such records' }),
-  remains: Type.Array(
-    Type.Object({
-      what: oneOf(remainKinds),
-      until: nullable({ ...instantSchema, description: 'null: nobody can tell' }),
-      note: Type.String({ description: 'what it is, and what ends it' }),
-    }),
-    { description: 'where what was erased still is, though no read finds it' },
-  ),
+  incidents: nullable({
+    ...erasedIncidentsSchema,
+    description:
+      'what was erased of incidents; null: they were not asked for, or are at work still',
+  }),
+  remains: remainsSchema,
 });
 export type EraseReceipt = Static<typeof eraseReceiptSchema>;
 export type EraseRemain = EraseReceipt['remains'][number];

@@ -6,6 +6,10 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTestDatabase } from '../../test/database.ts';
 import { startS3, type TestS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
+import { openObjectStore } from '../platform/objects/open-store.ts';
+import { testActor } from './mover/testing/world.ts';
+import type { RetentionOptions } from './options.ts';
+import { listOrphans } from './orphans.ts';
 
 let s3: TestS3;
 beforeAll(async () => {
@@ -13,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => s3.close());
 
-const patient = { timeout: 30_000 };
+const patient = { timeout: 120_000 };
 const settings = {
   SVC_RETENTION_SCHEDULE: 'off',
   SVC_RATE_LIMIT: '0',
@@ -93,6 +97,8 @@ describe('two copies of a database on one S3 store', () => {
       problem: expect.stringContaining('svcctl retention adopt-store'),
       written_at: expect.any(String),
       written_by: expect.any(String),
+      segments: null,
+      segments_missing: null,
     });
     const ready = await ours.call('GET', '/~/readyz');
     expect(ready.status).toBe(200);
@@ -174,6 +180,28 @@ describe('two copies of a database on one S3 store', () => {
     ]);
   });
 
+  test('before that it can be told how many objects are missing, and who wrote what nobody knows', async () => {
+    const counted = (await ours.call('GET', '/retention/store?include=missing')).json;
+    const known = await ours.db.query<{ key: string }>(sql`select object_key as key from segments`);
+    const others = await copy.db.query<{ key: string }>(
+      sql`select object_key as key from segments`,
+    );
+    const theirs = others.map(({ key }) => key);
+    const missing = known.filter(({ key }) => !theirs.includes(key)).length;
+    expect(counted).toMatchObject({ segments: known.length, segments_missing: missing });
+    expect(missing).toBeGreaterThan(0);
+    const { data } = (await ours.call('GET', '/retention/orphans')).json;
+    const keys = data.map(({ object_key }: { object_key: string }) => object_key);
+    expect(keys.sort()).toEqual(
+      theirs.filter((key) => !known.some((row) => row.key === key)).sort(),
+    );
+    // They are the other database's, as long as the store is.
+    const body = { object_keys: keys };
+    const refused = await ours.call('POST', '/retention/orphans/remove', { body });
+    expect(refused.json).toMatchObject({ status: 409, code: 'store_fenced' });
+    expect((await copy.call('GET', '/enrichment/records?tenant=T')).status).toBe(200);
+  });
+
   test('an unlimited admin takes the store over, which is on record; then the other one stands still', async () => {
     const limited = await ours.makeToken({ preset: 'admin', tenants: ['T'] });
     const refused = await ours.call('POST', '/retention/adopt-store', { token: limited.token });
@@ -189,6 +217,26 @@ describe('two copies of a database on one S3 store', () => {
     await ingest(copy, '2001-03-03', 300);
     expect(await run(copy)).toMatchObject({ state: 'failed' });
     expect((await storeOf(copy)).state).toBe('elsewhere');
+  });
+
+  test('then what nobody knows can be removed, and what is known stays', async () => {
+    const { data } = (await ours.call('GET', '/retention/orphans')).json;
+    const [known] = await ours.db.query<{ key: string }>(
+      sql`select object_key as key from segments order by first_day desc limit 1`,
+    );
+    const keys: string[] = data.map(({ object_key }: { object_key: string }) => object_key);
+    expect(keys.length).toBeGreaterThan(0);
+    const store = await openObjectStore(s3.urlOf('copies'), ours.dataDir);
+    const young = { store: { store }, graceSeconds: 3600 } as RetentionOptions;
+    expect(await listOrphans(ours.db, young, testActor)).toEqual({ data: [] });
+    await store.close();
+    const object_keys = [...keys, known?.key, 'records/tenant=T/none.parquet', '_svcctl-store'];
+    const body = { object_keys };
+    const { json } = await ours.call('POST', '/retention/orphans/remove', { body });
+    expect(json).toEqual({ removed: keys });
+    expect((await ours.call('GET', '/retention/orphans')).json).toEqual({ data: [] });
+    const audit = await ours.call('GET', '/audit?action=retention.orphans.remove&limit=1');
+    expect(audit.json.data).toMatchObject([{ after: { object_keys: keys } }]);
   });
 });
 

@@ -10,7 +10,7 @@ import type { StoreRow, StoreSummary } from './contract.ts';
 import { disownObjects } from './mover/run-move.ts';
 import type { StoreTools } from './options.ts';
 import { listUnknown, ourFolders } from './verify/find-orphans.ts';
-import { listSegments } from './verify/queries.ts';
+import { listSegments, type SegmentKey } from './verify/queries.ts';
 
 /** The part of the store's state that every reader of the plan may see. */
 export function toStoreSummary({ state, problem }: StoreFinding): StoreSummary {
@@ -24,12 +24,42 @@ export async function getStore({ watch }: StoreTools, actor: Actor): Promise<Sto
   return toStoreRow(await watch.look(), actor);
 }
 
+/** As `getStore`, and for callers that are not limited to tenants how many segments the store lacks. */
+export async function getStoreCounted(
+  db: Queryable,
+  tools: StoreTools,
+  actor: Actor,
+): Promise<StoreRow> {
+  const row = await getStore(tools, actor);
+  if (actor.tenants !== null) return row;
+  const signal = AbortSignal.timeout(listMillis);
+  const there = new Set<string>();
+  for (const prefix of ourFolders.filter((folder) => !folder.startsWith('exports/'))) {
+    for await (const { key } of tools.store.list(prefix, signal)) there.add(key);
+  }
+  let [segments, missing] = [0, 0];
+  for (let after: SegmentKey | null = null; ; ) {
+    const page = await listSegments(db, { tenants: null, after, limit: pageSegments });
+    segments += page.length;
+    missing += page.filter(({ object_key }) => !there.has(object_key)).length;
+    const last = page.at(-1);
+    if (last !== undefined) after = [last.tenant, last.id];
+    if (page.length < pageSegments) return { ...row, segments, segments_missing: missing };
+  }
+}
+
+/** The time limit for listing the store. */
+const listMillis = 300_000;
+const pageSegments = 1000;
+
 function toStoreRow(state: StoreFinding, actor: Actor): StoreRow {
   const { marked } = state;
   return {
     ...toStoreSummary(state),
     written_at: marked?.at ?? null,
     written_by: actor.tenants === null ? (marked?.by ?? null) : null,
+    segments: null,
+    segments_missing: null,
   };
 }
 

@@ -3,9 +3,9 @@
 
 /**
  * The kinds of moves: hot days become cold, small segments are merged, the policy deletes days, somebody erases
- * records.
+ * records, a segment whose object is lost leaves the catalogue.
  */
-export const moveKinds = ['move', 'compact', 'delete', 'erase'] as const;
+export const moveKinds = ['move', 'compact', 'delete', 'erase', 'forget'] as const;
 export type MoveKind = (typeof moveKinds)[number];
 
 /** The kinds of work that a plan announces: hot days become cold, or whole days are deleted. */
@@ -22,8 +22,12 @@ export type MoveState = (typeof moveStates)[number];
 /** The states in which a move has changed nothing that a reader sees. It may still fail without any loss. */
 export const statesBeforeSwitch: readonly MoveState[] = ['planned', 'copied', 'verified'];
 
-/** The states of runs and verifications. */
-export const retentionJobStates = ['queued', 'running', 'completed', 'failed'] as const;
+/** What a segment is: read, or replaced, and removed from the store after a time of grace. */
+export const segmentStates = ['live', 'replaced'] as const;
+export type SegmentState = (typeof segmentStates)[number];
+
+/** The states of runs and verifications. One that waits goes on by itself when the store answers. */
+export const retentionJobStates = ['queued', 'running', 'waiting', 'completed', 'failed'] as const;
 export type RetentionJobState = (typeof retentionJobStates)[number];
 
 /** The kinds of problems that a verification may find. */
@@ -32,14 +36,10 @@ export const problemKinds = [
   'object_size',
   'object_damaged',
   'object_orphan',
+  'object_overdue',
   'upload_unfinished',
   'triple_mismatch',
   'counter_mismatch',
   'order_mismatch',
 ] as const;
 export type ProblemKind = (typeof problemKinds)[number];
-
-/**
- * Where erased records may still be. hot_pages: in PostgreSQL's files; ids: only event ids; wal: in PostgreSQL's log.
- */
-export const remainKinds = ['hot_pages', 'ids', 'wal', 'objects', 'backups'] as const;

@@ -21,12 +21,17 @@ export type ClaimedRow = {
   config_version: number;
   /** For how long it was due before it was claimed, in milliseconds. */
   waited_ms: number;
+  is_fresh: boolean;
+  /** For how long its receiver has refused it for now, without an attempt that counts; null when it never did. */
+  throttled_seconds: number | null;
 };
 
 export type ClaimRequest = {
   lane: number;
   endpointId: string;
   count: number;
+  /** Whether those are meant that were never tried; otherwise those that wait for another attempt. */
+  isFresh: boolean;
 };
 
 /** Who attempts the claimed rows, and for how long nobody else may. A claim of a lane's former keeper finds nothing. */

@@ -10,12 +10,12 @@ import {
 import {
   acceptedIncidentSchema,
   incidentDetailSchema,
+  incidentReceiptSchema,
   incidentsQuerySchema,
   listedIncidentSchema,
   newIncidentSchema,
 } from './incidents.contract.ts';
 import {
-  acceptedDeliverySchema,
   deliveryDetailSchema,
   deliveryGroupSchema,
   deliveryHoursSchema,
@@ -26,6 +26,7 @@ import {
   idSchema,
   listLimit,
   newEndpointSchema,
+  pingedDeliverySchema,
   retryJobChangeSchema,
   retryJobSchema,
   retryPreviewSchema,
@@ -61,6 +62,7 @@ export const webhooksContract = {
     description:
       'The URL is https, without credentials, and leads to no private or otherwise special address outside SVC_ALLOW_TARGETS (400 target_blocked). The answer is the only place where the secret ever shows.',
     scope: 'admin',
+    stepUp: true,
     body: newEndpointSchema,
     responses: { 201: { description: 'Registered.', schema: withSecret }, 400: problem },
   },
@@ -101,6 +103,7 @@ export const webhooksContract = {
     description:
       'What is reported while an endpoint is disabled waits for it, and so does what was queued or pending. Enabling it closes its breaker and delivers what waits, as fast as its rate and its receiver take it; POST …/discard-backlog enables it without. What waited longer than SVC_DELIVERY_DAYS days is abandoned (endpoint_disabled).',
     scope: 'admin',
+    stepUp: { when: 'url' },
     params: idParams,
     body: endpointChangeSchema,
     responses: {
@@ -116,7 +119,7 @@ export const webhooksContract = {
     tag: 'Webhooks',
     summary: 'Enable an endpoint without what waits for it',
     description:
-      'Discards what is queued or pending of a disabled endpoint, then enables it. A large backlog takes a while: then the endpoint is disabled in the answer, backlog.is_discarding says so, and it is enabled when all is discarded. To enable or disable it meanwhile ends that. Abandoned deliveries stay.',
+      'Discards what is queued or pending of a disabled endpoint at this moment, then enables it; what is reported later is delivered. A large backlog takes a while: then the endpoint is disabled in the answer, backlog.is_discarding says so, and it is enabled when all is discarded. The audit log says at its end how much that was. To enable or disable it meanwhile ends that. Abandoned deliveries stay.',
     scope: 'admin',
     stepUp: true,
     params: idParams,
@@ -160,10 +163,12 @@ export const webhooksContract = {
     path: '/webhook/endpoints/:id/ping',
     tag: 'Webhooks',
     summary: 'Send an event of type webhook.ping to an endpoint',
+    description:
+      'It is sent at once, past the endpoint’s queue, breaker and rate, and the answer tells what came of it. A ping that fails is retried like any delivery.',
     scope: 'admin',
     params: idParams,
     responses: {
-      202: { description: 'Queued.', schema: acceptedDeliverySchema },
+      202: { description: 'Sent.', schema: pingedDeliverySchema },
       404: problem,
       409: problem,
     },
@@ -191,7 +196,7 @@ export const webhooksContract = {
     path: '/incidents',
     tag: 'Webhooks',
     summary: 'List incidents, newest first',
-    scope: 'incidents:write',
+    scope: 'incidents:read',
     query: incidentsQuerySchema,
     responses: {
       200: {
@@ -208,11 +213,28 @@ export const webhooksContract = {
     path: '/incidents/:id',
     tag: 'Webhooks',
     summary: 'Show an incident and its deliveries',
-    scope: 'incidents:write',
+    scope: 'incidents:read',
     params: idParams,
     responses: {
       200: { description: 'The incident.', schema: incidentDetailSchema },
       404: problem,
+    },
+  },
+  eraseIncident: {
+    id: 'eraseIncident',
+    method: 'POST',
+    path: '/incidents/:id/erase',
+    tag: 'Webhooks',
+    summary: 'Erase what an incident tells for good',
+    description:
+      'Its payload, the text of its idempotency key and the stored answers of receivers. Times, sizes and states stay. What waits to be sent is discarded; what is abandoned stays so and cannot be retried. A replay under its key gets the same answer and sends nothing. Refused while the tenant is on hold (409 tenant_on_hold).',
+    scope: 'admin',
+    stepUp: true,
+    params: idParams,
+    responses: {
+      200: { description: 'The receipt.', schema: incidentReceiptSchema },
+      404: problem,
+      409: problem,
     },
   },
   listDeliveries: {
@@ -371,6 +393,8 @@ export const webhooksContract = {
     path: '/webhook/dlq/:id',
     tag: 'Dead letters',
     summary: 'Discard one delivery that is queued, pending or abandoned',
+    description:
+      'The answers of its attempts are removed at once, and its payload, too, unless another delivery of the incident waits or can be retried.',
     scope: 'admin',
     stepUp: true,
     params: idParams,

@@ -10,7 +10,7 @@ export const mostCounted = 10_000;
 
 const dueState = sql`case when not e.enabled or e.deleted_at is not null then 'disabled'
   when e.paused_until is not null then 'paused'
-  when e.rate_limit is not null then 'rate_limited' else 'ready' end`;
+  when e.rate_limit is not null or e.throttled_until > now() then 'rate_limited' else 'ready' end`;
 
 /**
  * Counts the deliveries whose time has come, and finds the oldest of them. It goes from endpoint to endpoint along the

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 
 const never = new AbortController().signal;
-const forget = () => forgetHistory(db, 30, never, 3);
+const forget = () => forgetHistory(db, { days: 30, incidentDays: 0 }, never, 3);
 let number = 0;
 
 /** A delivery with an attempt and an incident, made and ended so many days ago. */
@@ -74,17 +74,21 @@ test('keeps what an idempotency key that still counts is answered with', async (
   await db.query(sql`
     insert into incident_keys (tenant, idempotency_key, incident_id, digest, created_at)
     select 'TX', 'key', incident_id, '\\x00', now() - interval '2 days' from deliveries where id = ${kept}`);
-  await forgetHistory(db, 1, never, 3);
+  await forgetHistory(db, { days: 1, incidentDays: 0 }, never, 3);
   expect(await idsLeft()).toEqual([kept]);
 });
 
-test('forgets idempotency keys after 30 days', async () => {
+test('forgets idempotency keys after 30 days, and not before the deliveries that they name', async () => {
+  await addDelivery('abandoned', 40, 40);
+  const kept = `inc_${number}`;
   await db.query(sql`
     insert into incident_keys (tenant, idempotency_key, incident_id, digest, created_at)
-    values ('TX', 'old', 'inc_1', '\\x00', now() - interval '31 days'),
-      ('TX', 'new', 'inc_2', '\\x00', now() - interval '29 days')`);
+    values ('TX', 'old', 'inc_x', '\\x00', now() - interval '31 days'),
+      ('TX', 'kept', ${kept}, '\\x00', now() - interval '40 days'),
+      ('TX', 'new', 'inc_y', '\\x00', now() - interval '29 days')`);
   await forget();
-  expect(await count('incident_keys')).toBe(1);
+  const rows = await db.query(sql`select idempotency_key from incident_keys order by 1`);
+  expect(rows).toEqual([{ idempotency_key: 'kept' }, { idempotency_key: 'new' }]);
 });
 
 test('forgets bulk retries that ended long ago, and none that has not', async () => {

@@ -2,6 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { giveUpWaiting } from './dead-letters/discard.ts';
+import { eraseBatch } from './incidents/erase.ts';
+import { findSettled } from './incidents/erase-queries.ts';
 import {
   forgetDeliveries,
   forgetHours,
@@ -19,16 +21,18 @@ const restMillis = 20;
 /**
  * Abandons what has waited for a disabled endpoint for more than `days` days. Deletes what ended more than `days` days
  * ago: delivered and discarded deliveries with their attempts, the incidents behind them, and idempotency keys older
- * than 30 days, and the counts of hours. It works in small batches, each in a transaction of its own, so that no lock
+ * than 30 days, and the counts of hours. Erases incidents whose deliveries all ended more than `incidentDays` days ago;
+ * 0 means never. It works in small batches, each in a transaction of its own, so that no lock
  * is held for long.
  */
 export async function forgetHistory(
   db: Database,
-  days: number,
+  { days, incidentDays }: { days: number; incidentDays: number },
   signal: AbortSignal,
   size = batchSize,
 ): Promise<void> {
   await giveUpWaiting(db, { days, signal, batchSize: size });
+  if (incidentDays > 0) await eraseSettled(db, { days: incidentDays, signal, size });
   for (const forget of [forgetDeliveries, forgetIncidents]) {
     let position: WalkPosition | null = null;
     do {
@@ -40,13 +44,26 @@ export async function forgetHistory(
   while (!signal.aborted && (await forgetHours(db, size)) === size) await rest(restMillis, signal);
 }
 
+async function eraseSettled(
+  db: Database,
+  { days, signal, size }: { days: number; signal: AbortSignal; size: number },
+): Promise<void> {
+  let position: WalkPosition | null = null;
+  do {
+    const { ids, after } = await findSettled(db, days, position, size);
+    position = after;
+    if (ids.length > 0) await db.transaction((connection) => eraseBatch(connection, ids));
+    if (position !== null) await rest(restMillis, signal);
+  } while (position !== null && !signal.aborted);
+}
+
 /**
  * Runs `forgetHistory` every ten minutes until stopped. Jobs are forgotten after `historyDays` days, or never when that
  * is 0. Several processes may run this at once: they share the work.
  */
 export function startForgetting(
   db: Database,
-  options: { days: number; historyDays: number; log: Log },
+  options: { days: number; incidentDays: number; historyDays: number; log: Log },
 ): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -55,7 +72,7 @@ export function startForgetting(
       await rest(everyMillis, signal);
       if (signal.aborted) return;
       try {
-        await forgetHistory(db, options.days, signal);
+        await forgetHistory(db, options, signal);
         if (options.historyDays > 0) await forgetJobs(db, options.historyDays);
       } catch (error) {
         options.log.warn({ err: error }, 'old deliveries could not be forgotten');

@@ -116,7 +116,7 @@ test('forgets hours after two weeks', async () => {
   await world.db.query(sql`
     insert into delivery_hours (hour, lane, delivered, failed, abandoned)
     values (now() - interval '15 days', 1, 1, 0, 0), (now() - interval '13 days', 1, 1, 0, 0)`);
-  await forgetHistory(world.db, 30, new AbortController().signal, 3);
+  await forgetHistory(world.db, { days: 30, incidentDays: 0 }, new AbortController().signal, 3);
   const kept = await world.db.query(sql`
     select endpoint_id from endpoint_hours where endpoint_id like 'ep__' order by 1`);
   expect(kept).toEqual([{ endpoint_id: 'ep_1' }]);

@@ -7,6 +7,7 @@ import {
   newTenantSchema,
   nullable,
   oneOf,
+  remainsSchema,
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -19,13 +20,17 @@ export const newIncidentSchema = Type.Object(
     store: Type.Optional(newStoreSchema),
     type: eventTypeSchema,
     occurred_at: Type.Optional(instantSchema),
-    data: Type.Unknown({ description: 'any JSON; 256 KiB with the rest of the payload' }),
+    data: Type.Unknown({
+      description:
+        'any JSON without U+0000, half surrogate pairs or repeated keys; 256 KiB with the rest of the payload',
+    }),
     idempotency_key: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 200,
         pattern: '^[!-~]+$',
-        description: 'printable ASCII; within 30 days the same key gives the same answer',
+        description:
+          'printable ASCII; the same key gives the same answer for 30 days, and as long as a delivery of it is kept',
       }),
     ),
   },
@@ -67,6 +72,8 @@ export const incidentDetailSchema = Type.Object({
   ...incidentSchema.properties,
   data: Type.Unknown(),
   body: Type.String({ description: 'what is sent, to the letter' }),
+  size_bytes: Type.Integer({ description: 'of what is sent, also after it was erased' }),
+  erased_at: nullable({ ...instantSchema, description: 'since then its data is null' }),
   request_id: nullable(
     Type.String({
       description:
@@ -74,6 +81,23 @@ export const incidentDetailSchema = Type.Object({
     }),
   ),
   deliveries: Type.Array(acceptedDeliverySchema),
+});
+
+/** What incidents lose by an erasure. */
+export const erasedIncidentsSchema = Type.Object({
+  count: Type.Integer({ description: 'incidents whose payload is removed' }),
+  cancelled: Type.Integer({ description: 'deliveries that waited to be sent, and are discarded' }),
+  answers: Type.Integer({ description: 'stored answers of receivers' }),
+  keys: Type.Integer({ description: 'idempotency keys; a hash of each stays' }),
+});
+
+/** The receipt of `POST /incidents/:id/erase`. */
+export const incidentReceiptSchema = Type.Object({
+  id: Type.String(),
+  tenant: Type.String(),
+  erased_at: { ...instantSchema, description: 'since when its payload is gone' },
+  erased: erasedIncidentsSchema,
+  remains: remainsSchema,
 });
 
 /** The query of `GET /incidents`. The days are those on which incidents were reported. */

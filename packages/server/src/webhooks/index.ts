@@ -15,6 +15,7 @@ export {
 export { webhookFigures } from './figures.ts';
 export { disableFailingEndpoints, findTroubles } from './find-troubles.ts';
 export { startForgetting } from './forget.ts';
+export { createIncidentEraser } from './incidents/erase.ts';
 export { readWebhooksOverview } from './read-overview.ts';
 export { addWebhookRoutes } from './routes.ts';
 export { createSecretBox, keyIdOf, newSecret, type SecretBox, secretBytes } from './secret.ts';

@@ -1,7 +1,9 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Audit } from '../platform/audit.ts';
 import type { Log } from '../platform/log.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
 import type { Repeated } from '../platform/work/repeat.ts';
+import type { Sender } from './delivery/sender.ts';
 import type { Target } from './delivery/target.ts';
 import type { SecretBox } from './secret.ts';
 import type { ReportWakeUp } from './wake-up.ts';
@@ -13,6 +15,8 @@ export type WebhookOptions = {
   /** Encrypts and decrypts the secrets of endpoints. A function, since the key is read after the routes are added. */
   readonly secretBox: () => SecretBox;
   readonly target: Target;
+  /** What sends pings, and how long one attempt may take. */
+  readonly ping: { readonly sender: Sender; readonly timeoutSeconds: number };
   readonly wakeUp: ReportWakeUp;
   /** The runner of bulk jobs, which is told when a new job waits. */
   readonly jobs: Pick<Repeated, 'poke'>;
@@ -21,5 +25,9 @@ export type WebhookOptions = {
   readonly maxAttempts: number;
   /** The largest payload, in bytes. */
   readonly maxPayloadBytes: number;
+  /** Throws 409 `tenant_on_hold` while a tenant is under legal hold. */
+  readonly refuseHold: (db: Queryable, tenant: string) => Promise<void>;
+  /** For how many days deliveries are kept that have ended. */
+  readonly deliveryDays: number;
   readonly log: Log;
 };

@@ -64,9 +64,13 @@ export async function forgetIncidents(
   return positionOf(rows[0], limit);
 }
 
+/** Whether a key is free again: after 30 days, and not while a delivery is there that its answer names. */
+export const hasRunOut = sql`incident_keys.created_at <= now() - interval '30 days'
+  and not exists (select from deliveries d where d.incident_id = incident_keys.incident_id)`;
+
 /** Deletes the idempotency keys that have run out, and so are free again. */
 export async function forgetKeys(db: Queryable): Promise<void> {
-  await db.query(sql`delete from incident_keys where created_at < now() - interval '30 days'`);
+  await db.query(sql`delete from incident_keys where ${hasRunOut}`);
 }
 
 /**
@@ -201,4 +205,45 @@ export async function findTenantOfEndpoint(
     sql`select tenant from webhook_endpoints where id = ${endpointId}`,
   );
   return rows[0]?.tenant;
+}
+
+/** Locks an incident until the end of the transaction. Whoever also locks deliveries does so after it. */
+export async function lockIncident(db: Queryable, id: string): Promise<void> {
+  await db.query(sql`select from incidents where id = ${id} for update`);
+}
+
+/**
+ * Removes the payloads of these incidents: `data` becomes null. With `unlessNeeded`, those are left that another
+ * delivery still has to send, or could be sent again.
+ */
+export async function erasePayloads(
+  db: Queryable,
+  ids: readonly string[],
+  { unlessNeeded }: { unlessNeeded: boolean },
+): Promise<void> {
+  await db.query(sql`
+    update incidents i set body_bytes = octet_length(body), erased_at = now(),
+      body = '{"type":"' || type || '","timestamp":"' || ${instantText('i.occurred_at')} || '","data":null}'
+    where id = any(${ids}::text[]) and erased_at is null and not (${unlessNeeded}::boolean and exists (
+      select from deliveries d where d.incident_id = i.id and d.status in ('queued', 'pending', 'abandoned')))`);
+}
+
+/** The attempts `a` that have an answer, of some deliveries `d`. */
+export const attemptsWithAnswers = (deliveries: Sql) => sql`delivery_attempts a
+  join deliveries d on d.lane = a.lane and d.id = a.delivery_id where a.response is not null and ${deliveries}`;
+
+/** Removes the stored answers of these incidents, or of one delivery. Their sizes stay. Returns how many. */
+export async function eraseAnswers(
+  db: Queryable,
+  of: { incidentIds: readonly string[] } | { lane: number; id: string },
+): Promise<number> {
+  const deliveries =
+    'incidentIds' in of
+      ? sql`d.incident_id = any(${of.incidentIds}::text[])`
+      : sql`d.lane = ${of.lane} and d.id = ${of.id}`;
+  const rows = await db.query(sql`
+    update delivery_attempts set response_bytes = octet_length(response), response = null
+    where (lane, delivery_id, number) in (select a.lane, a.delivery_id, a.number from ${attemptsWithAnswers(deliveries)})
+    returning 1`);
+  return rows.length;
 }

@@ -4,7 +4,7 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import type { WebhooksOverview } from './contract.ts';
 import { listOpenRetryJobs } from './dead-letters/job-queries.ts';
 import { listKeys, sumCounts } from './dead-letters/read-queries.ts';
-import { showEndpoint } from './endpoints/endpoints.ts';
+import { listEndpoint } from './endpoints/endpoints.ts';
 import { countTroubled, listTroubled } from './endpoints/trouble-queries.ts';
 import { getDeliveryHours, withHours } from './hours.ts';
 import { deadLetterStatuses } from './values.ts';
@@ -19,7 +19,7 @@ export async function readWebhooksOverview(
 ): Promise<{ webhooks: WebhooksOverview; work: WorkRow[] }> {
   const { tenants } = actor;
   const count = (status: 'pending' | 'abandoned') => sumCounts(db, { statuses: [status], tenants });
-  const endpoints = (await listTroubled(db, tenants, mostEndpoints)).map(showEndpoint);
+  const endpoints = (await listTroubled(db, tenants, mostEndpoints)).map(listEndpoint);
   const jobs = await listOpenRetryJobs(db, tenants, mostJobs);
   return {
     webhooks: {

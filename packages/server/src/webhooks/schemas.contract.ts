@@ -73,7 +73,7 @@ const includedHours = Type.Optional(deliveryHoursSchema);
 export const endpointSchema = Type.Object({
   id: Type.String(),
   tenant: Type.String(),
-  url: Type.String(),
+  url: Type.String({ description: 'in lists, and in the audit log, without its query' }),
   description: nullable(Type.String()),
   event_types: Type.Array(Type.String()),
   health: oneOf(
@@ -107,6 +107,10 @@ export const endpointSchema = Type.Object({
     failures_in_row: Type.Integer(),
     paused_until: nullable(instantSchema),
   }),
+  throttled_until: nullable({
+    ...instantSchema,
+    description: 'its receiver takes no more until then (429, or 503 with Retry-After)',
+  }),
   backlog: Type.Object(
     {
       count: Type.Integer(),
@@ -125,6 +129,11 @@ export const endpointSchema = Type.Object({
   ),
   created_at: instantSchema,
   updated_at: instantSchema,
+  warnings: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'what is allowed and yet seldom meant; in the answer to a creation or a change',
+    }),
+  ),
   hours: includedHours,
 });
 
@@ -171,7 +180,7 @@ export const endpointChangeSchema = Type.Object(
 export const deliverySchema = Type.Object({
   id: Type.String(),
   idempotency_key: Type.String({ description: 'webhook-id, the same on every attempt' }),
-  target: Type.String({ description: 'the URL' }),
+  target: Type.String({ description: 'the URL, without its query' }),
   attempts: Type.Integer(),
   max_attempts: Type.Integer(),
   last_status: nullable(
@@ -210,8 +219,12 @@ export const attemptSchema = Type.Object({
   failure_class: nullable(oneOf(failureClasses, 'null: delivered')),
   error: nullable(Type.String()),
   response: nullable(
-    Type.String({ description: 'the first 4 KiB of the answer, bytes that are no text replaced' }),
+    Type.String({
+      description:
+        'the first 4 KiB of the answer, bytes that are no text replaced; null also when it was erased',
+    }),
   ),
+  response_bytes: nullable(Type.Integer({ description: 'size of what was kept of the answer' })),
 });
 
 /** A delivery with its payload, its attempts and the reason why it waits. */
@@ -219,6 +232,7 @@ export const deliveryDetailSchema = Type.Object({
   ...deliverySchema.properties,
   payload: Type.Object({ type: Type.String(), timestamp: instantSchema, data: Type.Unknown() }),
   body: Type.String({ description: 'what is sent, to the letter' }),
+  payload_erased_at: nullable({ ...instantSchema, description: 'since then its data is null' }),
   request_id: nullable(
     Type.String({
       description:
@@ -261,6 +275,21 @@ export const acceptedDeliverySchema = Type.Object({
   endpoint_id: Type.String(),
   idempotency_key: Type.String(),
   status: oneOf(deliveryStatuses),
+});
+/** A ping, and what came of it. */
+export const pingedDeliverySchema = Type.Object({
+  ...acceptedDeliverySchema.properties,
+  outcome: Type.Object({
+    status: nullable(Type.Integer({ description: 'null: no answer came' })),
+    failure_class: nullable(oneOf(failureClasses, 'null: delivered')),
+    error: nullable(Type.String()),
+    duration_ms: Type.Integer(),
+    response: nullable(
+      Type.String({
+        description: 'the first 4 KiB of the answer, bytes that are no text replaced',
+      }),
+    ),
+  }),
 });
 export type AcceptedDelivery = Static<typeof acceptedDeliverySchema>;
 
@@ -317,6 +346,9 @@ export const retryJobSchema = Type.Object({
   failed_from: nullable(instantSchema),
   failed_to: nullable(instantSchema),
   rate: nullable(Type.Integer()),
+  waits_for_endpoint: Type.Boolean({
+    description: 'its endpoint was disabled since; it goes on when that is enabled',
+  }),
   rows_total: Type.Integer({ description: 'as counted when it was asked for' }),
   rows_done: Type.Integer(),
   rows_skipped: Type.Integer(),
@@ -350,6 +382,9 @@ export const webhooksOverviewSchema = Type.Object({
   gone: Type.Integer({ description: 'endpoints that are disabled because they answered 410' }),
   disabled: Type.Integer({
     description: 'endpoints that the service disabled after days of failures',
+  }),
+  held: Type.Integer({
+    description: 'endpoints that an operator has disabled, and for which deliveries wait',
   }),
   endpoints: Type.Array(endpointSchema, {
     description: 'up to ten of these, the worst first, each with its last 24 hours',

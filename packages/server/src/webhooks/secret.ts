@@ -14,7 +14,7 @@ export function newSecret(): string {
 
 /**
  * The bytes of a secret, which are the key that payloads are signed with. Throws 400 `request_invalid` at /secret
- * unless the text is `whsec_` and the base64 of 24–64 bytes, with or without padding.
+ * unless the text is `whsec_` and the base64 of 24–64 bytes, with or without padding, or when these are all zero.
  */
 export function secretBytes(secret: string): Buffer {
   const text = secret.slice(prefix.length);
@@ -24,6 +24,9 @@ export function secretBytes(secret: string): Buffer {
   const isLong = bytes.length >= minBytes && bytes.length <= maxBytes;
   if (!secret.startsWith(prefix) || !isWhole || !isLong) {
     throw invalidInput('/secret', 'must be whsec_ and the base64 of 24–64 bytes');
+  }
+  if (bytes.every((byte) => byte === 0)) {
+    throw invalidInput('/secret', 'must not be all zeros: anybody could guess it');
   }
   return bytes;
 }

@@ -24,6 +24,7 @@ export const failureClasses = [
   'timeout_connect',
   'timeout_tls',
   'timeout_headers',
+  // An earlier release called it a failure that a body did not end, or broke off, after a 2xx.
   'timeout_body',
   'reset',
   'protocol',
@@ -35,6 +36,8 @@ export const failureClasses = [
   'unsendable',
   // There was no attempt: the delivery waited too long for its endpoint to be enabled.
   'endpoint_disabled',
+  // Its payload was erased, so it cannot be sent any more.
+  'erased',
 ] as const;
 export type FailureClass = (typeof failureClasses)[number];
 

@@ -2,10 +2,28 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import type { HeadStart } from './claim.ts';
 import { notifyDue } from './queries.ts';
 
+/** What is due at an endpoint: new deliveries, or any that it has. */
+export type Due = 'fresh' | 'any';
+
 /** Tells the drainers of all processes that endpoints have deliveries due. A wake-up may be lost. */
 export type WakeUp = {
-  wake(endpointIds: readonly string[]): void;
+  wake(endpointIds: readonly string[], due?: Due): void;
 };
+
+/**
+ * How a notification names an endpoint of which any delivery may be due. Drainers of the previous release do not know
+ * the mark, and find such deliveries by their next scan.
+ */
+const anyMark = '!';
+
+/** The endpoints of a notification. */
+export function readWakeUp(payload: string): Record<Due, string[]> {
+  const names = payload.split(' ');
+  return {
+    fresh: names.filter((name) => !name.endsWith(anyMark)),
+    any: names.filter((name) => name.endsWith(anyMark)).map((name) => name.slice(0, -1)),
+  };
+}
 
 /** The wake-up as those who report incidents need it. */
 export type ReportWakeUp = WakeUp & {
@@ -15,7 +33,7 @@ export type ReportWakeUp = WakeUp & {
 
 type OwnDrainer = Pick<ReportWakeUp, 'headStart'> & {
   /** Returns the endpoints that are not in its lanes. */
-  wake(endpointIds: readonly string[]): readonly string[];
+  wake(endpointIds: readonly string[], due: Due): readonly string[];
 };
 
 type AttachableWakeUp = ReportWakeUp & {
@@ -47,8 +65,9 @@ export function createWakeUp(db: Queryable, onError: (error: unknown) => void): 
     timer.unref();
   };
   return {
-    wake(endpointIds) {
-      for (const id of own?.wake(endpointIds) ?? endpointIds) waiting.add(id);
+    wake(endpointIds, due = 'any') {
+      const others = own?.wake(endpointIds, due) ?? endpointIds;
+      for (const id of others) waiting.add(due === 'any' ? id + anyMark : id);
       if (timer === undefined) send();
     },
     headStart: (reports) => own?.headStart(reports) ?? null,

@@ -7,6 +7,7 @@ import { rampOf, shadeOf } from '../../ui/chart/scale.ts';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { countOf } from '../../ui/words.ts';
+import { UtcDays } from '../../ui/zone-switch.tsx';
 import { type DayRange, type NodePath, namesOf } from '../search.ts';
 import classes from './calendar.module.css';
 import { Calendar } from './calendar.tsx';
@@ -66,6 +67,7 @@ export function DaysView(props: DaysViewProps): ReactNode {
       </div>
       <div className={classes.line}>
         <p className={classes.look}>{lineText(range, days.data ?? [])}</p>
+        <UtcDays />
         {range !== null && (
           <>
             <Button onClick={props.onRecords}>SHOW RECORDS</Button>

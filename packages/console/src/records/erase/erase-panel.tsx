@@ -1,4 +1,4 @@
-import { Button, Radio, TextInput } from '@mantine/core';
+import { Button, Checkbox, Radio, TextInput } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { isStepUp } from '../../api/client.ts';
@@ -45,6 +45,7 @@ export type ErasePanelProps = {
 export function ErasePanel(props: ErasePanelProps): ReactNode {
   const { chosen, recordKey } = props;
   const [reach, setReach] = useState<EraseReach>('day');
+  const [hasIncidents, setHasIncidents] = useState(false);
   const erase = useErase();
   const scope = recordKey === undefined ? chosen : scopeOfRecord(recordKey, reach);
   const [erased, setErased] = useState<EraseScope | null>(null);
@@ -68,11 +69,13 @@ export function ErasePanel(props: ErasePanelProps): ReactNode {
             // What was typed for one slice must not confirm another.
             key={scopeText(scope)}
             scope={scope}
+            hasIncidents={hasIncidents}
+            onIncidents={setHasIncidents}
             unheeded={recordKey === undefined ? props.unheeded : []}
             erase={erase}
             onErase={() => {
               setErased(scope);
-              erase.mutate(requestOf(scope));
+              erase.mutate({ ...requestOf(scope), ...(hasIncidents && { incidents: true }) });
             }}
             onClose={props.onClose}
           />
@@ -110,6 +113,9 @@ function ReachChoice(props: {
 
 type QuestionProps = {
   scope: EraseScope;
+  /** Whether what incidents tell goes, too. */
+  hasIncidents: boolean;
+  onIncidents: (hasIncidents: boolean) => void;
   unheeded: readonly string[];
   erase: ReturnType<typeof useErase>;
   onErase: () => void;
@@ -117,9 +123,13 @@ type QuestionProps = {
 };
 
 /** What would go, and the field that confirms it. */
-function Question({ scope, unheeded, erase, onErase, onClose }: QuestionProps): ReactNode {
+function Question(props: QuestionProps): ReactNode {
+  const { scope, hasIncidents, unheeded, erase, onErase, onClose } = props;
   const { tenant } = scope;
-  const preview = useErasePreview(requestOf(scope));
+  const preview = useErasePreview({
+    ...requestOf(scope),
+    ...(hasIncidents && { incidents: true }),
+  });
   const policy = usePolicyOf(tenant);
   const failure = useFailure(preview, policy);
   const [typed, setTyped] = useState('');
@@ -129,7 +139,9 @@ function Question({ scope, unheeded, erase, onErase, onClose }: QuestionProps): 
   }
   const { count, bytes } = preview.data.erased;
   const isHeld = policy.data.hold;
-  const mayErase = count > 0 && !isHeld && typed === tenant;
+  const incidents = preview.data.incidents?.count ?? 0;
+  const isAny = count + incidents > 0;
+  const mayErase = isAny && !isHeld && typed === tenant;
   return (
     <form
       className={formClasses.form}
@@ -140,14 +152,22 @@ function Question({ scope, unheeded, erase, onErase, onClose }: QuestionProps): 
       }}
     >
       <p className={classes.sum} role="status">
-        {count === 0 ? (
-          'No record is here to erase.'
-        ) : (
+        {isAny ? (
           <>
-            <strong>{countOf(count, 'record')}</strong> · {formatBytes(bytes)} would go, for good.
+            <strong>{countOf(count, 'record')}</strong> · {formatBytes(bytes)}
+            {incidents > 0 && ` · what ${countOf(incidents, 'incident')} tell`} would go, for good.
           </>
+        ) : (
+          `No record ${hasIncidents ? 'and no incident ' : ''}is here to erase.`
         )}
       </p>
+      <Checkbox
+        size="xs"
+        mb="xs"
+        label="Also incidents: their payloads, idempotency keys and stored answers"
+        checked={hasIncidents}
+        onChange={(event) => props.onIncidents(event.currentTarget.checked)}
+      />
       {unheeded.length > 0 && count > 0 && (
         <p className={classes.warning}>
           <WarningIcon />
@@ -158,8 +178,8 @@ function Question({ scope, unheeded, erase, onErase, onClose }: QuestionProps): 
         </p>
       )}
       {isHeld && <Hold policy={policy.data} tenant={tenant} />}
-      {count > 0 && <Effects receipt={preview.data} />}
-      {count > 0 && !isHeld && (
+      {isAny && <Effects receipt={preview.data} />}
+      {isAny && !isHeld && (
         <>
           <p className={formClasses.filterText}>
             Nothing brings them back but a backup that you keep elsewhere.
@@ -183,8 +203,8 @@ function Question({ scope, unheeded, erase, onErase, onClose }: QuestionProps): 
         {erase.error === null || isStepUp(erase.error) ? '' : reasonOf(erase.error)}
       </p>
       <div className={formClasses.answers}>
-        <Button onClick={onClose}>{count > 0 && !isHeld ? 'Cancel' : 'Close'}</Button>
-        {count > 0 && !isHeld && (
+        <Button onClick={onClose}>{isAny && !isHeld ? 'Cancel' : 'Close'}</Button>
+        {isAny && !isHeld && (
           <Button
             type="submit"
             variant="filled"
@@ -192,7 +212,8 @@ function Question({ scope, unheeded, erase, onErase, onClose }: QuestionProps): 
             disabled={!mayErase}
             loading={erase.isPending}
           >
-            ERASE {countOf(count, 'record')}
+            ERASE {count > 0 ? countOf(count, 'record') : countOf(incidents, 'incident')}
+            {count > 0 && incidents > 0 && ` · ${countOf(incidents, 'incident')}`}
           </Button>
         )}
       </div>

@@ -3,14 +3,14 @@ import type { EraseReceipt } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import contentClasses from '../../ui/drawer.module.css';
 import { formatCount, formatExactBytes, formatInstant } from '../../ui/format.ts';
+import { Remains } from '../../ui/remains.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import classes from './erase.module.css';
 import { moveHref } from './use-erase.ts';
 
 /** What goes, or went, beside the records themselves. */
 export function Effects({ receipt }: { receipt: EraseReceipt }): ReactNode {
   const { erased, hot_count: hot, cold_count: cold, segments_rewritten: segments } = receipt;
-  const { not_found: missing } = receipt;
+  const { not_found: missing, incidents } = receipt;
   return (
     <dl className={contentClasses.fields}>
       <Line name="records" value={formatCount(erased.count)} />
@@ -21,6 +21,14 @@ export function Effects({ receipt }: { receipt: EraseReceipt }): ReactNode {
       <Line name="tags removed" value={formatCount(receipt.tags_removed)} />
       <Line name="versions changed" value={formatCount(receipt.versions_changed)} />
       <Line name="export files removed" value={formatCount(receipt.exports_removed)} />
+      {incidents !== null && (
+        <>
+          <Line name="incidents" value={formatCount(incidents.count)} />
+          <Line name="their answers" value={formatCount(incidents.answers)} />
+          <Line name="their keys" value={formatCount(incidents.keys)} />
+          <Line name="deliveries cancelled" value={formatCount(incidents.cancelled)} />
+        </>
+      )}
       <Line name="digest" value={erased.digest} isCopied />
       {missing.length > 0 && <Line name="not found" value={missing.join(', ')} />}
     </dl>
@@ -49,19 +57,7 @@ export function Proof({ receipt }: { receipt: EraseReceipt }): ReactNode {
           </div>
         )}
       </dl>
-      {remains.length > 0 && (
-        <>
-          <h3 className={contentClasses.title}>WHAT REMAINS FOR A WHILE</h3>
-          <ul className={classes.remains}>
-            {remains.map(({ what, note, until }) => (
-              <li key={`${what} ${note}`}>
-                {note}
-                {until !== null && ` Until ${at(until)}.`}
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+      <Remains remains={remains} />
     </>
   );
 }

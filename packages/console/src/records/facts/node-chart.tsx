@@ -2,6 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { BarChart, type NameRange } from '../../ui/chart/bar-chart.tsx';
+import { UtcDays } from '../../ui/zone-switch.tsx';
 import { type DayRange, type NodePath, namesOf } from '../search.ts';
 import classes from './facts.module.css';
 import { useMonths } from './use-facts.ts';
@@ -52,6 +53,7 @@ export function NodeChart(props: NodeChartProps): ReactNode {
           onRange={onRange}
         />
       )}
+      {bars.length > 0 && <UtcDays />}
     </div>
   );
 }

@@ -1,11 +1,13 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { ApiError, api } from '../../api/client.ts';
+import type { DatasetRow } from '../../api/types.ts';
 import { formatCount } from '../../ui/format.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { readElements, readMembers } from '../../ui/json-source.ts';
 import { isPassing } from '../../ui/outage.ts';
 import { calmPollMillis } from '../../ui/poll.tsx';
+import { useSession } from '../../ui/session.ts';
 import { encodeRecord, pageSizeOf, type RecordsSearch, sliceOf } from '../search.ts';
 
 /** A record as a row of the table: everything but the enrichment. */
@@ -130,6 +132,41 @@ function isForNow(error: Error | null): boolean {
   return isPassing(error) || (error instanceof ApiError && error.status === 401);
 }
 
+type Facts = Pick<DatasetRow, 'count' | 'by_dataset' | 'days'>;
+
+/** With a kind or a source, all records are read to count them: of more than so many nobody asks for a number. */
+const mostRead = 1_000_000;
+
+/** How many records there are with these filters; null where that is not known. */
+export function useTotal(search: RecordsSearch, facts: Facts | null | undefined): number | null {
+  const { kind, source, event, dataset } = search;
+  const { hasScope } = useSession();
+  const known = totalOf(search, facts);
+  const selection = { ...sliceOf(search), kind, source, dataset };
+  const isRead = kind !== undefined || source !== undefined;
+  const isAsked =
+    known === null && facts && event === undefined && (!isRead || facts.count <= mostRead);
+  const estimate = useQuery({
+    queryKey: ['records', 'estimate', selection],
+    enabled: Boolean(isAsked) && hasScope('analytics:read'),
+    queryFn: ({ signal }) => api.get<{ rows: number }>('/exports/estimate', selection, signal),
+  });
+  return known ?? (isAsked ? (estimate.data?.rows ?? null) : null);
+}
+
+/** What the counters of the node tell of it; null where a filter leaves that uncounted. */
+function totalOf(search: RecordsSearch, facts: Facts | null | undefined): number | null {
+  const { kind, source, event, dataset, from, to, month } = search;
+  if (!facts || [kind, source, event].some((label) => label !== undefined)) return null;
+  if (from === undefined && to === undefined) {
+    return dataset === undefined ? facts.count : facts.by_dataset[dataset];
+  }
+  if (month === undefined || dataset !== undefined || facts.days === undefined) return null;
+  const first = from === undefined ? 1 : Number(from.slice(8));
+  const last = to === undefined ? facts.days.length : Number(to.slice(8));
+  return facts.days.slice(first - 1, last).reduce((sum, count) => sum + count, 0);
+}
+
 type PageRange = {
   rows: number;
   hasNext: boolean;
@@ -137,7 +174,7 @@ type PageRange = {
   at: number;
   /** False for a page that was opened by its cursor alone, where `at` is not known. */
   isAtKnown: boolean;
-  /** Number of records in all; null with filters, whose matches are not counted. */
+  /** Number of records in all; null where it is not known. */
   total: number | null;
 };
 

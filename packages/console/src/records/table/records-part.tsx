@@ -12,7 +12,7 @@ import {
   withoutPanel,
 } from '../search.ts';
 import { noFilters, RecordsFilters } from './records-filters.tsx';
-import { type RecordsPage, rangeText, type useRecords } from './records-page.ts';
+import { type RecordsPage, rangeText, type useRecords, useTotal } from './records-page.ts';
 import { RecordsTable } from './records-table.tsx';
 import tableClasses from './table.module.css';
 
@@ -34,6 +34,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
   const isFiltered = [kind, source, event, dataset, from, to].some(
     (filter) => filter !== undefined,
   );
+  const total = useTotal(search, props.facts);
   return (
     <>
       <div className={tableClasses.bar}>
@@ -55,7 +56,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
         search={search}
         page={records.data}
         isWaiting={records.isPlaceholderData}
-        total={totalOf(search, props.facts)}
+        total={total}
         onPage={(next, at) =>
           update((before) => withoutPanel(changeSearch(before, { cursor: next, at }), ['record']))
         }
@@ -65,26 +66,11 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
   );
 }
 
-type Facts = Pick<DatasetRow, 'count' | 'by_dataset' | 'days'>;
-
-/** How many records there are with these filters; null when a filter leaves that uncounted. */
-function totalOf(search: RecordsSearch, facts: Facts | null | undefined): number | null {
-  const { kind, source, event, dataset, from, to, month } = search;
-  if (!facts || [kind, source, event].some((label) => label !== undefined)) return null;
-  if (from === undefined && to === undefined) {
-    return dataset === undefined ? facts.count : facts.by_dataset[dataset];
-  }
-  if (month === undefined || dataset !== undefined || facts.days === undefined) return null;
-  const first = from === undefined ? 1 : Number(from.slice(8));
-  const last = to === undefined ? facts.days.length : Number(to.slice(8));
-  return facts.days.slice(first - 1, last).reduce((sum, count) => sum + count, 0);
-}
-
 type RecordsPagerProps = {
   search: RecordsSearch;
   page: RecordsPage | undefined;
   isWaiting: boolean;
-  /** Number of records of the node; null when a filter is set. */
+  /** Number of records with these filters; null where it is not known. */
   total: number | null;
   onPage: (cursor: string | undefined, at: number | undefined) => void;
   onPageSize: (size: number) => void;

@@ -15,12 +15,12 @@ export function csvOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
 }
 
 /**
- * First characters that make a spreadsheet run a cell as a formula, and their full-width forms. See
- * https://owasp.org/www-community/attacks/CSV_Injection
+ * First characters that make a spreadsheet run a cell as a formula, and their full-width forms, also behind characters
+ * that are not seen. See https://owasp.org/www-community/attacks/CSV_Injection
  */
-const formula = /^[=+\-@\t\r\n＝＋－＠]/;
+const formula = /^(?:(?! )[\p{Zs}\p{Cf}])*[=+\-@\t\r\n＝＋－＠]/u;
 const number = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
-const needsQuotes = /[",\r\n]/;
+const needsQuotes = /[",;\r\n]/;
 
 /** One cell of CSV. A number such as -5 is no formula. */
 export function encodeCell(value: CellValue): string {

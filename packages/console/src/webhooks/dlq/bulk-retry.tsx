@@ -187,6 +187,7 @@ function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): 
       <span className={jobClasses.count}>
         {formatCount(job.rows_done)} of {formatCount(total)}
         {job.rows_skipped > 0 && ` · ${formatCount(job.rows_skipped)} skipped`}
+        {job.waits_for_endpoint && ' · waits: its endpoint is disabled'}
         {job.rate !== null && ` · ${formatCount(job.rate)} a second at most`}
       </span>
       <span className={jobClasses.buttons}>

@@ -2,12 +2,12 @@ import { Button } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../../api/client.ts';
-import type { Endpoint, EndpointWithSecret } from '../../api/types.ts';
+import type { Endpoint, EndpointWithSecret, PingedDelivery } from '../../api/types.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { backlogText, EndpointHealth } from '../../ui/endpoint-health.tsx';
-import { formatInstant } from '../../ui/format.ts';
+import { formatInstant, visibleText } from '../../ui/format.ts';
 import { FailurePanel, useFailure, usePolling } from '../../ui/freshness.tsx';
 import deliveryClasses from '../../ui/lines.module.css';
 import { SkeletonRows } from '../../ui/list.tsx';
@@ -65,7 +65,8 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
       )}
       <div className={drawerClasses.body}>
         {endpoint !== undefined && <Facts endpoint={endpoint} />}
-        {(isNew || endpoint !== undefined) && (
+        {/* The list hides the query of a URL, so the form waits until the endpoint is read. */}
+        {(isNew || (endpoint !== undefined && !query.isPlaceholderData)) && (
           <EndpointForm endpoint={endpoint} tenant={props.tenant} onMade={setSecret} />
         )}
         {!isNew && endpoint === undefined && failure === null && (
@@ -97,6 +98,12 @@ function Facts({ endpoint }: { endpoint: Endpoint }): ReactNode {
           <Breaker endpoint={endpoint} />
         </dd>
       </div>
+      {endpoint.throttled_until !== null && (
+        <div>
+          <dt>throttled until</dt>
+          <dd>{when(endpoint.throttled_until)}</dd>
+        </div>
+      )}
       {endpoint.disabled_at !== null && (
         <div>
           <dt>disabled since</dt>
@@ -137,6 +144,17 @@ type EndpointActionsProps = {
   onDeleted: () => void;
 };
 
+const shownResponse = 80;
+
+/** What came of a ping: the status or the error, how long it took, and how the answer began. */
+function pingText(url: string, outcome: PingedDelivery['outcome']): string {
+  const { status, error, duration_ms, response } = outcome;
+  const what = error === null ? `answered ${status}` : `failed: ${error}`;
+  const start = visibleText(response ?? '').trim();
+  const told = start.length > shownResponse ? `${start.slice(0, shownResponse)}…` : start;
+  return `Ping to ${url} ${what}, in ${duration_ms} ms${told === '' ? '' : `: ${told}`}`;
+}
+
 type Question = 'rotate' | 'delete' | 'enable';
 
 /**
@@ -147,10 +165,10 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
   const path = `/webhook/endpoints/${encodeURIComponent(endpoint.id)}`;
   const [question, setQuestion] = useState<Question | null>(null);
   const ping = useAction(
-    () => api.post<{ id: string }>(`${path}/ping`, undefined),
-    ({ id }) => {
+    () => api.post<PingedDelivery>(`${path}/ping`, undefined),
+    ({ id, outcome }) => {
       const href = deliveryHref(id, endpoint.id);
-      notify({ text: `Ping queued to ${endpoint.url}`, href, linkText: 'follow it' });
+      notify({ text: pingText(endpoint.url, outcome), href, linkText: 'follow it' });
     },
   );
   const enable = useAction(
@@ -183,7 +201,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
       <Button
         loading={ping.isPending}
         disabled={!endpoint.enabled}
-        title={endpoint.enabled ? 'Sends an event of type webhook.ping' : 'Enable it first'}
+        title={endpoint.enabled ? 'Sends an event of type webhook.ping now' : 'Enable it first'}
         onClick={() => ping.mutate()}
       >
         Ping

@@ -1,7 +1,8 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { Delivery, IncidentDetail, Page } from '../../api/types.ts';
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { CopyButton, CopyText } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
@@ -13,14 +14,16 @@ import { SkeletonRows } from '../../ui/list.tsx';
 import { Moment } from '../../ui/marks.tsx';
 import { Panel } from '../../ui/panel.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
+import { Remains } from '../../ui/remains.tsx';
 import { useSession } from '../../ui/session.ts';
 import { countOf, sliceText } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { isRetriable } from '../delivery-columns.tsx';
-import { Fact, StatusMark, Target, When } from '../marks.tsx';
+import { ErasedAt, Fact, StatusMark, Target, When } from '../marks.tsx';
 import type { Retries } from '../use-delivery.ts';
 import { urgentFirst } from '../words.ts';
 import classes from './incidents.module.css';
+import { useEraseIncident } from './use-incidents.ts';
 
 type IncidentPanelProps = {
   id: string;
@@ -56,6 +59,8 @@ export function IncidentPanel(props: IncidentPanelProps): ReactNode {
 function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: IncidentDetail }) {
   const { incident, deliveries, retries } = props;
   const failed = deliveries?.data?.data.filter(isRetriable) ?? [];
+  const { hasScope } = useSession();
+  const erase = useEraseIncident(incident.id);
   return (
     <>
       <div className={lineClasses.actions}>
@@ -69,6 +74,10 @@ function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: Incident
           </Button>
         )}
         <span className={lineClasses.spring} />
+        {erase.data !== undefined && (
+          <CopyText label="Copy receipt" value={() => JSON.stringify(erase.data, null, 2)} />
+        )}
+        {hasScope('admin') && incident.erased_at === null && <EraseButton erase={erase} />}
         <CopyText label="Copy payload" value={() => printJson(incident.body)} />
         <CopyText label="Copy link" value={() => window.location.href} />
       </div>
@@ -81,8 +90,39 @@ function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: Incident
           <Deliveries incident={incident} deliveries={deliveries} retries={retries} />
         )}
         <h3 className={drawerClasses.title}>PAYLOAD</h3>
+        <ErasedAt at={incident.erased_at} />
         <JsonText source={incident.body} />
+        {erase.data !== undefined && <Remains remains={erase.data.remains} />}
       </section>
+    </>
+  );
+}
+
+/** Erases what an incident tells, after a question. The call itself asks for the access token. */
+function EraseButton({ erase }: { erase: ReturnType<typeof useEraseIncident> }): ReactNode {
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <>
+      <Button
+        onClick={() => setAsking(true)}
+        loading={erase.isPending}
+        className={lineClasses.danger}
+      >
+        ERASE …
+      </Button>
+      {isAsking && (
+        <ConfirmDialog
+          title="Erase what this incident tells?"
+          answer="Erase"
+          onYes={() => erase.mutate()}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            Its payload, its idempotency key and the stored answers of receivers go, for good. What
+            waits to be sent is cancelled, and nothing can be retried. Times, sizes and states stay.
+          </p>
+        </ConfirmDialog>
+      )}
     </>
   );
 }

@@ -1,14 +1,14 @@
-import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
-import { api } from '../../api/client.ts';
-import type { Delivery, Incident, IncidentDetail, Page } from '../../api/types.ts';
+import { api, isStepUp } from '../../api/client.ts';
+import type { Delivery, Incident, IncidentDetail, IncidentReceipt, Page } from '../../api/types.ts';
 import { daysParams } from '../../ui/days.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { noPlaceholder, pollMillis, useFollowing } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { isRetriable } from '../delivery-columns.tsx';
-import { deliveriesKey, incidentsKey } from '../query-keys.ts';
+import { deliveriesKey, incidentsKey, webhooksKey } from '../query-keys.ts';
 import type { IncidentsSearch } from '../search.ts';
 import type { Retries } from '../use-delivery.ts';
 
@@ -83,4 +83,18 @@ export function useRetryOf({ retry }: Retries): (incident: string) => Promise<vo
     },
     [client, retry],
   );
+}
+
+/** Erases what an incident tells, and reads everything again that shows it. */
+export function useEraseIncident(id: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () =>
+      api.post<IncidentReceipt>(`/incidents/${encodeURIComponent(id)}/erase`, undefined),
+    onSuccess: () => notify({ text: `Erased what ${id} told` }),
+    onError: (error) => {
+      if (!isStepUp(error)) notify({ text: `Not erased: ${id}. ${reasonOf(error)}` });
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: webhooksKey }),
+  });
 }

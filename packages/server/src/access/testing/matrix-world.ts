@@ -23,7 +23,7 @@ const kindsByPath = [
   ['/webhook/dlq/', 'delivery'],
   ['/notify/targets/', 'notifyTarget'],
 ] as const;
-export type Kind = (typeof kindsByPath)[number][1] | 'disabledEndpoint' | 'owner';
+export type Kind = (typeof kindsByPath)[number][1] | 'disabledEndpoint' | 'lostSegment' | 'owner';
 
 /** The filters of lists that name a tenant or a thing of it. */
 export const kindsByFilter: Readonly<Record<string, Kind>> = {
@@ -127,6 +127,14 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
       const body = { kind: 'webhook', url: `http://127.0.0.1:9/${++made}` };
       return (await service.call('POST', '/notify/targets', { body })).json.id;
     },
+    // It holds nothing, and its object was never written. All reads of the tenant fail while it is there.
+    async lostSegment() {
+      const key = `records/tenant=${tenant}/1970-01-01_1970-01-01_seg_${++made}0.parquet`;
+      await service.db.query(sql`
+        insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day)
+        values (${tenant}, ${`seg_${made}`}, ${key}, 1, '', 0, 0, 0, '1970-01-01', '1970-01-01')`);
+      return key;
+    },
     // It has rows for a hundred seconds.
     async retryJob() {
       const id = await makers.endpoint();
@@ -141,9 +149,10 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
   // A late record: there is something hot, and something for the next run to do.
   await call('POST', '/enrichment/records', { body: { records: [recordOf(tenant, 10)] } });
   await call('POST', '/enrichment/tags', { body: { tenant, dataset: 'training' } });
-  const kinds = Object.keys(makers).filter((kind) => kind !== 'run') as Kind[];
+  const late = { run, lostSegment: `records/tenant=${tenant}/1970-01-01_1970-01-01_seg_x.parquet` };
+  const kinds = Object.keys(makers).filter((kind) => !(kind in late)) as Kind[];
   const ids = await Promise.all(kinds.map(async (kind) => [kind, await makers[kind]()] as const));
-  const things = { ...Object.fromEntries(ids), run } as Record<Kind, string>;
+  const things = { ...Object.fromEntries(ids), ...late } as Record<Kind, string>;
   await seedDelivery(service.db, { id: things.endpoint, tenant });
   await service.db.query(sql`
     insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)

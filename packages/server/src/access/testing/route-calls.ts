@@ -63,6 +63,8 @@ export const routeCalls: Readonly<
   putPolicy: ({ tenant }) => [{ id: tenant, body: { hot_days: 5 } }],
   deletePolicy: async ({ fresh }) => [{ id: await fresh('policy') }],
   startRun: ({ tenant }) => [{ body: { tenant, before: '1990-01-01' } }],
+  removeOrphans: () => [{ body: { object_keys: ['records/tenant=none/x.parquet'] } }],
+  forgetSegment: async ({ fresh }) => [{ body: { object_key: await fresh('lostSegment') } }],
   startVerification: ({ tenant }) => [{ body: { tenant } }],
   planErasure: ({ tenant }) => [{ body: { tenant, event_ids: ['e0'] } }],
   eraseRecords: ({ tenant }) => [
@@ -73,6 +75,7 @@ export const routeCalls: Readonly<
   createEndpoint: ({ tenant }) => [{ body: { tenant, url: 'http://127.0.0.1:9/new' } }],
   changeEndpoint: async ({ fresh }) => [{ id: await fresh('endpoint'), body: { enabled: false } }],
   discardBacklog: async ({ fresh }) => [{ id: await fresh('disabledEndpoint') }],
+  eraseIncident: async ({ fresh }) => [{ id: await fresh('incident') }],
   reportIncident: ({ tenant }) => [{ body: { tenant, type: 'incident.created', data: {} } }],
   listDeadLetters: () => [{ query: { status: 'abandoned' } }],
   listDeadLetterGroups: () => [{ query: { status: 'abandoned', include: 'hours' } }],

@@ -17,13 +17,14 @@ export function toolsFor(env: Record<string, string>): BackupTools {
     cwd: tmpdir(),
     release: '0.1.0',
     onStep: () => {},
+    onWarning: () => {},
   };
 }
 
 /** The options of a backup to a place, all of them off unless given. */
 export function optionsFor(out: string, more: Partial<BackUpOptions> = {}): BackUpOptions {
   const none = { isIncremental: false, passphrase: null, isVerified: false, keep: null };
-  return { out, ...none, ...more };
+  return { out, ...none, allowsMissing: false, ...more };
 }
 
 /** Stores records of the tenants T and U, whose texts hold what COPY and JSON escape. */

@@ -45,7 +45,7 @@ export function addExport(analytics: Command, context: Context): void {
     .command('export')
     .summary('export a slice of records to a file')
     .description(
-      'Exports the records of a tenant, from one snapshot and in the order of store, time and event. The\nfile appears under its name only when its row count and its SHA-256 are those of the service.',
+      'Exports the records of a tenant, from one snapshot and in the order of store, time and event. The file appears under its name only when its row count and its SHA-256 are those of the service.',
     )
     .option('--tenant <tenant>', 'the tenant (required)')
     .option('--store <store>', 'only this store')

@@ -47,7 +47,7 @@ export function addAuditLs(audit: Command, context: Context): void {
     .command('ls')
     .summary('list the audit log')
     .description(
-      'Lists what operators wrote and exported, newest first: who, what, when and from where. --json also\ntells what it was before and has become.',
+      'Lists what operators wrote and exported, newest first: who, what, when and from where. --json also tells what it was before and has become.',
     )
     .option('--limit <rows>', `rows, at most (default: ${rowsByDefault})`, wholeNumber(1))
     .option(jsonFlags, jsonHelp)
@@ -102,7 +102,7 @@ export function addAuditExport(audit: Command, context: Context): void {
     .command('export')
     .summary('write the audit log as NDJSON, oldest first')
     .description(
-      'Writes whole entries as NDJSON in the order of their chain, the oldest first, each with its place and its\nhash. A later export goes on --after the last place; with --follow it never ends.',
+      'Writes whole entries as NDJSON in the order of their chain, the oldest first, each with its place and its hash. A later export goes on --after the last place; with --follow it never ends.',
     )
     .option('--after <place>', 'only entries after this place in the chain', wholeNumber(0))
     .option('--follow', 'go on with new entries as they come')
@@ -121,14 +121,20 @@ async function exportAudit(
 ): Promise<void> {
   checkDays(query);
   const client = await context.connect();
-  for (let place = after; ; ) {
+  // A token that is limited to tenants is told no places, and goes on by cursor.
+  for (
+    let from: { after: number; cursor?: string } = { after }, isFirst = true;
+    ;
+    isFirst = false
+  ) {
     const read = () =>
-      client.text('GET /audit', { query: { ...query, after: place, limit: maxPageRows } });
-    const { rows } = parsePage(
-      place === after ? await read() : await withRetries(context.io, read),
+      client.text('GET /audit', { query: { ...query, ...from, limit: maxPageRows } });
+    const { rows, nextCursor } = parsePage(
+      isFirst ? await read() : await withRetries(context.io, read),
     );
     await context.out.write(rows.map((row) => `${row}\n`).join(''));
-    place = Number(membersOf(rows.at(-1) ?? '{}').get('place') ?? place);
+    const place = membersOf(rows.at(-1) ?? '{}').get('place') ?? from.after;
+    from = nextCursor === null ? { after: Number(place) } : { after, cursor: nextCursor };
     if (rows.length === maxPageRows) continue;
     if (follow === undefined) return;
     await context.io.sleep(followMillis, context.io.signal);
@@ -152,7 +158,7 @@ export function addAuditVerify(audit: Command, context: Context): void {
     .command('verify')
     .summary('prove that no entry was changed, removed or inserted')
     .description(
-      'Computes the hash of each entry anew, and names those that were changed, removed or inserted past svcctl.\nSomebody who can write to the database could compute all hashes anew: keep the head that this prints\nelsewhere, and give it the next time.',
+      'Computes the hash of each entry anew, and names those that were changed, removed or inserted past svcctl. Somebody who can write to the database could compute all hashes anew: keep the head that this prints elsewhere, and give it the next time.',
     )
     .option(
       '--head <place:hash>',

@@ -25,7 +25,9 @@ const summaryFields = [
   'records',
   'objects',
   'size_bytes',
+  'audit_head',
   'has_secret_key',
+  'missing',
 ] as const satisfies readonly (keyof BackupSummary)[];
 
 type CreateOptions = {
@@ -34,13 +36,14 @@ type CreateOptions = {
   withKey?: true;
   verify?: true;
   keep?: number;
+  allowMissing?: true;
   json?: JsonOption;
 };
 
 export function fillBackup(command: Command, context: Context, release: string): void {
   command
     .description(
-      'Writes a backup of the database of the settings and of its cold data, all as it was at one moment, while\nthe service goes on. Its backups in one place share what they have in common. The same command\ngoes on with what a killed one has left.',
+      'Writes a backup of the database of the settings and of its cold data, all as it was at one moment, while the service goes on. Its backups in one place share what they have in common. The same command goes on with what a killed one has left.',
     )
     .option('--out <place>', `where backups lie: ${placeHelp}`)
     .option('--incremental', 'take from its newest backup there what has not changed, unread')
@@ -54,6 +57,10 @@ export function fillBackup(command: Command, context: Context, release: string):
       'remove all but the newest n backups of this database there, and what only they need',
       wholeNumber(1),
     )
+    .option(
+      '--allow-missing',
+      'save the rest where objects of cold data are missing or damaged, name them, and end with exit code 7',
+    )
     .option(jsonFlags, jsonHelp)
     .action((options: CreateOptions) => create(context, release, options));
   withExamples(command, [
@@ -65,10 +72,14 @@ export function fillBackup(command: Command, context: Context, release: string):
 async function create(context: Context, release: string, options: CreateOptions): Promise<void> {
   const out = required(options.out, '--out');
   const { incremental = false, withKey = false, verify = false, keep = null, json } = options;
+  const { allowMissing: allowsMissing = false } = options;
   const { settings, app, tools, progress } = await openTools(context, release);
   const passphrase = withKey ? await newPassphrase(context, settings.backupPassphrase) : null;
   const made = await app
-    .backUp(tools, { out, isIncremental: incremental, passphrase, isVerified: verify, keep })
+    .backUp(tools, {
+      ...{ out, isIncremental: incremental, passphrase, isVerified: verify, keep },
+      allowsMissing,
+    })
     .finally(() => progress.clear());
   const { report, ...summary } = made;
   const fields = [...summaryFields, 'new_bytes', 'removed', ...(report === null ? [] : ['report'])];
@@ -84,8 +95,17 @@ async function create(context: Context, release: string, options: CreateOptions)
       'The secret key is not in it: keep the file secret-key elsewhere, or use --with-key.',
     );
   }
-  if (report !== null) assertRight(context, report);
+  for (const key of summary.missing.slice(0, toldMissing)) context.note(`Missing: ${key}`);
+  if (report !== null && summary.missing.length === 0) assertRight(context, report);
+  if (summary.missing.length > 0) {
+    throw new AppError('backup_incomplete', {
+      detail: `The backup lacks ${formatNumberOf(summary.missing.length, 'object')}, whose days cannot be read after a restore. Put them back, or give them up: svcctl retention forget.`,
+    });
+  }
 }
+
+/** So many objects that a backup lacks are named. */
+const toldMissing = 100;
 
 type FromOptions = { id?: string; database?: string; json?: JsonOption };
 
@@ -96,7 +116,7 @@ export function addBackupVerify(backup: Command, context: Context, release: stri
     .command('verify')
     .summary('read a backup back, and prove it')
     .description(
-      'Reads everything that a backup needs, compares it with its SHA-256, and computes count, bytes and digest\nof its records anew. It needs no service and no database. The exit code is 1 on any difference.',
+      'Reads everything that a backup needs, compares it with its SHA-256, and computes count, bytes and digest of its records anew. It needs no service and no database. The exit code is 1 on any difference.',
     )
     .argument('<from>', placeHelp)
     .option('--id <id>', 'which backup; the newest unless given')
@@ -187,6 +207,7 @@ export async function openTools(context: Context, release: string) {
     cwd: io.cwd,
     release,
     onStep: (step) => progress.show(step),
+    onWarning: (text) => context.note(text),
   };
   return { settings, app, tools, progress };
 }

@@ -23,7 +23,7 @@ export function addDatabaseDistribute(database: Command, context: Context): void
     .command('distribute')
     .summary('spread the tables over the workers of a Citus cluster')
     .description(
-      'Spreads the tables of DATABASE_URL, the coordinator of a Citus cluster, over its workers, by tenant.\nIt is one transaction: whoever writes meanwhile waits, and after ten seconds is told to come back.\nA service does it by itself at its start while the tables are small.',
+      'Spreads the tables of DATABASE_URL, the coordinator of a Citus cluster, over its workers, by tenant. It is one transaction: whoever writes meanwhile waits, and after ten seconds is told to come back. A service does it by itself at its start while the tables are small.',
     )
     .option('--dry-run', 'only tell what would be done')
     .option('--yes', 'do not ask')

@@ -15,7 +15,7 @@ const mark = 'made-by-svcctl-demo';
 export function fillDemo(command: Command, context: Context): void {
   command
     .description(
-      'Shows the service with real data, in a data folder of its own: ./svcctl-demo, or SVC_DATA_DIR where that is\nempty or an earlier demo. It runs the service, stores 150,000 flight departures of 2001, tags some, and reports\nincidents to receivers on this machine that succeed, hang, fail and recover, until Ctrl-C. The next one goes\non with what is there.',
+      'Shows the service with real data, in a data folder of its own: ./svcctl-demo, or SVC_DATA_DIR where that is empty or an earlier demo. It runs the service, stores 150,000 flight departures of 2001, tags some, and reports incidents to receivers on this machine that succeed, hang, fail and recover, until Ctrl-C. The next one goes on with what is there.',
     )
     .option('--limit <n>', 'store only the first n departures', wholeNumber(1))
     .option('--cold <day>', 'then move what happened before that day to the cold tier')

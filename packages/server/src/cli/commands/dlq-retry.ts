@@ -19,7 +19,7 @@ export function addDlqRetry(dlq: Command, context: Context): void {
     .command('retry')
     .summary('re-arm failed deliveries, by id or all that match')
     .description(
-      'Queues failed deliveries at once, with a fresh budget of attempts; the drainer sends them when it runs.\nWith --all it is a job of the service: first it shows what it would do and asks, then it shows the\nprogress; Ctrl-C leaves the job at work.',
+      'Queues failed deliveries at once, with a fresh budget of attempts; the drainer sends them when it runs. With --all it is a job of the service: first it shows what it would do and asks, then it shows the progress; Ctrl-C leaves the job at work.',
     )
     .argument('[id...]', 'ids, as svcctl dlq ls prints them')
     .option('--all', 'all rows, or those that the options below leave');

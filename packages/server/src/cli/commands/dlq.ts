@@ -39,7 +39,7 @@ export function addDlqLs(dlq: Command, context: Context): void {
     .command('ls')
     .summary('list the dead-letter queue')
     .description(
-      'Lists the deliveries that failed, newest failure first: pending ones are tried again by themselves,\nabandoned ones wait for a retry.',
+      'Lists the deliveries that failed, newest failure first: pending ones are tried again by themselves, abandoned ones wait for a retry.',
     );
   addStatus(command, 'pending or abandoned (required)');
   addClass(addReach(command))
@@ -113,7 +113,7 @@ export function addDlqShow(dlq: Command, context: Context): void {
     .command('show')
     .summary('show one delivery, its payload and its attempts')
     .description(
-      'Shows one delivery in any status: why it waits, what it sends, and each attempt with the first bytes of\nits answer.',
+      'Shows one delivery in any status: why it waits, what it sends, and each attempt with the first bytes of its answer.',
     )
     .argument('<id>', 'the delivery’s id, as svcctl dlq ls prints it')
     .option(jsonFlags, jsonHelp)
@@ -268,7 +268,7 @@ export function addDlqPurge(dlq: Command, context: Context): void {
     .command('purge')
     .summary('discard failed deliveries for good')
     .description(
-      'Discards deliveries that are queued, pending or abandoned: they are never sent. The history keeps them\nas discarded.',
+      'Discards deliveries that are queued, pending or abandoned: they are never sent. The history keeps them as discarded, without the answers of receivers, and without the payload unless another delivery needs it.',
     )
     .argument('<id...>', 'ids, as svcctl dlq ls prints them')
     .option('--yes', 'do not ask')
@@ -286,12 +286,12 @@ async function purge(
 ): Promise<void> {
   const [first = ''] = ids;
   const what = ids.length === 1 ? first : formatNumberOf(ids.length, 'delivery', 'deliveries');
+  const client = await context.connect();
   await confirm(context, yes, {
     question: `Discard ${what}? It cannot be undone.`,
     act: 'Discard',
     refused: 'Nothing was discarded.',
   });
-  const client = await context.connect();
   const refused = await tryEachId(context, ids, async (id) => {
     await client.json('DELETE /webhook/dlq/:id', { params: { id } });
     context.note(`Discarded ${id}.`);

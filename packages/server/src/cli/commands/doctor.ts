@@ -27,7 +27,7 @@ type Options = { local?: true; all?: true; json?: JsonOption };
 export function fillDoctor(command: Command, context: Context): void {
   command
     .description(
-      'Checks whether all is well with the service: its processes, the database, the store of cold data, and its work.\nFor each thing that is wrong it says what to do. It asks the service; where that does not answer, or with\n--local, it checks what the settings of this machine lead to. Ends with 0 unless there are problems: then with 1.',
+      'Checks whether all is well with the service: its processes, the database, the store of cold data, and its work. For each thing that is wrong it says what to do. It asks the service; where that does not answer, or with --local, it checks what the settings of this machine lead to. Ends with 0 unless there are problems: then with 1.',
     )
     .option('--local', 'do not ask the service: check from here, with the settings of svcctl serve')
     .option('--all', 'tell what is well, too')

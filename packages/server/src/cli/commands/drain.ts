@@ -14,7 +14,7 @@ const leftMillis = 3000;
 export function fillDrain(command: Command, context: Context): void {
   command
     .description(
-      'Runs the drainer here, with the settings of svcctl serve, until nothing is due that is not paused.\nWhat is due later does not hold it. It uses the database itself, also that of a service that runs.',
+      'Runs the drainer here, with the settings of svcctl serve, until nothing is due that is not paused. What is due later does not hold it. It uses the database itself, also that of a service that runs.',
     )
     .option('--json', 'print the counts as JSON')
     .action((options: Options) => drain(context, options));

@@ -7,6 +7,7 @@ import { required, withExamples } from '../help.ts';
 import { type JsonOption, jsonFlags, jsonHelp, type Output, picker } from '../output.ts';
 import { printList } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
+import { fitText, printable } from '../table.ts';
 import { targetColumn } from '../webhooks/deliveries.ts';
 import { nameValueLines, printDetails } from '../webhooks/details.ts';
 import {
@@ -105,7 +106,7 @@ export function addEndpointsCreate(endpoints: Command, context: Context): void {
     .command('create')
     .summary('register an endpoint')
     .description(
-      'Registers an endpoint and prints the secret that its deliveries are signed with, this once, alone on\nstdout.',
+      'Registers an endpoint and prints the secret that its deliveries are signed with, this once, alone on stdout.',
     )
     .option('--tenant <tenant>', 'whose incidents it gets (required)');
   addEndpointOptions(command, 'where they are sent, https (required)')
@@ -143,6 +144,7 @@ async function create(context: Context, options: CreateOptions): Promise<void> {
   };
   const client = await context.connect();
   const made = await client.json('POST /webhook/endpoints', { body });
+  for (const warning of made.warnings ?? []) context.note(`Mind: ${warning}`);
   await context.out.write(`${options.json ? JSON.stringify(made) : made.secret}\n`);
   context.note(`Registered ${made.id} of ${tenant}: ${url}. The secret is shown only this once.`);
   context.hint(`try it: svcctl endpoints ping ${made.id}`);
@@ -208,12 +210,12 @@ async function deleteEndpoint(
   id: string,
   { yes }: { yes?: true },
 ): Promise<void> {
+  const client = await context.connect();
   await confirm(context, yes, {
     question: `Delete ${id}? What was not delivered to it is discarded.`,
     act: 'Delete',
     refused: 'Nothing was deleted.',
   });
-  const client = await context.connect();
   await client.json('DELETE /webhook/endpoints/:id', { params: { id } });
   context.note(`Deleted ${id}.`);
 }
@@ -223,7 +225,7 @@ export function addEndpointsDisable(endpoints: Command, context: Context): void 
     .command('disable')
     .summary('send nothing to an endpoint for now')
     .description(
-      'Sends nothing to an endpoint for now. What waits for it, and what is reported meanwhile, uses up no\nattempts; it is abandoned after SVC_DELIVERY_DAYS days.',
+      'Sends nothing to an endpoint for now. What waits for it, and what is reported meanwhile, uses up no attempts; it is abandoned after SVC_DELIVERY_DAYS days.',
     )
     .argument('<id>', 'the endpoint’s id, as svcctl endpoints ls prints it')
     .action((id: string) => disable(context, id));
@@ -246,10 +248,10 @@ export function addEndpointsEnable(endpoints: Command, context: Context): void {
     .command('enable')
     .summary('send to an endpoint again')
     .description(
-      'Sends to an endpoint again, also what waited meanwhile, as fast as its rate and its receiver allow.\nEnds a pause after failures.',
+      'Sends to an endpoint again, also what waited meanwhile, as fast as its rate and its receiver allow. Ends a pause after failures.',
     )
     .argument('<id>', 'the endpoint’s id, as svcctl endpoints ls prints it')
-    .option('--discard-backlog', 'discard what waited instead of sending it')
+    .option('--discard-backlog', 'discard what waits now instead of sending it')
     .option('--yes', 'do not ask whether to discard')
     .action((id: string, options: EnableOptions) =>
       options.discardBacklog ? discard(context, id, options) : enable(context, id),
@@ -302,7 +304,7 @@ export function addEndpointsPing(endpoints: Command, context: Context): void {
     .command('ping')
     .summary('send an event of type webhook.ping to an endpoint')
     .description(
-      'Sends an event of type webhook.ping to an endpoint. Prints the id of the delivery.',
+      'Sends an event of type webhook.ping to an endpoint at once, past its queue, breaker and rate, and says what it\nanswered. Prints the id of the delivery.',
     )
     .argument('<id>', 'the endpoint’s id, as svcctl endpoints ls prints it')
     .option('--json', 'print the whole answer as JSON')
@@ -314,9 +316,13 @@ async function ping(context: Context, id: string, { json }: PingOptions): Promis
   const client = await context.connect();
   const answer = await client.json('POST /webhook/endpoints/:id/ping', { params: { id } });
   await context.out.write(`${json ? JSON.stringify(answer) : answer.id}\n`);
-  context.note(
-    `Queued. The drainer sends it when it runs; what became of it: svcctl dlq show ${answer.id}`,
-  );
+  if (json) return;
+  const { status, failure_class, error, duration_ms, response } = answer.outcome;
+  const what = failure_class === null ? `${status} delivered` : `${error} (${failure_class})`;
+  context.note(`${printable(what)}, in ${duration_ms} ms.`);
+  const start = printable(response ?? '').trim();
+  if (start !== '') context.note(fitText(`It answered: ${start}`, 200));
+  if (failure_class !== null) context.hint(`it is tried again: svcctl dlq show ${answer.id}`);
 }
 
 type RotateSecretOptions = { yes?: true; json?: true };
@@ -326,7 +332,7 @@ export function addEndpointsRotateSecret(endpoints: Command, context: Context): 
     .command('rotate-secret')
     .summary('give an endpoint a new secret')
     .description(
-      'Gives an endpoint a new secret and prints it, this once, alone on stdout. For 24 hours deliveries are\nsigned with the old one as well, and with those rotated out before it on the same day.',
+      'Gives an endpoint a new secret and prints it, this once, alone on stdout. For 24 hours deliveries are signed with the old one as well, and with those rotated out before it on the same day.',
     )
     .argument('<id>', 'the endpoint’s id, as svcctl endpoints ls prints it')
     .option('--yes', 'do not ask')
@@ -343,12 +349,12 @@ async function rotate(
   id: string,
   { yes, json }: RotateSecretOptions,
 ): Promise<void> {
+  const client = await context.connect();
   await confirm(context, yes, {
     question: `Give ${id} a new secret? Its receiver must learn it within 24 hours.`,
     act: 'Rotate',
     refused: 'The secret is as it was.',
   });
-  const client = await context.connect();
   const made = await client.json('POST /webhook/endpoints/:id/rotate-secret', { params: { id } });
   await context.out.write(`${json ? JSON.stringify(made) : made.secret}\n`);
   const until = made.previous_secret_until;

@@ -104,7 +104,7 @@ export function addExportsGet(exports: Command, context: Context): void {
     .command('get')
     .summary('download the file of an export job')
     .description(
-      'Downloads the file of an export job. A download that breaks off goes on by itself, and a later run\ngoes on with FILE.part. The file appears under its name only when its size, its SHA-256 and the\nmanifest are those of the job.',
+      'Downloads the file of an export job. A download that breaks off goes on by itself, and a later run goes on with FILE.part. The file appears under its name only when its size, its SHA-256 and the manifest are those of the job.',
     )
     .argument('<id>', 'the job’s id, as svcctl exports ls prints it')
     .option('--out <file>', 'the file, or - for stdout (default: a telling name; stdout in a pipe)')
@@ -158,7 +158,7 @@ export function addExportsVerify(exports: Command, context: Context): void {
     .command('verify')
     .summary('prove that a file is what its manifest says')
     .description(
-      'Reads the file of an export job whole, and parses all of its rows again: rows, digest and SHA-256 of\neach part must be those of the manifest. The file is read from the service, part by part, or from\n--file; the work is done here, and needs room for two parts in TMPDIR. With --file and --manifest it\nneeds no service. Ends with 1 when anything differs, and tells what.',
+      'Reads the file of an export job whole, and parses all of its rows again: rows, digest and SHA-256 of each part must be those of the manifest. The file is read from the service, part by part, or from --file; the work is done here, and needs room for two parts in TMPDIR. With --file and --manifest it needs no service. Ends with 1 when anything differs, and tells what.',
     )
     .argument('[id]', 'the job’s id, as svcctl exports ls prints it')
     .option('--file <file>', 'the file, as it was downloaded')
@@ -211,6 +211,7 @@ function outcome({ id, state }: ExportJob): string {
   switch (state) {
     case 'queued':
     case 'running':
+    case 'waiting':
       return `Cancelling ${id}.`;
     case 'cancelled':
       return `Cancelled ${id}.`;

@@ -6,7 +6,7 @@ import { indentJson, membersOf } from '../../kernel/json-slices.ts';
 import { deliveryStatuses } from '../../webhooks/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
-import { formatInstant, formatNumberOf } from '../format.ts';
+import { formatBytes, formatInstant, formatNumberOf } from '../format.ts';
 import { required, wholeNumber, withExamples } from '../help.ts';
 import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
 import { printList } from '../pages.ts';
@@ -14,7 +14,13 @@ import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
 import { type Column, printable } from '../table.ts';
-import { heading, nameValueLines, printDetails } from '../webhooks/details.ts';
+import {
+  heading,
+  incidentRows,
+  nameValueLines,
+  printDetails,
+  remainRows,
+} from '../webhooks/details.ts';
 
 type Incident = RouteAnswer<'GET /incidents'>['data'][number];
 
@@ -116,6 +122,8 @@ const showFields = [
   'created_at',
   'data',
   'body',
+  'size_bytes',
+  'erased_at',
   'deliveries',
 ] as const satisfies readonly (keyof IncidentDetail)[];
 
@@ -155,6 +163,10 @@ function linesOf(context: Context, text: string): string[] {
       ['store', incident.store],
       ['occurred', `${formatInstant(incident.occurred_at)} UTC`],
       ['reported', `${formatInstant(incident.created_at)} UTC`],
+      ['size', formatBytes(incident.size_bytes)],
+      ...(incident.erased_at === null
+        ? []
+        : [['erased', `${formatInstant(incident.erased_at)} UTC`] as const]),
     ]),
     '',
     heading(context, 'DATA'),
@@ -166,6 +178,58 @@ function linesOf(context: Context, text: string): string[] {
       printable(`${id}  ${status.padEnd(9)}  ${endpoint_id}`),
     ),
   ];
+}
+
+type EraseOptions = { yes?: true; json?: JsonOption };
+type Receipt = RouteAnswer<'POST /incidents/:id/erase'>;
+const receiptFields = [
+  'id',
+  'tenant',
+  'erased_at',
+  'erased',
+  'remains',
+] as const satisfies readonly (keyof Receipt)[];
+
+export function addIncidentsErase(incidents: Command, context: Context): void {
+  const command = incidents
+    .command('erase')
+    .summary('erase what an incident tells, for good')
+    .description(
+      'Erases the payload of an incident, its idempotency key and the stored answers of receivers, and prints the receipt. Times, sizes and states stay. What waits to be sent is discarded, and nothing can be retried.',
+    )
+    .argument('<id>', 'the incident’s id')
+    .option('--yes', 'do not ask')
+    .option(jsonFlags, jsonHelp)
+    .action((id: string, options: EraseOptions) => erase(context, id, options));
+  withExamples(command, [
+    'svcctl incidents erase inc_4fTq9Zx7Kq2LmN0p',
+    'svcctl incidents erase inc_4fTq9Zx7Kq2LmN0p --yes --json > receipt.json',
+  ]);
+}
+
+async function erase(context: Context, id: string, { yes, json }: EraseOptions): Promise<void> {
+  picker(json, receiptFields);
+  const { confirm } = await import('../confirm.ts');
+  const client = await context.connect();
+  await confirm(context, yes, {
+    question: `Erase what ${id} tells, for good?`,
+    act: 'Erase',
+    refused: 'Nothing was erased.',
+  });
+  const text = await client.text('POST /incidents/:id/erase', { params: { id } });
+  const receipt = parseAnswer(text) as Receipt;
+  await printDetails(context, text, {
+    json,
+    fields: receiptFields,
+    lines: () =>
+      nameValueLines(context, [
+        ['erased', receipt.id],
+        ['tenant', receipt.tenant],
+        ['payload gone since', `${formatInstant(receipt.erased_at)} UTC`],
+        ...incidentRows(receipt.erased),
+        ...remainRows(receipt.remains),
+      ]),
+  });
 }
 
 type SendOptions = {

@@ -23,7 +23,7 @@ export function addKeysLs(keys: Command, context: Context): void {
     .command('ls')
     .summary('list the keys, and what is encrypted with each')
     .description(
-      'Lists the keys of webhook secrets that this machine has, or that something is encrypted with. It reads the\ndatabase of the settings itself.',
+      'Lists the keys of webhook secrets that this machine has, or that something is encrypted with. It reads the database of the settings itself.',
     )
     .option(jsonFlags, jsonHelp)
     .action((options: { json?: JsonOption }) => list(context, options));
@@ -43,7 +43,7 @@ export function addKeysRotate(keys: Command, context: Context): void {
     .command('rotate')
     .summary('encrypt all webhook secrets with another key')
     .description(
-      'Encrypts all webhook secrets with a new key, while the service runs: first every process must know the key,\nthen it encrypts with it, then what is stored is encrypted anew. Endpoints keep their secrets, and receivers\nnotice nothing. Without SVC_SECRET_KEY the new key is made in the data folder; with it, set SVC_SECRET_KEY to\nthe new key and SVC_SECRET_KEY_PREVIOUS to the old one for every process, restart them, and then run this. A\nrotation that was killed is ended by the next one. Keep the old key for as long as you keep backups from before.',
+      'Encrypts all webhook secrets with a new key, while the service runs: first every process must know the key, then it encrypts with it, then what is stored is encrypted anew. Endpoints keep their secrets, and receivers notice nothing. Without SVC_SECRET_KEY the new key is made in the data folder; with it, set SVC_SECRET_KEY to the new key and SVC_SECRET_KEY_PREVIOUS to the old one for every process, restart them, and then run this. A rotation that was killed is ended by the next one. Keep the old key for as long as you keep backups from before.',
     )
     .option('--yes', 'do not ask')
     .option(jsonFlags, jsonHelp)

@@ -7,7 +7,7 @@ import { jsonFlags, jsonHelp } from '../output.ts';
 export function fillListen(command: Command, context: Context): void {
   command
     .description(
-      'Receives webhooks here and prints a line for each: whether its signature is right, whether it came\nbefore, and what it was answered. Can be told to fail in the ways that receivers do. Ends with\nCtrl-C and a summary.',
+      'Receives webhooks here and prints a line for each: whether its signature is right, whether it came before, and what it was answered. Can be told to fail in the ways that receivers do. Ends with Ctrl-C and a summary.',
     )
     .option('--port <port>', 'port to listen on (default: a free one)', wholeNumber(0))
     .option('--host <address>', 'address to listen on', '127.0.0.1')

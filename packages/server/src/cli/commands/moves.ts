@@ -26,7 +26,7 @@ export function addRetentionMoves(retention: Command, context: Context): void {
     .command('moves')
     .summary('read the journal: what was moved, merged, deleted, erased')
     .description(
-      'Reads the journal of moves, the latest first. DIGEST is ✓ when the written objects, read back, hold\nexactly what the source held.',
+      'Reads the journal of moves, the latest first. DIGEST is ✓ when the written objects, read back, hold exactly what the source held.',
     )
     .option('--tenant <tenant>', 'only of this tenant')
     .addOption(new Option('--kind <kind>', 'only of this kind').choices(moveKinds))
@@ -64,7 +64,7 @@ export function addRetentionMove(retention: Command, context: Context): void {
     .command('move')
     .summary('show one move of the journal, with both triples')
     .description(
-      'Shows one move: each arrow with its time, and count, bytes and digest of the source beside those of\nthe written objects as they were read back.',
+      'Shows one move: each arrow with its time, and count, bytes and digest of the source beside those of the written objects as they were read back.',
     )
     .argument('<id>', 'the move’s id, as svcctl retention moves prints it')
     .option(jsonFlags, jsonHelp)

@@ -108,7 +108,7 @@ export function addNotifyAdd(notify: Command, context: Context): void {
     .command('add')
     .summary('have somebody told')
     .description(
-      'Has somebody told of what is wrong: when it begins, once a day while it lasts, and when it is over.\nFor a webhook it prints the secret that notices are signed with, this once, alone on stdout.',
+      'Has somebody told of what is wrong: when it begins, once a day while it lasts, and when it is over. For a webhook it prints the secret that notices are signed with, this once, alone on stdout.',
     )
     .option('--webhook <url>', 'where notices are posted, https')
     .option('--email <address>', 'where they are mailed, instead of a webhook');
@@ -193,12 +193,12 @@ export function addNotifyRm(notify: Command, context: Context): void {
 }
 
 async function remove(context: Context, id: string, { yes }: { yes?: true }): Promise<void> {
+  const client = await context.connect();
   await confirm(context, yes, {
     question: `Remove ${id}? It is told nothing more.`,
     act: 'Remove',
     refused: 'Nothing was removed.',
   });
-  const client = await context.connect();
   await client.json('DELETE /notify/targets/:id', { params: { id } });
   context.note(`Removed ${id}.`);
 }

@@ -77,7 +77,7 @@ export function addPolicySet(policy: Command, context: Context): void {
     .command('set')
     .summary('set the policy of a tenant, or the default')
     .description(
-      'Sets the policy of a tenant, or the default ("*"); what is not given stays as it is in force now. When\nmore would be deleted by it, it tells what and asks. A policy acts at the next run.',
+      'Sets the policy of a tenant, or the default ("*"); what is not given stays as it is in force now. When more would be deleted by it, it tells what and asks. A policy acts at the next run.',
     )
     .argument('<tenant>', 'the tenant, or "*"')
     .option('--hot-days <days>', 'whole days older than this move to the cold tier', wholeNumber(0))
@@ -158,7 +158,7 @@ export function addPolicyRm(policy: Command, context: Context): void {
     .command('rm')
     .summary('put a tenant back under the default')
     .description(
-      'Removes the policy of a tenant: the default (*) is in force for it again. When more would be deleted\nby that, or a legal hold ends, it tells so and asks.',
+      'Removes the policy of a tenant: the default (*) is in force for it again. When more would be deleted by that, or a legal hold ends, it tells so and asks.',
     )
     .argument('<tenant>', 'the tenant')
     .option('--yes', 'do not ask')

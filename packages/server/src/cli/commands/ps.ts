@@ -30,7 +30,7 @@ const fields = [
 export function fillPs(command: Command, context: Context): void {
   command
     .description(
-      'Lists the processes of the service on its database: live ones, those that are silent, and those that went\nwithout stopping within the last day.',
+      'Lists the processes of the service on its database: live ones, those that are silent, and those that went without stopping within the last day.',
     )
     .option(jsonFlags, jsonHelp)
     .action((options: { json?: JsonOption }) => listProcesses(context, options));

@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
 import { required, withExamples } from '../help.ts';
 import { checkDays } from '../slice.ts';
-import { nameValueLines, printDetails } from '../webhooks/details.ts';
+import { incidentRows, nameValueLines, printDetails, remainRows } from '../webhooks/details.ts';
 
 type EraseOptions = {
   tenant?: string;
@@ -14,6 +14,7 @@ type EraseOptions = {
   eventId?: string[];
   from?: string;
   to?: string;
+  incidents?: true;
   dryRun?: true;
   yes?: true;
   json?: true;
@@ -40,6 +41,7 @@ const receiptFields = [
   'tags_removed',
   'versions_changed',
   'exports_removed',
+  'incidents',
   'remains',
 ] as const satisfies readonly (keyof Receipt)[];
 
@@ -48,26 +50,27 @@ export function addRecordsErase(records: Command, context: Context): void {
     .command('erase')
     .summary('erase records for good, by event id or by days')
     .description(
-      'Erases records for good, hot and cold: those with these event ids, or those of these days. First it\ntells how many and asks; then it prints the receipt.',
+      'Erases records for good, hot and cold: those with these event ids, or those of these days. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, or name one of the event ids.',
     )
     .option('--tenant <tenant>', 'the tenant (required)')
     .option('--store <store>', 'only of this store')
     .option('--event-id <id...>', 'records with these event ids')
     .option('--from <date>', 'records from this day on, as 2026-03-05 (UTC)')
     .option('--to <date>', 'up to this day, inclusive')
+    .option('--incidents', 'also the incidents of these events or days')
     .option('--dry-run', 'only tell what would go')
     .option('--yes', 'do not ask')
     .option('--json', 'print the receipt as JSON')
     .action((options: EraseOptions) => erase(context, options));
   withExamples(command, [
     'svcctl records erase --tenant TX --event-id fl-0812 fl-0813 --dry-run',
-    'svcctl records erase --tenant TX --store DFW --event-id fl-0812',
+    'svcctl records erase --tenant TX --store DFW --event-id fl-0812 --incidents',
     'svcctl records erase --tenant TX --from 2001-01-01 --to 2001-01-31 --yes --json > receipt.json',
   ]);
 }
 
 async function erase(context: Context, options: EraseOptions): Promise<void> {
-  const { store, eventId, from, to, dryRun, yes, json } = options;
+  const { store, eventId, from, to, incidents, dryRun, yes, json } = options;
   const tenant = required(options.tenant, '--tenant');
   checkDays({ from, to });
   if ((eventId === undefined) === (from === undefined)) {
@@ -76,7 +79,10 @@ async function erase(context: Context, options: EraseOptions): Promise<void> {
     });
   }
   if (!dryRun && !yes) assertCanAsk(context, 'Erase');
-  const request: Request = { tenant, store, event_ids: eventId, from, to, dry_run: undefined };
+  const request: Request = {
+    ...{ tenant, store, event_ids: eventId, from, to },
+    ...{ incidents, dry_run: undefined },
+  };
   const client = await context.connect();
   if (!dryRun && !yes) await ask(context, client, request);
   const receipt = await client.json('POST /enrichment/erase', {
@@ -95,12 +101,13 @@ async function ask(context: Context, client: Client, request: Request): Promise<
   const preview = await client.json('POST /enrichment/erase', {
     body: { ...request, dry_run: true },
   });
-  const { erased, hot_count: hot, cold_count: cold, not_found: missing } = preview;
+  const { erased, hot_count: hot, cold_count: cold, not_found: missing, incidents } = preview;
+  const also = incidents == null ? '' : ` and ${formatNumberOf(incidents.count, 'incident')}`;
   if (missing.length > 0) {
     context.note(`${formatNumberOf(missing.length, 'event id')} without a record.`);
   }
   await confirm(context, undefined, {
-    question: `Erase ${formatNumberOf(erased.count, 'record')} of ${request.tenant} (${formatCount(hot)} hot, ${formatCount(cold)} cold, ${formatBytes(erased.bytes)}) for good?`,
+    question: `Erase ${formatNumberOf(erased.count, 'record')} of ${request.tenant} (${formatCount(hot)} hot, ${formatCount(cold)} cold, ${formatBytes(erased.bytes)})${also} for good?`,
     act: 'Erase',
     refused: 'Nothing was erased.',
   });
@@ -118,6 +125,7 @@ function receiptRows(receipt: Receipt): [string, string | null][] {
     ['tenant', receipt.tenant],
     ['store', store ?? 'all'],
     ...(from === null ? [] : [['days', `${from} … ${to}`] as [string, string]]),
+    ...incidentRows(receipt.incidents),
     ['not found', missing.length === 0 ? 'none' : missing.join(', ')],
     ['move', receipt.id],
     ['state', receipt.state],
@@ -125,10 +133,7 @@ function receiptRows(receipt: Receipt): [string, string | null][] {
     ['requested', at(receipt.requested_at)],
     ['no read finds it since', at(receipt.erased_at)],
     ['old objects removed', at(receipt.objects_removed_after)],
-    ...receipt.remains.map(({ what, until, note }): [string, string] => [
-      `remains (${what})`,
-      until === null ? note : `until ${formatInstant(until)} UTC: ${note}`,
-    ]),
+    ...remainRows(receipt.remains),
   ];
 }
 

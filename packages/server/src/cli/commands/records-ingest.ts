@@ -19,7 +19,7 @@ export function addRecordsIngest(records: Command, context: Context): void {
     .command('ingest')
     .summary('store records of a file')
     .description(
-      'Stores records: NDJSON (one record a line) of any length, or one JSON batch {"records": […]} from a\n.json file; either may be gzip-compressed (.gz). Storing a record again does no harm.',
+      'Stores records: NDJSON (one record a line) of any length, or one JSON batch {"records": […]} from a .json file; either may be gzip-compressed (.gz). Storing a record again does no harm.',
     )
     .argument('<file>', 'the file, or - for NDJSON from stdin')
     .option('--json', 'print the answer as JSON')

@@ -196,7 +196,7 @@ export function addRecordsShow(records: Command, context: Context): void {
     .command('show')
     .summary('show one record, or page through many')
     .description(
-      'Shows one record (--store, --at and --event name it), or pages through the records of a tenant in\nthe order of store, time and event. JSON is printed to the letter, as it was stored.',
+      'Shows one record (--store, --at and --event name it), or pages through the records of a tenant in the order of store, time and event. JSON is printed to the letter, as it was stored.',
     )
     .option('--tenant <tenant>', 'the tenant (required)')
     .option('--store <store>', 'the store')

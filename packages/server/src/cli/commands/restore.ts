@@ -18,9 +18,11 @@ const fields = [
   'records',
   'objects',
   'size_bytes',
+  'audit_head',
   'has_secret_key',
   'objects_brought',
   'objects_missing',
+  'objects_damaged',
   'deliveries_open',
   'secret_key',
   'verification',
@@ -31,13 +33,14 @@ type Options = {
   database?: string;
   drill?: boolean;
   adoptStore?: boolean;
+  skipDamaged?: boolean;
   json?: JsonOption;
 };
 
 export function fillRestore(command: Command, context: Context, release: string): void {
   command
     .description(
-      'Restores a backup into the empty database of the settings, puts its objects into their store, and verifies\nall of it. After a kill the same command goes on. With --drill it all happens in a scratch folder with a\nPostgreSQL of its own, which is removed again. The exit code is 1 when the verification finds anything.',
+      'Restores a backup into the empty database of the settings, puts its objects into their store, and verifies all of it. After a kill the same command goes on. With --drill it all happens in a scratch folder with a PostgreSQL of its own, which is removed again. The exit code is 1 when the verification finds anything.',
     )
     .argument('<from>', placeHelp)
     .option('--id <id>', 'which backup; the newest unless given')
@@ -46,6 +49,10 @@ export function fillRestore(command: Command, context: Context, release: string)
     .option(
       '--adopt-store',
       'also put objects into a store that another database has used, and take it over: that database must be gone',
+    )
+    .option(
+      '--skip-damaged',
+      'restore without the objects that are missing or damaged in the backup: their days cannot be read then',
     )
     .option(jsonFlags, jsonHelp)
     .action((from: string, options: Options) => restore(context, release, { from, ...options }));
@@ -59,7 +66,13 @@ export function fillRestore(command: Command, context: Context, release: string)
 async function restore(
   context: Context,
   release: string,
-  { drill = false, adoptStore = false, json, ...which }: Options & { from: string },
+  {
+    drill = false,
+    adoptStore = false,
+    skipDamaged: skipsDamaged = false,
+    json,
+    ...which
+  }: Options & { from: string },
 ): Promise<void> {
   if (drill && adoptStore) {
     throw new AppError('usage_invalid', {
@@ -73,7 +86,13 @@ async function restore(
     if (drill || stdin.isTTY !== true || stderr.isTTY !== true) return null;
     return askPassphrase(context, 'Passphrase of the secret key in the backup: ');
   };
-  const options = { ...which, isDrill: drill, isAdopting: adoptStore, findPassphrase };
+  const options = {
+    ...which,
+    isDrill: drill,
+    isAdopting: adoptStore,
+    skipsDamaged,
+    findPassphrase,
+  };
   const done = await app.restoreBackup(tools, options).finally(() => progress.clear());
   if (json !== undefined) await printObject(context, JSON.stringify(done), { json, fields });
   else await printProblems(context, done.verification);
@@ -97,6 +116,11 @@ function noteLacks(context: Context, done: Restored, isDrill: boolean): void {
   if (done.deliveries_open > 0 && !isDrill) {
     context.note(
       `The queue holds ${formatNumberOf(done.deliveries_open, 'delivery', 'deliveries')}, which a service with the role drainer sends, also those that were sent since the backup. Leave that role out while the original is in use.`,
+    );
+  }
+  if (done.objects_damaged.length > 0) {
+    context.note(
+      `Passed over ${formatNumberOf(done.objects_damaged.length, 'object')}, missing or damaged in the backup. Put them back from elsewhere, or give them up: svcctl retention forget.`,
     );
   }
   if (done.objects_missing > 0) {

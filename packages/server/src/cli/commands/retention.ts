@@ -3,6 +3,8 @@ import { AppError } from '../../kernel/errors.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
+import { isAtWork } from '../follow-job.ts';
+import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
 import { withExamples } from '../help.ts';
 import {
   createRowPrinter,
@@ -12,6 +14,7 @@ import {
   picker,
   printObject,
 } from '../output.ts';
+import { printList } from '../pages.ts';
 import { checkDate } from '../retention/days.ts';
 import {
   amount,
@@ -32,6 +35,7 @@ import {
   type Verification,
   verificationFields,
 } from '../retention/verifications.ts';
+import type { Column } from '../table.ts';
 
 type PlanOptions = PlanScope & { json?: JsonOption };
 
@@ -84,7 +88,7 @@ export function addRetentionRun(retention: Command, context: Context): void {
     .command('run')
     .summary('move and delete now what the policies say')
     .description(
-      'Does now what the policies say: first it tells what, and asks if anything would be deleted; then it\nshows the progress. Ctrl-C leaves the run at work.',
+      'Does now what the policies say: first it tells what, and asks if anything would be deleted; then it shows the progress. Ctrl-C leaves the run at work.',
     )
     .option('--tenant <tenant>', 'only this tenant')
     .option('--before <date>', 'only days before this one, as 2026-03-05 (UTC)')
@@ -167,7 +171,7 @@ export function addRetentionVerify(retention: Command, context: Context): void {
     .command('verify')
     .summary('check all cold data against the counters')
     .description(
-      'Reads every object whole and holds it against the catalogue, the catalogue against the objects, and\nthe counters against both. Changes nothing. Ends with 1 when anything differs, and tells what.',
+      'Reads every object whole and holds it against the catalogue, the catalogue against the objects, and the counters against both. Changes nothing. Ends with 1 when anything differs, and tells what.',
     )
     .argument('[id]', 'show one that was asked for before, instead of asking for another')
     .option('--tenant <tenant>', 'only of this tenant')
@@ -211,8 +215,9 @@ async function verify(
   const verification = wait ? await followVerification(context, client, started) : started;
   if (json !== undefined) await printVerification(context, verification, json);
   else await printProblems(context, verification.problems);
-  if (verification.state === 'queued' || verification.state === 'running') {
-    context.note(`${verification.id} is ${verification.state}.`);
+  if (isAtWork(verification)) {
+    const { id: own, state, waiting_for: reason } = verification;
+    context.note(`${own} is ${state}${reason === null ? '.' : `: ${reason}`}`);
   }
   assertAgrees(context, verification);
 }
@@ -253,14 +258,81 @@ const fields = [
   'problem',
   'written_at',
   'written_by',
+  'segments',
+  'segments_missing',
 ] as const satisfies readonly (keyof Store)[];
+
+type Segment = RouteAnswer<'GET /retention/segments'>['data'][number];
+
+const segmentFields = [
+  'tenant',
+  'object_key',
+  'state',
+  'first_day',
+  'last_day',
+  'count',
+  'bytes',
+  'digest',
+  'size_bytes',
+  'sha256',
+  'remove_after',
+] as const satisfies readonly (keyof Segment)[];
+
+const segmentColumns: readonly Column<Segment>[] = [
+  { title: 'TENANT', isElastic: true, value: ({ tenant }) => tenant },
+  { title: 'OBJECT', isElastic: true, value: (segment) => segment.object_key },
+  { title: 'STATE', value: ({ state }) => state },
+  {
+    title: 'RECORDS',
+    align: 'right',
+    value: ({ count }) => count,
+    shown: ({ count }) => (count === null ? '–' : formatCount(count)),
+  },
+  {
+    title: 'SIZE',
+    align: 'right',
+    value: (segment) => segment.size_bytes,
+    shown: (segment) => (segment.size_bytes === null ? '–' : formatBytes(segment.size_bytes)),
+  },
+];
+
+type SegmentsOptions = { tenant?: string; live?: true; json?: JsonOption };
+
+export function addRetentionSegments(retention: Command, context: Context): void {
+  const command = retention
+    .command('segments')
+    .summary('list the objects that hold cold records')
+    .description(
+      'Lists the objects of the store that hold cold records. Those that were replaced stay for the time of grace, and hold records a second time: who reads the store without svcctl reads the live ones.',
+    )
+    .option('--tenant <tenant>', 'only of this tenant')
+    .option('--live', 'only those that are read, which hold each cold record once')
+    .option(jsonFlags, jsonHelp)
+    .action((options: SegmentsOptions) => listSegments(context, options));
+  withExamples(command, [
+    'svcctl retention segments --tenant TX',
+    'svcctl retention segments --live --json object_key',
+  ]);
+}
+
+async function listSegments(
+  context: Context,
+  { tenant, live, json }: SegmentsOptions,
+): Promise<void> {
+  const output = { columns: segmentColumns, fields: segmentFields, json };
+  await printList(context, output, {
+    route: 'GET /retention/segments',
+    query: { tenant, state: live && 'live' },
+    tell: ({ printed }) => formatNumberOf(printed, 'object'),
+  });
+}
 
 export function addRetentionAdoptStore(retention: Command, context: Context): void {
   const command = retention
     .command('adopt-store')
     .summary('take the store of cold data over for this database')
     .description(
-      'Of two copies of a database (a clone, a restored backup) on one store of cold data, one writes, and\nthe other one only reads. Makes the one of this service the one that writes. It tells how things are,\nand asks.',
+      'Of two copies of a database (a clone, a restored backup) on one store of cold data, one writes, and the other one only reads. Makes the one of this service the one that writes. It tells how things are, and asks.',
     )
     .option('--yes', 'do not ask')
     .option('--json', 'print how the store stands afterwards as JSON')
@@ -270,7 +342,7 @@ export function addRetentionAdoptStore(retention: Command, context: Context): vo
 
 async function adopt(context: Context, { yes, json }: AdoptStoreOptions): Promise<void> {
   const client = await context.connect();
-  const store = await client.json('GET /retention/store', {});
+  const store = await client.json('GET /retention/store', { query: { include: 'missing' } });
   if (store.state === 'own') {
     context.note('The store is this database’s already.');
     if (json) await printAdoption(context, store);
@@ -278,6 +350,11 @@ async function adopt(context: Context, { yes, json }: AdoptStoreOptions): Promis
   }
   if (store.problem !== null) context.note(store.problem);
   if (store.written_by !== null) context.note(`Last written by ${store.written_by}.`);
+  if (store.segments !== null && store.segments_missing !== null) {
+    context.note(
+      `It lacks ${formatCount(store.segments_missing)} of the ${formatNumberOf(store.segments, 'object')} that this database knows${store.segments_missing === 0 ? '.' : ': their days cannot be read here.'}`,
+    );
+  }
   await confirm(context, yes, {
     question:
       'Stop the other service first. It will only read, and miss what is merged or deleted here. Take the store over?',

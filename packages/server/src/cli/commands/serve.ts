@@ -10,7 +10,7 @@ import { startText } from '../start-text.ts';
 export function fillServe(command: Command, context: Context): void {
   command
     .description(
-      'Runs the service until Ctrl-C or SIGTERM, which let running requests finish. Settings come from the\nenvironment: svcctl config prints them all.',
+      'Runs the service until Ctrl-C or SIGTERM, which let running requests finish. Settings come from the environment: svcctl config prints them all.',
     )
     .option(
       '--print-sign-in',
@@ -30,8 +30,15 @@ async function serve(context: Context, options: { printSignIn?: true }): Promise
   const app = await import('../../app.ts');
   const log = app.createLog(settings.logLevel);
   const service = await app.startService(settings, log, io.signal).catch((error: unknown) => {
-    throw explainStart(error, settings);
+    if (!io.signal.aborted) throw explainStart(error, settings);
+    // A start that is told to stop has stopped, which is no failure; what else went wrong is.
+    if (error !== io.signal.reason && (error as Error).name !== 'AbortError') {
+      log.error({ err: error }, 'the start that was stopped had failed');
+      throw error;
+    }
+    return null;
   });
+  if (service === null) return;
   try {
     // The link lets anyone in once, so it is for a person to read, not for a log that is collected.
     const isWanted = options.printSignIn || io.stdout.isTTY;

@@ -13,7 +13,7 @@ const defaultUrl = 'http://127.0.0.1:8080';
 export function fillLogin(command: Command, context: Context): void {
   command
     .description(
-      'Stores an access token as a profile in ~/.config/svcctl/config.json, readable by you only. The token is\nasked for, or read from stdin; it is checked before it is stored.',
+      'Stores an access token as a profile in ~/.config/svcctl/config.json, readable by you only. The token is asked for, or read from stdin; it is checked before it is stored.',
     )
     .option(
       '--url <url>',
@@ -38,8 +38,15 @@ async function login(context: Context, options: LoginOptions): Promise<void> {
   const { findLocalService, parseServiceUrl } = connection;
   const name = options.profile ?? context.profile() ?? 'default';
   const file = await connection.readProfiles(io.env);
-  const given = options.url ?? (io.env.SVC_URL || undefined) ?? file.profiles[name]?.url;
-  const url = parseServiceUrl(given ?? (await findLocalService(io))?.url ?? defaultUrl, '--url');
+  const local = (await findLocalService(io))?.url;
+  // As for every command, a folder that is given for the call goes before what is stored.
+  const folders = io.env.SVC_DATA_DIR
+    ? [local, file.profiles[name]?.url]
+    : [file.profiles[name]?.url, local];
+  const given = [options.url, io.env.SVC_URL || undefined, ...folders].find(
+    (one) => one !== undefined,
+  );
+  const url = parseServiceUrl(given ?? defaultUrl, '--url');
 
   const token =
     io.stdin.isTTY === true

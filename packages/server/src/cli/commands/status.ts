@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import type { Overview } from '../../overview/contract.ts';
-import { troubleTexts } from '../../overview/values.ts';
+import { troubleTexts, wellText } from '../../overview/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
@@ -30,7 +30,7 @@ type Options = { watch?: true; json?: JsonOption };
 export function fillStatus(command: Command, context: Context): void {
   command
     .description(
-      'Says what is wrong, what there is, and how it went lately: as much of it as the token may see. With --watch it\nsays so again every 15 seconds, until Ctrl-C.',
+      'Says what is wrong, what there is, and how it went lately: as much of it as the token may see. With --watch it says so again every 15 seconds, until Ctrl-C.',
     )
     .option('--watch', 'say it again every 15 seconds')
     .option(jsonFlags, jsonHelp)
@@ -98,7 +98,7 @@ export function linesOf(overview: Overview, nowMillis: number): Line[] {
   const { troubles, records, retention, webhooks, work } = overview;
   const all =
     troubles.length === 0
-      ? 'all is well'
+      ? wellText(overview)
       : troubles.map(({ kind, count }) => troubleTexts[kind](count)).join(' · ');
   return [
     { name: 'STATUS', text: all },
@@ -165,9 +165,9 @@ function webhookLines(webhooks: NonNullable<Overview['webhooks']>, nowMillis: nu
           ? 'none'
           : `${formatCount(abandoned)} abandoned · ${formatCount(pending)} pending${since}`,
     },
-    ...endpoints.map(({ health, tenant, url, backlog }) => ({
+    ...endpoints.map(({ health, tenant, url, backlog, disabled_by: by }) => ({
       name: 'ENDPOINT',
-      text: `${health} · ${tenant} ${url} · ${formatCount(backlog.count)}${backlog.is_exact ? '' : '+'} wait`,
+      text: `${health}${by === null ? '' : ` by ${by}`} · ${tenant} ${url} · ${formatCount(backlog.count)}${backlog.is_exact ? '' : '+'} wait`,
     })),
   ];
 }

@@ -24,7 +24,7 @@ export function addTagsLs(tags: Command, context: Context): void {
     .command('ls')
     .summary('list the tagged slices')
     .description(
-      'Lists the tagged slices, the latest first, with the records that are in them now. With days or a\nstore: those that touch them.',
+      'Lists the tagged slices, the latest first, with the records that are in them now. With days or a store: those that touch them.',
     )
     .option('--tenant <tenant>', 'only of this tenant')
     .option('--store <store>', 'only those that touch this store')
@@ -69,7 +69,7 @@ export function addTagsAdd(tags: Command, context: Context): void {
     .command('add')
     .summary('tag a slice as training or fine-tuning data')
     .description(
-      'Tags whole days of a tenant or a store, with the records that arrive in them later; without days:\nall of them. Asks first when records would be in both datasets.',
+      'Tags whole days of a tenant or a store, with the records that arrive in them later; without days: all of them. Asks first when records would be in both datasets.',
     )
     .option('--tenant <tenant>', 'the tenant (required)')
     .option('--store <store>', 'only this store')

@@ -61,7 +61,11 @@ async function listTokens(context: Context, { json }: { json?: JsonOption }): Pr
         value: (row) => row.last_used_at,
         shown: (row) => formatRelative(row.last_used_at, now),
       },
-      { title: 'MADE BY', value: (row) => row.creator?.name ?? 'this machine' },
+      {
+        title: 'MADE BY',
+        // Whoever is limited to tenants is not told of makers that are not.
+        value: (row) => row.creator?.name ?? (row.tenants === null ? 'this machine' : null),
+      },
     ],
   });
   const client = await context.connect();
@@ -184,12 +188,12 @@ export function addTokensRevoke(tokens: Command, context: Context): void {
 }
 
 async function revoke(context: Context, id: string, { yes }: { yes?: true }): Promise<void> {
+  const client = await context.connect();
   await confirm(context, yes, {
     question: `Revoke ${id}? Whoever uses it is locked out at once.`,
     act: 'Revoke',
     refused: 'Nothing was revoked.',
   });
-  const client = await context.connect();
   await client.json('DELETE /tokens/:id', { params: { id } });
   context.note(`Revoked ${id}.`);
 }

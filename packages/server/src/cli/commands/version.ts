@@ -19,7 +19,7 @@ type State = {
 export function fillVersion(command: Command, context: Context): void {
   command
     .description(
-      'Prints the version of this release, of Node, and the schema that it makes: its last migration.\nWith --check-schema also how the database of the settings stands to it. Nothing is changed.\n\nExit codes with --check-schema: 0 the database is as this release needs it, or of a newer release\nbeside which this one works; 7 a start would migrate it; 6 this release cannot start on it.',
+      'Prints the version of this release, of Node, and the schema that it makes: its last migration. With --check-schema also how the database of the settings stands to it. Nothing is changed.\n\nExit codes with --check-schema: 0 the database is as this release needs it, or of a newer release beside which this one works; 7 a start would migrate it; 6 this release cannot start on it.',
     )
     .option('--check-schema', 'compare the database of the settings with this release')
     .option('--json', 'print JSON')

@@ -92,7 +92,7 @@ export function addVersionsCreate(versions: Command, context: Context): void {
     .command('create')
     .summary('freeze the tagged slices of a tenant into a version')
     .description(
-      'Freezes the records that are tagged so now into a version that stays the same, whatever is tagged,\nuntagged or arrives later; waits until they were read and compared. Prints its id.',
+      'Freezes the records that are tagged so now into a version that stays the same, whatever is tagged, untagged or arrives later; waits until they were read and compared. Prints its id.',
     )
     .option('--tenant <tenant>', 'the tenant (required)')
     .addOption(new Option('--dataset <name>', 'the dataset (required)').choices(datasetNames))
@@ -158,7 +158,7 @@ export function addVersionsRm(versions: Command, context: Context): void {
     .command('rm')
     .summary('delete a dataset version')
     .description(
-      'Deletes a dataset version. Its records and tags stay; retention need not keep the records for it\nany more.',
+      'Deletes a dataset version. Its records and tags stay; retention need not keep the records for it any more.',
     )
     .argument('<version>', 'its id; with --tenant also its name')
     .option('--tenant <tenant>', 'the tenant among whose versions the name is looked up')

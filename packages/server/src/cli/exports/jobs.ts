@@ -43,6 +43,7 @@ export const exportFields = [
   'expires_at',
   'has_file',
   'attempts',
+  'waiting_since',
   'error_code',
   'error',
 ] as const satisfies readonly (keyof ExportJob)[];
@@ -64,7 +65,7 @@ export async function startExport(
 
 /** Whether a job has not ended yet. */
 export function isUnderWay({ state }: ExportJob): boolean {
-  return state === 'queued' || state === 'running';
+  return state === 'queued' || state === 'running' || state === 'waiting';
 }
 
 /**
@@ -117,6 +118,7 @@ export function assertHasFile(context: Context, job: ExportJob): void {
       });
     case 'queued':
     case 'running':
+    case 'waiting':
       throw new AppError('export_unfinished', {
         detail: `${id} is ${stateText(job)}. Wait for it:\nsvcctl exports get ${id} --wait`,
       });
@@ -145,6 +147,7 @@ function agoText(context: Context, instant: string | null): string {
 export function stateText(job: ExportJob): string {
   if (job.state === 'running' && job.percent !== null) return `running, ${percentText(job)}`;
   if (job.state === 'completed' && !job.has_file) return 'completed, file removed';
+  if (job.state === 'waiting') return `waiting: ${job.error ?? 'its store does not answer'}`;
   return job.state;
 }
 

@@ -27,6 +27,8 @@ export const runFields = [
   'failed_moves',
   'busy_tenants',
   'freed_bytes',
+  'waiting_since',
+  'waiting_for',
   'error',
 ] as const satisfies readonly (keyof Run)[];
 

@@ -29,6 +29,8 @@ export const verificationFields = [
   'records_done',
   'problem_count',
   'problems',
+  'waiting_since',
+  'waiting_for',
   'error',
 ] as const satisfies readonly (keyof Verification)[];
 

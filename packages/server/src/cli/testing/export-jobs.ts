@@ -30,6 +30,7 @@ export function completedJob(content: Buffer, changes: Partial<ExportJob> = {}):
     expires_at: '2026-03-12T10:00:09.000000Z',
     has_file: true,
     attempts: 1,
+    waiting_since: null,
     error_code: null,
     error: null,
     ...changes,

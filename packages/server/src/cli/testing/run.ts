@@ -35,6 +35,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   const io: Io = {
     env: { HOME: cwd, ...options.env },
     cwd,
+    platform: 'linux x64 glibc',
     stdin: Object.assign(streamOf(options.stdin ?? ''), { isTTY }),
     stdout: stdout.stream,
     stderr: stderr.stream,

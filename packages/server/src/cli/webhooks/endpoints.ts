@@ -74,6 +74,9 @@ export function endpointRows(
       : [['disabled', `since ${formatInstant(disabled_at)} UTC${by}`] as const]),
     ['backlog', backlogOf(endpoint)],
     ['failures in row', String(breaker.failures_in_row)],
+    ...(endpoint.throttled_until === null
+      ? []
+      : [['throttled until', `${formatInstant(endpoint.throttled_until)} UTC`] as const]),
     ...(endpoint.failing_since === null
       ? []
       : [['failing since', `${formatInstant(endpoint.failing_since)} UTC`] as const]),

@@ -17,6 +17,7 @@ export const retryJobFields = [
   'failed_from',
   'failed_to',
   'rate',
+  'waits_for_endpoint',
   'rows_total',
   'rows_done',
   'rows_skipped',
@@ -45,12 +46,20 @@ export async function followRetryJob(
   });
   let job = started;
   let isPauseTold = false;
+  let isWaitTold = false;
   try {
     while (job.state === 'running' || job.state === 'paused') {
       if (job.state === 'paused' && !isPauseTold) {
         isPauseTold = true;
         progress.clear();
         context.note(`${job.id} is paused. Go on: svcctl dlq resume ${job.id}`);
+      }
+      if (job.waits_for_endpoint && !isWaitTold) {
+        isWaitTold = true;
+        progress.clear();
+        context.note(
+          `${job.id} waits: its endpoint is disabled. Go on: svcctl endpoints enable ${job.endpoint_id}`,
+        );
       }
       await context.io.sleep(pollMillis, context.io.signal);
       job = await withRetries(context.io, () =>

@@ -179,8 +179,15 @@ test('an export is the same bytes while its records move from tier to tier', asy
 
 const fine: CutOptions = { firstRows: 2, chunkRows: 5, chunkBytes: 2_000, smallRows: 3 };
 
-test('any records in any places make the same bytes, however they are cut', async () => {
+const formats = [{}, { format: 'ndjson' }, { format: 'parquet', header: false }] as const;
+
+test('any records in any places make the same bytes in each format, however cut', async () => {
   let run = 0;
+  const exportFormats = async (tenant: string, source: Partial<ExportSource> = {}) => {
+    const all = [];
+    for (const shape of formats) all.push(await exportCsv({ tenant }, shape, source));
+    return all;
+  };
   const record = fc.record({ number: fc.nat({ max: 999 }), at: fc.nat({ max: 3 }) });
   await fc.assert(
     fc.asyncProperty(
@@ -198,11 +205,11 @@ test('any records in any places make the same bytes, however they are cut', asyn
         });
         const unique = [...new Map(texts.map((text) => [keyOf(text), text])).values()];
         await ingest(db, cold, [unique]);
-        const hot = await exportCsv({ tenant });
+        const hot = await exportFormats(tenant, { groupBytes: 2_000 });
         for (const at of [1, 2, 3]) {
           const filter = `enrichment like '{"at":${at}%'`;
           await freeze(db, cold, { tenant, filter, id: `seg_${run}_${at}` });
-          expect(await exportCsv({ tenant }, {}, { cut })).toEqual(hot);
+          expect(await exportFormats(tenant, { cut, groupBytes: 2_000 })).toEqual(hot);
         }
       },
     ),

@@ -21,12 +21,13 @@ function encodeMachine(cell: Cell): string {
 }
 
 /**
- * First characters that make a spreadsheet run a cell as a formula, and their full-width forms. See
- * https://owasp.org/www-community/attacks/CSV_Injection
+ * First characters that make a spreadsheet run a cell as a formula, and their full-width forms, also behind characters
+ * that are not seen. See https://owasp.org/www-community/attacks/CSV_Injection
  */
-const formula = /^[=+\-@\t\r\n＝＋－＠]/;
+const formula = /^(?:(?! )[\p{Zs}\p{Cf}])*[=+\-@\t\r\n＝＋－＠]/u;
 const number = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
-const needsQuotes = /[",\r\n]/;
+/** Where a comma is for decimals, spreadsheets cut rows at semicolons. */
+const needsQuotes = /[",;\r\n]/;
 
 /**
  * Quotes a cell where RFC 4180 demands it, and puts an apostrophe before what would run as a formula. A number such as

@@ -18,8 +18,18 @@ test.each([
   '-1-1',
   '=',
   '--5',
+  '\ufeff=1',
+  '\u200b=1',
+  '\u00a0=1',
+  '\u00a0\u200b\u202e@x',
+  '\u3000＝1',
+  '\u00a0-5',
 ])('the spreadsheet profile guards %j', (text) => {
   expect(sheet(text).replace(/^"/, '')).toMatch(/^'/);
+});
+
+test.each(['a;b', ';', '=1;2'])('the spreadsheet profile quotes %j', (text) => {
+  expect(sheet(text)).toMatch(/^"'?[^']*;.*"$/s);
 });
 
 test.each(['\rx', '\nx', '\r\n=1'])('the spreadsheet profile guards and quotes %j', (text) => {

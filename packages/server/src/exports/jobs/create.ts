@@ -23,8 +23,8 @@ export type CreateCall = {
   readonly audit: Audit;
 };
 
-/** A tenant may have this many queued or running jobs. */
-const mostOpenJobs = 100;
+/** A tenant may have this many queued or running jobs, and each token this many of them, so that others find room. */
+const mostOpenJobs = { ofTenant: 100, ofToken: 25 };
 
 /**
  * Queues an export of the records that the slice has now. Throws 400 `request_invalid` (also for a tenant that the
@@ -70,7 +70,7 @@ async function queueJob(
   const { tenant } = slice;
   const options = toFileOptions(format, body, slice);
   await queries.lockQueue(connection, tenant);
-  await assertRoom(connection, tenant);
+  await assertRoom(connection, tenant, actor);
   const job = await queries.insertJob(connection, {
     ...pinned,
     tenant,
@@ -127,11 +127,12 @@ async function pinVersion(
   return { slice: { ...slice, recordedBefore, tenants: null }, triple };
 }
 
-async function assertRoom(connection: Connection, tenant: string): Promise<void> {
-  const open = await queries.countOpenJobs(connection, tenant);
-  if (open < mostOpenJobs) return;
+async function assertRoom(connection: Connection, tenant: string, actor: Actor): Promise<void> {
+  const { all, own } = await queries.countOpenJobs(connection, tenant, actor.tokenId);
+  const isOwn = own >= mostOpenJobs.ofToken;
+  if (!isOwn && all < mostOpenJobs.ofTenant) return;
   throw new AppError('exports_full', {
-    detail: `${open} exports of ${tenant} are waiting or running already. Try again when one has ended, or cancel one.`,
+    detail: `${isOwn ? `${own} exports of ${tenant} that this token asked for` : `${all} exports of ${tenant}`} are waiting or running already. Try again when one has ended, or cancel one.`,
     retryAfterSeconds: 30,
   });
 }

@@ -6,7 +6,7 @@ import type { Log } from '../../platform/log.ts';
 import { isObjectFault, type ObjectReader } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { createFormat } from '../formats/index.ts';
-import { disposition, ReaderGone } from '../send-stream.ts';
+import { disposition, ReaderGone, watchCaller } from '../send-stream.ts';
 import type { FileEnds, StoredJob } from './job.ts';
 import { getJob, manifestOf } from './list.ts';
 import { listObjects } from './runner/queries.ts';
@@ -33,6 +33,8 @@ type FileCall = {
   readonly actor: Actor;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
+  /** Throws 401 once the caller may no longer have the file. */
+  readonly recheck: () => Promise<unknown>;
 };
 
 /**
@@ -145,6 +147,10 @@ async function send(
   const gone = new AbortController();
   const onClose = () => gone.abort(new ReaderGone('the reader hung up'));
   response.on('close', onClose);
+  const endWatch = watchCaller(call.recheck, (error) => {
+    gone.abort(error);
+    if (response.headersSent) response.destroy();
+  });
   try {
     await sendPieces(response, {
       ...options,
@@ -157,15 +163,18 @@ async function send(
     });
     response.end();
   } catch (error) {
-    const isGone = gone.signal.aborted || error instanceof ReaderGone;
+    const { aborted, reason } = gone.signal;
+    if (reason instanceof AppError && !reply.sent) throw reason;
+    const isGone = aborted || error instanceof ReaderGone;
     // Nobody is left to receive an answer.
     if (isGone && !reply.sent) reply.hijack();
     if (!reply.sent) throw toDamage(error, job);
     const level = isGone ? 'info' : 'error';
-    options.log[level]({ err: error, reqId: request.id }, 'a download ended early');
+    options.log[level]({ err: reason ?? error, reqId: request.id }, 'a download ended early');
     // The response is shorter than its Content-Length now, so what arrived cannot look whole.
     response.destroy();
   } finally {
+    endWatch();
     response.off('close', onClose);
   }
 }

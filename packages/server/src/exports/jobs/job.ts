@@ -1,5 +1,5 @@
 import { formatDigest } from '../../kernel/digest.ts';
-import { type Slice, tenantFolder } from '../../records/index.ts';
+import { type Slice, tenantFolder, tenantFolders } from '../../records/index.ts';
 import type { Shares } from '../../records/versions.contract.ts';
 import type { ExportRequest } from '../contract.ts';
 import type { FileOptions } from '../formats/format.ts';
@@ -57,6 +57,7 @@ export type StoredJob = JobId & {
   readonly finished_at: string | null;
   readonly expires_at: string | null;
   readonly has_file: boolean;
+  readonly waiting_since: string | null;
   readonly error_code: string | null;
   readonly error: string | null;
   readonly runner: string | null;
@@ -67,9 +68,14 @@ export type StoredJob = JobId & {
 /** A job without the fields that grow with its parts and tags; lists would be slow with them. */
 export type ShownJob = Omit<StoredJob, 'slice' | 'ends' | 'manifest'>;
 
-/** The folder of all objects of a job. */
+/** The folder in which a job's objects are written. */
 export function jobFolder({ tenant, id }: JobId): string {
   return `exports/${tenantFolder(tenant)}/${id}/`;
+}
+
+/** The folders of all objects of a job. */
+export function jobFolders({ tenant, id }: JobId): string[] {
+  return tenantFolders(tenant).map((folder) => `exports/${folder}/${id}/`);
 }
 
 /**
@@ -111,6 +117,7 @@ export function toExportJob(job: ShownJob): ExportJob {
     expires_at: job.state === 'completed' ? job.expires_at : null,
     has_file: job.has_file,
     attempts: job.attempts,
+    waiting_since: job.waiting_since,
     error_code: job.error_code,
     error: job.error,
   };

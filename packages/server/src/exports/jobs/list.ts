@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { type Actor, hasScope, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
+import { toWorkState } from '../../kernel/values.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { WorkRow } from '../../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
@@ -44,7 +45,7 @@ export async function listOpenExports(
   return jobs.map((job) => ({
     kind: 'export',
     id: job.id,
-    state: job.state === 'queued' ? 'queued' : 'running',
+    state: toWorkState(job.state),
     tenant: job.tenant,
     done: job.rows_done,
     total: job.rows_total,
@@ -90,7 +91,7 @@ export function manifestOf(job: StoredJob): Manifest {
   if (wasCompleted && manifest !== null && finished_at !== null) {
     return { ...manifest, finished_at };
   }
-  if (job.state === 'queued' || job.state === 'running') {
+  if (job.state === 'queued' || job.state === 'running' || job.state === 'waiting') {
     throw new AppError('export_unfinished', {
       detail: `The export is ${job.state}. GET /exports/${job.id} tells how far it is.`,
       retryAfterSeconds: 5,
@@ -110,13 +111,19 @@ type CancelCall = {
 
 /**
  * Cancels a job that is queued or running, or removes the file of a completed one; otherwise nothing happens. The next
- * sweep removes the objects of the job. Throws 404 `export_not_found`.
+ * sweep removes the objects of the job. Throws 404 `export_not_found`, and 403 `scope_missing` unless the actor asked for
+ * the job or is an admin.
  */
 export async function cancelJob(
   db: Database,
   { id, actor, request, audit }: CancelCall,
 ): Promise<{ job: StoredJob; was: 'open' | 'completed' | 'ended' }> {
   const found = await getJob(db, actor, id);
+  if (!hasScope(actor, 'admin') && !(await queries.isMaker(db, found, actor.tokenId))) {
+    throw new AppError('scope_missing', {
+      detail: `This export was asked for by ${found.requested_by}. Only the token that asked for an export, or one with the scope admin, may cancel or remove it.`,
+    });
+  }
   return db.transaction(async (connection) => {
     const entry = (job: StoredJob, action: string, before: object) =>
       audit(connection, {

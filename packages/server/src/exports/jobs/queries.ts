@@ -7,8 +7,11 @@ import type { KeyRange } from '../../records/index.ts';
 import type { ExportState } from '../values.ts';
 import type { JobId, JobVersion, PinnedJobSlice, ShownJob, StoredJob } from './job.ts';
 
+/** A job that waits for the store is stored as queued, as the previous release knows it. */
+const shownState = sql`case when state = 'queued' and waiting_since is not null then 'waiting' else state end`;
+
 /** The columns of `ShownJob`. */
-const shownColumns = sql`tenant, id, format, state, request, options, file_name,
+const shownColumns = sql`tenant, id, format, ${shownState} as state, request, options, file_name,
   ${instantText('recorded_before')} as recorded_before, version, rows_total, bytes_total,
   digest::text as digest, parts_total, rows_done, size_bytes, sha256, requested_by,
   ${instantText('created_at')} as created_at, ${instantText('started_at')} as started_at,
@@ -20,6 +23,7 @@ const shownColumns = sql`tenant, id, format, state, request, options, file_name,
     when state in ('completed', 'erased') and finished_at > taken_at
       then ((rows_done - rows_before) / extract(epoch from finished_at - taken_at))::bigint
   end as rows_per_second,
+  case when state = 'queued' then ${instantText('waiting_since')} end as waiting_since,
   error_code, error, runner, attempts, failures`;
 
 /** The columns of `StoredJob`. */
@@ -36,10 +40,15 @@ export async function lockQueue(connection: Connection, tenant: string): Promise
 }
 
 /** Counts the jobs of the tenant that are queued or running. */
-export async function countOpenJobs(db: Queryable, tenant: string): Promise<number> {
-  const rows = await db.query<{ count: number }>(sql`
-    select count(*) as count from exports where tenant = ${tenant} and state in ('queued', 'running')`);
-  return rows[0]?.count ?? 0;
+export async function countOpenJobs(
+  db: Queryable,
+  tenant: string,
+  tokenId: string,
+): Promise<{ all: number; own: number }> {
+  const rows = await db.query<{ all: number; own: number }>(sql`
+    select count(*) as all, count(*) filter (where token_id = ${tokenId}) as own
+    from exports where tenant = ${tenant} and state in ('queued', 'running')`);
+  return rows[0] ?? { all: 0, own: 0 };
 }
 
 /** A job to be stored. `triple` is null when the counters could not tell what the slice holds. */
@@ -128,6 +137,17 @@ export async function findJob(
   return rows[0];
 }
 
+/** Whether this token asked for the job. */
+export async function isMaker(
+  db: Queryable,
+  { tenant, id }: JobId,
+  tokenId: string,
+): Promise<boolean> {
+  const rows = await db.query(sql`
+    select from exports where tenant = ${tenant} and id = ${id} and token_id = ${tokenId}`);
+  return rows.length === 1;
+}
+
 export type JobFilter = {
   readonly tenant: string | undefined;
   readonly state: ExportState | undefined;
@@ -142,7 +162,7 @@ export async function listJobs(
 ): Promise<ShownJob[]> {
   const [createdAt, id] = page.after ?? [null, null];
   const ofTenant = tenant === undefined ? raw('true') : sql`tenant = ${tenant}`;
-  const inState = state === undefined ? raw('true') : sql`state = ${state}`;
+  const inState = state === undefined ? raw('true') : sql`${shownState} = ${state}`;
   const inReach = reach === null ? raw('true') : sql`tenant = any(${reach}::text[])`;
   const behind =
     page.after === null

@@ -7,11 +7,11 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createLog } from '../../platform/log.ts';
 import type { Gone } from '../../records/index.ts';
 import { findOrphans } from '../../retention/verify/find-orphans.ts';
-import { jobFolder, toExportJob } from './job.ts';
+import { jobFolder, jobFolders, toExportJob } from './job.ts';
 import { manifestOf } from './list.ts';
 import { cancelOpenJob } from './queries.ts';
 import { takeNextJob } from './runner/attempt.ts';
-import { hasLost, noteGoneExports, sweep } from './sweep.ts';
+import { hasLost, noteGoneExports, removeEndedFiles, sweep } from './sweep.ts';
 import { startTestExports, type TestExports } from './testing/test-exports.ts';
 
 let exports: TestExports;
@@ -96,6 +96,21 @@ test('a cancelled job is swept when nobody works on it any more', async () => {
     .toEqual([]);
 });
 
+test('what earlier releases wrote under a name cut inside of a character is swept, too', async () => {
+  const tenant = `a${'漢'.repeat(100)}`;
+  const folders = jobFolders({ tenant, id: 'exp_1' });
+  expect(folders).toHaveLength(2);
+  for (const folder of folders) {
+    const path = join(exports.cold.spoolDir, randomBytes(4).toString('hex'));
+    await writeFile(path, 'half');
+    await exports.cold.store.put(`${folder}1.1`, path);
+  }
+  const fence = { advance: async () => {}, assertOwn: async () => {} };
+  const context = { db: exports.db, store: exports.cold.store, fence };
+  await removeEndedFiles(context, { tenant, id: 'exp_1' }, new AbortController().signal);
+  expect(await exports.keys()).toEqual([]);
+});
+
 test('jobs of more than 90 days are forgotten when their files are gone', async () => {
   await completed();
   const kept = await completed();
@@ -145,6 +160,21 @@ test('an erasure removes the files that hold what it erases, and no others', asy
   expect(await gone({})).toBe(0);
   await clean();
   expect(await exports.keys()).toEqual([]);
+});
+
+test('a job that begins while records are erased ends after it began', async () => {
+  const { id } = await exports.create('csv', { tenant: 'T' });
+  const days = [{ store: 'A', day: '2001-03-01' }];
+  await exports.db.transaction(async (connection) => {
+    await connection.query(sql`select now()`);
+    const taken = await takeNextJob(exports.db, 2);
+    await noteGoneExports(connection, { tenant: 'T', kind: 'erase', days, window: null });
+    await taken?.session.close();
+  });
+  const { state, started_at, finished_at } = await exports.job(id);
+  expect(state).toBe('failed');
+  expect(started_at).not.toBeNull();
+  expect((finished_at ?? '') >= (started_at ?? '')).toBe(true);
 });
 
 test('a slice has lost records if one of its days did', () => {

@@ -32,8 +32,8 @@ export function addJobRoutes(http: HttpServer, db: Database, options: JobRouteOp
   http.route(exportJobsContract.getManifest, ({ params, actor }) =>
     getManifest(db, actor, params.id),
   );
-  http.route(exportJobsContract.downloadFile, ({ params, actor, request, reply }) =>
-    sendFile(db, { id: params.id, actor, request, reply }, options),
+  http.route(exportJobsContract.downloadFile, ({ params, ...call }) =>
+    sendFile(db, { id: params.id, ...call }, options),
   );
   http.route(exportJobsContract.cancelExport, async ({ params, actor, request }) => {
     const { job, was } = await cancelJob(db, { id: params.id, actor, request, audit });

@@ -1,6 +1,26 @@
+import { findMissingStandbys, isReadOnly } from '../../platform/postgres/replication.ts';
 import type { SlowStatement } from '../../platform/postgres/slow-statements.ts';
 import { type Check, type Examined, numberOf, type Wrong } from './check.ts';
 import * as queries from './queries.ts';
+
+/** Whoever archives WAL wants to go back by this much at least. */
+const leastWindowSeconds = 86_400;
+
+/** Whether replaced objects go before archived WAL would ask for them. */
+function judgeWindow(processes: Examined['processes']): Wrong[] {
+  const windows = processes.flatMap(({ settings }) => {
+    const seconds = Number(settings.SVC_COLD_GRACE_SECONDS ?? Number.NaN);
+    return Number.isNaN(seconds) ? [] : [seconds];
+  });
+  const shortest = Math.min(...windows);
+  if (shortest >= leastWindowSeconds) return [];
+  return [
+    {
+      found: `WAL is archived, but replaced objects of cold data stay for ${Math.round(shortest / 60)} minutes only: a database that is set back further does not find them`,
+      severity: 'warning',
+    },
+  ];
+}
 
 /** What the database says of itself. */
 export const databaseChecks: readonly Check[] = [
@@ -16,9 +36,11 @@ export const databaseChecks: readonly Check[] = [
   {
     name: 'durability',
     severity: 'problem',
-    async run({ db }) {
-      const { fsync, full_page_writes, synchronous_commit } = await queries.readDurability(db);
+    async run({ db, processes }) {
+      const { fsync, full_page_writes, synchronous_commit, archive_mode } =
+        await queries.readDurability(db);
       return [
+        ...(archive_mode === 'off' ? [] : judgeWindow(processes)),
         ...(fsync === 'off' ? [{ found: 'fsync is off: a crash may lose everything' }] : []),
         ...(full_page_writes === 'off'
           ? [{ found: 'full_page_writes is off: a crash may damage pages' }]
@@ -35,7 +57,27 @@ export const databaseChecks: readonly Check[] = [
       ];
     },
     well: 'what is acknowledged is on the disk',
-    remedy: 'Set it back to on, in postgresql.conf, at the role and at the database.',
+    remedy:
+      'Set it back to on, in postgresql.conf, at the role and at the database. SVC_COLD_GRACE_SECONDS says how far back archived WAL may set the database, at least a day: docs/operations.md, "Point in time".',
+    isQuick: true,
+  },
+  {
+    name: 'writes',
+    severity: 'problem',
+    async run({ db }) {
+      const missing = await findMissingStandbys(db);
+      return [
+        ...((await isReadOnly(db))
+          ? [{ found: 'the database only reads: it is a standby, or was made read only' }]
+          : []),
+        ...missing.map((name) => ({
+          found: `each write waits for ${name === '*' ? 'a standby' : `the standby ${name}`}, which is not connected`,
+        })),
+      ];
+    },
+    well: 'the database takes what is written',
+    remedy:
+      'Start the standby, or take it out of synchronous_standby_names (select pg_reload_conf()). If the database only reads: promote it, or make room on its disk and set default_transaction_read_only to off.',
     isQuick: true,
   },
   {

@@ -214,6 +214,14 @@ test('tells leases that keep deliveries from being sent, and what OVERVIEW tells
   expect((await found('leases'))[0]?.found).toContain('3 deliveries');
   await seedDeliveries(service.db, endpoint, 2, { status: 'abandoned' });
   expect((await found('troubles'))[0]?.found).toBe('2 abandoned');
+  await service.db.query(sql`
+    insert into object_removals (tenant, object_key, move_id, remove_after)
+    values ('TX', 'records/none', 'mov_1', now() - interval '10 minutes')`);
+  expect((await found('troubles'))[0]).toMatchObject({
+    severity: 'problem',
+    found: '1 object is still in the store that should have been removed',
+  });
+  await service.db.query(sql`delete from object_removals`);
 });
 
 test('tells counters that are not what they count', async () => {
@@ -225,10 +233,21 @@ test('tells counters that are not what they count', async () => {
   await service.db.query(sql`update leaf_days set count = count - 1, bytes = bytes - 7`);
 });
 
-test('tells a scheduled run that was not begun', async () => {
+test('tells a scheduled run that was not begun, also when all processes are started again', async () => {
+  const { db } = service;
   expect(await found('runs')).toEqual([]);
-  await join('a', { since: ago(3 * 86_400) });
+  await db.query(sql`
+    insert into retention_runs (id, scheduled_for, requested_at, state, finished_at)
+    values ('run_old', now() - interval '3 days', now() - interval '3 days', 'completed', now())`);
+  await join('a', { since: ago(60) });
   expect((await found('runs'))[0]?.found).toMatch(/scheduled for .* 03:17 UTC was not begun/);
+  await db.query(sql`
+    insert into retention_runs (id, requested_by, state, finished_at) values ('run_own', 'me', 'completed', now())`);
+  expect(await found('runs')).toEqual([]);
+  await db.query(sql`delete from retention_runs`);
+  await db.query(sql`update schema_migrations set applied_at = applied_at - interval '3 days'`);
+  expect((await found('runs'))[0]?.found).toMatch(/scheduled for .* 03:17 UTC was not begun/);
+  await db.query(sql`update schema_migrations set applied_at = applied_at + interval '3 days'`);
 });
 
 test('tells cold data that was not verified for long', async () => {

@@ -24,15 +24,16 @@ export async function listAppliedMigrations(
 /** As the server, the database and the role have it: what our own connections set is not meant. */
 export async function readDurability(
   db: Queryable,
-): Promise<{ fsync: string; full_page_writes: string; synchronous_commit: string }> {
+): Promise<Record<'fsync' | 'full_page_writes' | 'synchronous_commit' | 'archive_mode', string>> {
   const rows = await db.query<{ name: string; value: string }>(sql`
     select name, reset_val as value from pg_settings
-    where name in ('fsync', 'full_page_writes', 'synchronous_commit')`);
+    where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'archive_mode')`);
   const settingOf = (name: string) => rows.find((row) => row.name === name)?.value ?? 'on';
   return {
     fsync: settingOf('fsync'),
     full_page_writes: settingOf('full_page_writes'),
     synchronous_commit: settingOf('synchronous_commit'),
+    archive_mode: settingOf('archive_mode'),
   };
 }
 
@@ -123,22 +124,29 @@ export async function countStuckLeases(db: Queryable, looked: number): Promise<n
     ) waiting join webhook_endpoints e on e.id = waiting.endpoint_id
     where leased_until > now() + interval '15 minutes'
       or (leased_until < now() - interval '5 minutes' and e.enabled and e.deleted_at is null
-        and coalesce(e.paused_until < now() - interval '5 minutes', true))`);
+        and coalesce(greatest(e.paused_until, e.throttled_until) < now() - interval '5 minutes', true))`);
   return row?.count ?? 0;
 }
 
-/** The scheduled runs, and how many segments were not found right for so many days. */
+/**
+ * When a run over everything was queued last, or else when the database was made; the runs that wait; and how many
+ * segments were not found right for so many days.
+ */
 export async function readOverdue(
   db: Queryable,
   verifyDays: number,
-): Promise<{ lastScheduledMillis: number | null; waiting: number; unverified: number }> {
-  const [row] = await db.query<{ last: number | null; waiting: number; unverified: number }>(sql`
-    select (select extract(epoch from max(scheduled_for)) * 1000 from retention_runs)::float8 as last,
-      (select count(*) from retention_runs where state = 'queued' and requested_at < now() - interval '1 hour') as waiting,
-      (select count(*) from (
-        select from segments where ${verifyDays}::int > 0
-          and coalesce(verified_at, created_at) < now() - make_interval(days => 2 * ${verifyDays}::int + 2) limit 10000
-      ) unverified) as unverified`);
-  const { last = null, waiting = 0, unverified = 0 } = row ?? {};
-  return { lastScheduledMillis: last, waiting, unverified };
+): Promise<{ lastQueuedMillis: number; waiting: number; unverified: number }> {
+  const [row] = await db.query<{ last: number; waiting: number }>(sql`
+    select (extract(epoch from coalesce(
+        (select max(requested_at) from retention_runs where tenant is null and tenants is null and before is null),
+        (select min(applied_at) from schema_migrations))) * 1000)::float8 as last,
+      (select count(*) from retention_runs where state = 'queued' and requested_at < now() - interval '1 hour') as waiting`);
+  // A cluster spreads this table and not those above, so it is read by itself.
+  const [segments] = await db.query<{ unverified: number }>(sql`
+    select count(*) as unverified from (
+      select id from segments where ${verifyDays}::int > 0
+        and coalesce(verified_at, created_at) < now() - make_interval(days => 2 * ${verifyDays}::int + 2) limit 10000
+    ) unverified`);
+  const { last = 0, waiting = 0 } = row ?? {};
+  return { lastQueuedMillis: last, waiting, unverified: segments?.unverified ?? 0 };
 }

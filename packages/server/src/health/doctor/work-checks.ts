@@ -85,15 +85,10 @@ function isUnusable(state: string | null): boolean {
 }
 
 /** A minute of the schedule that has passed without its run, runs that nobody takes up, cold data not verified. */
-async function findOverdue({ db, processes, nextRun, verifyDays }: Examined): Promise<Wrong[]> {
-  const { lastScheduledMillis, waiting, unverified } = await readOverdue(db, verifyDays);
-  const movers = processes.filter(({ roles }) => roles.includes('retention'));
-  const since = Math.min(...movers.map((row) => Date.parse(row.since)));
+async function findOverdue({ db, nextRun, verifyDays }: Examined): Promise<Wrong[]> {
+  const { lastQueuedMillis, waiting, unverified } = await readOverdue(db, verifyDays);
   const wrong: Wrong[] = [];
-  // Before there was a process to do it, none was due.
-  const due = nextRun(
-    Math.max(lastScheduledMillis ?? 0, Number.isFinite(since) ? since : Date.now()),
-  );
+  const due = nextRun(lastQueuedMillis);
   if (due !== null && due < Date.now() - graceMillis) {
     const at = new Date(due).toISOString().slice(0, 16).replace('T', ' ');
     wrong.push({ found: `the retention run scheduled for ${at} UTC was not begun` });

@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  type ServerResponse,
+  request as sendRequest,
+} from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
@@ -29,6 +35,7 @@ async function startServer(changes: Partial<ConnectionLimits> = {}) {
   endings.push(() => server.close().closeAllConnections());
   return {
     open,
+    port,
     connections,
     /** Of this machine's many addresses one; what is sent has been read when it returns, if it has a path. */
     async client(address: string, path?: string, head = ''): Promise<Socket> {
@@ -143,4 +150,21 @@ test('a connection with more requests than anybody reads answers of is cut', asy
   // Node hands on what it had read; whoever answers sees that the connection is gone.
   expect(server.open.filter(({ request }) => !request.socket.destroyed)).toEqual([]);
   await server.client('127.0.0.2', '/now');
+});
+
+test('500 requests in turn, each answered before its body has come, share one connection', async () => {
+  const server = await startServer();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  endings.push(() => agent.destroy());
+  const sockets = new Set<Socket>();
+  for (let count = 0; count < 500; count += 1) {
+    const asked = sendRequest({ agent, port: server.port, method: 'POST', path: '/now' });
+    asked.setHeader('content-length', 2);
+    asked.once('socket', (socket) => sockets.add(socket));
+    asked.flushHeaders();
+    const [answer] = await once(asked, 'response');
+    expect(await text(answer)).toBe('now');
+    asked.end('{}');
+  }
+  expect(sockets.size).toBe(1);
 });

@@ -115,6 +115,9 @@ export function guardConnections(server: Server, limits: ConnectionLimits): Conn
     const { socket } = request;
     const connection = connections.get(socket);
     if (connection === undefined) return;
+    // A request comes after the bodies of those before it, so those that were answered early are over as well.
+    for (const own of connection.exchanges)
+      if (own.response.closed) connection.exchanges.delete(own);
     if (connection.exchanges.size >= mostPipelined) {
       // Node still parses the bytes that it has read, so the hook that answers checks first whether the socket is
       // destroyed.

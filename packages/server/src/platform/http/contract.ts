@@ -34,8 +34,8 @@ export type RouteContract = {
 export type ResponseContract = {
   readonly description: string;
   readonly schema?: TSchema;
-  /** The media type of the answer, `application/json` by default. */
-  readonly mediaType?: string;
+  /** The media type of the answer, or all that it may have; `application/json` by default. */
+  readonly mediaType?: string | readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 };
 

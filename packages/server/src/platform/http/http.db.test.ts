@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -155,7 +156,7 @@ test('a field twice is only refused where the body itself has it', async () => {
 });
 
 test.each(METHODS.filter((method) => method !== 'CONNECT'))(
-  '%s of a path that it is not for answers 404 in words and logs nothing',
+  '%s of a path that it is not for is refused in words and logs nothing',
   async (method) => {
     const lines: string[] = [];
     logged = (line) => lines.push(line);
@@ -164,7 +165,7 @@ test.each(METHODS.filter((method) => method !== 'CONNECT'))(
       const answer = await sendRaw(
         `${method} ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${extra}\r\n${extra && '{x}'}`,
       );
-      expect(answer).toMatch(/^HTTP\/1.1 404 /);
+      expect(answer).toMatch(method === 'TRACE' ? /^HTTP\/1.1 405 / : /^HTTP\/1.1 404 /);
       expect(answer).toContain('application/problem+json');
     }
     expect(lines).toEqual([]);
@@ -292,6 +293,17 @@ test.each([
   socket.destroy();
 });
 
+test.each(['/', '/api/v1/me', '/nothing'])(
+  'TRACE %s is a method that no path has',
+  async (path) => {
+    const answer = await sendRaw(
+      `TRACE ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${authorization()}\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 405 .*allow: GET, HEAD.*method_not_allowed/s);
+    expect(answer).not.toContain(service.adminToken);
+  },
+);
+
 test('a body of 4 KiB for an open route is read', async () => {
   const body = JSON.stringify({ token: 'x'.repeat(4084) });
   expect(body).toHaveLength(4096);
@@ -352,11 +364,54 @@ test('ingests that are hung up on give back what they held', async () => {
             headers: { 'content-type': 'application/x-ndjson' },
           })
         ).status,
-      { timeout: 20_000 },
+      { timeout: 120_000 },
     )
     .toBe(200);
   await own.stop();
 });
+
+test.each([
+  ['while it waits to be read', 2500],
+  ['after all of it was read', 250],
+])(
+  'a compressed stream that is hung up on %s is no mistake of ours, and worked on no more',
+  async (_when, count) => {
+    const lines: string[] = [];
+    const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+    const own = await startTestService({ SVC_INGEST_MAX_RECORDS: '20' }, log);
+    const record = (n: number) => ({
+      ...{ tenant: 'T', store: 'S', event_id: `e${n}`, occurred_at: '2001-01-01T00:00:00Z' },
+      enrichment: { noise: randomBytes(16).toString('hex'), text: 'x'.repeat(3000) },
+    });
+    await own.call('POST', '/enrichment/records', { body: { records: [record(count)] } });
+    const stored = async () => {
+      const { json } = await own.call('GET', '/enrichment/datasets?tenant=T');
+      return json.data[0].count - 1;
+    };
+    const records = Array.from({ length: count }, (_, n) => `${JSON.stringify(record(n))}\n`);
+    const body = gzipSync(records.join(''));
+    const lock = await own.db.pool.connect();
+    await lock.query('begin; lock table enrichment_records in exclusive mode');
+    const socket = connect(Number(new URL(own.url).port), '127.0.0.1');
+    socket.write(
+      `POST /api/v1/enrichment/records HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${own.adminToken}\r\ncontent-type: application/x-ndjson\r\ncontent-encoding: gzip\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    socket.write(body);
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await expect
+      .poll(async () => (await lock.query(waiting)).rowCount, { timeout: 20_000 })
+      .toBeGreaterThan(0);
+    socket.destroy();
+    await own.call('GET', '/~/healthz');
+    await lock.query('commit');
+    lock.release();
+    const codes = () => lines.map((line) => JSON.parse(line).code);
+    await expect.poll(codes, { timeout: 20_000 }).toContain('request_aborted');
+    expect(lines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
+    expect(await stored()).toBeLessThan(count / 2);
+    await own.stop();
+  },
+);
 
 test('an admin limited to tenants makes, sees and revokes no token that reaches further', async () => {
   const { token } = await service.makeToken({ preset: 'admin', tenants: ['TX'] });
@@ -370,4 +425,21 @@ test('an admin limited to tenants makes, sees and revokes no token that reaches 
   expect(listed.every((row: { tenants: string[] }) => row.tenants?.join() === 'TX')).toBe(true);
   expect((await service.call('DELETE', `/tokens/${other.id}`, { token })).status).toBe(404);
   expect((await service.call('GET', '/me', other)).status).toBe(200);
+});
+
+test('a token that is revoked while the body arrives is refused', async () => {
+  const { id, token } = await service.makeToken({ preset: 'admin' });
+  const body = JSON.stringify({ tenant: 'late', dataset: 'training' });
+  const socket = await open();
+  const answer = text(socket);
+  socket.write(
+    `POST /api/v1/enrichment/tags HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${authorization(token)}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 9)}`,
+  );
+  // Its use is noted when the token is looked up.
+  await expect
+    .poll(async () => (await service.call('GET', '/tokens')).json.data)
+    .toContainEqual(expect.objectContaining({ id, last_used_at: expect.any(String) }));
+  expect((await service.call('DELETE', `/tokens/${id}`)).status).toBe(204);
+  socket.write(body.slice(9));
+  expect(await answer).toContain('"code":"token_revoked"');
 });

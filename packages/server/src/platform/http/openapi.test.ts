@@ -72,6 +72,18 @@ test('a destructive route says that a session must confirm, and ends with its sc
   expect(inBody).toMatch(/^With `discard`, a console session must have confirmed/);
 });
 
+test('a file tells each media type that it may have', () => {
+  for (const path of ['/exports/{id}/file', '/exports/links/{code}']) {
+    expect(Object.keys(operation(path, 'get').responses['200']?.content ?? {})).toEqual([
+      'text/csv',
+      'application/x-ndjson',
+      'application/vnd.apache.parquet',
+      'application/gzip',
+      'application/zstd',
+    ]);
+  }
+});
+
 test('methods of one path stand together', () => {
   expect(Object.keys(document.paths['/tokens'] ?? {}).toSorted()).toEqual(['get', 'post']);
 });
@@ -119,7 +131,11 @@ describe('a route', () => {
 
   test('documents media type and headers of its answer', () => {
     const answer = operation('/exports/csv', 'post').responses['200'];
-    expect(Object.keys(answer?.content ?? {})).toEqual(['text/csv']);
+    expect(Object.keys(answer?.content ?? {})).toEqual([
+      'text/csv',
+      'application/gzip',
+      'application/zstd',
+    ]);
     expect(Object.keys(answer?.headers ?? {})).toEqual(
       expect.arrayContaining(['x-request-id', 'X-Record-Count', 'Content-Disposition']),
     );
@@ -133,11 +149,11 @@ describe('a route', () => {
   });
 
   test.each([
-    ['a scope and a body', { body: Type.Object({}) }, '400 401 403 413 415 429 500 503'],
-    ['a scope and a query', { query: Type.Object({}) }, '400 401 403 429 500 503'],
-    ['a scope and no input', {}, '401 403 429 500 503'],
-    ['any token', { scope: 'any' as const }, '401 429 500 503'],
-    ['no token', { scope: null }, '429 500 503'],
+    ['a scope and a body', { body: Type.Object({}) }, '400 401 403 413 415 429 431 500 503'],
+    ['a scope and a query', { query: Type.Object({}) }, '400 401 403 429 431 500 503'],
+    ['a scope and no input', {}, '401 403 429 431 500 503'],
+    ['any token', { scope: 'any' as const }, '401 429 431 500 503'],
+    ['no token', { scope: null }, '429 431 500 503'],
   ])('with %s documents the errors the server answers', (_name, contract, statuses) => {
     const { responses } = only(contract);
     expect(Object.keys(responses).join(' ')).toBe(`200 ${statuses}`);

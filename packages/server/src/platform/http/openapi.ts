@@ -85,7 +85,7 @@ export const conventions = [
   },
   {
     title: 'Errors',
-    text: 'Every error is a problem document (RFC 9457, `application/problem+json`). Decide by `code`: it is stable. `detail` says what to do next, `errors` lists each fault of the input, and `type` links to the code’s entry in the reference. A path or a method that is not there answers 404 `route_not_found`; HEAD is there wherever GET is. They are checked in this order: 401, 403, 400, 404, 409, 413, 415, then 429 and 503; a token that has used up its share gets 429 whatever it asks for, and a process that has too much to do answers 503 `overloaded` before it looks at anything.',
+    text: 'Every error is a problem document (RFC 9457, `application/problem+json`). Decide by `code`: it is stable. `detail` says what to do next, `errors` lists each fault of the input, and `type` links to the code’s entry in the reference. A path or a method that is not there answers 404 `route_not_found`; HEAD is there wherever GET is, and TRACE is refused with 405. They are checked in this order: 401, 403, 400, 404, 409, 413, 415, then 429 and 503; a token that has used up its share gets 429 whatever it asks for, and a process that has too much to do answers 503 `overloaded` before it looks at anything.',
   },
   {
     title: 'Requests and retries',
@@ -116,6 +116,7 @@ export const statusMeanings: Readonly<Record<number, string>> = {
   415: 'The body has a media type or coding that this call does not take.',
   416: 'The thing has no such bytes; `Content-Range` says how many it has.',
   429: 'Too much at once. Try again after `Retry-After`.',
+  431: 'The headers are larger than 16 KiB.',
   500: 'The service made a mistake. Its log has it under `request_id`.',
   503: 'The service cannot answer at the moment. Try again after `Retry-After`.',
 };
@@ -281,6 +282,7 @@ function commonStatuses(contract: RouteContract): number[] {
     ...(scope === null ? [] : scope === 'any' ? [401] : [401, 403]),
     ...(hasBody ? [413, 415] : []),
     429,
+    431,
     500,
     503,
   ];
@@ -292,6 +294,7 @@ function responseOf(
   response: ResponseContract,
 ): Response {
   const { description, schema, mediaType = 'application/json' } = response;
+  const mediaTypes = typeof mediaType === 'string' ? [mediaType] : mediaType;
   const isProblem = mediaType === problem.mediaType;
   const said = Object.entries(response.headers ?? {}).map(
     ([name, text]) => [name, { description: text, schema: { type: 'string' } }] as const,
@@ -305,6 +308,7 @@ function responseOf(
       // Who is not known, or finds no place, is not counted.
       ...(scope !== null &&
         status !== 401 &&
+        status !== 431 &&
         status !== 503 && {
           'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' },
           RateLimit: { $ref: '#/components/headers/RateLimit' },
@@ -315,7 +319,9 @@ function responseOf(
       }),
       ...Object.fromEntries(said),
     },
-    ...(schema !== undefined && { content: { [mediaType]: { schema: content } } }),
+    ...(schema !== undefined && {
+      content: Object.fromEntries(mediaTypes.map((type) => [type, { schema: content }])),
+    }),
   };
 }
 

@@ -85,15 +85,20 @@ export function refuseConnection(
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
+/** Refuses a body of more than `maxBytes`. */
+export function bodyTooLarge(maxBytes: number, cause?: unknown): AppError {
+  return new AppError('body_too_large', {
+    detail: `The body of this call has at most ${maxBytes} bytes.`,
+    cause,
+  });
+}
+
 function toAppError(raw: unknown, request: FastifyRequest): AppError {
   if (raw instanceof AppError) return raw;
   const code = raw instanceof Error && 'code' in raw ? String(raw.code) : '';
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new AppError('body_too_large', {
-        detail: `The body of this call has at most ${request.routeOptions.bodyLimit} bytes.`,
-        cause: raw,
-      });
+      return bodyTooLarge(request.routeOptions.bodyLimit, raw);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AppError('media_type_unsupported', {
         detail: 'Send the body as application/json.',

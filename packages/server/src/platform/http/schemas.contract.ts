@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { workKinds, workStates } from '../../kernel/values.ts';
+import { hiddenNameRule } from '../../kernel/names.ts';
+import { remainKinds, workKinds, workStates } from '../../kernel/values.ts';
 
 // These are the schemas that the contracts of several features share.
 
@@ -46,7 +47,7 @@ export const storeSchema = tenantSchema;
 export function isReservedName(name: string): boolean {
   return name === '*' || name === '.' || name === '..';
 }
-export const newNameLimits = `${nameLimits}, not "*", "." or ".."`;
+export const newNameLimits = `${nameLimits}, not "*", "." or ".."; ${hiddenNameRule}`;
 /**
  * A tenant or a store for which something is to be stored or allowed. The schemas above still take reserved names: what
  * was stored under one before they were refused can be read, exported, moved and erased as before.
@@ -110,6 +111,16 @@ export const problem = {
   schema: problemSchema,
   mediaType: 'application/problem+json',
 } as const;
+
+/** What an erasure cannot take away at once, or at all. */
+export const remainsSchema = Type.Array(
+  Type.Object({
+    what: oneOf(remainKinds),
+    until: nullable({ ...instantSchema, description: 'null: nobody can tell' }),
+    note: Type.String({ description: 'what it is, and what ends it' }),
+  }),
+  { description: 'where what was erased still is, though no read finds it' },
+);
 
 /** Work that is under way, or waits for its turn. */
 export const workSchema = Type.Object({

@@ -20,7 +20,7 @@ import {
   usualLimits,
 } from './connections.ts';
 import type { InputOf, RouteContract } from './contract.ts';
-import { refuseConnection, refuseUnreadable, sendProblem } from './problem.ts';
+import { bodyTooLarge, refuseConnection, refuseUnreadable, sendProblem } from './problem.ts';
 import { type Check, parseJson, parseQuery, Validator } from './validate.ts';
 
 declare module 'fastify' {
@@ -38,10 +38,16 @@ const openBodyMaxBytes = 4096;
 
 /**
  * Answers calls of a route. The input has been validated and the caller is allowed to make the call. On a route that is
- * open to everybody, `actor` has no scopes and reaches no tenants.
+ * open to everybody, `actor` has no scopes and reaches no tenants. Work that lasts calls `recheck` now and then: it throws
+ * 401 once the token was revoked or has expired, or the session has ended.
  */
 export type Handler<C extends RouteContract> = (
-  call: InputOf<C> & { actor: Actor; request: FastifyRequest; reply: FastifyReply },
+  call: InputOf<C> & {
+    actor: Actor;
+    request: FastifyRequest;
+    reply: FastifyReply;
+    recheck: () => Promise<unknown>;
+  },
 ) => Promise<unknown>;
 
 export type HttpServer = {
@@ -135,6 +141,12 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     refuseTwoHosts(request.raw);
     refuseUnknownExpectation(request.headers.expect);
     // This comes before the body is read: on a path that does not exist, anybody could send one.
+    if (request.method === 'TRACE') {
+      reply.header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE');
+      throw new AppError('method_not_allowed', {
+        detail: 'TRACE would answer what was sent, token and all. See /docs.',
+      });
+    }
     if (request.is404) {
       throw new AppError('route_not_found', {
         detail: `There is no ${request.method} ${request.url.split('?')[0]}. See /docs.`,
@@ -222,7 +234,13 @@ function addRoute<C extends RouteContract>(
     'streamedBody' in contract ? () => {} : check(contract.body ?? emptyObject, '/');
   const status = Number(Object.keys(contract.responses)[0] ?? 200);
   const actors = new WeakMap<FastifyRequest, Actor>();
+  /** The requests whose body was still coming when their caller was found. */
+  const unread = new WeakSet<FastifyRequest>();
   const queries = new WeakMap<FastifyRequest, Record<string, unknown>>();
+
+  const findAgain = async (request: FastifyRequest) => {
+    actors.set(request, await options.authenticate(request));
+  };
 
   fastify.route({
     method: contract.method,
@@ -243,20 +261,32 @@ function addRoute<C extends RouteContract>(
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
         if (contract.stepUp === true) requireConfirmation(actor);
         actors.set(request, actor);
+        if (!request.raw.complete && !('streamedBody' in contract)) unread.add(request);
         connections.admit(request.raw, { ownPace: 'streamedBody' in contract });
       }
       const query = parseQuery(searchOf(request.url), contract.query);
       checkQuery(query);
       queries.set(request, query);
+      // Fastify would refuse it as well, but close the connection, and a client that still sends is reset before it has
+      // read why.
+      if (!('streamedBody' in contract)) refuseLargeBody(request);
     },
-    preHandler: (request, _reply, done) => {
-      const actor = actors.get(request);
-      if (actor !== undefined && asksInBody(contract, request.body)) requireConfirmation(actor);
-      if (request.body === undefined) request.body = {};
-      checkBody(request.body);
-      connections.admit(request.raw);
-      done();
-    },
+    preHandler: [
+      (request, _reply, done) => {
+        // A body may take minutes, and the token may be revoked meanwhile.
+        if (unread.has(request)) return findAgain(request);
+        done();
+        return undefined;
+      },
+      (request, _reply, done) => {
+        const actor = actors.get(request);
+        if (actor !== undefined && asksInBody(contract, request.body)) requireConfirmation(actor);
+        if (request.body === undefined) request.body = {};
+        checkBody(request.body);
+        connections.admit(request.raw);
+        done();
+      },
+    ],
     handler: async (request, reply) => {
       reply.status(status);
       const input = {
@@ -264,7 +294,9 @@ function addRoute<C extends RouteContract>(
         query: queries.get(request),
         body: request.body,
       } as InputOf<C>;
-      return handler({ ...input, actor: actors.get(request) ?? anyone, request, reply });
+      const actor = actors.get(request) ?? anyone;
+      const recheck = () => options.authenticate(request);
+      return handler({ ...input, actor, request, reply, recheck });
     },
   });
 }
@@ -317,6 +349,11 @@ function refuseTwoHosts({ rawHeaders }: IncomingMessage): void {
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name));
   if (hosts.length <= 1) return;
   throw new AppError('http_invalid', { detail: 'The request has more than one Host header.' });
+}
+
+function refuseLargeBody({ headers, routeOptions }: FastifyRequest): void {
+  if (Number(headers['content-length']) > routeOptions.bodyLimit)
+    throw bodyTooLarge(routeOptions.bodyLimit);
 }
 
 function refuseUnknownExpectation(expect: string | undefined): void {

@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -72,6 +82,21 @@ describe('faults of the file system', () => {
     }
     expect(await readdir(join(root, '.tmp'))).toEqual([]);
     expect(await store.head('a')).toEqual({ key: 'a', sizeBytes: 3_000_000 });
+  });
+
+  test.each([
+    ['on the same file system', () => source],
+    ['copied from another', () => '/dev/shm'],
+  ])('an object, %s, and its folders are for the owner alone', async (_where, from) => {
+    const origin = from() === source ? source : join(from(), `svcctl-${process.pid}`);
+    if (origin !== source) await writeFile(origin, 'x');
+    await chmod(origin, 0o644);
+    await store.put('a/b/c', origin);
+    if (origin !== source) await rm(origin);
+    const modes = ['', 'a', 'a/b', 'a/b/c', '.tmp'].map(async (name) => {
+      return ((await stat(join(root, name))).mode & 0o777).toString(8);
+    });
+    expect(await Promise.all(modes)).toEqual(['700', '700', '700', '600', '700']);
   });
 
   test('a full disk is told with what to do about it', async () => {

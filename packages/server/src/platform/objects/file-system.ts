@@ -31,6 +31,10 @@ import {
 } from './objects.ts';
 
 const chunkBytes = 1024 * 1024;
+
+/** What is stored is for the user of the service alone: records, exports, and in backups the tables. */
+const fileMode = 0o600;
+const folderMode = 0o700;
 const leftoverMillis = 24 * 3_600_000;
 
 type FileStoreOptions = { readonly now?: () => number };
@@ -152,7 +156,7 @@ async function assertSize(file: FileHandle, key: string, sizeBytes: number): Pro
 async function copyDurably(from: string, to: string, signal?: AbortSignal): Promise<void> {
   await pipeline(
     createReadStream(from, { highWaterMark: chunkBytes }),
-    createWriteStream(to, { flags: 'wx', flush: true }),
+    createWriteStream(to, { flags: 'wx', mode: fileMode, flush: true }),
     signal === undefined ? {} : { signal },
   );
 }
@@ -170,6 +174,8 @@ async function linkDurably(from: string, to: string): Promise<boolean> {
   }
   const file = await open(to, 'r');
   try {
+    // Whoever wrote it may have let others read it.
+    await file.chmod(fileMode);
     await file.sync();
   } finally {
     await file.close();
@@ -179,7 +185,7 @@ async function linkDurably(from: string, to: string): Promise<boolean> {
 
 /** Makes a folder and those above it, and brings the names of the new folders to the disk. */
 async function makeFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
+  const first = await mkdir(path, { recursive: true, mode: folderMode });
   if (first !== undefined) await syncFolders(path, dirname(first));
 }
 
@@ -231,7 +237,7 @@ async function* filesBelow(folder: string, walk: Walk): AsyncGenerator<ObjectInf
       if (mayHold && key !== temporaryFolder && key !== markerName) yield* filesBelow(path, walk);
     } else if (entry.isFile() && key.startsWith(prefix)) {
       const found = await unlessGone(stat(path));
-      if (found !== null) yield { key, sizeBytes: found.size };
+      if (found !== null) yield { key, sizeBytes: found.size, writtenAt: found.mtimeMs };
     }
   }
 }
@@ -284,8 +290,8 @@ function createFileMarker(root: string): StoreMarker {
 
   async function first(text: string): Promise<boolean> {
     const made = join(root, temporaryFolder, `marker-${randomUUID()}`);
-    await mkdir(made, { recursive: true });
-    await writeFile(join(made, text), note, { flush: true });
+    await mkdir(made, { recursive: true, mode: folderMode });
+    await writeFile(join(made, text), note, { mode: fileMode, flush: true });
     try {
       await rename(made, folder);
     } catch (error) {
@@ -347,8 +353,8 @@ function createFileMarker(root: string): StoreMarker {
 async function tryFileSystem(root: string): Promise<void> {
   const path = join(root, temporaryFolder, `try-${randomUUID()}`);
   try {
-    await mkdir(join(root, temporaryFolder), { recursive: true });
-    await writeFile(path, '');
+    await mkdir(join(root, temporaryFolder), { recursive: true, mode: folderMode });
+    await writeFile(path, '', { mode: fileMode });
     await rename(path, `${path}-`);
     await rm(`${path}-`);
   } catch (error) {

@@ -26,7 +26,12 @@ export type ByteStretch = { readonly start: number; readonly end: number };
 /** A stretch that can be checked by itself, too. */
 export type ObjectPiece = ByteStretch & { readonly sha256: Buffer };
 
-export type ObjectInfo = { readonly key: string; readonly sizeBytes: number };
+export type ObjectInfo = {
+  readonly key: string;
+  readonly sizeBytes: number;
+  /** When it was written: milliseconds since 1970, by the clock of the store. Lists have it. */
+  readonly writtenAt?: number;
+};
 
 /**
  * A store of immutable objects: the file system, or anything that speaks S3. Every call takes a signal and throws its

@@ -1,4 +1,5 @@
 import { AppError } from '../../kernel/errors.ts';
+import { DuckDbError } from '../duckdb.ts';
 import { fromFileSystem, isDiskFault, isObjectFault, storeUnavailable } from './objects.ts';
 
 const advice: Readonly<Record<string, string>> = {
@@ -56,6 +57,21 @@ export function isStoreFull(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== 'cold_tier_unavailable') return false;
   const { cause } = error;
   return fullCodes.has(codeOf(cause instanceof AggregateError ? cause.errors[0] : cause));
+}
+
+/**
+ * Returns whether an error says that the store does not answer as it should, and may do so later: it is overloaded, cut
+ * off, being restarted. Where somebody must do something first (no permission, no room, no such bucket), waiting does not
+ * help.
+ */
+export function mayPass(error: unknown): error is AppError {
+  if (!(error instanceof AppError) || error.code !== 'cold_tier_unavailable') return false;
+  const cause = error.cause instanceof AggregateError ? error.cause.errors[0] : error.cause;
+  const status = statusOf(cause);
+  const isRefused = status === 401 || status === 403 || Object.hasOwn(advice, codeOf(cause));
+  return (
+    !isRefused && !isStoreFull(error) && !isDiskFault(cause) && !(cause instanceof DuckDbError)
+  );
 }
 
 /**

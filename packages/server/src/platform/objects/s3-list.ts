@@ -17,11 +17,17 @@ export async function listPage(
     }),
     optionsOf(signal),
   );
-  const objects = (page.Contents ?? []).flatMap(({ Key, Size }) =>
+  const objects = (page.Contents ?? []).flatMap(({ Key, Size, LastModified }) =>
     // Some tools store empty objects as folders, with a `/` at the end. The marker is not an object either.
     Key === undefined || Key.endsWith('/') || Key.startsWith(`${root}${markerName}`)
       ? []
-      : [{ key: Key.slice(root.length), sizeBytes: Size ?? 0 }],
+      : [
+          {
+            key: Key.slice(root.length),
+            sizeBytes: Size ?? 0,
+            ...(LastModified === undefined ? {} : { writtenAt: LastModified.getTime() }),
+          },
+        ],
   );
   return { objects, next: page.IsTruncated === true ? page.NextContinuationToken : undefined };
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../../kernel/errors.ts';
+import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
 import type { StoreState } from '../../kernel/values.ts';
 import type { Log } from '../log.ts';
 import { repeat } from '../work/repeat.ts';
@@ -78,7 +78,7 @@ export function createStoreWatch(parts: {
   async function look(signal?: AbortSignal): Promise<StoreFinding> {
     const next = await tryStore(signal);
     // When the database does not answer, that says nothing about the store, so the earlier finding stays.
-    if (next.problem?.code === 'database_unavailable') return state;
+    if (isDatabaseAway(next.problem)) return state;
     const { problem } = next;
     if (problem !== null && problem.detail !== state.problem?.detail) {
       const { code, detail, cause } = problem;

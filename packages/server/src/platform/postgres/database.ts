@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { Socket } from 'node:net';
 import pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
+import { AppError } from '../../kernel/errors.ts';
 import { createGate } from '../../kernel/gate.ts';
 import { encodeArray } from './array-text.ts';
 import { databaseError, mayTryAgain, sqlState, translateDatabaseError } from './errors.ts';
@@ -89,6 +90,11 @@ const connectMillis = 10_000;
  * transaction, and while the process does not read an answer.
  */
 const frozenMillis = 60_000;
+/**
+ * How often waits for a standby are looked at. A wait is ended when it has lasted two to three times as long: sooner than
+ * those give up who wait for its locks.
+ */
+const standbyMillis = 3000;
 const sessionSilenceSeconds = 45;
 /**
  * The pool closes a connection that nobody has used for so long. If the process is frozen the server does it instead, a
@@ -137,8 +143,10 @@ export function openDatabase(options: {
 }): Database {
   const sockets = new Set<Socket>();
   const slow = createSlowStatements(options.slowMillis ?? 0);
+  const running = new Map<OwnClient, number>();
   const connection: OwnConfig = {
     onStatement: slow.observe,
+    running,
     stream() {
       const socket = new Socket();
       sockets.add(socket);
@@ -166,6 +174,7 @@ export function openDatabase(options: {
     options.onError(error);
   });
 
+  const stopWatching = endWaits(running, () => new OwnClient(connection));
   const database: Database = {
     pool,
     query: (statement, options) =>
@@ -175,7 +184,7 @@ export function openDatabase(options: {
       const run = async (connection: Connection) => {
         await connection.client.query(`begin isolation level ${isolation}`);
         const result = await work(connection);
-        await connection.client.query('commit');
+        await watched(connection.client, () => connection.client.query('commit'));
         return result;
       };
       for (let attempt = 1; ; attempt++) {
@@ -192,7 +201,10 @@ export function openDatabase(options: {
         silenceSeconds,
       ),
     listSlow: slow.list,
-    close: () => pool.end(),
+    close() {
+      stopWatching();
+      return pool.end();
+    },
     cut() {
       for (const socket of sockets) socket.destroy();
     },
@@ -200,9 +212,17 @@ export function openDatabase(options: {
   return database;
 }
 
+/** Where the server of a URL is, as the client reads it: host and port, or the path of a socket. Nothing secret. */
+export function placeOf(url: string): string {
+  const { host, port } = new pg.Client({ connectionString: url });
+  return host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
+}
+
 type OwnConfig = pg.ClientConfig & {
   /** Is told each statement, and how long its answer took. */
   onStatement?: (text: string, millis: number) => void;
+  /** The connections that wait for an answer, and since when. */
+  running?: Map<OwnClient, number>;
 };
 
 /**
@@ -212,14 +232,89 @@ type OwnConfig = pg.ClientConfig & {
  */
 class OwnClient extends pg.Client {
   readonly onStatement: OwnConfig['onStatement'];
+  readonly running: OwnConfig['running'];
   /** The process that serves it. The `processID` of the protocol may be a number that a pooler has made up. */
   backendPid = 0;
+  /** Whether the wait for a standby was ended: the statement then succeeds, though no standby may have what it wrote. */
+  isUnconfirmed = false;
 
   constructor(config?: OwnConfig) {
     super(config);
     this.onStatement = config?.onStatement;
+    this.running = config?.running;
     this.on('error', () => {});
+    // Its text depends on the language of the server, the name of the function does not.
+    this.on('notice', ({ routine }) => {
+      this.isUnconfirmed ||= routine === 'SyncRepWaitForLSN';
+    });
   }
+}
+
+/**
+ * Awaits the answer to a statement or a commit. Throws `database_unavailable` when the server has ended the wait for its
+ * standby: whether what was written survives the loss of the server is then unknown, so nobody may be told that it does.
+ */
+async function watched<T>(on: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+  const client = on as OwnClient;
+  client.isUnconfirmed = false;
+  client.running?.set(client, performance.now());
+  try {
+    const result = await work();
+    if (!client.isUnconfirmed) return result;
+  } finally {
+    client.running?.delete(client);
+  }
+  throw new AppError('database_unavailable', {
+    detail:
+      'The database waits for a standby that does not confirm what is written: svcctl doctor names it. It may be stored all the same. Try again in a few seconds.',
+    retryAfterSeconds: 5,
+  });
+}
+
+/**
+ * Ends waits for a standby, which have no limit of their own: the statement time-out does not count there, and a backend
+ * whose client has gone waits on, until the server has no connection left. A wait that two looks have found is ended. The
+ * looks use a connection of their own, because those of the pool may all be waiting.
+ */
+function endWaits(running: ReadonlyMap<OwnClient, number>, connect: () => pg.Client): () => void {
+  let isLooking = false;
+  let found = new Map<number, number>();
+  async function look(): Promise<void> {
+    const longAgo = performance.now() - standbyMillis;
+    const old = new Map(
+      [...running].flatMap(([{ backendPid }, since]) =>
+        since < longAgo ? [[backendPid, since]] : [],
+      ),
+    );
+    if (old.size === 0) return;
+    const client = connect();
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ pid: number }>(
+        `select pid from pg_stat_activity where pid = any ($1::int[]) and wait_event = 'SyncRep'`,
+        [[...old.keys()]],
+      );
+      const before = found;
+      found = new Map(rows.map(({ pid }) => [pid, old.get(pid) ?? 0]));
+      for (const [pid, since] of found) {
+        if (before.get(pid) === since) await client.query('select pg_cancel_backend($1)', [pid]);
+      }
+    } finally {
+      await client.end();
+    }
+  }
+  const timer = setInterval(() => {
+    if (isLooking) return;
+    isLooking = true;
+    // Who waits learns of a database that is away by its own statement.
+    look()
+      .catch(() => {})
+      .finally(() => {
+        isLooking = false;
+      });
+  }, standbyMillis);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 /**
@@ -382,7 +477,8 @@ async function run<R extends Row>(
   const startedAt = performance.now();
   try {
     const name = isPlannedAnew ? {} : { name: statementName(text) };
-    const result = await on.query<R>({ text, values: values.map(encodeArray), ...name });
+    const encoded = values.map(encodeArray);
+    const result = await watched(on, () => on.query<R>({ text, values: encoded, ...name }));
     return result.rows;
   } catch (error) {
     throw translateDatabaseError(error);

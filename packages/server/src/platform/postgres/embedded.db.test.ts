@@ -23,7 +23,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts';
 import { findBinaryPackage, linkLibraries } from './embedded-binaries.ts';
 import { readPostmaster } from './embedded-postmaster.ts';
 
-const timeoutMillis = 60_000;
+const timeoutMillis = 120_000;
 const logged: { level: string; message: string }[] = [];
 const children = new Set<ChildProcess>();
 const started = new Set<EmbeddedPostgres>();
@@ -43,9 +43,9 @@ afterEach(async () => {
   if (left?.isRunning) process.kill(left.pid, 'SIGQUIT');
   await waitFor(async () => (await readPostmaster(clusterDir()))?.isRunning !== true);
   await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-}, timeoutMillis);
+});
 
-describe('startEmbeddedPostgres', { timeout: timeoutMillis }, () => {
+describe('startEmbeddedPostgres', () => {
   it('refuses a cluster that svcctl did not create', async () => {
     await mkdir(clusterDir());
     await writeFile(path.join(clusterDir(), 'PG_VERSION'), '18\n');
@@ -140,7 +140,7 @@ describe('startEmbeddedPostgres', { timeout: timeoutMillis }, () => {
   });
 });
 
-describe('several processes', { timeout: timeoutMillis }, () => {
+describe('several processes', () => {
   beforeEach(beginWithCluster);
 
   it('adopts the server of a process that was killed', async () => {
@@ -189,7 +189,7 @@ describe('several processes', { timeout: timeoutMillis }, () => {
   });
 });
 
-describe('a killed server', { timeout: timeoutMillis }, () => {
+describe('a killed server', () => {
   beforeEach(beginWithCluster);
 
   it('comes back on the same port with its data', async () => {

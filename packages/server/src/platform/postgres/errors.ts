@@ -30,11 +30,12 @@ export function mayTryAgain(error: unknown, attempt: number): boolean {
 const lostWorker =
   /^(failure on connection marked as essential|terminating connection|server closed the connection)/;
 // The meaning of each code: https://www.postgresql.org/docs/current/errcodes-appendix.html
-const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300', '25006']);
+const unavailableCodes = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300']);
 /** These mean that no connection is given: wrong user or password, no such database. Only a start ends because of it. */
 const refusedCodes = new Set(['28000', '28P01', '3D000']);
 /** These mean: cancelled, lock not available, and serialization failures and deadlocks in every attempt. */
 const timeoutCodes = new Set(['57014', '55P03', '40001', '40P01']);
+const readOnly = '25006';
 const fullCodes = new Set(['53100', '53000']);
 /** PostgreSQL says so of its memory, and of its table of locks, which all sessions share. */
 const outOfMemory = '53200';
@@ -72,6 +73,14 @@ export function translateDatabaseError(error: unknown): unknown {
     if (fullCodes.has(code)) {
       return new AppError('database_full', { retryAfterSeconds: 30, cause: error });
     }
+    if (code === readOnly) {
+      return new AppError('read_only', {
+        detail:
+          'The database only reads at the moment: it is a standby, or was made read only, as servers are whose disk is full. Nothing was written. Try again when it writes again.',
+        retryAfterSeconds: 5,
+        cause: error,
+      });
+    }
     if (code === outOfMemory) {
       return new AppError('database_out_of_memory', {
         detail:
@@ -104,4 +113,21 @@ function unavailable(cause: Error): AppError {
     retryAfterSeconds: 1,
     cause,
   });
+}
+
+const faultWords: readonly [RegExp, string][] = [
+  [/ECONNREFUSED/, 'nothing listens there'],
+  [/ENOTFOUND|EAI_AGAIN/, 'its name cannot be looked up'],
+  [/EHOSTUNREACH|ENETUNREACH/, 'there is no way to it'],
+  [/ENOENT/, 'there is no such socket'],
+  [/ETIMEDOUT|timeout exceeded when trying to connect/, 'it does not answer'],
+];
+
+/** Says in words why a connection failed. A name of several addresses fails with an error for each of them. */
+export function describeFault(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.errors.length > 0)
+    return describeFault(cause.errors[0]);
+  const text = cause instanceof Error ? cause.message : String(cause);
+  const words = faultWords.find(([sign]) => sign.test(text))?.[1];
+  return words === undefined ? text : `${words} (${text})`;
 }

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { createGate } from '../../kernel/gate.ts';
 import type { Figure, FigureSource } from '../metrics/figures.ts';
 import type { Database, Queryable } from './database.ts';
+import { findMissingStandbys, isReadOnly } from './replication.ts';
 
 /** What a feature tells of the whole database, by a few statements that follow an index or read rows of sums. */
 export type DatabaseFigures<Name extends string = string> = Omit<FigureSource<Name>, 'read'> & {
@@ -44,6 +45,11 @@ export const ownFigures = databaseFigures({
     svcctl_database_size_bytes: {
       help: 'What the database takes on its disk; of a Citus cluster, on the coordinator.',
     },
+    svcctl_database_read_only: { help: 'Whether the database only reads.' },
+    svcctl_standby_missing: {
+      help: 'Each standby that writes wait for and that is not connected, with the value 1.',
+      label: 'standby',
+    },
     svcctl_database_schema_info: {
       help: 'The newest migration of the database, which may be that of a newer release.',
       label: 'migration',
@@ -59,6 +65,10 @@ export const ownFigures = databaseFigures({
         (select count(*) from pg_inherits where inhparent = 'enrichment_records'::regclass) as partitions`);
     return {
       svcctl_database_up: 1,
+      svcctl_database_read_only: Number(await isReadOnly(db)),
+      svcctl_standby_missing: Object.fromEntries(
+        (await findMissingStandbys(db)).map((name) => [name, 1]),
+      ),
       svcctl_database_size_bytes: found?.size ?? null,
       svcctl_database_schema_info: found === undefined ? null : { [found.migration]: 1 },
       svcctl_record_partitions: found?.partitions ?? null,

@@ -1,11 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { printSchema } from '../../../test/print-schema.ts';
 import { openDatabase } from './database.ts';
 import { advisoryLocks } from './locks.ts';
-import { listNewerMigrations, migrate } from './migrate.ts';
+import { listNewerMigrations, migrate, requireSurvivors } from './migrate.ts';
+import { checkSchema } from './schema-check.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -55,6 +57,42 @@ test('a migration waits for a lock no longer than others can wait behind it, and
   });
   expect(await migrating.started).toEqual([expect.stringMatching(/-limits\.sql$/)]);
 });
+
+test('a migration that a live process does not survive is refused, and that process is named', async () => {
+  await db.query(sql`drop table limit_use`);
+  await db.query(sql`delete from schema_migrations where name like '%-limits.sql'`);
+  await db.query(sql`
+    insert into processes (id, host, pid, version, node, roles, settings, migration, since)
+    values ('a', 'web-1', 41, '0.1.0+abc1234', 'v20', '{api}', '{}', '0010-x.sql', now()),
+      -- It does not say what it knows, and started when the database had nothing yet.
+      ('b', 'web-2', 7, '0.0.9', 'v20', '{api}', '{}', null, '2000-01-01'),
+      -- It was killed on this machine.
+      ('c', ${hostname()}, 4194305, '0.0.8', 'v20', '{api}', '{}', '0010-x.sql', now()),
+      ('f', 'web-5', 5, '0.1.0', 'v20', '{api}', '{}', '0016-tenant-months.sql', now())`);
+  await db.query(sql`
+    insert into processes (id, host, pid, version, node, roles, settings, seen_at)
+    values ('d', 'web-3', 3, '0.0.7', 'v20', '{api}', '{}', now() - interval '1 minute')`);
+  const told =
+    /-limits\.sql, beside which processes that run now cannot work: web-2:7 \(0\.0\.9\), web-1:41 \(0\.1\.0\+abc1234\)\. Stop/;
+  await expect(migrate(db)).rejects.toMatchObject({
+    code: 'database_unusable',
+    detail: matching(told),
+  });
+  expect((await checkSchema(db)).problem).toMatch(told);
+  await db.query(sql`delete from processes where id in ('a', 'b')`);
+  expect((await checkSchema(db)).problem).toBeNull();
+  expect(await migrate(db)).toEqual([expect.stringMatching(/-limits\.sql$/)]);
+
+  // One that does not say that the previous release survives it.
+  const breaking = { name: '9999-x.sql', text: 'drop table leaf_days', checksum: '' };
+  await expect(requireSurvivors(db, [breaking])).rejects.toMatchObject({
+    detail: matching(/9999-x\.sql.*web-5:5 \(0\.1\.0\)/),
+  });
+  await db.query(sql`delete from processes`);
+  await requireSurvivors(db, [breaking]);
+});
+
+const matching = (pattern: RegExp) => expect.stringMatching(pattern);
 
 test('a migration that is told to stop neither waits for another process nor leaves anything half', async () => {
   await db.query(sql`drop table limit_use`);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
@@ -105,6 +106,7 @@ async function applyMissing(
   const missing = migrations.filter(
     ({ name }) => !applied.has(name) && (only === undefined || only.has(name)),
   );
+  if (!isRestoring) await requireSurvivors(connection, missing);
   for (const revision of revised) await revise(connection, revision, known, signal);
   for (const migration of missing) await apply(connection, migration, signal);
   return missing.map((migration) => migration.name);
@@ -138,12 +140,59 @@ async function prepareJournal(connection: Connection): Promise<void> {
   await connection.client.query('alter table schema_migrations add column needs text collate "C"');
 }
 
+/** The last migration that a release must know to go on beside this one; null when none can. */
+function needsOf({ name, text }: Pick<Migration, 'name' | 'text'>): string | null {
+  return name > previousRelease && survival.test(text) ? previousRelease : null;
+}
+
+/** Three beats of a process: one that has missed them is busy or gone. */
+const silentSeconds = 30;
+
+/**
+ * Throws `database_unusable` when a process that lives could not go on beside one of these migrations, and names those
+ * that could not. What a process of an earlier build knows is not more than the database had when it started.
+ */
+export async function requireSurvivors(
+  db: Queryable,
+  missing: readonly Migration[],
+): Promise<void> {
+  const [table] = await db.query(sql`select where to_regclass('processes') is not null`);
+  if (missing.length === 0 || table === undefined) return;
+  const seen = await db.query<{ host: string; pid: number; version: string; known: string | null }>(
+    sql`
+    select host, pid, version, coalesce(to_jsonb(p) ->> 'migration', (
+        select max(name) from schema_migrations where applied_at <= p.since
+      )) as known
+    from processes p where seen_at > now() - make_interval(secs => ${silentSeconds}) order by since, id`,
+  );
+  const live = seen.filter((one) => one.host !== hostname() || isRunning(one.pid));
+  for (const migration of missing) {
+    const needs = needsOf(migration);
+    const ended = live.filter(({ known }) => needs === null || (known ?? '') < needs);
+    if (ended.length === 0) continue;
+    const names = ended.map(({ host, pid, version }) => `${host}:${pid} (${version})`).join(', ');
+    throw new AppError('database_unusable', {
+      detail: `This release brings the migration ${migration.name}, beside which processes that run now cannot work: ${names}. Stop them first, then start this release.`,
+    });
+  }
+}
+
+/** A process of this machine that was killed is still in the table for a while. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
 async function apply(
   connection: Connection,
   { name, text, checksum }: Migration,
   signal: AbortSignal,
 ): Promise<void> {
-  const needs = name > previousRelease && survival.test(text) ? previousRelease : null;
+  const needs = needsOf({ name, text });
   const note = sql`
     insert into schema_migrations (name, checksum, needs) values (${name}, ${checksum}, ${needs})`;
   await change(connection, text, note, signal);

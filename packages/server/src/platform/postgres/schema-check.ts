@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
 import type { Database } from './database.ts';
-import { findRevision, readMigrations, requireSurvival } from './migrate.ts';
+import { findRevision, readMigrations, requireSurvival, requireSurvivors } from './migrate.ts';
 import { refuseUnfit } from './probe.ts';
 
 /** How the schema of a database stands to this release. */
@@ -33,6 +33,10 @@ export async function checkSchema(db: Database): Promise<SchemaState> {
       for (const row of rows) findRevision(row, known.get(row.name));
       requireSurvival(
         newer.map(({ name, needs }) => ({ name, isSurvived: needs !== null && needs <= newest })),
+      );
+      await requireSurvivors(
+        db,
+        migrations.filter(({ name }) => !applied.has(name)),
       );
     }),
   };

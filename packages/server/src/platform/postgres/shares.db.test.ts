@@ -31,7 +31,7 @@ const isFree = async () => {
   );
   return row?.free;
 };
-const untilFree = () => expect.poll(isFree, { timeout: 10_000 }).toBe(true);
+const untilFree = () => expect.poll(isFree, { timeout: 120_000 }).toBe(true);
 
 test('shares are done in their order, and the end comes after the last', async () => {
   await addShares(db, 'j', ['a', 'b']);

@@ -9,6 +9,11 @@ export function instantText(column: string): Sql {
   return raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`);
 }
 
+/** Makes SQL for a URL as `maskUrl` shows it; the rows have none with credentials. `column` must be code. */
+export function maskedUrl(column: string): Sql {
+  return raw(`regexp_replace(${column}, '[?].*$', '?…')`);
+}
+
 /** Returns a statement with its values written into the text. COPY needs this, because it takes no parameters. */
 export function inlineSql(statement: Sql): string {
   return statement.strings.reduce(

@@ -25,9 +25,6 @@ export async function endInTime(
   const startedAt = performance.now();
   const ended = new AbortController();
   const { signal } = ended;
-  const closeAll = async () => {
-    for (const closer of closers.splice(0).reverse()) await closer();
-  };
   const cutLate = async () => {
     await setTimeout(millis * cutShares.requests, undefined, { signal });
     log.warn('requests or work take too long to end: they are cut');
@@ -47,5 +44,51 @@ export async function endInTime(
   cutLate().catch(() => {});
   const late = giveUp();
   late.catch(() => {});
-  await Promise.race([closeAll(), late]).finally(() => ended.abort());
+  await Promise.race([closeAll(closers, log), late]).finally(() => ended.abort());
+}
+
+/** Does `work`, and calls the closers that it has added, whatever becomes of it. */
+export async function withClosers<T>(log: Log, work: (closers: Closers) => Promise<T>): Promise<T> {
+  const closers: Closers = [];
+  let result: T;
+  try {
+    result = await work(closers);
+  } catch (error) {
+    // What has failed first is what the caller must hear of; the rest is in the log.
+    await closeAll(closers, log).catch(() => {});
+    throw error;
+  }
+  await closeAll(closers, log);
+  return result;
+}
+
+/** Calls each of the closers, the last one first, also after one that failed. */
+async function closeAll(closers: Closers, log: Log): Promise<void> {
+  const failures: unknown[] = [];
+  for (const closer of closers.splice(0).reverse()) await noting(failures, log, closer);
+  if (failures.length > 0) throw failures[0];
+}
+
+/** Stops all of these at the same time, and waits for all of them. */
+export async function stopTogether(
+  works: readonly { stop(): Promise<unknown> }[],
+  log: Log,
+): Promise<void> {
+  const failures: unknown[] = [];
+  await Promise.all(works.map((work) => noting(failures, log, () => work.stop())));
+  if (failures.length > 0) throw failures[0];
+}
+
+/** Each failure is logged; callers throw the first. */
+async function noting(
+  failures: unknown[],
+  log: Log,
+  closer: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await closer();
+  } catch (error) {
+    failures.push(error);
+    log.error({ err: error }, 'something that was started did not end as it should');
+  }
 }

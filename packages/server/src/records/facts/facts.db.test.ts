@@ -12,7 +12,7 @@ let cold: ColdStore;
 beforeAll(async () => {
   db = await createTestDatabase();
   cold = await openColdStore();
-  await ingest(db, cold, [few(), many()]);
+  await ingest(db, cold, [few(), many(), uneven()]);
   await db.query(sql`
     insert into tags (tenant, id, store, first_day, last_day, dataset, created_by) values
       ('few', '1', 'A', '2001-01-02', '2001-01-03', 'training', 'test'),
@@ -51,6 +51,31 @@ function many(): string[] {
       occurred_at: `2001-01-${String(day).padStart(2, '0')}T00:00:00.${String(n).padStart(6, '0')}Z`,
       kind: Math.floor(n / 124) % 4 === 0 ? 'quarter' : 'rest',
       model: day <= 15 ? 'early' : 'late',
+      enrichment: {},
+    });
+  });
+}
+
+const busyDays = 4;
+
+/**
+ * 8,000 records, half of them of one large store, the others of 40 small ones. Each day a quarter is of the night, spread
+ * over six hours; all others come within ten minutes at noon.
+ */
+function uneven(): string[] {
+  return Array.from({ length: 8_000 }, (_, n) => {
+    const place = Math.floor(n / busyDays);
+    const isNight = Math.floor(place / 80) % 4 === 0;
+    const seconds = isNight ? (place * 7919) % 21_600 : 43_200 + ((place * 7919) % 600);
+    const at = Date.UTC(2001, 0, 1 + (n % busyDays)) + 1000 * seconds;
+    return JSON.stringify({
+      tenant: 'uneven',
+      store: place % 2 === 0 ? 'large' : `small ${Math.floor(place / 2) % 40}`,
+      event_id: `e${n}`,
+      occurred_at: new Date(at).toISOString(),
+      kind: isNight ? 'night' : 'noon',
+      model: place % 2 === 0 ? 'of the large' : 'of the small',
+      source: `day ${n % busyDays}`,
       enrichment: {},
     });
   });
@@ -128,7 +153,7 @@ async function checkSamples(): Promise<void> {
   const all = await facts({ tenant: 'many' });
   expect(all).toMatchObject({ count: 12_400, is_exact: false });
   expect(all.sampled).toBeGreaterThan(5_000);
-  expect(all.sampled).toBeLessThanOrEqual(10_000);
+  expect(all.sampled).toBeLessThanOrEqual(10_100);
   expect(share(all.kinds, 'quarter')).toBeCloseTo(0.25, 0);
   expect(share(all.models, 'early')).toBeGreaterThan(0.3);
   expect(share(all.models, 'early')).toBeLessThan(0.7);
@@ -147,4 +172,32 @@ test('of many records a sample stands for all of them, in both tiers', async () 
   await checkSamples();
   await freeze(db, cold, { tenant: 'many', id: 'seg_m3' });
   await checkSamples();
+});
+
+/** With 20 keys for each record whole days are read; with 2, pieces of their times. */
+async function checkShares(): Promise<void> {
+  for (const keysEach of [20, 2]) {
+    const size = { records: 400, places: 8, mostPlaces: 16, keysEach };
+    const all = await readFacts({ db, cold }, everybody, { tenant: 'uneven' }, size);
+    expect(all).toMatchObject({ count: 8_000, is_exact: false });
+    expect(Math.abs(all.sampled - 400)).toBeLessThan(60);
+    expect(Math.abs(share(all.kinds, 'night') - 0.25)).toBeLessThan(0.08);
+    expect(Math.abs(share(all.models, 'of the large') - 0.5)).toBeLessThan(0.05);
+    expect(all.sources).toHaveLength(busyDays);
+    expect(await readFacts({ db, cold }, everybody, { tenant: 'uneven' }, size)).toEqual(all);
+    const store = { tenant: 'uneven', store: 'large', from: '2001-01-02', to: '2001-01-02' };
+    const day = await readFacts({ db, cold }, everybody, store, { ...size, records: 200 });
+    expect(day.count).toBe(1_000);
+    expect(Math.abs(share(day.kinds, 'night') - 0.25)).toBeLessThan(0.08);
+  }
+}
+
+test('a sample has the hours and the stores by their numbers of records, in both tiers', async () => {
+  await checkShares();
+  await freeze(db, cold, { tenant: 'uneven', id: 'seg_u1', filter: 'hash(event_id) % 2 = 0' });
+  await checkShares();
+  await freeze(db, cold, { tenant: 'uneven', id: 'seg_u2', lastDay: '2001-01-02' });
+  await checkShares();
+  await freeze(db, cold, { tenant: 'uneven', id: 'seg_u3' });
+  await checkShares();
 });

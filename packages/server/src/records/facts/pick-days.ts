@@ -1,11 +1,27 @@
+import { createHash } from 'node:crypto';
 import { dayAfter } from '../../kernel/day.ts';
-/** A store of a sample. `hits` of all the `places` of the sample fall into it. */
+
+/** How large a sample is. Tests use small numbers. */
+export type SampleSize = {
+  /** A slice with at most this many records is looked at whole; of a larger one about as many records are. */
+  readonly records: number;
+  /** How many places they are looked for in, each with as many records as the others. */
+  readonly places: number;
+  /** There are up to so many of them where stores are smaller than a place. */
+  readonly mostPlaces: number;
+  /** For each hot record that is looked at, the keys of at most about this many are read to find it. */
+  readonly keysEach: number;
+};
+
+/** A store in which some place of a sample lies. */
 export type PickedStore = {
   readonly store: string;
-  readonly hits: number;
-  readonly places: number;
+  /** How many records of the slice stand before the store's first one. */
+  readonly before: number;
   /** The number of records of the slice, in all its stores. */
   readonly total: number;
+  /** The number of places of the sample. */
+  readonly places: number;
 };
 
 export type CountedDay = {
@@ -15,48 +31,51 @@ export type CountedDay = {
   readonly cold_count: number;
 };
 
-/** The first `most` hot records of a store between two times, both inclusive. */
-export type HotStretch = {
-  readonly store: string;
-  readonly first_at: string;
-  readonly last_at: string;
-  readonly most: number;
-};
-
-/** How many records of a day of a store are looked at: the first ones of each tier. */
+/** How many records of a day of a store are looked at, and how many it has, in each tier. */
 export type Take = {
   readonly store: string;
   readonly day: string;
   readonly hot: number;
+  readonly hotCount: number;
   readonly cold: number;
-  /** Whether these are all hot records of the day. */
-  readonly isWhole: boolean;
+  readonly coldCount: number;
 };
 
+/** Hot records of a store from one time up to another, which is not part of it. */
+export type HotStretch = {
+  readonly store: string;
+  readonly first_at: string;
+  readonly until_at: string;
+};
+
+/** A stretch of which only this share of the records is looked at. */
+export type SampledStretch = HotStretch & { readonly share: number };
+
 /**
- * Spreads the places of a sample evenly over the days of their stores, in proportion to the number of records. At each
- * place it takes `recordsEach` records, from the day that the place falls on and the days that follow; after the last
- * day it goes on with the first. What is taken of a day is shared between its tiers in proportion to their records.
+ * Says how many records are looked at of each day. The places lie evenly over all records of the slice in the order of
+ * reading, so that stores and days give by their numbers of records, which the counters tell, however small they are.
+ * What is taken of a day is shared between its tiers in proportion to their records.
  */
 export function pickDays(
   stores: readonly PickedStore[],
   days: readonly CountedDay[],
-  recordsEach: number,
+  { size, phase }: { size: SampleSize; phase: number },
 ): Take[] {
-  const byStore = new Map<string, CountedDay[]>();
-  for (const day of days) {
-    const own = byStore.get(day.store) ?? [];
-    own.push(day);
-    byStore.set(day.store, own);
-  }
-  return stores.flatMap(({ store, hits }) => {
-    const own = byStore.get(store) ?? [];
-    const taken = takeEvenly(
-      own.map(({ count }) => count),
-      hits,
-      recordsEach,
+  const before = new Map(stores.map((one) => [one.store, one.before]));
+  const { total = 0, places = 1 } = stores[0] ?? {};
+  const step = total / places;
+  const each = size.records / places;
+  /** The number of records in places, of all those before this one. */
+  const placed = (record: number) => {
+    const at = record - phase * step;
+    return Math.round(
+      Math.floor(at / step) * each + Math.min(each, at - Math.floor(at / step) * step),
     );
-    return own.flatMap((day, n) => toTake(day, taken[n] ?? 0));
+  };
+  return days.flatMap((day) => {
+    const first = before.get(day.store) ?? 0;
+    before.set(day.store, first + day.count);
+    return toTake(day, placed(first + day.count) - placed(first));
   });
 }
 
@@ -65,63 +84,73 @@ export function takeAll(days: readonly CountedDay[]): Take[] {
   return days.flatMap((day) => toTake(day, day.count));
 }
 
-/**
- * Returns the hot part of what is taken. Days that follow one another make one stretch. Only the last day of a stretch
- * may be taken in part, because a stretch is read from its beginning up to a limit.
- */
-export function toHotStretches(takes: readonly Take[]): HotStretch[] {
-  const stretches: { store: string; from: string; to: string; most: number; isWhole: boolean }[] =
-    [];
-  for (const { store, day, hot, isWhole } of takes) {
-    const before = stretches.at(-1);
-    if (before?.store === store && before.isWhole && dayAfter(before.to) === day) {
-      before.to = day;
-      before.most += hot;
-      before.isWhole = isWhole;
-    } else {
-      stretches.push({ store, from: day, to: day, most: hot, isWhole });
-    }
-  }
-  return stretches
-    .filter(({ most }) => most > 0)
-    .map(({ store, from, to, most }) => ({
-      store,
-      first_at: `${from}T00:00:00.000000Z`,
-      last_at: `${to}T23:59:59.999999Z`,
-      most,
-    }));
-}
-
 function toTake({ store, day, count, cold_count }: CountedDay, records: number): Take[] {
   if (records === 0) return [];
   const cold = Math.round((records * cold_count) / count);
-  const hot = records - cold;
-  return [{ store, day, hot, cold, isWhole: hot === count - cold_count }];
+  const hotCount = count - cold_count;
+  return [{ store, day, hot: records - cold, hotCount, cold, coldCount: cold_count }];
 }
 
-/** Returns how many records are taken of each day. No day gives more than it has. */
-function takeEvenly(counts: readonly number[], hits: number, recordsEach: number): number[] {
-  const taken = counts.map(() => 0);
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  for (let hit = 0; hit < hits; hit++) {
-    const first = dayAt(counts, ((hit + 0.5) * total) / hits);
-    let wanted = recordsEach;
-    for (let step = 0; step < counts.length && wanted > 0; step++) {
-      const at = (first + step) % counts.length;
-      const given = Math.min(wanted, (counts[at] ?? 0) - (taken[at] ?? 0));
-      taken[at] = (taken[at] ?? 0) + given;
-      wanted -= given;
-    }
-  }
-  return taken;
+/**
+ * Returns `wanted` of the numbers below `count`, one at some place in each of as many equal stretches of them. Multiples
+ * of the golden ratio are spread evenly and follow no rhythm that records may have.
+ */
+export function spread(count: number, wanted: number, phase: number): number[] {
+  return Array.from({ length: wanted }, (_, n) => {
+    const first = Math.floor((n * count) / wanted);
+    const size = Math.floor(((n + 1) * count) / wanted) - first;
+    return first + Math.floor(partOf(n, phase) * size);
+  });
 }
 
-/** Returns the day of the record that has this many records before it. */
-function dayAt(counts: readonly number[], place: number): number {
-  let before = 0;
-  for (const [n, count] of counts.entries()) {
-    before += count;
-    if (place < before) return n;
+export const goldenRatio = 0.618033988749895;
+
+function partOf(n: number, phase: number): number {
+  return (n * goldenRatio + phase) % 1;
+}
+
+/** A number from 0 up to 1 that is always the same for these names, so that a slice always has the same sample. */
+export function phaseOf(...names: readonly string[]): number {
+  return createHash('md5').update(names.join('/')).digest().readUInt32BE(0) / 2 ** 32;
+}
+
+/** Returns the days of which all hot records are looked at; those that follow one another are one stretch. */
+export function toWholeStretches(takes: readonly Take[]): HotStretch[] {
+  const stretches: { store: string; from: string; until: string }[] = [];
+  for (const { store, day, hot, hotCount } of takes) {
+    if (hot === 0 || hot < hotCount) continue;
+    const before = stretches.at(-1);
+    if (before?.store === store && before.until === day) before.until = dayAfter(day);
+    else stretches.push({ store, from: day, until: dayAfter(day) });
   }
-  return 0;
+  return stretches.map(({ store, from, until }) => ({
+    store,
+    first_at: `${from}T00:00:00.000Z`,
+    until_at: `${until}T00:00:00.000Z`,
+  }));
+}
+
+const dayMillis = 86_400_000;
+/** Pieces of five minutes. */
+const piecesOfDay = 288;
+
+/**
+ * Returns where the others are looked for: in the whole day, or in the same part of each of its pieces, as long as the
+ * keys in all of them may be read. A busy time gives more than a quiet one then, as it should.
+ */
+export function toSampledStretches(takes: readonly Take[], keysEach: number): SampledStretch[] {
+  return takes.flatMap(({ store, day, hot, hotCount }) => {
+    if (hot === 0 || hot === hotCount) return [];
+    const phase = phaseOf(store, day);
+    const part = Math.min(1, (hot * keysEach) / hotCount);
+    const pieces = part === 1 ? 1 : piecesOfDay;
+    const share = hot / (hotCount * part);
+    const pieceMillis = dayMillis / pieces;
+    const at = (millis: number) => new Date(Date.parse(day) + Math.round(millis)).toISOString();
+    return Array.from({ length: pieces }, (_, n) => {
+      const first = (n + partOf(n, phase) * (1 - part)) * pieceMillis;
+      const until = first + part * pieceMillis;
+      return { store, first_at: at(first), until_at: at(until), share };
+    });
+  });
 }

@@ -1,29 +1,34 @@
 import type { Actor } from '../../kernel/actor.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { readTwice, withSegments } from '../read/open-segments.ts';
-import { coalesce, type RowRange } from '../read/plan-scan.ts';
 import type { DayInSegment, Segment } from '../read/queries.ts';
 import { groupSegments, listSliceSegments } from '../read/sum-segments.ts';
 import { type ColdReader, dayKey } from '../segments/segment.ts';
 import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
 import { withTags } from '../tags/read-windows.ts';
 import type { Facts } from '../tags.contract.ts';
-import { type PickedStore, pickDays, type Take, takeAll, toHotStretches } from './pick-days.ts';
+import {
+  type PickedStore,
+  phaseOf,
+  pickDays,
+  type SampleSize,
+  spread,
+  type Take,
+  takeAll,
+  toSampledStretches,
+  toWholeStretches,
+} from './pick-days.ts';
 import * as queries from './queries.ts';
 import { type LabelTally, tallyRowsSql, tallySliceSql, topValues } from './tally.ts';
 
-/**
- * A slice with at most this many records is looked at whole. Of a larger one, up to `recordsEach` records are looked at
- * in each place of a sample.
- */
-const mostRecords = 10_000;
-const sample = { places: 20, maxPlaces: 200, records: mostRecords, recordsEach: 500 };
+const usualSize: SampleSize = { records: 10_000, places: 20, mostPlaces: 200, keysEach: 10 };
 
 /** Returns the kinds, sources and models of a slice. Throws 400 `request_invalid` or 500 `segment_damaged`. */
 export async function readFacts(
   { db, cold }: { db: Database; cold: ColdReader },
   actor: Actor,
   request: SliceRequest & { tenant: string },
+  size = usualSize,
 ): Promise<Facts> {
   const { tenant } = request;
   const slice = toSlice(request, actor, '?');
@@ -34,9 +39,11 @@ export async function readFacts(
     const { count, hot, parts, sqlOf } = await db.transaction(
       async (connection) => {
         const tagged = { ...(await withTags(connection, slice)), tenant };
+        const sample = { size, phase: phaseOf(tenant) };
         const stores = await queries.pickStores(connection, tagged, sample);
-        const isSmall = (stores[0]?.total ?? 0) <= mostRecords;
-        return isSmall ? lookAtAll(connection, tagged) : lookAtSample(connection, tagged, stores);
+        const isSmall = (stores[0]?.total ?? 0) <= size.records;
+        if (isSmall) return lookAtAll(connection, tagged);
+        return lookAtSample(connection, tagged, { ...sample, stores });
       },
       { isolation: 'repeatable read' },
     );
@@ -55,7 +62,8 @@ type Look = {
   sqlOf: (paths: readonly string[], group: readonly Part[]) => string;
 };
 
-type Part = { readonly segment: Segment; readonly ranges: RowRange[] };
+/** The numbers of the rows that are looked at; none where whole segments are searched. */
+type Part = { readonly segment: Segment; readonly rows: number[] };
 
 async function lookAtAll(db: Queryable, slice: TenantSlice): Promise<Look> {
   const days = await queries.listStoreDays(db, slice, null);
@@ -64,8 +72,8 @@ async function lookAtAll(db: Queryable, slice: TenantSlice): Promise<Look> {
   const segments = isCold ? await listSliceSegments(db, slice) : [];
   return {
     count: days.reduce((sum, { count }) => sum + count, 0),
-    hot: await tallyHot(db, slice, takes),
-    parts: segments.map((segment) => ({ segment, ranges: [] })),
+    hot: await queries.tallyHotRecords(db, slice, toWholeStretches(takes)),
+    parts: segments.map((segment) => ({ segment, rows: [] })),
     // A few records may stand in very many places, so whole segments are searched for them instead.
     sqlOf: (paths) => tallySliceSql(paths, slice),
   };
@@ -74,30 +82,25 @@ async function lookAtAll(db: Queryable, slice: TenantSlice): Promise<Look> {
 async function lookAtSample(
   db: Queryable,
   slice: TenantSlice,
-  stores: readonly PickedStore[],
+  sample: { stores: readonly PickedStore[]; size: SampleSize; phase: number },
 ): Promise<Look> {
+  const { stores, size } = sample;
   const names = stores.map(({ store }) => store);
-  const days = await queries.listStoreDays(db, slice, names);
-  const recordsEach = Math.floor(mostRecords / (stores[0]?.places ?? 1));
-  const takes = pickDays(stores, days, Math.min(sample.recordsEach, recordsEach));
+  const takes = pickDays(stores, await queries.listStoreDays(db, slice, names), sample);
+  const whole = toWholeStretches(takes);
+  const sampled = toSampledStretches(takes, size.keysEach);
   const cold = takes.filter((take) => take.cold > 0);
   const places = cold.length === 0 ? [] : await queries.listPlaces(db, slice.tenant, cold);
   return {
     count: stores[0]?.total ?? 0,
-    hot: await tallyHot(db, slice, takes),
+    hot: [
+      ...(whole.length === 0 ? [] : await queries.tallyHotRecords(db, slice, whole)),
+      ...(sampled.length === 0 ? [] : await queries.tallyHotSample(db, slice, sampled)),
+    ],
     parts: toParts(cold, places),
     sqlOf: (paths, group) =>
-      tallyRowsSql(
-        group.map(({ ranges }, n) => ({ path: paths[n] ?? '', ranges })),
-        slice,
-      ),
+      tallyRowsSql(group.map(({ rows }, n) => ({ path: paths[n] ?? '', rows }))),
   };
-}
-
-function tallyHot(db: Queryable, slice: Slice, takes: readonly Take[]): Promise<LabelTally[]> {
-  const stretches = toHotStretches(takes);
-  if (stretches.length === 0) return Promise.resolve([]);
-  return queries.tallyHotRecords(db, slice, stretches);
 }
 
 async function tallyCold(
@@ -116,20 +119,30 @@ async function tallyCold(
   return tallies;
 }
 
-/** Returns the first cold rows of each day, by segment: as many as are to be taken of the day. */
+/** Returns the cold rows that are to be looked at, by segment: spread evenly over all those of each day. */
 function toParts(takes: readonly Take[], places: readonly DayInSegment[]): Part[] {
-  const left = new Map(takes.map((take) => [dayKey(take), take.cold]));
+  const wanted = new Map(
+    takes.map((take) => [
+      dayKey(take),
+      { rows: spread(take.coldCount, take.cold, phaseOf(take.store, take.day)), before: 0 },
+    ]),
+  );
   const parts = new Map<string, Part>();
   for (const place of places) {
-    const wanted = Math.min(left.get(dayKey(place)) ?? 0, place.count);
-    if (wanted === 0) continue;
-    left.set(dayKey(place), (left.get(dayKey(place)) ?? 0) - wanted);
-    const part = parts.get(place.segment_id) ?? { segment: place, ranges: [] };
-    part.ranges.push([place.first_row, place.first_row + wanted - 1]);
-    parts.set(place.segment_id, part);
+    const own = wanted.get(dayKey(place));
+    if (own === undefined) continue;
+    const part = parts.get(place.segment_id) ?? { segment: place, rows: [] };
+    for (const row of own.rows) {
+      const at = row - own.before;
+      if (at >= 0 && at < place.count) part.rows.push(place.first_row + at);
+    }
+    own.before += place.count;
+    if (part.rows.length > 0) parts.set(place.segment_id, part);
   }
-  // Days beside each other stand beside each other in the segment, and tens of ranges are found faster than hundreds.
-  return [...parts.values()].map(({ segment, ranges }) => ({ segment, ranges: coalesce(ranges) }));
+  return [...parts.values()].map(({ segment, rows }) => ({
+    segment,
+    rows: rows.sort((a, b) => a - b),
+  }));
 }
 
 function toFacts(count: number, tallies: readonly LabelTally[]): Facts {

@@ -1,7 +1,6 @@
-import { type FilePart, rowsOf } from '../read/scan-sql.ts';
 import { compareText } from '../read/tier.ts';
 import { readSegments } from '../segments/segment-sql.ts';
-import { coldConditions, coldLabelConditions } from '../slice/cold-sql.ts';
+import { coldConditions } from '../slice/cold-sql.ts';
 import type { Slice } from '../slice/slice.ts';
 import type { Facts } from '../tags.contract.ts';
 
@@ -43,10 +42,17 @@ export function tallySliceSql(paths: readonly string[], slice: Slice): string {
   );
 }
 
+/** Some rows of a local file, in ascending order. */
+export type FileRows = { readonly path: string; readonly rows: readonly number[] };
+
 /** Counts the labels of some rows of segments. */
-export function tallyRowsSql(parts: readonly FilePart[], slice: Slice): string {
-  const labels = coldLabelConditions(slice);
-  const each = parts.map((part) => `select kind, source, model from ${rowsOf(part, labels)}`);
+export function tallyRowsSql(files: readonly FileRows[]): string {
+  const each = files.map(
+    // DuckDB chooses the row groups by the span, and finds the rows in it in a hash table.
+    ({ path, rows }) => `select kind, source, model from ${readSegments([path])}
+      where file_row_number between ${rows[0] ?? 0} and ${rows.at(-1) ?? -1}
+        and file_row_number in (select unnest([${rows.join(', ')}]::bigint[]))`,
+  );
   return tallyOf(each.join(' union all '));
 }
 

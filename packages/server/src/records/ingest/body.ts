@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { AppError } from '../../kernel/errors.ts';
@@ -46,7 +47,7 @@ export function readBody(request: IncomingMessage): Body {
     sentBytes: () => received.bytes,
     chunks() {
       const chunks = plainChunks(request, received);
-      return decoder === null ? chunks : decodedChunks(chunks, decoder);
+      return decoder === null ? chunks : decodedChunks(chunks, decoder, request.socket);
     },
     discard: () => discard(request),
   };
@@ -90,7 +91,8 @@ async function* plainChunks(
       yield value as Buffer;
     }
   } catch (error) {
-    throw aborted(request, error);
+    // Whatever ends the reading comes of a client that hung up, also when all it sent had come and was not read yet.
+    throw new AppError('request_aborted', { cause: error });
   } finally {
     request.setTimeout(0);
     request.off('timeout', fallSilent);
@@ -98,12 +100,14 @@ async function* plainChunks(
   }
 }
 
-/** If the request broke off, the client hung up; otherwise the error stays as it is. */
-function aborted(request: IncomingMessage, cause: unknown): unknown {
-  return request.complete ? cause : new AppError('request_aborted', { cause });
-}
-
-async function* decodedChunks(chunks: AsyncIterable<Buffer>, decoder: zlib.Gunzip) {
+async function* decodedChunks(
+  chunks: AsyncIterable<Buffer>,
+  decoder: zlib.Gunzip,
+  connection: Socket,
+): AsyncGenerator<Buffer> {
+  // A few kilobytes that have all come may hold a minute of work, which is for nobody once the client is gone.
+  const stop = () => decoder.destroy(new AppError('request_aborted'));
+  connection.once('close', stop);
   // `pipe()` is not used, because it does not pass on that the client has hung up, which may have happened already.
   const feeding = feed(decoder, chunks);
   try {
@@ -118,6 +122,7 @@ async function* decodedChunks(chunks: AsyncIterable<Buffer>, decoder: zlib.Gunzi
     }
     throw error;
   } finally {
+    connection.off('close', stop);
     decoder.destroy();
   }
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { type Budget, createGate, createSharedBudget } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { isHidden, listNewNames } from '../../platform/postgres/known-names.ts';
 import type { IngestAnswer } from '../contract.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { EnvelopeFault, readBatch } from './batch-reader.ts';
@@ -36,14 +37,17 @@ export type IngestOptions = {
   cold: ColdReader;
 };
 
+type Recheck = () => Promise<unknown>;
+
 export type Ingest = {
   /**
    * Stores one JSON document. Nothing of it is stored unless its envelope is right. Throws 400 `json_invalid` or
-   * `request_invalid`, 413, and 429 `ingest_busy`.
+   * `request_invalid`, 413, and 429 `ingest_busy`. `recheck` is called before anything is stored, and throws 401 when
+   * the actor may not go on.
    */
-  batch(body: Body, actor: Actor): Promise<IngestAnswer>;
+  batch(body: Body, actor: Actor, recheck?: Recheck): Promise<IngestAnswer>;
   /** Stores NDJSON of any length, committed in parts. If it breaks off, the parts before that stay stored. */
-  stream(body: Body, actor: Actor): Promise<IngestAnswer>;
+  stream(body: Body, actor: Actor, recheck?: Recheck): Promise<IngestAnswer>;
 };
 
 /**
@@ -54,6 +58,8 @@ const lateChecksAtOnce = 2;
 
 /** So many bytes of a part weigh as much as one of its rows when small parts are stored together. */
 const bytesOfRow = 1024;
+
+const noRecheck: Recheck = async () => {};
 
 type Sent = { part: Part; novelty: Novelty };
 
@@ -84,13 +90,14 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
     weigh: ({ part }) => part.count + part.sizeBytes / bytesOfRow,
     mostWeight: 2 * fewRows,
   });
-  const storerFor = (actor: Actor) => (part: Part) => {
-    const sent = { part, novelty: noveltyOf(actor.tokenId) };
-    return maySharePart(part, storing) ? small.run(sent) : storeAlone(sent);
-  };
+  const storerFor = (actor: Actor) => (all: Part) =>
+    withoutHidden(db, all, (part) => {
+      const sent = { part, novelty: noveltyOf(actor.tokenId) };
+      return maySharePart(part, storing) ? small.run(sent) : storeAlone(sent);
+    });
 
   return {
-    batch: (body, actor) =>
+    batch: (body, actor, recheck = noRecheck) =>
       withReserve(budget.of(callerOf(actor)), body, async (reserve) => {
         const tally = new Tally(actor);
         const part = new Part();
@@ -108,17 +115,28 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
           },
           onBlanks: (bytes) => content.addBlanks(bytes),
         }).catch(refuseEnvelope);
-        if (part.count > 0) tally.add(part, await storerFor(actor)(part));
+        if (part.count > 0) {
+          await recheck();
+          tally.add(part, await storerFor(actor)(part));
+        }
         return tally.answer();
       }),
 
-    stream: (body, actor) => {
+    stream: (body, actor, recheck = noRecheck) => {
       const own = budget.of(callerOf(actor));
       return withReserve(own, body, (reserve) => {
         reserve(streamShareBytes);
         const maxLineBytes = maxRecordBytes;
         return storeStream(body, {
-          ...{ actor, budget: own, maxRecords, maxLineBytes, limits, store: storerFor(actor) },
+          ...{
+            actor,
+            budget: own,
+            maxRecords,
+            maxLineBytes,
+            limits,
+            store: storerFor(actor),
+            recheck,
+          },
         });
       });
     },
@@ -184,4 +202,25 @@ function refuseEnvelope(error: unknown): never {
     errors: [{ path: path === '' ? '/' : path, code, message }],
     cause: error,
   });
+}
+
+/** Stores a part without the records of new tenants and stores whose names hold what cannot be seen. */
+async function withoutHidden(
+  db: Database,
+  part: Part,
+  store: (part: Part) => Promise<PartOutcome>,
+): Promise<PartOutcome> {
+  const leaves = part.leavesThat(isHidden);
+  if (leaves.length === 0) return store(part);
+  const hidden = new Set(
+    (await listNewNames(db, leaves)).flatMap((position) => leaves[position]?.ordinals ?? []),
+  );
+  const kept = [...part.rows.keys()].filter((ordinal) => !hidden.has(ordinal));
+  if (kept.length === 0) return { duplicates: [], conflicts: [], hidden: [...hidden] };
+  const { duplicates, conflicts } = await store(part.pick(kept));
+  const inAll = (ordinal: number) => kept[ordinal] ?? -1;
+  return {
+    ...{ duplicates: duplicates.map(inAll), conflicts: conflicts.map(inAll) },
+    hidden: [...hidden],
+  };
 }

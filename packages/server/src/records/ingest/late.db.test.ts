@@ -193,7 +193,7 @@ test('values of every sort compare by content', async () => {
   const odd = values.map((value, n) =>
     record('odd', 0, {
       event_id: value === '' || value.includes('\t') ? `e${n}` : value,
-      store: value.trim() === '' || value.includes('\t') ? `s${n}` : value,
+      store: value === '' || value.trim() !== value || value.includes('\t') ? `s${n}` : value,
       kind: value,
       confidence: 0.1,
       enrichment: { [value]: value },

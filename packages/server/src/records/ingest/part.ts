@@ -63,6 +63,18 @@ export class Part {
     this.#sizeBytes += bytes;
   }
 
+  /** Returns a part with these rows alone. */
+  pick(ordinals: readonly number[]): Part {
+    const picked = new Part();
+    for (const ordinal of ordinals) picked.#push(this.rows[ordinal] as PartRow);
+    return picked;
+  }
+
+  /** Returns the leaves, by months, that fit. */
+  leavesThat(fits: (leaf: Leaf) => boolean): Leaf[] {
+    return [...this.#leaves.values()].filter(fits);
+  }
+
   tenants(): string[] {
     return [...new Set(Array.from(this.#leaves.values(), ({ tenant }) => tenant))];
   }

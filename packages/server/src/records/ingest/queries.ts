@@ -394,9 +394,15 @@ function touchedDays(days: readonly ColdDay[]): Sql {
     ${days.map((day) => day.day)}::date[]) as touched(tenant, store, day)`;
 }
 
+/**
+ * Lists the partitions that every session inserts into. Another process's new one is seen in the catalogue a moment
+ * before other sessions are told that what they know of the table is old, and an insert would find no partition then.
+ * The lock is free only after that moment.
+ */
 export async function listPartitions(db: Queryable): Promise<string[]> {
   const rows = await db.query<{ name: string }>(sql`
-    select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
+    with made as materialized (select pg_advisory_xact_lock_shared(${advisoryLocks.partitions}))
+    select relname as name from made cross join pg_inherits join pg_class on pg_class.oid = inhrelid
     where inhparent = 'enrichment_records'::regclass`);
   return rows.map((row) => row.name);
 }

@@ -6,9 +6,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { testOnOneServer, untilLockWaits } from '../../../test/one-server.ts';
 import type { Actor } from '../../kernel/actor.ts';
-import type { Session } from '../../platform/postgres/database.ts';
+import { openDatabase, type Session } from '../../platform/postgres/database.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import type { Body } from './body.ts';
-import { createIngest, type Ingest } from './ingest.ts';
+import { createIngest, type Ingest, type IngestOptions } from './ingest.ts';
 import { Part } from './part.ts';
 import { fewRows, storeNew, storeOne } from './queries.ts';
 import { createPartitions } from './store-part.ts';
@@ -18,6 +19,7 @@ let db: TestDatabase;
 let dir: string;
 let freezer: Freezer;
 let ingest: Ingest;
+let ingestOptions: IngestOptions;
 /** The texts of the statements that stored something. */
 let stored: string[] = [];
 
@@ -32,7 +34,7 @@ beforeAll(async () => {
       return db.query(statement, options);
     },
   };
-  ingest = createIngest(noted, {
+  ingestOptions = {
     maxRecords: 10_000,
     maxBatchBytes: 2 ** 25,
     maxEnrichmentBytes: 2 ** 18,
@@ -40,7 +42,8 @@ beforeAll(async () => {
     writers: 4,
     clock: () => Date.parse('2026-01-01T00:00:00Z'),
     cold: freezer,
-  });
+  };
+  ingest = createIngest(noted, ingestOptions);
 });
 afterAll(async () => {
   await freezer.duckdb.close();
@@ -54,7 +57,7 @@ function batch(...records: unknown[]) {
   return send(records, actor);
 }
 
-function send(records: unknown[], by: Actor) {
+function send(records: unknown[], by: Actor, to = ingest) {
   const body: Body = {
     isStream: false,
     sizeBytes: null,
@@ -64,7 +67,7 @@ function send(records: unknown[], by: Actor) {
     },
     discard: async () => {},
   };
-  return ingest.batch(body, by);
+  return to.batch(body, by);
 }
 
 function record(tenant: string, n: number, more: Record<string, unknown> = {}) {
@@ -151,6 +154,25 @@ test('the same record of many callers at once is accepted once', async () => {
   const sum = (field: 'accepted' | 'duplicates') =>
     answers.reduce((total, answer) => total + answer[field], 0);
   expect([sum('accepted'), sum('duplicates')]).toEqual([1, 29]);
+});
+
+test('two processes store the first records of new months at the same time', async () => {
+  const other = openDatabase({ url: db.url, maxConnections: 12, onError: () => {} });
+  // Processes that know no month yet: every one of them looks whether it is there, over and over while it is made.
+  const startOne = (n: number) => createIngest(n % 2 === 0 ? db : other, ingestOptions);
+  let sent = 0;
+  for (const month of numbers(12)) {
+    const occurredAt = new Date(Date.UTC(1971, month, 2)).toISOString();
+    const answers = numbers(4).map(async (side) => {
+      for (const _ of numbers(3)) {
+        const one = record(`new month ${side}`, sent++, { occurred_at: occurredAt });
+        expect(await send([one], actor, startOne(side))).toMatchObject({ accepted: 1 });
+      }
+    });
+    await Promise.all(answers);
+  }
+  await other.close();
+  await expectExactCounters();
 });
 
 test('a caller whose late record cannot be looked up fails alone', async () => {
@@ -333,6 +355,23 @@ test('the partitions of five years are made in three transactions, and those tha
     select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
     where inhparent = 'enrichment_records'::regclass and relname like 'enrichment_records_199%' order by 1`);
   expect(made.map(({ name }) => name.slice(-7).replace('_', '-'))).toEqual(months);
+});
+
+test('a partition that another process has made is believed only when that has told all sessions', async () => {
+  await createPartitions(db).ensure(['1989-01']);
+  const maker = await db.openSession();
+  // PostgreSQL shows a new row of the catalogue to others before it tells them so, and frees locks after both.
+  await maker.query(sql`select pg_advisory_lock(${advisoryLocks.partitions})`);
+  let isBelieved = false;
+  const believing = createPartitions(db)
+    .ensure(['1989-01'])
+    .then(() => {
+      isBelieved = true;
+    });
+  await Promise.race([untilLockWaits(db), believing]);
+  expect(isBelieved).toBe(false);
+  await maker.close();
+  await believing;
 });
 
 /** Rows of one part: a record of each of these tenants, all of one day. */

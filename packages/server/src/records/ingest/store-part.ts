@@ -26,6 +26,8 @@ export type PartOutcome = {
   readonly duplicates: readonly number[];
   /** The ordinals of rows whose identity is stored with other content. */
   readonly conflicts: readonly number[];
+  /** The ordinals of rows of new tenants or stores whose names hold what cannot be seen. */
+  readonly hidden?: readonly number[];
 };
 
 export type StoreOptions = {

@@ -18,6 +18,8 @@ export type StreamOptions = {
   maxLineBytes: number;
   limits: () => RecordLimits;
   store: (part: Part) => Promise<PartOutcome>;
+  /** Is called before each part is stored. What it throws ends the stream. */
+  recheck: () => Promise<unknown>;
 };
 
 /** A part is stored when it holds this many bytes, even if there is room for more records. */
@@ -37,7 +39,7 @@ export async function storeStream(
   body: Pick<Body, 'chunks' | 'sentBytes'>,
   options: StreamOptions,
 ): Promise<IngestAnswer> {
-  const { actor, maxRecords, maxLineBytes, limits, store } = options;
+  const { actor, maxRecords, maxLineBytes, limits, store, recheck } = options;
   const tally = new Tally(actor);
   const content = new Content(() => body.sentBytes());
   const share = shareOf(options.budget);
@@ -64,6 +66,7 @@ export async function storeStream(
     if (held.part.count === 0) held.from = read;
   };
   const storeHeld = async () => {
+    if (held.part.count > 0) await recheck();
     const full = held;
     held = emptyPart(read);
     reader = new LineReader(limits());

@@ -1,4 +1,5 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { hiddenNameRule } from '../../kernel/names.ts';
 import type { IngestAnswer, rejectCodes } from '../contract.ts';
 import type { Part } from './part.ts';
 import type { IncomingRecord, RecordReading } from './record-reader.ts';
@@ -34,12 +35,16 @@ export class Tally {
     if (this.#rejected.length >= 2 * listed) this.#rejected = this.#first();
   }
 
-  add(part: Part, { duplicates, conflicts }: PartOutcome): void {
-    this.#accepted += part.count - duplicates.length - conflicts.length;
+  add(part: Part, { duplicates, conflicts, hidden = [] }: PartOutcome): void {
+    this.#accepted += part.count - duplicates.length - conflicts.length - hidden.length;
     this.#duplicates += duplicates.length;
     for (const ordinal of conflicts) {
       const index = part.rows[ordinal]?.index ?? -1;
       this.reject(index, 'conflict', 'a record with this identity is stored with other content');
+    }
+    for (const ordinal of hidden) {
+      const index = part.rows[ordinal]?.index ?? -1;
+      this.reject(index, 'field_invalid', `tenant or store: ${hiddenNameRule}`);
     }
   }
 

@@ -132,7 +132,7 @@ function rangeOf(day: DayInSegment, rows: number, descending: boolean): RowRange
 }
 
 /** Returns the ranges in ascending order; those that touch are joined. */
-export function coalesce(ranges: readonly RowRange[]): RowRange[] {
+function coalesce(ranges: readonly RowRange[]): RowRange[] {
   const whole: RowRange[] = [];
   for (const range of [...ranges].sort((a, b) => a[0] - b[0])) {
     const before = whole.at(-1);

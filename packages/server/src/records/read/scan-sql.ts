@@ -129,7 +129,7 @@ function sumOf(more: string, paths: readonly string[], slice: Slice): string {
 }
 
 /** Selects the rows of a file that meet conditions. */
-export function rowsOf({ path, ranges }: FilePart, conditions: readonly string[]): string {
+function rowsOf({ path, ranges }: FilePart, conditions: readonly string[]): string {
   const first = ranges[0]?.[0] ?? 0;
   const last = ranges.at(-1)?.[1] ?? -1;
   // DuckDB chooses the row groups by this condition, so the whole span is given as a condition of its own.

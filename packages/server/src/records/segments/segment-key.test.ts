@@ -1,6 +1,7 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { assertObjectKey } from '../../platform/objects/objects.ts';
-import { segmentKey, tenantFolder } from './segment-key.ts';
+import { segmentFolders, segmentKey, tenantFolder, tenantFolders } from './segment-key.ts';
 
 test('a key tells tenant, days and id', () => {
   const segment = { tenant: 'TX', id: 'seg_1', firstDay: '2001-03-01', lastDay: '2001-03-31' };
@@ -23,4 +24,35 @@ test('the longest names make keys that every store takes, all of them different'
     assertObjectKey(`records/${folder}/2001-03-01_2001-03-31_seg_0123456789012345.parquet`);
     expect(folder).toMatch(/^tenant=(%[0-9A-F]{2})+~[0-9a-f]{16}$/);
   }
+});
+
+test('a long name is cut between two characters, so that readers can decode it', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'grapheme', minLength: 80, maxLength: 128 }),
+      fc.constantFrom('', 'a', 'ab', 'abc'),
+      (name, first) => {
+        const tenant = first + name;
+        const folder = tenantFolder(tenant);
+        expect(folder.length).toBeLessThanOrEqual(255);
+        const [cut = '', hash] = folder.slice('tenant='.length).split(/~(?=[0-9a-f]{16}$)/);
+        expect(tenant.startsWith(decodeURIComponent(cut))).toBe(true);
+        if (hash === undefined) expect(decodeURIComponent(cut)).toBe(tenant);
+      },
+    ),
+  );
+});
+
+test('objects under a name that was cut inside of a character are looked for there, too', () => {
+  const tenant = `a${'漢'.repeat(127)}`;
+  const [now = '', before = ''] = tenantFolders(tenant);
+  expect(now).toBe(tenantFolder(tenant));
+  expect(before.length).toBeGreaterThan(now.length);
+  expect(before.slice(-17)).toBe(now.slice(-17));
+  expect(() => decodeURIComponent(before)).toThrow('malformed');
+  expect(segmentFolders(tenant)).toEqual([
+    ...[`records/${now}/`, `${now}/`],
+    ...[`records/${before}/`, `${before}/`],
+  ]);
+  expect(tenantFolders('TX')).toEqual(['tenant=TX']);
 });

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 /** The longest name that file systems take, in bytes. */
 const maxFolderBytes = 255;
 const hashChars = 16;
+/** How much of a longer name stands before its hash. */
+const cutBytes = maxFolderBytes - hashChars - 1;
 
 /**
  * Returns the key of a segment's object: `records/tenant=<percent-encoded>/<first day>_<last day>_<id>.parquet`, as
@@ -24,17 +26,39 @@ export function segmentKey(segment: {
  * at the root of the store, until they are merged or written again.
  */
 export function segmentFolders(tenant: string): string[] {
-  const folder = tenantFolder(tenant);
-  return [`records/${folder}/`, `${folder}/`];
+  return tenantFolders(tenant).flatMap((folder) => [`records/${folder}/`, `${folder}/`]);
 }
 
-/** Returns the name of a tenant's folder below `records/` and below `exports/`. */
+/**
+ * Returns the name of the folder below `records/` and below `exports/` in which a tenant's objects are written. A name
+ * that is too long is cut between two characters: readers of Hive-style data sets decode it, and refuse half a one.
+ */
 export function tenantFolder(tenant: string): string {
-  const folder = `tenant=${encode(tenant)}`;
+  const folder = wholeFolder(tenant);
   if (folder.length <= maxFolderBytes) return folder;
-  const hash = createHash('sha256').update(tenant).digest('hex').slice(0, hashChars);
-  const cut = folder.slice(0, maxFolderBytes - hashChars - 1).replace(/%.?$/, '');
-  return `${cut}~${hash}`;
+  let cut = 'tenant=';
+  for (const char of tenant) {
+    const longer = cut + encode(char);
+    if (longer.length > cutBytes) break;
+    cut = longer;
+  }
+  return cut + hashOf(tenant);
+}
+
+/** Returns all folders in which its objects may lie: earlier releases cut names inside of characters. */
+export function tenantFolders(tenant: string): string[] {
+  const folder = wholeFolder(tenant);
+  if (folder.length <= maxFolderBytes) return [folder];
+  const before = folder.slice(0, cutBytes).replace(/%.?$/, '') + hashOf(tenant);
+  return [...new Set([tenantFolder(tenant), before])];
+}
+
+function wholeFolder(tenant: string): string {
+  return `tenant=${encode(tenant)}`;
+}
+
+function hashOf(tenant: string): string {
+  return `~${createHash('sha256').update(tenant).digest('hex').slice(0, hashChars)}`;
 }
 
 /**

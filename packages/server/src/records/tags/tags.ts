@@ -7,6 +7,7 @@ import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit, AuditEntry } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
+import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import { isOutOfReach, type SliceRequest, toSlice } from '../slice/slice.ts';
 import { type Tag, type Tagged, tagsContract } from '../tags.contract.ts';
 import { listDays } from './days.ts';
@@ -60,6 +61,7 @@ async function createTag(db: Database, act: TagAct, request: NewTag): Promise<Ta
   const { tenant, dataset } = asked;
   const { store = null, from = null, until } = toSlice(asked, act.actor, '/');
   assertReach(act.actor, tenant);
+  await refuseHiddenNames(db, '/', [{ tenant, store }]);
   const window = {
     tenant,
     store,

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { AppError, type ErrorCode } from '../../kernel/errors.ts';
+import { AppError, type ErrorCode, isDatabaseAway } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace, Rest } from '../../platform/work/pace.ts';
@@ -71,7 +71,7 @@ export async function countVersions(
       try {
         await countVersion(options, version, ending);
       } catch (error) {
-        if (ending.aborted || isFault(error, 'database_unavailable')) throw error;
+        if (ending.aborted || isDatabaseAway(error)) throw error;
         // The version was deleted while it was read.
         if (isFault(error, 'version_not_found')) continue;
         const about = { tenant: version.tenant, version: version.id };

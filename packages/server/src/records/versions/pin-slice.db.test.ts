@@ -136,7 +136,7 @@ test('what is erased waits until the pin is written, and finds what was', async 
   let erasing: Promise<unknown> | undefined;
   await pin({ tenant, tenants: null }, async () => {
     erasing = eraseOnce(mover, { tenant, event_ids: ['e1'] }).then(() => order.push('erased'));
-    await expect.poll(waiting('ExclusiveLock'), { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(waiting('ExclusiveLock'), { timeout: 120_000 }).toHaveLength(1);
     order.push('read');
   });
   await erasing;

@@ -55,7 +55,7 @@ async function counted(id: string): Promise<Version> {
         version = (await service.call('GET', `${path}/${id}`)).json;
         return version?.state;
       },
-      { timeout: 20_000 },
+      { timeout: 120_000 },
     )
     .not.toBe('counting');
   if (version === undefined) throw new Error('no version');
@@ -267,7 +267,7 @@ test('the plan of retention tells what a version keeps, and the run deletes it o
           found = (await service.call('GET', path)).json;
           return found.state;
         },
-        { timeout: 20_000 },
+        { timeout: 120_000 },
       )
       .toBe('completed');
     return found;

@@ -7,7 +7,7 @@ import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../r
 import { findDueDays } from '../policies/plan.ts';
 import type { MoveKind } from '../values.ts';
 import { compactKind } from './compact.ts';
-import { deleteKind, eraseKind } from './erase-steps.ts';
+import { deleteKind, eraseKind, forgetKind } from './erase-steps.ts';
 import { MoveFault, refuseHold, toPassingFault } from './fail.ts';
 import { toGone } from './gone.ts';
 import type { Copied, KindSteps, Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
@@ -102,7 +102,7 @@ export async function switchMove(
   const next = await takeArrow(context, move, {
     to: 'switched',
     async change(connection) {
-      const letsGo = move.kind === 'delete' || move.kind === 'erase';
+      const letsGo = !['move', 'compact'].includes(move.kind);
       // This lock comes before all others. A version that is being frozen at the moment is then either known here, or
       // is made without the records that are removed here.
       if (letsGo) await lockRemovals(connection, move.tenant);
@@ -160,4 +160,5 @@ const stepsOfKinds: Record<MoveKind, KindSteps> = {
   compact: compactKind,
   delete: deleteKind,
   erase: eraseKind,
+  forget: forgetKind,
 };

@@ -1,10 +1,11 @@
+import type { StoreWait } from '../../platform/objects/store-wait.ts';
 import { busy } from '../../platform/work/session-lock.ts';
 import { findErasureState, listDaysToGo, listSwitched } from './erase-queries.ts';
 import { journalErasure } from './erase-records.ts';
 import type { DeleteRequest } from './erase-steps.ts';
 import { findWholeDays } from './find-matches.ts';
 import type { Move, MoverContext } from './move.ts';
-import { type MoveResult, resumeMoves, runMove } from './run-move.ts';
+import { note, nothingSofar, resumeMoves, runMove, type Sofar } from './run-move.ts';
 import { scopeOfDays } from './scope.ts';
 import { withTenantLock } from './tenant-lock.ts';
 
@@ -19,6 +20,8 @@ type TenantDelete = {
    */
   readonly deleteVersioned?: boolean;
   readonly signal: AbortSignal;
+  /** How to wait for the store; usually that of the run. Without it, a fault of the store is thrown at once. */
+  readonly wait?: StoreWait;
 };
 
 type TenantDeleteOutcome = {
@@ -41,13 +44,18 @@ const maxDays = 4000;
  */
 export async function deleteTenant(
   context: MoverContext,
-  { signal, ...job }: TenantDelete,
+  { signal, wait, ...job }: TenantDelete,
 ): Promise<TenantDeleteOutcome> {
-  const results = await withTenantLock(context.db, job.tenant, {
-    signal,
-    work: (lockSignal) => deleteUnderLock(context, { ...job, signal: lockSignal }),
-  });
-  if (results === busy) return { deletedCount: 0, failedMoves: 0, isBusy: true };
+  // Moves that only wait for the removal of their objects were counted by the run that switched them.
+  const before = new Set(await listSwitched(context.db, job.tenant));
+  const sofar = nothingSofar(wait);
+  const outcome = await sofar.wait.run(() =>
+    withTenantLock(context.db, job.tenant, {
+      signal,
+      work: (lockSignal) => deleteUnderLock(context, { ...job, signal: lockSignal }, sofar),
+    }),
+  );
+  const results = [...sofar.results.values()].filter(({ move }) => !before.has(move.id));
   let deletedCount = 0;
   for (const { move, isSwitched } of results) {
     if (move.kind !== 'delete' || !isSwitched) continue;
@@ -56,31 +64,32 @@ export async function deleteTenant(
   const failedMoves = results.filter(
     ({ isSwitched, isCalledOff }) => !isSwitched && !isCalledOff,
   ).length;
-  return { deletedCount, failedMoves, isBusy: false };
+  return { deletedCount, failedMoves, isBusy: outcome === busy };
 }
 
-async function deleteUnderLock(context: MoverContext, job: TenantDelete): Promise<MoveResult[]> {
-  await context.fence.advance(job.signal);
-  const done = new Set(await listSwitched(context.db, job.tenant));
-  const resumed = await resumeMoves(context, job.tenant, job.signal);
-  // Moves that only wait for the removal of their objects were counted by the run that switched them.
-  const results = resumed.filter(({ move }) => !done.has(move.id));
+async function deleteUnderLock(
+  context: MoverContext,
+  job: TenantDelete,
+  sofar: Sofar,
+): Promise<void> {
+  const { signal } = job;
+  await context.fence.advance(signal);
+  await resumeMoves(context, job.tenant, { signal, sofar });
   // Each day is tried once in a run. What fails, or comes late, is left to the next run; otherwise this could go on for
   // ever.
-  for (let after: string | null = null; ; ) {
-    const move = await planDelete(context, { ...job, after });
-    if (move === null) return results;
-    const result = await runMove(context, move, job.signal);
-    results.push(result);
-    if (result.isCalledOff) return results;
-    after = move.last_day;
+  for (;;) {
+    const move = await planDelete(context, { ...job, after: sofar.after });
+    if (move === null) return;
+    const result = await note(sofar, await runMove(context, move, signal));
+    if (result.isCalledOff) return;
+    sofar.after = move.last_day;
   }
 }
 
 /** Journals the deletion of the tenant's oldest days; null when there are none. */
 async function planDelete(
   context: MoverContext,
-  job: Omit<TenantDelete, 'signal'> & { after: string | null },
+  job: Omit<TenantDelete, 'signal' | 'wait'> & { after: string | null },
 ): Promise<Move | null> {
   const { tenant, lastDay, runId, after, deleteVersioned = false } = job;
   const page = { after, lastDay, limit: maxDays, deleteVersioned };

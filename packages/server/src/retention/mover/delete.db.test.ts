@@ -1,3 +1,4 @@
+import { unlink } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
@@ -59,6 +60,14 @@ async function expectOnly(tenant: string, kept: readonly string[]): Promise<void
     expect(plain(found[level]), level).toEqual(plain(wanted[level]));
   }
 }
+
+test('a segment that goes whole is not read, so that a lost object keeps nothing from being deleted', async () => {
+  await seed('lost');
+  const [key = ''] = (await objectKeys(mover)).filter((each) => each.includes('tenant=lost/'));
+  await unlink(mover.store.pathOf(key) ?? '');
+  expect(await remove('lost', '2001-03-31')).toMatchObject({ deletedCount: 24, failedMoves: 0 });
+  await expectOnly('lost', ['2001-04-01', '2001-04-02']);
+});
 
 test('a policy that keeps the days refuses the deletion in the switch and nothing is gone', async () => {
   await seed('kept');

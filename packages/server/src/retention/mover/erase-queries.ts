@@ -86,6 +86,19 @@ export async function listSegmentsOf(db: Queryable, scope: EraseScope): Promise<
     ) order by first_day, id`);
 }
 
+/** Finds the live segment whose object has this key, among those of these tenants; null means all. */
+export async function findSegmentOf(
+  db: Queryable,
+  objectKey: string,
+  tenants: readonly string[] | null,
+): Promise<(SegmentRow & { tenant: string }) | undefined> {
+  const [row] = await db.query<SegmentRow & { tenant: string }>(sql`
+    select tenant, id, object_key, size_bytes, sha256, first_day::text as first_day, last_day::text as last_day
+    from segments where object_key = ${objectKey}
+      and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))`);
+  return row;
+}
+
 /** Lists the days in the scope that these segments have, with the triples of all records of these days. */
 export async function listSegmentDaysOf(
   db: Queryable,

@@ -10,12 +10,12 @@ import { busy } from '../../platform/work/session-lock.ts';
 import { segmentKey } from '../../records/segments.ts';
 import type { EraseReceipt } from '../contract.ts';
 import { findDueDays } from '../policies/plan.ts';
-import { findErasureState } from './erase-queries.ts';
+import { type ErasureState, findErasureState } from './erase-queries.ts';
 import { findMatches, type Matches } from './find-matches.ts';
 import type { Move, MoverContext, MoveSegment } from './move.ts';
 import { insertMove, insertMoveSegment } from './queries.ts';
 import { dryReceipt, foretell, receiptOf } from './receipt.ts';
-import { resumeMoves, runMove } from './run-move.ts';
+import { nothingSofar, resumeMoves, runMove } from './run-move.ts';
 import { type EraseScope, toJournal } from './scope.ts';
 import { withTenantLock } from './tenant-lock.ts';
 
@@ -53,7 +53,7 @@ export async function eraseRecords(
       // A killed process may have left a move that has copied the records which are to be erased now, so its moves are
       // finished first. A move that cannot go on, because another database has the store, will find its source changed
       // and drop its copy.
-      await resumeMoves(context, scope.tenant, signal);
+      await resumeMoves(context, scope.tenant, { signal, sofar: nothingSofar() });
       const matches = await findMatches(context, scope, signal);
       // Hot records can be erased whichever database has the store.
       if (matches.cold.length > 0) await context.fence.advance(signal);
@@ -91,8 +91,16 @@ export async function readReceipt(
   const state = await findErasureState(db, move);
   if (state === undefined) throw new Error(`the erasure ${move.id} is not in the journal`);
   if (state.state !== 'failed') return receiptOf(planned, { id: move.id, state });
-  throw new AppError(faultCodes[state.error_code ?? ''] ?? 'internal_error', {
-    detail: `Nothing was erased (${move.id} in the journal of moves). ${state.error}`,
+  throw failureOf(move, state);
+}
+
+/** The error of whoever asked for a move that has failed. */
+export function failureOf(
+  { id }: { id: string },
+  { error_code, error }: Pick<ErasureState, 'error_code' | 'error'>,
+): AppError {
+  return new AppError(faultCodes[error_code ?? ''] ?? 'internal_error', {
+    detail: `Nothing was erased (${id} in the journal of moves). ${error}`,
   });
 }
 
@@ -164,7 +172,7 @@ export async function noteErasure(
 const pauseMillis = 250;
 
 /** Does as `withTenantLock` does, but waits for its turn. Throws 409 `tenant_busy` when that does not come in time. */
-async function waitForTenant<T>(
+export async function waitForTenant<T>(
   db: Database,
   tenant: string,
   options: { waitMillis: number; signal: AbortSignal; work: (signal: AbortSignal) => Promise<T> },
@@ -184,7 +192,7 @@ async function waitForTenant<T>(
 type Erasure = {
   readonly tenant: string;
   readonly runId: string | null;
-  readonly kind: 'delete' | 'erase';
+  readonly kind: 'delete' | 'erase' | 'forget';
   readonly firstDay: string;
   readonly lastDay: string;
   readonly request?: unknown;

@@ -8,6 +8,7 @@ import {
   hotTriple,
   type LockedDay,
   replaceSegments,
+  type StoreDay,
   subtractTriples,
   sumByDay,
   sumTriples,
@@ -75,8 +76,12 @@ async function copyKept(
   { scope, segment, target }: { scope: EraseScope; segment: MoveSegment; target: MoveSegment },
 ): Promise<Copied> {
   const { db, duckdb } = context;
-  const source = await fetchSegment(context, segment, { dir, signal });
   const before = await listDaysOfSegments(db, move.tenant, [segment.segment_id]);
+  // What goes whole need not be read, and so not even be there.
+  if (scope.eventIds === null && before.every((day) => isDayInScope(scope, day))) {
+    return { files: [], days: [] };
+  }
+  const source = await fetchSegment(context, segment, { dir, signal });
   const going = sumByDay((await matchFile(duckdb, { path: source, scope, signal })).days);
   const days = before
     .map((day) => {
@@ -150,6 +155,24 @@ export const deleteKind: KindSteps = {
 };
 
 /**
+ * A segment whose object is lost leaves the catalogue, and its records the counters. Nothing is read or written, and no
+ * policy is asked: there is nothing left to keep.
+ */
+export const forgetKind: KindSteps = {
+  copy: async () => ({ files: [], days: [] }),
+
+  switch: (connection, { work }) =>
+    replaceSegments(connection, {
+      tenant: work.move.tenant,
+      add: [],
+      remove: work.in.map(({ segment_id }) => segment_id),
+      isErasing: true,
+    }),
+
+  refuse: async () => null,
+};
+
+/**
  * Refuses when a dataset version has some of the days. It may have been frozen after the days were planned; none can be
  * frozen any more until this transaction ends.
  */
@@ -185,17 +208,18 @@ async function removeHotMatches(
   locked: readonly LockedDay[],
 ): Promise<DayTriple[]> {
   const gone: DayTriple[] = [];
-  for (const span of spansOf(locked.filter((day) => isInScope(scope, day)))) {
+  for (const span of spansOf(
+    locked.filter((day) => isDayInScope(scope, day) && hotTriple(day).count > 0),
+  )) {
     gone.push(...(await deleteHotMatches(connection, scope, span)));
   }
   return gone;
 }
 
-function isInScope({ store, from, to }: EraseScope, day: LockedDay): boolean {
+function isDayInScope({ store, from, to }: EraseScope, day: StoreDay): boolean {
   if (store !== null && day.store !== store) return false;
   if (from !== null && day.day < from) return false;
-  if (to !== null && day.day > to) return false;
-  return hotTriple(day).count > 0;
+  return to === null || day.day <= to;
 }
 
 /**

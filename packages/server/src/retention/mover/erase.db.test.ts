@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { unlink, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordDigest } from '../../kernel/digest.ts';
@@ -156,6 +156,17 @@ test('a segment that is damaged refuses the erasure before anything is journalle
     code: 'segment_damaged',
   });
   expect(await state('damaged')).toEqual(before);
+});
+
+test('a lost object keeps whole days from nothing, and a part of its days from being erased', async () => {
+  await seed('lost');
+  const [key = ''] = await objectKeysOf('lost');
+  await unlink(mover.store.pathOf(key) ?? '');
+  const part = { tenant: 'lost', store: 'DFW', from: first, to: second };
+  await expect(eraseOnce(mover, part)).rejects.toMatchObject({ code: 'segment_damaged' });
+  const receipt = await eraseOnce(mover, { tenant: 'lost', from: first, to: second });
+  expect(receipt).toMatchObject({ erased: { count: 22 }, cold_count: 20 });
+  expect(await differences(mover, 'lost')).toEqual([]);
 });
 
 const cases = [

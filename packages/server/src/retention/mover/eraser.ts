@@ -3,7 +3,14 @@ import { mayTouchTenant } from '../../kernel/actor.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
-import { type EraseReceipt, type EraseRequest, retentionContract } from '../contract.ts';
+import {
+  type EraseReceipt,
+  type EraseRemain,
+  type EraseRequest,
+  type ForgetRequest,
+  type Forgotten,
+  retentionContract,
+} from '../contract.ts';
 import {
   type EraseAct,
   type EraseContext,
@@ -14,19 +21,36 @@ import {
   refuseHold,
 } from './erase-records.ts';
 import { findMatches } from './find-matches.ts';
+import { forgetSegment } from './forget-segment.ts';
 import { dryReceipt, foretell, noEffects, noMatches } from './receipt.ts';
 import { type EraseScope, toScope } from './scope.ts';
 
-export function addEraseRoutes(http: HttpServer, eraser: Pick<Eraser, 'erase'>): void {
+export function addEraseRoutes(http: HttpServer, eraser: Pick<Eraser, 'erase' | 'forget'>): void {
   http.route(retentionContract.planErasure, ({ body, actor, request }) =>
     eraser.erase({ actor, request }, { ...body, dry_run: true }),
   );
   http.route(retentionContract.eraseRecords, ({ body, actor, request }) =>
     eraser.erase({ actor, request }, body),
   );
+  http.route(retentionContract.forgetSegment, ({ body, actor, request }) =>
+    eraser.forget({ actor, request }, body),
+  );
 }
 
+/** Erases what incidents tell, which this feature does not know. */
+export type IncidentEraser = {
+  /** Says what would be erased. */
+  plan(scope: EraseScope, signal: AbortSignal): Promise<ErasedIncidents>;
+  erase(
+    caller: Pick<EraseAct, 'actor' | 'request'>,
+    scope: EraseScope,
+    signal: AbortSignal,
+  ): Promise<{ erased: ErasedIncidents; remains: EraseRemain[] }>;
+};
+type ErasedIncidents = NonNullable<EraseReceipt['incidents']>;
+
 export type EraserOptions = Omit<EraseContext, 'lockMillis'> & {
+  readonly incidents: IncidentEraser;
   readonly clock: Clock;
   /** How long an erasure waits for another mover of the tenant; 10 s by default. */
   readonly lockMillis?: number;
@@ -38,6 +62,8 @@ export type EraserOptions = Omit<EraseContext, 'lockMillis'> & {
 export type Eraser = {
   /** Erases records, or with `dry_run` says what would be erased. Throws what `eraseRecords` throws. */
   erase(act: Omit<EraseAct, 'requestedAt'>, request: EraseRequest): Promise<EraseReceipt>;
+  /** Gives up a segment whose object is lost. Throws what `forgetSegment` throws. */
+  forget(act: Omit<EraseAct, 'requestedAt'>, request: ForgetRequest): Promise<Forgotten>;
   /** Stops the erasures that run. Those in the journal are finished by the next mover of their tenant. */
   stop(): Promise<void>;
 };
@@ -80,17 +106,52 @@ export function createEraser(options: EraserOptions): Eraser {
     return receipt;
   }
 
+  /** Says what would be erased. */
+  async function plan(
+    scope: EraseScope,
+    { requestedAt, hasIncidents }: { requestedAt: string; hasIncidents: boolean },
+  ): Promise<EraseReceipt> {
+    const { signal } = stopping;
+    const matches = await findMatches(context, scope, signal);
+    const effects = await foretell(context, scope, matches);
+    const receipt = dryReceipt(scope, matches, { requestedAt, effects });
+    return hasIncidents
+      ? { ...receipt, incidents: await options.incidents.plan(scope, signal) }
+      : receipt;
+  }
+
+  /** Adds the erasure of incidents, which comes last: an error of the records then says truly that nothing went. */
+  async function alsoIncidents(
+    receipt: EraseReceipt,
+    act: EraseAct,
+    scope: EraseScope,
+  ): Promise<EraseReceipt> {
+    const { erased, remains } = await options.incidents.erase(act, scope, stopping.signal);
+    const isTold = ({ what }: EraseRemain) =>
+      what !== 'hot_pages' && receipt.remains.some((other) => other.what === what);
+    const more = remains.filter((remain) => !isTold(remain));
+    return { ...receipt, incidents: erased, remains: [...more, ...receipt.remains] };
+  }
+
   return {
     async erase({ actor, request }, body) {
       const scope = toScope(body);
       const requestedAt = formatMicros(clock() * 1000);
       const act = { actor, request, requestedAt };
-      if (!mayTouchTenant(actor, scope.tenant))
-        return refuseSilently(context, { act, scope, body });
-      if (body.dry_run !== true) return eraseNow(act, scope);
-      const matches = await findMatches(context, scope, stopping.signal);
-      const effects = await foretell(context, scope, matches);
-      return dryReceipt(scope, matches, { requestedAt, effects });
+      const { dry_run: isDry = false, incidents: hasIncidents = false } = body;
+      if (!mayTouchTenant(actor, scope.tenant)) {
+        const receipt = await refuseSilently(context, { act, scope, body });
+        return hasIncidents ? { ...receipt, incidents: noIncidents } : receipt;
+      }
+      if (isDry) return plan(scope, { requestedAt, hasIncidents });
+      const receipt = await eraseNow(act, scope);
+      return hasIncidents ? alsoIncidents(receipt, act, scope) : receipt;
+    },
+    forget(act, body) {
+      const work = forgetSegment(context, body, { act, signal: stopping.signal });
+      const settled: Promise<unknown> = work.catch(() => {}).finally(() => running.delete(settled));
+      running.add(settled);
+      return work;
     },
     async stop() {
       stopping.abort();
@@ -98,6 +159,8 @@ export function createEraser(options: EraserOptions): Eraser {
     },
   };
 }
+
+const noIncidents: ErasedIncidents = { count: 0, cancelled: 0, answers: 0, keys: 0 };
 
 /**
  * A caller learns nothing of a tenant out of its reach: the answer is that of a tenant without records, under the

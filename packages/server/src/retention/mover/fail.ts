@@ -76,6 +76,18 @@ export async function noteFull(
   }
 }
 
+/** Notes in the journal that a move waits for a store that does not answer. It goes on where it is. */
+export async function noteAway(
+  { db, log }: MoverContext,
+  { move }: MoveWork,
+  error: AppError,
+): Promise<void> {
+  const fault = { code: 'store_unavailable', message: `It waits: ${error.detail}` };
+  await setWaiting(db, move, fault).catch((err: unknown) =>
+    log.warn({ err, move: move.id }, 'the journal could not be told that a move waits'),
+  );
+}
+
 /**
  * Turns a full disk into a 503 that names the folder, and too little memory into a MoveFault; other errors are returned
  * unchanged. Too little memory ends the move, because if the memory never sufficed, all other work on the tenant would

@@ -1,7 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { fromFileSystem, type ObjectStore } from '../../platform/objects/objects.ts';
+import {
+  fromFileSystem,
+  type ObjectStore,
+  storeUnavailable,
+} from '../../platform/objects/objects.ts';
+import { createStoreWait } from '../../platform/objects/store-wait.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
 import { countFailedTenants } from '../runs/queries.ts';
 import type { MoveState } from '../values.ts';
@@ -248,6 +253,47 @@ test('of two moves of the same records, by a process that did not notice its los
   expect(await totals(mover, 'twice')).toEqual(before);
   await addRecords(mover.db, makeRecords('twice', { days, prefix: 'late' }));
   expect(await mover.move('twice', lastDay)).toMatchObject({ movedCount: 20, failedMoves: 0 });
+});
+
+test('a store that fails three calls in ten is waited for until everything is moved, and the journal says so', async () => {
+  await addRecords(mover.db, makeRecords('slow', { days }));
+  const before = await totals(mover, 'slow');
+  let calls = 0;
+  const maybe = <Result>(call: () => Promise<Result>) => {
+    calls += 1;
+    return calls % 10 < 3
+      ? Promise.reject(storeUnavailable('No object', 'the store says SlowDown'))
+      : call();
+  };
+  const { store: real } = mover;
+  const store: ObjectStore = {
+    ...real,
+    put: (...given) => maybe(() => real.put(...given)),
+    get: (...given) => maybe(() => real.get(...given)),
+    head: (...given) => maybe(() => real.head(...given)),
+  };
+  const { signal } = new AbortController();
+  const journaled: unknown[] = [];
+  const wait = createStoreWait({
+    signal,
+    note: async () => {},
+    sleep: async () => {
+      journaled.push(
+        ...(await mover.db.query(sql`select state, error_code from moves where tenant = 'slow'`)),
+      );
+    },
+  });
+  const job = { tenant: 'slow', lastDay, runId: null, signal, wait };
+  calls = 0;
+  expect(await moveTenant(mover.context({ store }), job)).toMatchObject({
+    ...{ movedCount: 20, failedMoves: 0 },
+  });
+  expect(journaled.length).toBeGreaterThan(0);
+  expect(journaled[0]).toMatchObject({ state: 'planned', error_code: 'store_unavailable' });
+  expect(await totals(mover, 'slow')).toEqual(before);
+  expect(await differences(mover, 'slow')).toEqual([]);
+  const [move] = await mover.db.query(sql`select error_code from moves where tenant = 'slow'`);
+  expect(move).toEqual({ error_code: null });
 });
 
 /** A store that has room again when told so. */

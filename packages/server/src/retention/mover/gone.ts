@@ -18,6 +18,9 @@ export function toGone(move: Move, days: readonly DayTriple[]): Gone | null {
       return null;
     case 'delete':
       return goneOf('delete', scopeOfDays(tenant, first_day, last_day), days);
+    case 'forget':
+      // Only what the segment held is gone, whatever else there is of its days.
+      return { tenant, kind: 'delete', days, window: null };
     case 'erase':
       return goneOf('erase', fromJournal(move), days);
   }

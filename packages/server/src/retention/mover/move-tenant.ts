@@ -1,9 +1,17 @@
+import type { StoreWait } from '../../platform/objects/store-wait.ts';
 import type { Session } from '../../platform/postgres/database.ts';
 import { busy } from '../../platform/work/session-lock.ts';
 import { planCompact } from './compact.ts';
 import type { MoverContext } from './move.ts';
 import { planMove } from './plan-move.ts';
-import { type MoveResult, resumeMoves, runMove } from './run-move.ts';
+import {
+  type MoveResult,
+  note,
+  nothingSofar,
+  resumeMoves,
+  runMove,
+  type Sofar,
+} from './run-move.ts';
 import { withTenantLock } from './tenant-lock.ts';
 
 export type TenantMove = {
@@ -14,6 +22,8 @@ export type TenantMove = {
   readonly signal: AbortSignal;
   /** Holds the lock on the tenant, if given; see `withTenantLock`. It costs a connection otherwise. */
   readonly session?: Session;
+  /** How to wait for the store; usually that of the run. Without it, a fault of the store is thrown at once. */
+  readonly wait?: StoreWait;
 };
 
 export type TenantMoveOutcome = {
@@ -34,52 +44,43 @@ const nothing = { movedCount: 0, movedBytes: 0, failedMoves: 0 };
  */
 export async function moveTenant(
   context: MoverContext,
-  { signal, session, ...job }: TenantMove,
+  { signal, session, wait, ...job }: TenantMove,
 ): Promise<TenantMoveOutcome> {
-  const outcome = await withTenantLock(context.db, job.tenant, {
-    signal,
-    session,
-    work: (lockSignal) => moveUnderLock(context, { ...job, signal: lockSignal }),
-  });
-  return outcome === busy ? { ...nothing, isBusy: true } : { ...outcome, isBusy: false };
+  const sofar = nothingSofar(wait);
+  const outcome = await sofar.wait.run(() =>
+    withTenantLock(context.db, job.tenant, {
+      signal,
+      session,
+      work: (lockSignal) => moveUnderLock(context, { ...job, signal: lockSignal }, sofar),
+    }),
+  );
+  return { ...[...sofar.results.values()].reduce(addResult, nothing), isBusy: outcome === busy };
 }
 
 async function moveUnderLock(
   context: MoverContext,
-  job: TenantMove,
-): Promise<Omit<TenantMoveOutcome, 'isBusy'>> {
-  const { tenant, runId, lastDay, signal } = job;
-  const results = await resumeMoves(context, tenant, signal);
+  { tenant, runId, lastDay, signal }: TenantMove,
+  sofar: Sofar,
+): Promise<void> {
+  await resumeMoves(context, tenant, { signal, sofar });
   // Each day is tried once in a run. What fails, or comes late, is left to the next run; otherwise this could go on for
   // ever.
-  for (let after: string | null = null; ; ) {
+  for (;;) {
+    const { after } = sofar;
     const move = await planMove(context, { tenant, runId, lastDay, after });
     if (move === null) break;
-    const result = await runMove(context, move, signal);
-    results.push(result);
+    const result = await note(sofar, await runMove(context, move, signal));
     // Whatever is due after this move would be called off for the same reason.
-    if (result.isCalledOff) return results.reduce(addResult, nothing);
-    after = move.last_day;
+    if (result.isCalledOff) return;
+    sofar.after = move.last_day;
   }
-  results.push(...(await compact(context, job)));
-  return results.reduce(addResult, nothing);
-}
-
-/**
- * Merges small segments until there is nothing to merge. Each merge leaves fewer segments, so this ends. It stops at
- * one that fails, which would fail again.
- */
-async function compact(
-  context: MoverContext,
-  { tenant, runId, signal }: TenantMove,
-): Promise<MoveResult[]> {
-  const results: MoveResult[] = [];
+  // Merges small segments until there is nothing to merge. Each merge leaves fewer segments, so this ends. It stops at
+  // one that fails, which would fail again.
   for (;;) {
     const move = await planCompact(context, { tenant, runId });
-    if (move === null) return results;
-    const result = await runMove(context, move, signal);
-    results.push(result);
-    if (!result.isSwitched) return results;
+    if (move === null) return;
+    const result = await note(sofar, await runMove(context, move, signal));
+    if (!result.isSwitched) return;
   }
 }
 

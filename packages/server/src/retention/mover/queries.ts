@@ -1,6 +1,7 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { areObjectsHeld } from '../../platform/postgres/locks.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { DayTriple, GoneEffects, Triple } from '../../records/segments.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 import type { Move, MoveSegment } from './move.ts';
@@ -238,11 +239,44 @@ export type Removal = { tenant: string; object_key: string; move_id: string };
  * queued; if it is, it is not listed.
  */
 export async function listDueRemovals(db: Queryable, limit: number): Promise<Removal[]> {
-  return db.query<Removal>(sql`
+  const due = await db.query<Removal>(sql`
     select tenant, object_key, move_id from object_removals removal
-    where remove_after <= now() and not ${areObjectsHeld} and not exists (
+    where remove_after <= now() and not exists (
       select 1 from segments where tenant = removal.tenant and object_key = removal.object_key)
     order by remove_after limit ${limit}`);
+  return unlessHeld(db, due);
+}
+
+export type OverdueRemoval = Removal & { remove_after: string };
+
+/**
+ * Lists objects that should have been removed minutes ago, none while a backup holds objects: of these tenants (null: of
+ * all), with keys that begin so.
+ */
+export async function listOverdueRemovals(
+  db: Queryable,
+  {
+    tenants,
+    prefix = '',
+    limit,
+  }: { tenants: readonly string[] | null; prefix?: string; limit: number },
+): Promise<OverdueRemoval[]> {
+  const overdue = await db.query<OverdueRemoval>(sql`
+    select tenant, object_key, move_id, ${instantText('remove_after')} as remove_after from object_removals removal
+    where removal.remove_after < now() - interval '5 minutes' and starts_with(object_key, ${prefix})
+      and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))
+    order by removal.remove_after limit ${limit}`);
+  return unlessHeld(db, overdue);
+}
+
+/**
+ * None of these while a backup holds objects. It is looked at in a statement of its own, after the objects were read:
+ * whoever finds the lock free then finds none that a snapshot needs, and no cluster joins its tables with the catalogue.
+ */
+async function unlessHeld<T>(db: Queryable, removals: T[]): Promise<T[]> {
+  if (removals.length === 0) return removals;
+  const [row] = await db.query<{ are_held: boolean }>(sql`select ${areObjectsHeld} as are_held`);
+  return row?.are_held === false ? removals : [];
 }
 
 export async function deleteRemoval(db: Queryable, removal: Removal): Promise<void> {

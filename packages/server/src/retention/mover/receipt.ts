@@ -35,6 +35,7 @@ export function dryReceipt(
     erased_at: null,
     objects_removed_after: null,
     ...toEffects(effects),
+    incidents: null,
     remains: [],
   };
 }

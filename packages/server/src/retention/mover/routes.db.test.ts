@@ -49,6 +49,7 @@ test.each([
   const answer = await erase(body);
   expect(answer.status).toBe(400);
   expect(answer.json).toMatchObject({ code: 'request_invalid', errors: [expect.anything()] });
+  expect(answer.json.detail).not.toMatch(/^:/);
 });
 
 test('answers 409 under a legal hold', async () => {

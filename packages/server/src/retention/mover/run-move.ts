@@ -1,10 +1,12 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isFenced } from '../../platform/objects/fence.ts';
+import { mayPass } from '../../platform/objects/s3-errors.ts';
+import type { StoreWait } from '../../platform/objects/store-wait.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { sumTriples, type Triple } from '../../records/segments.ts';
 import { copyMove, stepsOf, switchMove } from './arrows.ts';
-import { failMove, isFull, MoveFault, noteFull } from './fail.ts';
+import { failMove, isFull, MoveFault, noteAway, noteFull } from './fail.ts';
 import type { Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
 import { newSegment } from './plan-move.ts';
 import {
@@ -108,6 +110,7 @@ async function runIn(context: MoverContext, begun: MoveWork): Promise<MoveResult
       // The error of a stream that was aborted does not say so; the signal does.
       work.signal.throwIfAborted();
       if (isFull(error)) await noteFull(context, work, error);
+      else if (mayPass(error)) await noteAway(context, work, error);
       throw error;
     }
     const move = await failMove(context, work, error);
@@ -159,6 +162,28 @@ async function cleanUp(context: MoverContext, work: MoveWork): Promise<MoveWork>
   return { ...work, move: next };
 }
 
+/** What was done of a tenant so far. It outlasts a wait for the store, after which the work begins anew. */
+export type Sofar = {
+  /** The moves that ended, by their ids: one that is switched may be met again. */
+  readonly results: Map<string, MoveResult>;
+  /** The last day that was tried. */
+  after: string | null;
+  readonly wait: StoreWait;
+};
+
+/** Without `wait`, a fault of the store is thrown at once. */
+export function nothingSofar(wait?: StoreWait): Sofar {
+  const none: StoreWait = { run: (work) => work(), goesOn: async () => {} };
+  return { results: new Map(), after: null, wait: wait ?? none };
+}
+
+/** Notes what became of a move. It ended, so the store answers. */
+export async function note({ results, wait }: Sofar, result: MoveResult): Promise<MoveResult> {
+  results.set(result.move.id, result);
+  await wait.goesOn();
+  return result;
+}
+
 /**
  * Finishes the moves of a tenant that were left unfinished, whoever began them. The caller holds the tenant's lock.
  * While another database has the store, moves that need objects wait: they could neither write objects nor make any of
@@ -167,9 +192,8 @@ async function cleanUp(context: MoverContext, work: MoveWork): Promise<MoveWork>
 export async function resumeMoves(
   context: MoverContext,
   tenant: string,
-  signal: AbortSignal,
-): Promise<MoveResult[]> {
-  const results: MoveResult[] = [];
+  { signal, sofar }: { signal: AbortSignal; sofar: Sofar },
+): Promise<void> {
   let mayWrite: boolean | null = null;
   for (const move of await takeOver(context.db, tenant, context.runner)) {
     if (await needsStore(context, move)) {
@@ -177,9 +201,8 @@ export async function resumeMoves(
       if (!mayWrite) continue;
     }
     if (move.state === 'planned') await renewObjects(context, move);
-    results.push(await runMove(context, move, signal));
+    await note(sofar, await runMove(context, move, signal));
   }
-  return results;
 }
 
 /** Whether a move still reads or writes objects. After the switch, only PostgreSQL is left to clean up. */

@@ -1,6 +1,11 @@
-import { AppError } from '../../kernel/errors.ts';
+import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import { isFenced } from '../../platform/objects/fence.ts';
+import {
+  createStoreWait,
+  type StoreWait,
+  type StoreWaitOptions,
+} from '../../platform/objects/store-wait.ts';
 import type { Connection, Database, Session } from '../../platform/postgres/database.ts';
 import { addShares, doShares, dropShares, endShares } from '../../platform/postgres/shares.ts';
 import { type DueTenant, findDueDays, findWork } from '../policies/plan.ts';
@@ -15,6 +20,8 @@ export type TenantJob = {
   readonly signal: AbortSignal;
   /** The session of the run, which may hold the locks on its tenants, too. When it is lost, the signal aborts. */
   readonly session: Session;
+  /** How the run waits for its store. */
+  readonly wait: StoreWait;
 };
 
 export type MoveOutcome = {
@@ -43,12 +50,13 @@ export type Movers = {
   giveBackSpace(signal: AbortSignal): Promise<number>;
 };
 
-export type RunContext = Movers & {
-  readonly log: Log;
-  /** Its locks say which tenants this process works on. When it is lost, the signal aborts. */
-  readonly session: Session;
-  readonly signal: AbortSignal;
-};
+export type RunContext = Movers &
+  Pick<StoreWaitOptions, 'now' | 'sleep'> & {
+    readonly log: Log;
+    /** Its locks say which tenants this process works on. When it is lost, the signal aborts. */
+    readonly session: Session;
+    readonly signal: AbortSignal;
+  };
 
 /**
  * Takes the run to work on, and finds out what it has to do unless somebody has: each tenant that has work is a share
@@ -80,18 +88,20 @@ export async function doRun(
 ): Promise<boolean> {
   const { log, session, signal } = context;
   const divided = { job: run.id, session, signal };
+  const note: StoreWaitOptions['note'] = (waiting) => queries.noteWaiting(db, run.id, waiting);
   let begun: Promise<void> | undefined;
   const doOne = async (due: DueTenant) => {
-    begun ??= context.begin?.(signal);
+    const wait = createStoreWait({ ...context, note });
+    begun ??= wait.run(async () => context.begin?.(signal));
     await begun;
-    const done = await doTenant(db, run, { ...context, due });
+    const done = await doTenant(db, run, { ...context, due, wait });
     return (connection: Connection) => queries.addProgress(connection, run.id, done);
   };
   try {
     await doShares<DueTenant>(db, divided, doOne, { atOnce: context.tenantsAtOnce ?? 1 });
   } catch (error) {
     signal.throwIfAborted();
-    if (mustWait(error)) throw error;
+    if (isDatabaseAway(error)) throw error;
     log.error({ err: error, run: run.id }, 'a retention run failed');
     await db.transaction(async (connection) => {
       await dropShares(connection, run.id);
@@ -135,7 +145,7 @@ const nothing = {
 async function doTenant(
   db: Database,
   run: queries.StoredRun,
-  context: RunContext & { due: DueTenant },
+  context: RunContext & { due: DueTenant; wait: StoreWait },
 ): Promise<queries.RunProgress> {
   const { due, log, signal } = context;
   try {
@@ -151,15 +161,15 @@ async function doTenant(
 async function moveAndDelete(
   db: Database,
   run: queries.StoredRun,
-  context: Movers & { due: DueTenant; session: Session; signal: AbortSignal },
+  context: Movers & Pick<TenantJob, 'session' | 'signal' | 'wait'> & { due: DueTenant },
 ): Promise<queries.RunProgress> {
-  const { due, session, signal } = context;
+  const { due, session, signal, wait } = context;
   const { tenant } = due;
   const done = { ...nothing };
   // The policy is read again for each tenant, because a run may take hours and policies change meanwhile.
   const days = await findDueDays(db, tenant, run.before);
   if (days.hold) return done;
-  const job = { tenant, runId: run.id, session, signal };
+  const job = { tenant, runId: run.id, session, signal, wait };
   if (due.has_deletes && days.lastDeleteDay !== null) {
     const outcome = await context.deleteTenant({
       ...job,
@@ -184,13 +194,8 @@ async function moveAndDelete(
 
 /** Whether an error would meet all other tenants, too. */
 function endsRun(error: unknown): boolean {
-  if (mustWait(error) || isFenced(error)) return true;
+  if (isDatabaseAway(error) || isFenced(error)) return true;
   return error instanceof AppError && error.code === 'cold_tier_unavailable';
-}
-
-/** Whether the run has to wait for the database, and is taken up again later. */
-function mustWait(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'database_unavailable';
 }
 
 /** The text of an error that callers may see. Details of an unexpected error are only logged. */

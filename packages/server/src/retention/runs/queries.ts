@@ -9,7 +9,13 @@ import type { MoveKind, MoveState } from '../values.ts';
 /** A run and the tenants that it is limited to; null means all. */
 export type StoredRun = RunRow & { tenants: string[] | null };
 
-const runColumns = sql`retention_runs.id, state, tenant, before, delete_versioned,
+/** A run that waits for its store is stored as running, as the previous release knows it. */
+const isWaiting = sql`state = 'running' and waiting_since is not null`;
+const shownState = sql`case when ${isWaiting} then 'waiting' else state end as state,
+  case when ${isWaiting} then ${instantText('waiting_since')} end as waiting_since,
+  case when ${isWaiting} then waiting_for end as waiting_for`;
+
+const runColumns = sql`retention_runs.id, ${shownState}, tenant, before, delete_versioned,
   requested_by,
   ${instantText('retention_runs.requested_at')} as requested_at,
   ${instantText('retention_runs.started_at')} as started_at,
@@ -34,6 +40,17 @@ export async function insertRun(
       ${run.requestedBy})
     returning ${runColumns}`);
   return rows[0];
+}
+
+/**
+ * The minute of the schedule for which a run was queued last, in milliseconds since 1970. Before the first one it is when
+ * the database was made, since which runs may have been missed.
+ */
+export async function findLastScheduled(db: Queryable): Promise<number> {
+  const rows = await db.query<{ last: number }>(sql`
+    select (extract(epoch from coalesce((select max(scheduled_for) from retention_runs),
+      (select min(applied_at) from schema_migrations))) * 1000)::float8 as last`);
+  return rows[0]?.last ?? 0;
 }
 
 /** Queues the run of a minute of the schedule, unless another process has done so. Returns whether it did. */
@@ -103,7 +120,7 @@ export async function takeRun(
   const rows = await connection.query<StoredRun & { is_divided: boolean }>(sql`
     update retention_runs set state = 'running', started_at = coalesce(started_at, now()),
       failed_moves = case when is_divided then failed_moves else 0 end,
-      busy_tenants = case when is_divided then busy_tenants else 0 end
+      busy_tenants = case when is_divided then busy_tenants else 0 end, waiting_since = null
     where id = (${currentRun} for update)
     returning ${runColumns}, tenants, is_divided`);
   return rows[0];
@@ -121,6 +138,20 @@ export async function noteDivided(
   await connection.query(sql`
     update retention_runs set is_divided = true, total_count = coalesce(total_count, ${total}),
       kept_count = case when total_count is null then ${kept} else kept_count end
+    where id = ${id}`);
+}
+
+/** Notes why a run waits, and for how long it has; null when it goes on. */
+export async function noteWaiting(
+  db: Queryable,
+  id: string,
+  waiting: { reason: string; seconds: number } | null,
+): Promise<void> {
+  const { reason = null, seconds = null } = waiting ?? {};
+  await db.query(sql`
+    update retention_runs set waiting_for = ${reason},
+      waiting_since = case when ${reason}::text is not null
+        then coalesce(waiting_since, now() - make_interval(secs => ${seconds}::float8)) end
     where id = ${id}`);
 }
 

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { hold } from '../../../test/held-pace.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { storeUnavailable } from '../../platform/objects/objects.ts';
 import { type Database, openDatabase } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import type { Repeated } from '../../platform/work/repeat.ts';
@@ -14,8 +15,9 @@ import {
   seedPolicy,
   seedVersion,
 } from '../policies/testing/seed.ts';
-import type { Movers, TenantJob } from './do-run.ts';
-import { insertRun, type StoredRun } from './queries.ts';
+import { readRetentionOverview } from '../read-overview.ts';
+import type { Movers, RunContext, TenantJob } from './do-run.ts';
+import { findRun, insertRun, type StoredRun } from './queries.ts';
 import { createScheduler, doRuns, parseSchedule, startRunner } from './runner.ts';
 import { createFakeMovers } from './testing/fake-movers.ts';
 
@@ -56,7 +58,7 @@ const readRun = async (id = 'run_1') => {
     from retention_runs where id = ${id}`);
   return rows[0];
 };
-const work = (movers: Movers, signal = new AbortController().signal) =>
+const work = (movers: Movers & Pick<RunContext, 'sleep'>, signal = new AbortController().signal) =>
   doRuns(db, { ...movers, prune, log, signal });
 function start(movers: Movers, on: Database = db): Repeated {
   const runner = startRunner(on, {
@@ -261,6 +263,37 @@ describe('a run', () => {
     expect(await readRun()).toMatchObject({ state: 'failed', error: 'The store does not answer.' });
   });
 
+  test('waits for its store, says why and since when, and goes on', async () => {
+    await seedDays(db, three);
+    await queue();
+    let isAway = true;
+    const movers = createFakeMovers(db, ({ tenant, wait }) =>
+      wait.run(async () => {
+        if (isAway && tenant === 'T2')
+          throw storeUnavailable('No object', 'the store says SlowDown');
+      }),
+    );
+    const seen: unknown[] = [];
+    await work({
+      ...movers,
+      sleep: async () => {
+        seen.push(
+          await findRun(db, 'run_1', null),
+          (await readRetentionOverview(db, null)).work[0],
+        );
+        isAway = false;
+      },
+    });
+    expect(seen).toMatchObject([
+      { state: 'waiting', waiting_since: expect.any(String), error: null, moved_count: 10 },
+      { kind: 'run', state: 'waiting', done: 10 },
+    ]);
+    expect(seen[0]).toMatchObject({ waiting_for: expect.stringContaining('SlowDown') });
+    expect(await findRun(db, 'run_1', null)).toMatchObject({
+      ...{ state: 'completed', moved_count: 60, waiting_since: null, waiting_for: null },
+    });
+  });
+
   test('waits for a database that does not answer', async () => {
     await seedDays(db, three);
     await queue();
@@ -311,7 +344,7 @@ describe('runners', () => {
           for (const runner of runners) runner.poke();
           return (await Promise.all(ids.map(readRun))).map((run) => run?.state);
         },
-        { timeout: 30_000, interval: 20 },
+        { timeout: 120_000, interval: 20 },
       )
       .toEqual(['completed', 'completed', 'completed']);
     expect(movers.mostAtOnce()).toBeGreaterThan(1);
@@ -337,7 +370,7 @@ describe('runners', () => {
         signal: new AbortController().signal,
       });
     const first = at(db, 'first');
-    await expect.poll(() => slow.calls.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => slow.calls.length, { timeout: 120_000 }).toBe(1);
     await at(otherDb, 'second');
     expect(slow.calls.map((call) => call.slice(0, 7))).toEqual(['move T1', 'move T2', 'move T3']);
     expect(await readRun()).toMatchObject({ state: 'running', moved_count: 50 });
@@ -370,7 +403,7 @@ describe('runners', () => {
     );
     const first = start(stuck);
     first.poke();
-    await expect.poll(() => stuck.calls.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => stuck.calls.length, { timeout: 120_000 }).toBe(2);
     expect(await readRun()).toMatchObject({ state: 'running', moved_count: 10, total_count: 60 });
     await first.stop();
     expect(await readRun()).toMatchObject({ state: 'running', moved_count: 10 });
@@ -400,7 +433,7 @@ describe('runners', () => {
           runner.poke();
           return (await readRun())?.state;
         },
-        { timeout: 20_000 },
+        { timeout: 120_000 },
       )
       .toBe('completed');
     expect(movers.calls.map((call) => call.slice(0, 7))).toEqual([
@@ -443,8 +476,8 @@ describe('runners', () => {
       log,
     });
     cleanUps.push(() => runner.stop());
-    await expect.poll(async () => (await readRun())?.state, { timeout: 20_000 }).toBe('completed');
-    await expect.poll(() => removals, { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(async () => (await readRun())?.state, { timeout: 120_000 }).toBe('completed');
+    await expect.poll(() => removals, { timeout: 120_000 }).toBeGreaterThan(0);
   });
 });
 
@@ -498,6 +531,52 @@ describe('the schedule', () => {
     at('2026-03-09T12:00:00Z');
     expect([await ask(), await ask()]).toEqual([true, false]);
     expect(await scheduled()).toHaveLength(1);
+  });
+
+  test('makes up once for the minute that fell into a restart, and queues what else is due', async () => {
+    let verifications = 0;
+    const start = () =>
+      createScheduler(db, schedule, {
+        clock,
+        onScheduled: async () => {
+          verifications += 1;
+        },
+      });
+    at('2026-03-05T03:16:00Z');
+    const ask = start();
+    await ask();
+    at('2026-03-05T03:17:00Z');
+    expect(await ask()).toBe(true);
+    at('2026-03-06T03:20:00Z');
+    const restarted = start();
+    expect([await restarted(), await restarted(), await start()()]).toEqual([true, false, false]);
+    expect(await scheduled()).toEqual(['05 03:17', '06 03:17']);
+    expect(verifications).toBe(2);
+  });
+
+  test('makes up for the first run of all, if the database is older', async () => {
+    await db.query(sql`update schema_migrations set applied_at = '2026-03-01'`);
+    at('2026-03-05T03:20:00Z');
+    expect(await createScheduler(db, schedule, { clock })()).toBe(true);
+    expect(await scheduled()).toEqual(['05 03:17']);
+    await db.query(sql`update schema_migrations set applied_at = now()`);
+  });
+
+  test('makes up for the last of many minutes, and for none older than a day', async () => {
+    const weekly = parseSchedule('17 3 * * SUN');
+    const often = parseSchedule('*/20 * * * *');
+    if (weekly === null || often === null) throw new Error('no schedule');
+    at('2026-03-01T03:16:00Z');
+    const ask = createScheduler(db, weekly, { clock });
+    await ask();
+    at('2026-03-01T03:17:00Z');
+    await ask();
+    at('2026-03-09T03:18:00Z');
+    expect(await createScheduler(db, weekly, { clock })()).toBe(false);
+    const restarts = [1, 2].map(() => createScheduler(db, often, { clock }));
+    expect(await restarts[0]?.()).toBe(true);
+    expect(await restarts[1]?.()).toBe(false);
+    expect(await scheduled()).toEqual(['01 03:17', '09 03:00']);
   });
 
   test('tries a run again that could not be queued', async () => {

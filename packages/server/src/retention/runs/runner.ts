@@ -6,7 +6,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Connection, Database, Session } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { withSessionLock } from '../../platform/work/session-lock.ts';
-import { beginRun, doRun, type Movers } from './do-run.ts';
+import { beginRun, doRun, type Movers, type RunContext } from './do-run.ts';
 import * as queries from './queries.ts';
 
 export type RunnerOptions = Movers & {
@@ -66,7 +66,7 @@ export function startRunner(db: Database, options: RunnerOptions): Repeated {
  */
 export async function doRuns(
   db: Database,
-  options: Movers & Pick<RunnerOptions, 'prune' | 'log'> & { signal: AbortSignal },
+  options: Omit<RunContext, 'session'> & Pick<RunnerOptions, 'prune'>,
 ): Promise<void> {
   if (!(await queries.hasFreeRun(db))) return;
   const lost = 'The lock on retention runs was lost with its connection.';
@@ -86,20 +86,28 @@ export async function doRuns(
 }
 
 /**
- * Returns a function that queues a run when a minute of the schedule has passed since its last call, and says whether
- * it did. When the clock is set back, the same minute comes again, but its run exists already. When several minutes
- * have passed at once, as on a machine that slept, one run makes up for all.
+ * Returns a function that queues a run when a minute of the schedule has passed since the last one for which a run was
+ * queued, and says whether it did. It asks the database for that one at its first call: so a minute that falls into a
+ * restart is made up for, if it is not older than a day. When the clock is set back, the same minute comes again, but
+ * its run exists already. When several minutes have passed at once, as on a machine that slept, one run makes up for
+ * all.
  */
 export function createScheduler(
   db: Database,
   schedule: Schedule,
   { clock, onScheduled }: Pick<RunnerOptions, 'clock' | 'onScheduled'>,
 ): () => Promise<boolean> {
-  let since = clock();
+  const startedAt = clock();
+  let since: number | undefined;
   return async () => {
     const now = clock();
-    const due = schedule.next(since);
-    if (due === null || due > now) {
+    if (since === undefined) {
+      // A time to come is of a clock that was ahead.
+      const last = Math.min(await queries.findLastScheduled(db), startedAt);
+      since = Math.max(last, startedAt - dayMillis);
+    }
+    const due = lastDue(schedule, { since, now });
+    if (due === null) {
       since = now;
       return false;
     }
@@ -113,6 +121,27 @@ export function createScheduler(
     since = now;
     return isQueued;
   };
+}
+
+const dayMillis = 86_400_000;
+
+/**
+ * The latest minute of the schedule that has passed, so that the next start finds nothing left to make up for; null when
+ * none has. Only a day is walked through: of a rarer schedule any minute does.
+ */
+function lastDue(
+  schedule: Schedule,
+  { since, now }: { since: number; now: number },
+): number | null {
+  const passed = (after: number) => {
+    const next = schedule.next(after);
+    return next !== null && next <= now ? next : null;
+  };
+  let due = passed(since);
+  for (let next = passed(Math.max(since, now - dayMillis)); next !== null; next = passed(next)) {
+    due = next;
+  }
+  return due;
 }
 
 /** Says when retention runs by itself. */

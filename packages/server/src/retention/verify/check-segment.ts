@@ -4,6 +4,7 @@ import { rm, stat } from 'node:fs/promises';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Log } from '../../platform/log.ts';
 import { ObjectMissing, type ObjectStore } from '../../platform/objects/objects.ts';
+import type { StoreWaitOptions } from '../../platform/objects/store-wait.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Pace, Rest } from '../../platform/work/pace.ts';
 import { readSegmentDays, SegmentFault } from '../../records/segments.ts';
@@ -105,8 +106,10 @@ export function isMissing(error: unknown): boolean {
 }
 
 /** What a verification needs from the process that it runs in. */
-export type VerifyTools = {
+export type VerifyTools = Partial<Pick<StoreWaitOptions, 'now' | 'sleep'>> & {
   readonly db: Database;
+  /** Whether this database removes objects from the store. A copy of it, or one that was restored just now, does not. */
+  readonly removes?: (() => boolean) | undefined;
   /** The store itself, not copies of its objects. */
   readonly objects: ObjectStore;
   readonly duckdb: DuckDb;

@@ -2,7 +2,9 @@ import type { ObjectInfo, ObjectStore } from '../../platform/objects/objects.ts'
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Rest } from '../../platform/work/pace.ts';
 import { tenantFolder } from '../../records/segments.ts';
+import { listOverdueRemovals, type OverdueRemoval } from '../mover/queries.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
+import type { VerifyTools } from './check-segment.ts';
 import { listUnknownObjects } from './queries.ts';
 import { number } from './report.ts';
 
@@ -32,15 +34,28 @@ export async function findOrphans(
   prefixes: readonly string[],
   search: Search,
 ): Promise<void> {
+  for await (const found of eachOrphan(db, objects, prefixes, search.signal)) {
+    search.add(found.map(({ key, sizeBytes }) => orphan(key, sizeBytes, objects.location)));
+    await search.rest(search.signal);
+  }
+}
+
+/** The objects that nobody knows, in batches as they are found; a batch may be empty. */
+export async function* eachOrphan(
+  db: Queryable,
+  objects: ObjectStore,
+  prefixes: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<ObjectInfo[]> {
   for (const prefix of prefixes) {
     let batch: ObjectInfo[] = [];
-    for await (const object of objects.list(prefix, search.signal)) {
+    for await (const object of objects.list(prefix, signal)) {
       batch.push(object);
       if (batch.length < batchObjects) continue;
-      await check(db, objects, batch, search);
+      yield await check(db, objects, batch, signal);
       batch = [];
     }
-    await check(db, objects, batch, search);
+    if (batch.length > 0) yield await check(db, objects, batch, signal);
   }
 }
 
@@ -48,19 +63,53 @@ async function check(
   db: Queryable,
   objects: ObjectStore,
   batch: readonly ObjectInfo[],
-  { signal, rest, add }: Search,
-): Promise<void> {
-  if (batch.length === 0) return;
-  const unknown = await listUnknown(db, batch);
-  const sizes = new Map(batch.map(({ key, sizeBytes }) => [key, sizeBytes]));
-  for (let at = 0; at < unknown.length; at += headsAtOnce) {
-    const keys = unknown.slice(at, at + headsAtOnce);
+  signal: AbortSignal,
+): Promise<ObjectInfo[]> {
+  const unknown = new Set(await listUnknown(db, batch));
+  const asked = batch.filter(({ key }) => unknown.has(key));
+  const found: ObjectInfo[] = [];
+  for (let at = 0; at < asked.length; at += headsAtOnce) {
+    const some = asked.slice(at, at + headsAtOnce);
     // If an object is gone by now, it was removed between the two looks: a key is never used a second time.
-    const heads = await Promise.all(keys.map((key) => objects.head(key, signal)));
-    const left = keys.filter((_, i) => heads[i] !== null);
-    add(left.map((key) => orphan(key, sizes.get(key) ?? 0, objects.location)));
+    const heads = await Promise.all(some.map(({ key }) => objects.head(key, signal)));
+    found.push(...some.filter((_, i) => heads[i] !== null));
   }
-  await rest(signal);
+  return found;
+}
+
+/** The most overdue objects that are told of one prefix; a verification lists no more in all. */
+const mostOverdue = 1000;
+
+/** Finds the objects that are in the store although they should have been removed minutes ago. */
+export async function findOverdue(
+  { db, objects, removes }: Pick<VerifyTools, 'db' | 'objects' | 'removes'>,
+  prefix: string,
+  { signal, add }: Omit<Search, 'rest'>,
+): Promise<void> {
+  if (removes?.() !== true) return;
+  const overdue = await listOverdueRemovals(db, { tenants: null, prefix, limit: mostOverdue });
+  for (let at = 0; at < overdue.length; at += headsAtOnce) {
+    const some = overdue.slice(at, at + headsAtOnce);
+    const heads = await Promise.all(some.map((one) => objects.head(one.object_key, signal)));
+    add(some.filter((_, i) => heads[i] !== null).map(overdueObject));
+  }
+}
+
+function overdueObject({
+  tenant,
+  object_key: key,
+  remove_after: at,
+}: OverdueRemoval): VerifyProblem {
+  const { firstDay, lastDay } = partsOf(key);
+  return {
+    kind: 'object_overdue',
+    tenant,
+    object_key: key,
+    store: null,
+    first_day: firstDay,
+    last_day: lastDay,
+    message: `The object should have been removed at ${at} and is still there. What was deleted or erased may be in it. The log of the processes with the role retention tells why.`,
+  };
 }
 
 /** Finds the keys of those objects that nobody knows. */

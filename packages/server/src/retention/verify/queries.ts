@@ -5,7 +5,11 @@ import { hasFreeShare, heldLocks } from '../../platform/postgres/shares.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { VerificationRow, VerifyProblem } from '../schemas.contract.ts';
 
-const columns = sql`v.id, v.state,
+/** One that waits for its store is stored as running, as the previous release knows it. */
+const isWaiting = sql`v.state = 'running' and v.waiting_since is not null`;
+const columns = sql`v.id, case when ${isWaiting} then 'waiting' else v.state end as state,
+  case when ${isWaiting} then ${instantText('v.waiting_since')} end as waiting_since,
+  case when ${isWaiting} then v.waiting_for end as waiting_for,
   case when v.state = 'completed' then v.problem_count = 0 end as ok, v.tenant, v.requested_by,
   ${instantText('v.requested_at')} as requested_at, ${instantText('v.started_at')} as started_at,
   ${instantText('v.finished_at')} as finished_at, ${instantText('v.since')} as since, v.sample_percent,
@@ -80,7 +84,7 @@ export async function listLatestVerifications(
     select ${columns} from (
       select id, state, tenant, tenants, requested_by, requested_at, started_at, finished_at, since,
         sample_percent, segments_total, segments_done, bytes_total, bytes_done, records_done, problem_count,
-        null::json as problems, error
+        null::json as problems, error, waiting_since, waiting_for
       from verifications v where ${isVisible(reach)}
       order by v.requested_at desc, v.id desc limit ${limit}
     ) v order by v.requested_at desc, v.id desc`);
@@ -135,7 +139,7 @@ export type Claimed = VerifyScope & { id: string; is_divided: boolean };
 export async function takeVerification(connection: Queryable): Promise<Claimed | undefined> {
   const rows = await connection.query<Claimed>(sql`
     update verifications v set state = 'running',
-      started_at = case when is_divided then started_at else clock_timestamp() end
+      started_at = case when is_divided then started_at else clock_timestamp() end, waiting_since = null
     where v.id = (${current} for update)
     returning v.id, v.tenant, v.tenants, ${instantText('v.since')} as since, v.sample_percent, v.is_divided`);
   return rows[0];
@@ -185,6 +189,20 @@ export async function addFindings(
     update verifications set segments_done = segments_done + ${found.segments},
       bytes_done = bytes_done + ${found.bytes}, records_done = records_done + ${found.records},
       problem_count = problem_count + ${found.problem_count}
+    where id = ${id}`);
+}
+
+/** Notes why a verification waits, and for how long it has; null when it goes on. */
+export async function noteWaiting(
+  db: Queryable,
+  id: string,
+  waiting: { reason: string; seconds: number } | null,
+): Promise<void> {
+  const { reason = null, seconds = null } = waiting ?? {};
+  await db.query(sql`
+    update verifications set waiting_for = ${reason},
+      waiting_since = case when ${reason}::text is not null
+        then coalesce(waiting_since, now() - make_interval(secs => ${seconds}::float8)) end
     where id = ${id}`);
 }
 

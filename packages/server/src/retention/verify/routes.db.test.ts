@@ -18,7 +18,7 @@ const ask = async (body: object, token?: string) =>
 async function verified(body: object, token?: string) {
   const { json } = await ask(body, token);
   await expect
-    .poll(async () => (await get(json.id)).json.state, { timeout: 20_000 })
+    .poll(async () => (await get(json.id)).json.state, { timeout: 120_000 })
     .toBe('completed');
   return (await get(json.id)).json;
 }

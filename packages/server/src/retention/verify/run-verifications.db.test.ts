@@ -78,7 +78,7 @@ test('one that is broken off is done anew, from its beginning, by whoever comes 
   const runner = startVerifications(data);
   runner.poke();
   await expect
-    .poll(() => data.read(id), { timeout: 20_000 })
+    .poll(() => data.read(id), { timeout: 120_000 })
     .toMatchObject({
       ...clean,
       segments_done: 2,
@@ -207,12 +207,37 @@ test('what another process is at is left to it', async () => {
     .toMatchObject(clean);
 });
 
-test('a store that is away fails the verification, and says so', async () => {
+test('a store that is away is waited for: the verification says why and since when, and goes on', async () => {
+  let isAway = true;
+  const objects: ObjectStore = {
+    ...data.objects,
+    head: (...given) =>
+      isAway
+        ? Promise.reject(new AppError('cold_tier_unavailable', { detail: 'No answer.' }))
+        : data.objects.head(...given),
+  };
+  const seen: unknown[] = [];
+  const id = await data.request();
+  const sleep = async () => {
+    seen.push(await data.read(id));
+    isAway = false;
+  };
+  await runOpenVerifications({ ...data, objects, sleep }, never);
+  expect(seen).toMatchObject([
+    { state: 'waiting', waiting_for: 'No answer.', waiting_since: expect.any(String), error: null },
+  ]);
+  expect(await data.read(id)).toMatchObject({ ...clean, waiting_for: null, waiting_since: null });
+});
+
+test('a store that was away for an hour fails the verification, and says so', async () => {
   const objects: ObjectStore = {
     ...data.objects,
     head: () => Promise.reject(new AppError('cold_tier_unavailable', { detail: 'No answer.' })),
   };
-  expect(await data.verifyAll({}, { ...data, objects })).toMatchObject({
+  let millis = 0;
+  const now = () => (millis += 1_800_000);
+  const tools = { ...data, objects, now, sleep: async () => {} };
+  expect(await data.verifyAll({}, tools)).toMatchObject({
     state: 'failed',
     ok: null,
     problem_count: 0,

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { systemClock } from '../../kernel/clock.ts';
-import { AppError } from '../../kernel/errors.ts';
+import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
+import { createStoreWait, type StoreWaitOptions } from '../../platform/objects/store-wait.ts';
 import type { Connection, Queryable, Session } from '../../platform/postgres/database.ts';
 import { addShares, doShares, dropShares, endShares } from '../../platform/postgres/shares.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { withSessionLock } from '../../platform/work/session-lock.ts';
-import { segmentFolders, tenantFolder } from '../../records/segments.ts';
+import { segmentFolders, tenantFolders } from '../../records/segments.ts';
 import { checkCounters, eachTenant } from './check-counters.ts';
 import type { Check, VerifyTools } from './check-segment.ts';
 import { checkSegments } from './check-segments.ts';
-import { findOrphans, ourFolders } from './find-orphans.ts';
+import { findOrphans, findOverdue, ourFolders } from './find-orphans.ts';
 import * as queries from './queries.ts';
 import { createReport } from './report.ts';
 import { findUploads } from './uploads.ts';
@@ -156,12 +157,14 @@ async function doVerification(
   let copies = 0;
   const newSpoolPath = () => `${spool}-${++copies}.parquet`;
   const rest = context.pace.begin();
+  const note: StoreWaitOptions['note'] = (waiting) => queries.noteWaiting(db, claimed.id, waiting);
   await doShares<VerifyShare>(db, divided, async (share) => {
     try {
-      return await verify(context, share, { claimed, newSpoolPath, rest, signal });
+      const wait = createStoreWait({ ...context, signal, note });
+      return await wait.run(() => verify(context, share, { claimed, newSpoolPath, rest, signal }));
     } catch (error) {
       // The verification itself has not failed: whoever holds the share next does it.
-      if (signal.aborted || isDatabaseFault(error)) throw error;
+      if (signal.aborted || isDatabaseAway(error)) throw error;
       log.error({ err: error, verification: claimed.id }, 'a verification could not be done');
       return async (connection) => {
         await dropShares(connection, claimed.id);
@@ -173,10 +176,6 @@ async function doVerification(
   return endShares(db, divided, () =>
     queries.finishVerification(db, claimed.id, { state: 'completed', error: null }),
   );
-}
-
-function isDatabaseFault(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'database_unavailable';
 }
 
 function reasonOf(error: unknown): string {
@@ -213,6 +212,7 @@ async function verify(
     case 'objects': {
       await findOrphans(db, objects, [share.prefix], { signal, rest, add });
       const prefixes = [share.prefix];
+      await findOverdue(tools, share.prefix, { signal, add });
       await findUploads(db, objects, { prefixes, clock: systemClock, log, signal, add });
       return store;
     }
@@ -253,7 +253,8 @@ async function* eachSegment(
 
 /** The folders of a tenant's segments and of its export files. */
 function objectFolders(tenant: string): string[] {
-  return [...segmentFolders(tenant), `exports/${tenantFolder(tenant)}/`];
+  const exported = tenantFolders(tenant).map((folder) => `exports/${folder}/`);
+  return [...segmentFolders(tenant), ...exported];
 }
 
 /** The tenants to verify; null means all. */

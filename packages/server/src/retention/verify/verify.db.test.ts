@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { listOverdueRemovals } from '../mover/queries.ts';
 import { clean, createVerifying, type Verifying } from './testing/verifying.ts';
 
 let data: Verifying;
@@ -226,6 +228,34 @@ test('a segment that is replaced meanwhile raises no alarm', async () => {
   };
   expect(await data.verifyAll({}, { ...data, objects })).toMatchObject(clean);
   expect(hasMoved).toBe(true);
+});
+
+test('an object that should have been removed minutes ago is named, if this database removes any', async () => {
+  const keys = ['late', 'soon', 'gone'].map(
+    (id) => `records/tenant=TX/2001-02-01_2001-02-01_seg_${id}.parquet`,
+  );
+  const [late = '', soon = '', gone = ''] = keys;
+  for (const key of [late, soon]) await data.objects.put(key, path);
+  await data.db.query(sql`
+    insert into object_removals (tenant, object_key, move_id, remove_after)
+    select 'TX', key, 'mov_1', now() - make_interval(mins => minutes)
+    from unnest(${[late, soon, gone]}::text[], array[10, 1, 10]) as due (key, minutes)`);
+  const found = async (removes?: () => boolean) =>
+    (await data.verifyAll({}, { ...data, removes })).problems.map(({ kind, object_key: key }) => [
+      kind,
+      key,
+    ]);
+  expect(await found(() => true)).toEqual([['object_overdue', late]]);
+  expect(await found(() => false)).toEqual([]);
+  expect(await found()).toEqual([]);
+  expect(await listOverdueRemovals(data.db, { tenants: ['TX'], limit: 9 })).toHaveLength(2);
+  expect(await listOverdueRemovals(data.db, { tenants: ['TY'], limit: 9 })).toEqual([]);
+  // A backup that copies objects needs them for so long.
+  const backup = await data.db.openSession();
+  await backup.query(sql`select pg_advisory_lock(${advisoryLocks.objectHolds})`);
+  expect(await listOverdueRemovals(data.db, { tenants: null, limit: 9 })).toEqual([]);
+  await backup.close();
+  await data.db.query(sql`delete from object_removals`);
 });
 
 test('an object that is written, replaced and removed while objects are listed is no orphan', async () => {

@@ -165,7 +165,7 @@ async function runJob(on: Queryable, endpoint: SeededEndpoint, n: number): Promi
     createdBy: 'test',
     maxAttempts: 2,
   });
-  while ((await runBatch(db, { wake() {} })).hasWorked);
+  while ((await runBatch(db, { wakeUp: { wake() {} }, audit: async () => {} })).hasWorked);
 }
 
 test('whatever happens to deliveries, counts are right and no status is left by a wrong way', async () => {

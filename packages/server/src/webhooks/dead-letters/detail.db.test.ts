@@ -56,6 +56,7 @@ test('a delivery shows its payload, what is sent, and its attempts, the newest f
     failure_class: 'status',
     error: 'the receiver answered 500',
     response: 'a\ufffd\u0000b',
+    response_bytes: expect.any(Number),
   });
   expect(json.attempt_log[1]).toMatchObject({ number: 100, response: null });
   const listed = await service.call('GET', `/webhook/dlq?status=abandoned&q=${id}`);
@@ -65,6 +66,7 @@ test('a delivery shows its payload, what is sent, and its attempts, the newest f
       'attempt_log',
       'body',
       'payload',
+      'payload_erased_at',
       'request_id',
       'waiting',
     ].sort(),

@@ -1,24 +1,22 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import * as queries from './queries.ts';
-import { cancelBacklogJobs, discardBacklog, enableEndpoint } from './queries.ts';
+import { discardBacklog, enableEndpoint } from './queries.ts';
 
 export { cancelBacklogJobs, discardOfEndpoint } from './queries.ts';
 
 /**
- * Discards up to `limit` deliveries that wait for a disabled endpoint, and enables the endpoint if these were all, so
- * that what is reported from then on is delivered. Must be called in a transaction that has locked the endpoint.
+ * Discards up to `limit` deliveries that wait for a disabled endpoint and were made until `until` (null: until the
+ * transaction began), and enables the endpoint if these were all. What was made later is then delivered. Must be called
+ * in a transaction that has locked the endpoint.
  */
 export async function discardThenEnable(
   db: Queryable,
   endpointId: string,
-  limit: number,
+  options: { limit: number; until: string | null },
 ): Promise<{ discarded: number; isEnabled: boolean }> {
-  const discarded = await discardBacklog(db, endpointId, limit);
-  const isEnabled = discarded < limit;
-  if (isEnabled) {
-    await enableEndpoint(db, endpointId);
-    await cancelBacklogJobs(db, [endpointId]);
-  }
+  const discarded = await discardBacklog(db, endpointId, options);
+  const isEnabled = discarded < options.limit;
+  if (isEnabled) await enableEndpoint(db, endpointId);
   return { discarded, isEnabled };
 }
 

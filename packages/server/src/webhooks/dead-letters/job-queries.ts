@@ -1,13 +1,20 @@
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { JobRow } from '../contract.ts';
 import type { DeadLetterStatus, FailureClass, JobState } from '../values.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
 
+/**
+ * Whether a bulk retry of one endpoint waits: somebody has disabled the endpoint since the job was made. One that was
+ * disabled before was to be skipped.
+ */
+const isHeldUp = sql`(j.action = 'retry' and j.state in ('running', 'paused') and exists (
+  select from webhook_endpoints e where e.id = j.endpoint_id and not e.enabled and e.deleted_at is null
+    and e.disabled_at > j.snapshot_at))`;
 const columns = sql`j.id, j.state, j.status, j.tenant, j.endpoint_id, j.failure_class,
   ${instantText('j.failed_from')} as failed_from, ${instantText('j.failed_to')} as failed_to, j.rate,
-  j.rows_total, j.rows_done, j.rows_skipped, j.created_by, ${instantText('j.created_at')} as created_at,
+  ${isHeldUp} as waits_for_endpoint, j.rows_total, j.rows_done, j.rows_skipped, j.created_by, ${instantText('j.created_at')} as created_at,
   ${instantText('j.updated_at')} as updated_at, ${instantText('j.finished_at')} as finished_at`;
 
 export type NewRetryJob = Pick<
@@ -120,13 +127,15 @@ export type OpenJob = {
   failure_class: FailureClass | null;
   failed_from: string | null;
   /**
-   * The end of its time range, or the time when it was made if that is earlier: deliveries that fail later are left
-   * alone.
+   * The end of its time range, or the time when it was made if that is earlier: deliveries that fail later, or join a
+   * backlog later, are left alone.
    */
   failed_until: string;
   reach: string[] | null;
   rate: number | null;
   position: RetryJobProgress | null;
+  rows_done: number;
+  created_by: string;
 };
 
 /**
@@ -137,11 +146,20 @@ export async function lockReadyJob(db: Queryable): Promise<OpenJob | undefined> 
   const rows = await db.query<OpenJob>(sql`
     select j.id, j.action, j.status, j.tenant, j.endpoint_id, j.failure_class,
       ${instantText('j.failed_from')} as failed_from,
-      ${instantText('least(j.failed_to, j.snapshot_at)')} as failed_until, j.reach, j.rate, j.position
+      ${instantText('least(j.failed_to, j.snapshot_at)')} as failed_until, j.reach, j.rate, j.position,
+      j.rows_done, j.created_by
     from dead_letter_jobs j
     where j.state = 'running' and coalesce((j.position ->> 'ready_at')::timestamptz <= clock_timestamp(), true)
     order by j.updated_at, j.id limit 1 for update skip locked`);
   return rows[0];
+}
+
+/** Whether this bulk retry waits for its endpoint. */
+export async function waitsForEndpoint(db: Queryable, id: string): Promise<boolean> {
+  const rows = await db.query(
+    sql`select from dead_letter_jobs j where j.id = ${id} and ${isHeldUp}`,
+  );
+  return rows.length === 1;
 }
 
 /** Milliseconds until the first of the jobs with a rate may go on; null when no job has to wait. */
@@ -161,7 +179,14 @@ export async function findWaitMillis(db: Queryable): Promise<number | null> {
 export async function advanceJob(
   db: Queryable,
   id: string,
-  batch: { progress: RetryJobProgress; done: number; skipped: number; isLast: boolean },
+  batch: {
+    progress: RetryJobProgress;
+    done: number;
+    skipped: number;
+    isLast: boolean;
+    /** Seconds until the job may go on, whatever its rate. */
+    waitSeconds?: number;
+  },
 ): Promise<void> {
   const { max_attempts, status, after } = batch.progress;
   const state = batch.isLast ? sql`'completed'` : sql`j.state`;
@@ -173,7 +198,7 @@ export async function advanceJob(
       position = json_build_object('max_attempts', ${max_attempts ?? null}::int,
         'status', ${status ?? null}::text, 'after', ${after == null ? null : JSON.stringify(after)}::json,
         'ready_at', greatest((j.position ->> 'ready_at')::timestamptz, clock_timestamp())
-          + make_interval(secs => ${batch.done}::float8 / j.rate))
+          + make_interval(secs => coalesce(${batch.waitSeconds ?? null}::float8, ${batch.done}::float8 / j.rate)))
     where j.id = ${id}`);
 }
 
@@ -208,11 +233,12 @@ export async function previewGroups(
           and d.last_attempt_at <= ${range.until ?? 'infinity'}::timestamptz
       ) counted`
     : sql`cross join lateral (select c.count) counted`;
+  const isOpen = sql`(e.enabled and e.deleted_at is null and g.failure_class <> 'erased')`;
   return db.query<PreviewRow>(sql`
-    select g.endpoint_id, e.url as target, g.failure_class, g.count,
-      e.enabled and e.deleted_at is null as is_open,
-      coalesce(sum(g.count) filter (where e.enabled and e.deleted_at is null) over (), 0)::bigint as total,
-      coalesce(sum(g.count) filter (where not (e.enabled and e.deleted_at is null)) over (), 0)::bigint
+    select g.endpoint_id, ${maskedUrl('e.url')} as target, g.failure_class, g.count,
+      ${isOpen} as is_open,
+      coalesce(sum(g.count) filter (where ${isOpen}) over (), 0)::bigint as total,
+      coalesce(sum(g.count) filter (where not ${isOpen}) over (), 0)::bigint
         as total_skipped
     from (
       select c.endpoint_id, c.failure_class, sum(counted.count)::bigint as count

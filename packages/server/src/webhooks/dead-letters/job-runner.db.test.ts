@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import { holdPace } from '../../../test/held-pace.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { unpaced } from '../../platform/work/pace.ts';
-import { insertRetryJob } from './job-queries.ts';
+import { findRetryJob, insertRetryJob } from './job-queries.ts';
 import { findOpenEndpoints } from './queries.ts';
 import { runBatch, startBulkJobs } from './run-jobs.ts';
 import {
@@ -29,6 +29,7 @@ beforeEach(async () => {
 });
 
 const asleep = { wake() {} };
+const audit = async () => {};
 const makeJob = (id: string, rate: number | null = null) =>
   insertRetryJob(db, {
     id,
@@ -58,10 +59,13 @@ const countRearms = async () => {
 };
 
 test('nothing is to do while no job is running', async () => {
-  expect(await runBatch(db, asleep)).toEqual({ hasWorked: false, waitMillis: null });
+  expect(await runBatch(db, { wakeUp: asleep, audit })).toEqual({
+    hasWorked: false,
+    waitMillis: null,
+  });
   await makeJob('rty_p');
   await db.query(sql`update dead_letter_jobs set state = 'paused'`);
-  expect((await runBatch(db, asleep)).hasWorked).toBe(false);
+  expect((await runBatch(db, { wakeUp: asleep, audit })).hasWorked).toBe(false);
 });
 
 test('a batch that fails half-way leaves neither rows nor progress behind', async () => {
@@ -75,7 +79,7 @@ test('a batch that fails half-way leaves neither rows nor progress behind', asyn
         throw new Error('killed');
       }, options),
   };
-  await expect(runBatch(failing, asleep)).rejects.toThrow('killed');
+  await expect(runBatch(failing, { wakeUp: asleep, audit })).rejects.toThrow('killed');
   expect(await countRearms()).toEqual({ rows: 0, rearms: 0 });
   expect(await readJob('rty_f')).toEqual({ state: 'running', rows_done: 0 });
   expect(await findWrongCounts(db)).toEqual([]);
@@ -89,9 +93,9 @@ test('many runners share a job and do each row once', async () => {
   const wakeUp = { wake: (ids: readonly string[]) => void woken.push(...ids) };
   const log = pino({ level: 'silent' });
   const runners = Array.from({ length: 4 }, () =>
-    startBulkJobs(db, { wakeUp, log, pace: unpaced }),
+    startBulkJobs(db, { wakeUp, audit, log, pace: unpaced }),
   );
-  const poll = { timeout: 30_000, interval: 10 };
+  const poll = { timeout: 120_000, interval: 10 };
   await expect
     .poll(() => {
       for (const runner of runners) runner.poke();
@@ -107,24 +111,48 @@ test('many runners share a job and do each row once', async () => {
 test('rows that fail after the job was made are left alone', async () => {
   await makeJob('rty_s');
   await seedDeliveries(db, endpoint, 3, { secondsAgo: -60 });
-  await runBatch(db, asleep);
-  await runBatch(db, asleep);
+  await runBatch(db, { wakeUp: asleep, audit });
+  await runBatch(db, { wakeUp: asleep, audit });
   expect(await readJob('rty_s')).toEqual({ state: 'completed', rows_done: 0 });
   expect(await countRearms()).toEqual({ rows: 0, rearms: 0 });
+});
+
+test('a job waits while its endpoint is disabled meanwhile, and then goes on to its end', async () => {
+  await seedDeliveries(db, endpoint, 600);
+  await makeJob('rty_held');
+  const batch = () => runBatch(db, { wakeUp: asleep, audit });
+  // The first finds nothing pending.
+  await batch();
+  await batch();
+  await db.query(sql`
+    update webhook_endpoints set enabled = false, disabled_at = clock_timestamp() where id = ${endpoint.id}`);
+  await batch();
+  expect(await readJob('rty_held')).toEqual({ state: 'running', rows_done: 250 });
+  expect(await findRetryJob(db, null, 'rty_held')).toMatchObject({
+    waits_for_endpoint: true,
+    rows_skipped: 0,
+  });
+  expect((await batch()).waitMillis).toBeGreaterThan(0);
+  await db.query(sql`
+    update webhook_endpoints set enabled = true, disabled_at = null where id = ${endpoint.id}`);
+  await db.query(sql`
+    update dead_letter_jobs set position = (position::jsonb - 'ready_at')::json where id = 'rty_held'`);
+  while ((await batch()).hasWorked);
+  expect(await readJob('rty_held')).toEqual({ state: 'completed', rows_done: 600 });
 });
 
 test('a paced job waits between its batches while another goes on', async () => {
   await seedDeliveries(db, endpoint, 10);
   await makeJob('rty_slow', 1);
-  await runBatch(db, asleep);
-  await runBatch(db, asleep);
-  const { hasWorked, waitMillis } = await runBatch(db, asleep);
+  await runBatch(db, { wakeUp: asleep, audit });
+  await runBatch(db, { wakeUp: asleep, audit });
+  const { hasWorked, waitMillis } = await runBatch(db, { wakeUp: asleep, audit });
   expect(hasWorked).toBe(false);
   expect(waitMillis).toBeGreaterThan(0);
   expect(waitMillis).toBeLessThanOrEqual(1000);
   expect((await readJob('rty_slow'))?.state).toBe('running');
   await makeJob('rty_other');
-  expect((await runBatch(db, asleep)).hasWorked).toBe(true);
+  expect((await runBatch(db, { wakeUp: asleep, audit })).hasWorked).toBe(true);
 });
 
 test('a job that another process has a batch of is passed over', async () => {
@@ -132,9 +160,9 @@ test('a job that another process has a batch of is passed over', async () => {
   await makeJob('rty_held');
   await db.transaction(async (holder) => {
     await holder.query(sql`select id from dead_letter_jobs where id = 'rty_held' for update`);
-    expect((await runBatch(db, asleep)).hasWorked).toBe(false);
+    expect((await runBatch(db, { wakeUp: asleep, audit })).hasWorked).toBe(false);
   });
-  expect((await runBatch(db, asleep)).hasWorked).toBe(true);
+  expect((await runBatch(db, { wakeUp: asleep, audit })).hasWorked).toBe(true);
 });
 
 test('a database that fails is logged and tried again', async () => {
@@ -155,7 +183,7 @@ test('a database that fails is logged and tried again', async () => {
     transaction: (work, options) =>
       isDown ? Promise.reject(new Error('database is down')) : db.transaction(work, options),
   };
-  const runner = startBulkJobs(flaky, { wakeUp: asleep, log, pace: unpaced });
+  const runner = startBulkJobs(flaky, { wakeUp: asleep, audit, log, pace: unpaced });
   runner.poke();
   await expect.poll(() => lines.join('')).toContain('database is down');
   isDown = false;
@@ -168,6 +196,7 @@ test('a runner that is stopped does no more', async () => {
   await seedDeliveries(db, endpoint, 3);
   const runner = startBulkJobs(db, {
     wakeUp: asleep,
+    audit,
     log: pino({ level: 'silent' }),
     pace: unpaced,
   });
@@ -183,12 +212,12 @@ test('a runner that gives way to clients keeps what it has done, and ends when i
   await makeJob('rty_waits');
   const log = pino({ level: 'silent' });
   const { pace, resting } = holdPace();
-  const held = startBulkJobs(db, { wakeUp: asleep, log, pace });
+  const held = startBulkJobs(db, { wakeUp: asleep, audit, log, pace });
   held.poke();
   await resting;
   await held.stop();
   expect(await readJob('rty_waits')).toEqual({ state: 'running', rows_done: 250 });
-  const next = startBulkJobs(db, { wakeUp: asleep, log, pace: unpaced });
+  const next = startBulkJobs(db, { wakeUp: asleep, audit, log, pace: unpaced });
   next.poke();
   await expect.poll(() => readJob('rty_waits')).toEqual({ state: 'completed', rows_done: 600 });
   await next.stop();

@@ -40,7 +40,7 @@ const change = (id: string, body: object, token?: string) =>
 
 async function done(id: string) {
   await expect
-    .poll(() => getJob(id), { timeout: 20_000, interval: 20 })
+    .poll(() => getJob(id), { timeout: 120_000, interval: 20 })
     .toMatchObject({ state: 'completed' });
   return getJob(id);
 }
@@ -256,7 +256,7 @@ test('what a deleted endpoint leaves behind is discarded', async () => {
   await expect
     .poll(
       () => service.db.query(sql`select state, rows_done from dead_letter_jobs where id = 'job_d'`),
-      { timeout: 20_000 },
+      { timeout: 120_000 },
     )
     .toEqual([{ state: 'completed', rows_done: 1221 }]);
   expect(await countByStatus(gone)).toEqual({ discarded: 1221, delivered: 1 });

@@ -26,6 +26,7 @@ export async function getDeadLetter(db: Queryable, actor: Actor, id: string) {
     ...row,
     payload: JSON.parse(circumstances.body),
     body: circumstances.body,
+    payload_erased_at: circumstances.payload_erased_at,
     request_id: circumstances.request_id,
     attempt_log: attempts.map((attempt) => ({
       ...attempt,

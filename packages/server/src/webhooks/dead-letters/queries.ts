@@ -48,8 +48,11 @@ function countOut(rows: string): Sql {
     order by ${countKey} ${addToCount}`;
 }
 
-// The lease is taken away, too: the outcome of an attempt under way then finds no lease and changes nothing.
-const discarded = sql`status = 'discarded', version = d.version + 1, next_attempt_at = null, held_by = null,
+/**
+ * What discarding changes of the delivery d. The lease is taken away, too: the outcome of an attempt under way then
+ * finds no lease and changes nothing.
+ */
+export const discarded = sql`status = 'discarded', version = d.version + 1, next_attempt_at = null, held_by = null,
   is_probe = false, lease = null, leased_until = null, finished_at = now()`;
 
 /** Discards up to `limit` deliveries of an endpoint that are neither delivered nor discarded. Returns how many. */
@@ -58,22 +61,25 @@ export async function discardOfEndpoint(
   endpointId: string,
   limit: number,
 ): Promise<number> {
-  return discardLive(db, endpointId, { limit, hasParked: true });
+  return discardLive(db, endpointId, { limit, hasParked: true, until: 'infinity' });
 }
 
-/** Discards up to `limit` deliveries of an endpoint that are queued or pending. Returns how many. */
+/**
+ * Discards up to `limit` deliveries of an endpoint that are queued or pending and were made until `until`; null means
+ * until the transaction began. Returns how many.
+ */
 export async function discardBacklog(
   db: Queryable,
   endpointId: string,
-  limit: number,
+  options: { limit: number; until: string | null },
 ): Promise<number> {
-  return discardLive(db, endpointId, { limit, hasParked: false });
+  return discardLive(db, endpointId, { ...options, hasParked: false });
 }
 
 async function discardLive(
   db: Queryable,
   endpointId: string,
-  { limit, hasParked }: { limit: number; hasParked: boolean },
+  { limit, hasParked, until }: { limit: number; hasParked: boolean; until: string | null },
 ): Promise<number> {
   const lane = laneOf(endpointId);
   // There are two look-ups, each along its own index: of rows that will be attempted, and of abandoned rows.
@@ -81,6 +87,7 @@ async function discardLive(
     with due as (
       select lane, id, endpoint_id, tenant, status, failure_class from deliveries
       where lane = ${lane} and endpoint_id = ${endpointId} and next_attempt_at is not null
+        and created_at <= coalesce(${until}::timestamptz, now())
       order by next_attempt_at limit ${known(limit)} for update
     ), parked as (
       select lane, id, endpoint_id, tenant, status, failure_class from deliveries
@@ -171,23 +178,26 @@ export async function tryLockEndpoint(
 export async function enableEndpoint(db: Queryable, endpointId: string): Promise<void> {
   await db.query(sql`
     update webhook_endpoints set enabled = true, disabled_reason = null, disabled_at = null,
-      disabled_by = null, failing_since = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null, updated_at = now()
+      disabled_by = null, failing_since = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null,
+      throttled_until = null, updated_at = now()
     where id = ${endpointId}`);
 }
 
 /**
  * Cancels the jobs that discard the backlog of these endpoints: whoever enables, disables or deletes an endpoint
  * decides anew what becomes of its backlog. The statement waits for a batch that is under way. Must be called in the
- * transaction that has changed the endpoint.
+ * transaction that has changed the endpoint. Returns how many deliveries each of the jobs had discarded.
  */
 export async function cancelBacklogJobs(
   db: Queryable,
   endpointIds: readonly string[],
-): Promise<void> {
-  if (endpointIds.length === 0) return;
-  await db.query(sql`
+): Promise<number[]> {
+  if (endpointIds.length === 0) return [];
+  const rows = await db.query<{ rows_done: number }>(sql`
     update dead_letter_jobs set state = 'cancelled', updated_at = now(), finished_at = now()
-    where endpoint_id = any(${endpointIds}::text[]) and action = 'discard_backlog' and state = 'running'`);
+    where endpoint_id = any(${endpointIds}::text[]) and action = 'discard_backlog' and state = 'running'
+    returning rows_done`);
+  return rows.map((row) => row.rows_done);
 }
 
 /** What decides whether a delivery can be retried or discarded. */
@@ -198,6 +208,8 @@ export type DeliveryState = {
   attempts: number;
   tenant: string;
   endpoint_id: string;
+  incident_id: string;
+  failure_class: FailureClass | null;
   /** Whether an attempt holds a lease. */
   is_in_flight: boolean;
   is_endpoint_open: boolean;
@@ -211,7 +223,7 @@ export async function findState(
   id: string,
 ): Promise<DeliveryState | undefined> {
   const rows = await db.query<DeliveryState>(sql`
-    select d.status, d.version, d.attempts, d.tenant, d.endpoint_id,
+    select d.status, d.version, d.attempts, d.tenant, d.endpoint_id, d.incident_id, d.failure_class,
       coalesce(d.leased_until > now(), false) as is_in_flight,
       coalesce(e.enabled and e.deleted_at is null, false) as is_endpoint_open,
       e.max_attempts as endpoint_max_attempts
@@ -231,7 +243,7 @@ export async function rearm(
     with was as (
       select lane, id, endpoint_id, tenant, status, failure_class from deliveries
       where lane = ${row.lane} and id = ${row.id} and version = ${row.version}
-        and status in ('pending', 'abandoned') and coalesce(leased_until <= now(), true)
+        and status in ('pending', 'abandoned') and failure_class is distinct from 'erased' and coalesce(leased_until <= now(), true)
       for update
     ), armed as (
       update deliveries d set ${armed(sql`${row.budget}::int`)}, is_probe = true
@@ -247,7 +259,7 @@ const armed = (
   budget: Sql,
 ) => sql`status = 'queued', version = d.version + 1, next_attempt_at = now(),
   held_by = null, schedule_from = d.attempts, max_attempts = d.attempts + ${budget}, lease = null,
-  leased_until = null, finished_at = null`;
+  leased_until = null, throttled_since = null, finished_at = null`;
 
 /** What a bulk retry needs to know of an endpoint. */
 export type OpenEndpoint = {
@@ -304,7 +316,8 @@ export async function rearmAll(
         ${rows.map((row) => row.budget)}::int[], ${rows.map((row) => row.isProbe)}::boolean[])
         as picked (lane, id, budget, is_probe)
       join deliveries d on d.lane = picked.lane and d.id = picked.id
-      where d.status in ('pending', 'abandoned') and d.last_attempt_at <= ${failedUntil}::timestamptz
+      where d.status in ('pending', 'abandoned') and d.failure_class is distinct from 'erased'
+        and d.last_attempt_at <= ${failedUntil}::timestamptz
         and coalesce(d.leased_until <= now(), true)
       for update of d skip locked
     ), armed as (

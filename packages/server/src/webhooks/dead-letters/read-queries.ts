@@ -1,13 +1,13 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { DeliveryRow, GroupRow } from '../contract.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 import type { Silence, WaitFacts } from './waiting.ts';
 
 /** The columns of `DeliveryRow`, from deliveries under the name d. */
-export const deliveryColumns = sql`d.id, d.idempotency_key, d.target, d.attempts, d.max_attempts,
+export const deliveryColumns = sql`d.id, d.idempotency_key, ${maskedUrl('d.target')} as target, d.attempts, d.max_attempts,
   d.last_status, ${instantText('d.next_attempt_at')} as next_retry, d.error, d.failure_class, d.status,
   d.status in ('queued', 'pending') and exists (
     select from webhook_endpoints e where e.id = d.endpoint_id and not e.enabled
@@ -207,7 +207,7 @@ export async function listGroups(
 ): Promise<GroupRow[]> {
   const member = sql`d.endpoint_id = c.endpoint_id and d.${isStatus(status)} and d.failure_class = c.failure_class`;
   return db.query<GroupRow>(sql`
-    select c.endpoint_id, c.tenant, newest.target, c.failure_class, c.count,
+    select c.endpoint_id, c.tenant, ${maskedUrl('newest.target')} as target, c.failure_class, c.count,
       ${instantText('oldest.last_attempt_at')} as first_seen,
       ${instantText('newest.last_attempt_at')} as last_seen, newest.error
     from (
@@ -240,7 +240,7 @@ export async function findDelivery(
 }
 
 /** What a delivery sends, and the request that reported it. */
-type Sent = { body: string; request_id: string | null };
+type Sent = { body: string; payload_erased_at: string | null; request_id: string | null };
 
 /** Finds what a delivery sends, and the facts that say why it waits. */
 export async function findCircumstances(
@@ -249,7 +249,8 @@ export async function findCircumstances(
   id: string,
 ): Promise<(WaitFacts & Sent) | undefined> {
   const rows = await db.query<WaitFacts & Sent>(sql`
-    select incidents.body, incidents.request_id, d.status, d.failure_class, d.attempts, d.max_attempts, d.held_by, d.is_probe,
+    select incidents.body, ${instantText('incidents.erased_at')} as payload_erased_at, incidents.request_id,
+      d.status, d.failure_class, d.attempts, d.max_attempts, d.held_by, d.is_probe,
       ${instantText('d.next_attempt_at')} as next_retry,
       coalesce(d.next_attempt_at > now(), false) as is_early,
       case when d.leased_until > now() then ${instantText('d.leased_until')} end as leased_until,
@@ -257,7 +258,8 @@ export async function findCircumstances(
       ${instantText('e.disabled_at')} as disabled_at,
       e.id is null or e.deleted_at is not null as is_deleted, e.rate_limit,
       coalesce(e.failures_in_row, 0) as failures_in_row,
-      case when e.paused_until > now() then ${instantText('e.paused_until')} end as paused_until
+      case when e.paused_until > now() then ${instantText('e.paused_until')} end as paused_until,
+      case when e.throttled_until > now() then ${instantText('e.throttled_until')} end as throttled_until
     from deliveries d
     join incidents on incidents.id = d.incident_id
     left join webhook_endpoints e on e.id = d.endpoint_id
@@ -274,6 +276,7 @@ export type AttemptRow = {
   failure_class: FailureClass | null;
   error: string | null;
   response: Buffer | null;
+  response_bytes: number | null;
 };
 
 /** Lists the attempts of a delivery, the newest first. */
@@ -284,8 +287,8 @@ export async function listAttempts(
   limit: number,
 ): Promise<AttemptRow[]> {
   return db.query<AttemptRow>(sql`
-    select number, ${instantText('started_at')} as started_at, duration_ms, target, status, failure_class,
-      error, response
+    select number, ${instantText('started_at')} as started_at, duration_ms, ${maskedUrl('target')} as target, status,
+      failure_class, error, response, coalesce(response_bytes, octet_length(response)) as response_bytes
     from delivery_attempts where lane = ${lane} and delivery_id = ${id}
     order by number desc limit ${limit}`);
 }

@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryRow } from '../contract.ts';
 import { laneOfDelivery } from '../lanes.ts';
+import { eraseAnswers, erasePayloads, lockIncident } from '../queries.ts';
 import type { WakeUp } from '../wake-up.ts';
 import * as queries from './queries.ts';
 import { findDelivery } from './read-queries.ts';
@@ -57,6 +58,12 @@ async function findRearmable(
       detail: `The delivery is ${state.status}: it cannot be sent again. Report the incident anew if the receiver needs it.`,
     });
   }
+  if (state.failure_class === 'erased') {
+    throw new AppError('delivery_finished', {
+      detail:
+        'Its payload was erased: it cannot be sent again. Purge it once nobody needs to see it.',
+    });
+  }
   if (!state.is_endpoint_open) {
     throw new AppError('endpoint_disabled', {
       detail: `The endpoint ${state.endpoint_id} is disabled or deleted. Enable it, then retry.`,
@@ -66,16 +73,20 @@ async function findRearmable(
 }
 
 /**
- * Discards one delivery that is queued, pending or abandoned. An attempt that is under way changes nothing any more. A
- * delivery that is discarded already stays so. Throws 404 `delivery_not_found`, 409 `delivery_finished`.
+ * Discards one delivery that is queued, pending or abandoned. An attempt that is under way changes nothing any more. The
+ * answers of its attempts are removed, and the payload unless another delivery of its incident may still be sent; so
+ * they are of a delivery that is discarded already. Throws 404 `delivery_not_found`, 409 `delivery_finished`.
  */
 export async function purgeDeadLetter(db: Database, id: string, act: Act): Promise<void> {
   const lane = laneOrNotFound(id);
   const state = await findPurgeable(db, lane, id, act);
-  if (state.status === 'discarded') return;
   const isPurged = await db.transaction(async (connection) => {
+    await lockIncident(connection, state.incident_id);
     const was = await queries.discard(connection, lane, id);
-    if (was === undefined) return false;
+    if (was === undefined && state.status !== 'discarded') return false;
+    await eraseAnswers(connection, { lane, id });
+    await erasePayloads(connection, [state.incident_id], { unlessNeeded: true });
+    if (was === undefined) return true;
     await act.note(connection, {
       action: 'delivery.purge',
       target: id,
@@ -120,6 +131,7 @@ export function laneOrNotFound(id: string): number {
 /** The error for a delivery that is unknown, forgotten, or of a tenant out of reach: nobody learns which. */
 export function deliveryNotFound(): AppError {
   return new AppError('delivery_not_found', {
-    detail: 'There is no delivery with this id, or no longer. Look it up in /webhook/deliveries.',
+    detail:
+      'There is no delivery with this id, or no longer. Look for it: svcctl deliveries ls, or GET /webhook/deliveries.',
   });
 }

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { AuditLocally } from '../../platform/audit.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
+import { findTenantOfEndpoint } from '../queries.ts';
 import { findReach } from '../reach.ts';
 import { deadLetterStatuses } from '../values.ts';
 import type { WakeUp } from '../wake-up.ts';
@@ -27,13 +29,13 @@ const lookMillis = 2000;
  */
 export function startBulkJobs(
   db: Database,
-  { wakeUp, log, pace }: { wakeUp: WakeUp; log: Log; pace: Pace },
+  { log, pace, ...parts }: { wakeUp: WakeUp; audit: AuditLocally; log: Log; pace: Pace },
 ): Repeated {
   const workOff = async (signal: AbortSignal) => {
     const giveWay = pace.begin();
     while (!signal.aborted) {
       const startedAt = performance.now();
-      const { hasWorked, waitMillis } = await runBatch(db, wakeUp);
+      const { hasWorked, waitMillis } = await runBatch(db, parts);
       if (!hasWorked) return waitMillis ?? undefined;
       // It rests as long as it worked, since deliveries are no requests that anybody could see waiting.
       await rest(performance.now() - startedAt, signal);
@@ -67,13 +69,14 @@ type Batch = Parameters<typeof queries.advanceJob>[2] & { endpointIds: readonly 
  */
 export async function runBatch(
   db: Database,
-  wakeUp: WakeUp,
+  { wakeUp, audit }: { wakeUp: WakeUp; audit: AuditLocally },
 ): Promise<{ hasWorked: boolean; waitMillis: number | null }> {
   const batch = await db.transaction(async (connection) => {
     const job = await queries.lockReadyJob(connection);
     if (job === undefined) return null;
     const done = await workOn[job.action](connection, job);
     await queries.advanceJob(connection, job.id, done);
+    if (done.isLast && job.action !== 'retry') await auditEnd(connection, audit, { job, done });
     return done;
   });
   if (batch === null) return { hasWorked: false, waitMillis: await queries.findWaitMillis(db) };
@@ -81,10 +84,26 @@ export async function runBatch(
   return { hasWorked: true, waitMillis: null };
 }
 
+/** Writes how many deliveries a job has discarded in the end: when it was asked for, nobody could know. */
+async function auditEnd(
+  db: Queryable,
+  audit: AuditLocally,
+  { job, done }: { job: queries.OpenJob; done: Batch },
+): Promise<void> {
+  const target = job.endpoint_id ?? '';
+  const tenant = await findTenantOfEndpoint(db, target);
+  await audit(db, 'svcctl', {
+    action: job.action === 'discard' ? 'endpoint.delete' : 'endpoint.discard_backlog',
+    target,
+    ...(tenant === undefined ? {} : { tenant }),
+    after: { job: job.id, asked_by: job.created_by, discarded: job.rows_done + done.done },
+  });
+}
+
 const workOn = { retry: rearmRows, discard: discardRows, discard_backlog: discardBacklogRows };
 
 /**
- * Does a batch of a job that discards a backlog. The endpoint is skipped while another transaction has it locked,
+ * Does a batch of a job that discards a backlog, as it was when the job was made. The endpoint is skipped while another transaction has it locked,
  * because whoever enables or disables it waits for this job's row. If the endpoint is enabled, nothing is discarded and
  * the job ends.
  */
@@ -94,7 +113,10 @@ async function discardBacklogRows(db: Queryable, job: queries.OpenJob): Promise<
   if (!locked?.is_disabled) {
     return { progress: {}, done: 0, skipped: 0, isLast: locked !== undefined, endpointIds: [] };
   }
-  const { discarded, isEnabled } = await discardThenEnable(db, endpointId, batchRows);
+  const { discarded, isEnabled } = await discardThenEnable(db, endpointId, {
+    limit: batchRows,
+    until: job.failed_until,
+  });
   const endpointIds = isEnabled ? [endpointId] : [];
   return { progress: {}, done: discarded, skipped: 0, isLast: isEnabled, endpointIds };
 }
@@ -134,6 +156,11 @@ async function rearmRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
     until: job.failed_until,
   });
   const done = armed.reduce((sum, row) => sum + row.count, 0);
+  // It stays where it is until the endpoint is enabled: else all that is left would be skipped within seconds.
+  if (done === 0 && picked.length > 0 && (await queries.waitsForEndpoint(db, job.id))) {
+    const progress = job.position ?? {};
+    return { progress, done, skipped: 0, isLast: false, endpointIds: [], waitSeconds: 2 };
+  }
 
   const isCut = picked.length < sought.length;
   const isStatusDone = !isCut && looked.length < lookLimit;
@@ -150,7 +177,7 @@ async function rearmRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
   };
 }
 
-/** Queues the picked rows again, apart from those whose endpoints are disabled or deleted. */
+/** Queues the picked rows again, apart from those whose endpoints are disabled or deleted, or whose payloads erased. */
 async function rearmPicked(
   db: Queryable,
   picked: readonly KeyRow[],
@@ -161,9 +188,9 @@ async function rearmPicked(
     defaultBudget: options.maxAttempts,
     since: options.until,
   });
-  const rows = picked.flatMap(({ id, endpoint_id }) => {
+  const rows = picked.flatMap(({ id, endpoint_id, failure_class }) => {
     const endpoint = endpoints.get(endpoint_id);
-    if (endpoint === undefined) return [];
+    if (endpoint === undefined || failure_class === 'erased') return [];
     const isProbe = endpoint.needs_probe;
     // An operator's retry passes a pause. One row of many is enough: if it succeeds, the pause ends.
     endpoint.needs_probe = false;

@@ -18,6 +18,7 @@ const facts = (changes: Partial<WaitFacts>): WaitFacts => ({
   disabled_by: null,
   is_deleted: false,
   paused_until: null,
+  throttled_until: null,
   failures_in_row: 0,
   rate_limit: null,
   ...changes,

@@ -22,6 +22,7 @@ export type WaitFacts = {
   disabled_by: string | null;
   is_deleted: boolean;
   paused_until: string | null;
+  throttled_until: string | null;
   failures_in_row: number;
   rate_limit: number | null;
 };
@@ -51,6 +52,9 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
     return { reason: 'in_flight', until: facts.leased_until, text };
   }
   if (facts.status === 'abandoned') {
+    if (facts.failure_class === 'erased') {
+      return { reason: 'parked', until: null, text: 'its payload was erased: it cannot be sent' };
+    }
     const tries =
       facts.failure_class === 'endpoint_disabled'
         ? 'its endpoint was disabled for too long'
@@ -65,6 +69,7 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
     };
   }
   if (facts.is_early && facts.next_retry !== null) return scheduled(facts, facts.next_retry);
+  if (facts.throttled_until !== null && !facts.is_probe) return throttled(facts.throttled_until);
   return 'ask_for_drainer';
 }
 
@@ -92,10 +97,14 @@ export function whyStillDue(facts: WaitFacts, isDrainerRunning: boolean): Waitin
   return { reason: 'due', until: null, text: 'it is due: a drainer sends it next' };
 }
 
+function throttled(until: string): Waiting {
+  const text = `the receiver asked to wait until ${inWords(until)} (Retry-After)`;
+  return { reason: 'retry_after', until, text };
+}
+
 function scheduled(facts: WaitFacts, until: string): Waiting {
   if (facts.held_by === 'retry_after') {
-    const text = `the receiver asked to wait until ${inWords(until)} (Retry-After)`;
-    return { reason: 'retry_after', until, text };
+    return throttled(until);
   }
   const text = `attempt ${facts.attempts + 1} of ${facts.max_attempts} is scheduled for ${inWords(until)}`;
   return { reason: 'schedule', until, text };

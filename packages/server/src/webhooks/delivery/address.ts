@@ -6,8 +6,10 @@ import ipaddr from 'ipaddr.js';
 type Objection = {
   /** `blocked`: one is a special address outside the allow list. `plain`: the URL is http and one is public. */
   readonly kind: 'blocked' | 'plain';
-  /** Names the address. That gives nothing away, because whoever reads it gave the host name. */
+  /** Names an address only if it is the host itself: where a name leads inside is not for everybody. */
   readonly text: string;
+  /** The same with the address that a name leads to, for those who reach all tenants. */
+  readonly fullText: string;
 };
 
 /**
@@ -22,21 +24,34 @@ export function findObjection(
   const verdicts = host.addresses.map((address) => ({ address, verdict: rule(address) }));
   for (const { address, verdict } of verdicts) {
     if (verdict.kind === 'special') {
-      const text = `${lead(host.hostname, address)} is not a public address (${verdict.range})`;
-      return { kind: 'blocked', text: `${text} and not inside SVC_ALLOW_TARGETS` };
+      return object('blocked', host.hostname, address, {
+        told: `is not a public address (${verdict.range}) and not inside SVC_ALLOW_TARGETS`,
+        hidden: 'is not public and not inside SVC_ALLOW_TARGETS',
+      });
     }
   }
   if (host.protocol === 'https:') return null;
   const open = verdicts.find(({ verdict }) => verdict.kind !== 'listed');
   if (open === undefined) return null;
-  const text = `${lead(host.hostname, open.address)} is not inside SVC_ALLOW_TARGETS`;
-  return { kind: 'plain', text: `${text}, and only targets inside it may use http` };
+  const text = 'is not inside SVC_ALLOW_TARGETS, and only targets inside it may use http';
+  return object('plain', host.hostname, open.address, { told: text, hidden: text });
 }
 
-/** The beginning of the sentence: how the host leads to the address, or the address alone if it is the host. */
-function lead(hostname: string, address: string): string {
-  const isLiteral = hostname.replace(/^\[|\]$/g, '') === address;
-  return isLiteral ? address : `${hostname} leads to ${address}, which`;
+function object(
+  kind: Objection['kind'],
+  hostname: string,
+  address: string,
+  { told, hidden }: { told: string; hidden: string },
+): Objection {
+  if (hostname.replace(/^\[|\]$/g, '') === address) {
+    const text = `${address} ${told}`;
+    return { kind, text, fullText: text };
+  }
+  return {
+    kind,
+    text: `${hostname} leads to an address that ${hidden}`,
+    fullText: `${hostname} leads to ${address}, which ${told}`,
+  };
 }
 
 /**

@@ -17,6 +17,8 @@ type Resolve = (result: AttemptResult) => void;
 
 /** How many interim answers (1xx) a receiver may send before the final one. */
 const mostInterim = 20;
+/** An attempt that ends so much later than its time limit was slept through: this process stood still. */
+const oversleptMillis = 1000;
 
 /**
  * One attempt, from the look-up of the name to the end of the answer, under one time limit. It calls `resolve` exactly
@@ -58,22 +60,22 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.#timer = setTimeout(runOut, this.#options.timeoutMillis, this);
       this.#dispatch(this.#options.pool.take(this.#target));
     } catch (error) {
-      this.#settle(exchangeFault(error, false));
+      this.#settle(exchangeFault(error));
     }
   }
 
   /** Ends the attempt because its time is over. */
   runOut(): void {
-    this.#breakOff(this.#timeoutFault());
+    if (!this.#isSettled) this.#breakOff(this.#timeoutFault());
   }
 
   /**
-   * Ends the attempt now, because the service stops. If a status other than 2xx has come, it counts: no body could
-   * change it. Otherwise the result says that the attempt was cut.
+   * Ends the attempt now, because the service stops. If a status has come, it counts: no body could change it.
+   * Otherwise the result says that the attempt was cut.
    */
   cut(): void {
     if (this.#isSettled) return;
-    this.#isCut = !this.#isRefused();
+    this.#isCut = this.#status === null;
     this.#breakOff(new AttemptFault('reset', 'The service stops and has ended the attempt'));
   }
 
@@ -138,7 +140,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.#dispatch(this.#options.pool.open(this.#target));
       return;
     }
-    this.#settle(exchangeFault(error, this.#status !== null));
+    this.#settle(exchangeFault(error));
   }
 
   #dispatch(connection: EndpointConnection): void {
@@ -168,8 +170,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Fixes the result, once: whatever happens to the attempt afterwards changes nothing. A null fault means that the
-   * answer ended well or that enough of it was read.
+   * Fixes the result, once: whatever happens to the attempt afterwards changes nothing. The fault counts only where no
+   * status came. A null one means that the answer ended well or that enough of it was read.
    */
   #settle(fault: AttemptFault | null): void {
     if (this.#isSettled) return;
@@ -184,8 +186,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #result(fault: AttemptFault | null, response: Buffer | null): AttemptResult {
     const status = this.#status;
     const failureClass = this.#failureClass(fault);
+    const { clock, timeoutMillis } = this.#options;
+    const durationMillis = Math.round(performance.now() - this.#startedAt);
     return {
-      durationMillis: Math.round(performance.now() - this.#startedAt),
+      durationMillis,
       status,
       failureClass,
       error: failureClass === null ? null : this.#errorText(fault),
@@ -193,21 +197,21 @@ export class Attempt implements Dispatcher.DispatchHandler {
       // RFC 9110 gives Retry-After a meaning for redirects, too, but those are not followed.
       retryAfterSeconds:
         this.#retryAfter !== null && (status === 429 || status === 503)
-          ? parseRetryAfter(this.#retryAfter, this.#options.clock())
+          ? parseRetryAfter(this.#retryAfter, clock())
           : null,
+      isOverslept: durationMillis > timeoutMillis + oversleptMillis,
       isCut: this.#isCut,
     };
   }
 
-  /** Whether a status came that is no 2xx. Such a status decides on its own, however the body ends. */
-  #isRefused(): boolean {
-    return this.#status !== null && (this.#status < 200 || this.#status >= 300);
-  }
-
-  /** Why the attempt failed; null when it delivered. The status goes before any fault. */
+  /**
+   * Why the attempt failed; null when it delivered. A status decides on its own, however the body ends: a receiver that
+   * has said 2xx has taken the event.
+   */
   #failureClass(fault: AttemptFault | null): FailureClass | null {
     const status = this.#status;
-    if (status === null || !this.#isRefused()) return fault?.failureClass ?? null;
+    if (status === null) return fault?.failureClass ?? null;
+    if (status >= 200 && status < 300) return null;
     if (status === 410) return 'gone';
     return status >= 300 && status < 400 ? 'redirect' : 'status';
   }
@@ -217,7 +221,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (status === null) return fault?.message ?? '';
     const reason = this.#reason === '' ? STATUS_CODES[status] : this.#reason;
     const line = `${status} ${reason ?? ''}`.trimEnd();
-    if (status >= 200 && status < 300) return tidyText(`${line}, but ${fault?.message ?? ''}`);
     if (status < 300 || status >= 400) return tidyText(line);
     const to = this.#location === null ? '' : ` to ${this.#location}`;
     return tidyText(`${line}${to}: redirects are not followed`);
@@ -227,9 +230,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #timeoutFault(): AttemptFault {
     const within = `within ${this.#options.timeoutMillis / 1000} s`;
     const host = this.#target?.hostname ?? '';
-    if (this.#status !== null) {
-      return new AttemptFault('timeout_body', `the answer did not end ${within}`);
-    }
     switch (this.#connection?.phase ?? 'open') {
       case 'dns':
         return new AttemptFault('timeout_dns', `${host} was not looked up ${within}`);
@@ -243,8 +243,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
+/**
+ * Timers go before what lies in the sockets. After a freeze, an answer that came in time would count as a time-out, so
+ * the loop reads first what is there.
+ */
 function runOut(attempt: Attempt): void {
-  attempt.runOut();
+  setImmediate(() => attempt.runOut());
 }
 
 function isNamed(name: Buffer, lowerCase: string): boolean {

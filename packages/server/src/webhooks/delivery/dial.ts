@@ -38,7 +38,7 @@ export async function dialReceiver(options: DialOptions, dial: Dial): Promise<So
   const objection = findObjection(options.rule, { protocol, hostname, addresses });
   if (objection !== null) throw new AttemptFault('blocked', objection.text);
   dial.signal.throwIfAborted();
-  return await openSocket(dial, addresses, options.ca);
+  return await openSocket(dial, addresses, options);
 }
 
 /** The addresses of a name, at least one. Throws an AttemptFault of class `dns`. */
@@ -59,7 +59,7 @@ async function lookUp(lookup: Lookup, hostname: string): Promise<readonly string
 function openSocket(
   dial: Dial,
   addresses: readonly string[],
-  ca: string | undefined,
+  { ca, rule }: Pick<DialOptions, 'ca' | 'rule'>,
 ): Promise<Socket> {
   const isTls = dial.protocol === 'https:';
   const answers = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
@@ -106,7 +106,10 @@ function openSocket(
     });
     socket.once('secureConnect', finish);
     // This listener stays for good: an error between here and the first request would otherwise end the process.
-    socket.on('error', (error) => reject(isTcpOpen ? tlsFault(error) : connectFault(error)));
+    const isShown = (address: string) => address === host || rule(address).kind === 'public';
+    socket.on('error', (error) =>
+      reject(isTcpOpen ? tlsFault(error) : connectFault(error, isShown)),
+    );
     socket.once('close', () => reject(new AttemptFault('connect', 'The connection was given up')));
   });
 }

@@ -31,8 +31,13 @@ export function dnsFault(hostname: string, error: unknown): AttemptFault {
   return new AttemptFault('dns', `${hostname} could not be looked up (${codeOf(error)})`);
 }
 
-export function connectFault(error: unknown): AttemptFault {
-  return new AttemptFault('connect', causesOf(error).map(messageOf).join('; '));
+/** The fault of a connection that failed. Addresses that are not shown to everybody are left out. */
+export function connectFault(error: unknown, isShown: (address: string) => boolean): AttemptFault {
+  const texts = causesOf(error).map((cause) => {
+    const address = cause instanceof Error && 'address' in cause ? String(cause.address) : null;
+    return address === null || isShown(address) ? messageOf(cause) : `connect ${codeOf(cause)}`;
+  });
+  return new AttemptFault('connect', [...new Set(texts)].join('; '));
 }
 
 export function tlsFault(error: unknown): AttemptFault {
@@ -41,9 +46,9 @@ export function tlsFault(error: unknown): AttemptFault {
 
 /**
  * Says what an error of undici or of the socket means once a connection was taken for the request. An AttemptFault
- * stays as it is. When a status has come (`hasStatus`), the text continues after it: "200 OK, but …".
+ * stays as it is.
  */
-export function exchangeFault(error: unknown, hasStatus: boolean): AttemptFault {
+export function exchangeFault(error: unknown): AttemptFault {
   if (error instanceof AttemptFault) return error;
   const code = codeOf(error);
   const text = messageOf(error);
@@ -54,16 +59,10 @@ export function exchangeFault(error: unknown, hasStatus: boolean): AttemptFault 
     return new AttemptFault('protocol', 'The headers of the answer are too large');
   }
   if (code.startsWith('ERR_SSL') || code === 'EPROTO') return tlsFault(error);
-  const isCut =
-    code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' ||
-    code === 'HPE_INVALID_EOF_STATE' ||
-    isClosed(error);
-  if (isCut && hasStatus) return new AttemptFault('body', 'the answer broke off in its body');
   if (isClosed(error)) {
     return new AttemptFault('reset', 'The receiver closed the connection without an answer');
   }
-  const subject = hasStatus ? 'the answer' : 'The answer';
-  return new AttemptFault('protocol', `${subject} is not valid HTTP/1.1: ${text}`);
+  return new AttemptFault('protocol', `The answer is not valid HTTP/1.1: ${text}`);
 }
 
 /** Whether the receiver closed or reset the connection. Errors about wrong data are not meant. */

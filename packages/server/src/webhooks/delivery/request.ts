@@ -15,7 +15,7 @@ export type AttemptResult = {
   readonly durationMillis: number;
   /** The HTTP status; null when none came. */
   readonly status: number | null;
-  /** Why the attempt failed; null when it delivered, that is, got a 2xx whose body ended in time. */
+  /** Why the attempt failed; null when it delivered, that is, got a 2xx. */
   readonly failureClass: FailureClass | null;
   /** One sentence for an operator; null when delivered. */
   readonly error: string | null;
@@ -23,6 +23,8 @@ export type AttemptResult = {
   readonly response: Buffer | null;
   /** The wait that a 429 or 503 asked for by Retry-After, 24 h at most; null when it asked for none. */
   readonly retryAfterSeconds: number | null;
+  /** Whether this process stood still meanwhile, so that a failure says little about the receiver. */
+  readonly isOverslept: boolean;
   /**
    * Whether the service itself ended the attempt before an answer had come. That says nothing about the receiver, so it
    * must not count as a failure.

@@ -14,7 +14,7 @@ const lookup: Lookup = async (hostname) => {
   return addresses;
 };
 const check = (url: string, allowTargets: readonly string[] = []) =>
-  createTarget({ allowTargets, lookup }).assertAllowed(url);
+  createTarget({ allowTargets, lookup }).assertAllowed(url, { tenants: null });
 
 test.each([
   ['', 'not a URL'],
@@ -77,6 +77,18 @@ test.each([
   await expect(check(url)).rejects.toEqual(error);
 });
 
+test.each([
+  ['https://mixed.example/', 'mixed.example leads to an address that is not public'],
+  ['https://localhost/', 'localhost leads to an address that is not public'],
+  ['http://inside.example/', 'inside.example leads to an address that is not public'],
+  ['https://10.0.0.1/', '10.0.0.1 is not a public address (private)'],
+])('whoever is limited to tenants is not told where a name of %s leads', async (url, text) => {
+  const asked = createTarget({ allowTargets: [], lookup }).assertAllowed(url, { tenants: ['T'] });
+  const { detail } = await asked.catch((error) => error);
+  expect(detail).toContain(text);
+  if (!url.includes('10.0.0.1')) expect(detail).not.toMatch(/\d+\.\d+\.\d+\.\d+|private|loopback/);
+});
+
 test('http is refused to a name that has one address outside the allow list', async () => {
   await expect(check('http://half.example/', ['10.0.0.0/8'])).rejects.toEqual(
     expect.objectContaining({ code: 'target_invalid' }),
@@ -111,8 +123,10 @@ test('a name server that keeps silent is a name that cannot be looked up', async
     lookup: () => new Promise(() => {}),
     lookupTimeoutMillis: 10,
   });
-  await expect(silent.assertAllowed('https://silent.example/')).resolves.toBeUndefined();
-  await expect(silent.assertAllowed('http://silent.example/')).rejects.toEqual(
+  await expect(
+    silent.assertAllowed('https://silent.example/', { tenants: null }),
+  ).resolves.toBeUndefined();
+  await expect(silent.assertAllowed('http://silent.example/', { tenants: null })).rejects.toEqual(
     expect.objectContaining({ code: 'target_invalid' }),
   );
 });

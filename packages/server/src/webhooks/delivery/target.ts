@@ -1,3 +1,4 @@
+import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import {
   createAddressRule,
@@ -11,9 +12,10 @@ import {
 export type Target = {
   /**
    * Checks a URL that an endpoint is to have. Throws 400 `target_invalid` or `target_blocked`. A name that cannot be
-   * looked up at the moment passes with https, because every attempt checks again.
+   * looked up at the moment passes with https, because every attempt checks again. Only a reader who reaches all tenants
+   * is told to which address a name leads.
    */
-  assertAllowed(url: string): Promise<void>;
+  assertAllowed(url: string, reader: Pick<Actor, 'tenants'>): Promise<void>;
 };
 
 export type TargetOptions = {
@@ -31,7 +33,7 @@ export function createTarget(options: TargetOptions): Target {
   const lookup = options.lookup ?? createLookup();
   const timeoutMillis = options.lookupTimeoutMillis ?? 5000;
   return {
-    async assertAllowed(text) {
+    async assertAllowed(text, { tenants }) {
       const url = parseTarget(text);
       const literal = literalAddress(url.hostname);
       const found =
@@ -45,12 +47,12 @@ export function createTarget(options: TargetOptions): Target {
       }
       const { protocol, hostname } = url;
       const objection = findObjection(rule, { protocol, hostname, addresses });
-      if (objection?.kind === 'plain') throw invalid(`${objection.text}. Use https.`);
-      if (objection?.kind === 'blocked') {
-        throw new AppError('target_blocked', {
-          detail: `${objection.text}. Use a public address, or let an administrator of the service add this one.`,
-        });
-      }
+      if (objection === null) return;
+      const why = tenants === null ? objection.fullText : objection.text;
+      if (objection.kind === 'plain') throw invalid(`${why}. Use https.`);
+      throw new AppError('target_blocked', {
+        detail: `${why}. Use a public address, or let an administrator of the service add this one.`,
+      });
     },
   };
 }

@@ -24,7 +24,7 @@ async function breakOpen(): Promise<{ endpoint: string; ids: string[] }> {
       select from deliveries where endpoint_id = ${endpoint} and lease is not null`);
     return leased.length === 0 ? json.breaker.state : 'busy';
   };
-  await expect.poll(state, { timeout: 20_000 }).toBe('open');
+  await expect.poll(state, { timeout: 120_000 }).toBe('open');
   return { endpoint, ids };
 }
 
@@ -48,11 +48,30 @@ test('a bulk re-arm tries a paused endpoint that still fails once, and burns no 
   const again = () =>
     world.db.query(sql`
       select from deliveries where endpoint_id = ${endpoint} and attempts = 2`);
-  await expect.poll(again, { timeout: 20_000 }).toHaveLength(1);
+  await expect.poll(again, { timeout: 120_000 }).toHaveLength(1);
   for (const id of ids) {
     const { status, waiting } = await world.untilDelivery(id, () => true);
     if (status === 'queued') expect(waiting.reason).toBe('breaker');
     else expect(status).toBe('abandoned');
   }
   expect(receiver.requests.length - before).toBe(1);
+});
+
+test('what is new goes before what was tried, however much of that waits', async () => {
+  receiver.behave(() => answer(204));
+  const { id: endpoint } = await world.addEndpoint(receiver.url('/fresh'), {
+    tenant: 'fresh',
+    rate_limit: 10,
+    enabled: false,
+  });
+  const old = await world.report(80, 'fresh');
+  await world.db.query(sql`
+    update deliveries set last_attempt_at = now() where endpoint_id = ${endpoint}`);
+  await world.call('PATCH', `/webhook/endpoints/${endpoint}`, { body: { enabled: true } });
+  const arrived = () => receiver.requests.filter(({ path }) => path === '/fresh');
+  await receiver.waitUntil(() => arrived().length >= 1);
+  const fresh = await world.report(5, 'fresh');
+  for (const id of fresh) await world.untilDelivery(id, isStatus('delivered'));
+  expect(arrived().length).toBeLessThan(40);
+  for (const id of old) await world.untilDelivery(id, isStatus('delivered'));
 });

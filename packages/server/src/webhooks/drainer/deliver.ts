@@ -2,8 +2,9 @@ import type { ClaimedRow } from '../claim.ts';
 import { signatureHeaders } from '../delivery/request.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
 import { type EndpointConfig, secretsAt } from './endpoint-configs.ts';
-import { outcomeOf } from './outcome.ts';
+import { isThrottled, outcomeOf, throttledOutcome } from './outcome.ts';
 import type { Ended } from './outcome-writer.ts';
+import type { BreakerChange } from './scheduler.ts';
 
 /** The result for an endpoint whose secret cannot be decrypted: an unsigned delivery is never sent. */
 const unreadable: AttemptResult = {
@@ -13,6 +14,7 @@ const unreadable: AttemptResult = {
   error: 'The secret of the endpoint cannot be decrypted. Rotate it.',
   response: null,
   retryAfterSeconds: null,
+  isOverslept: false,
   isCut: false,
 };
 
@@ -40,30 +42,42 @@ export function deliverOnce(
 
 /**
  * Builds the outcome of an attempt, in the form in which the writer stores it. `startedAt` is monotonic milliseconds;
- * `random` (0 … 1) varies the delay before the next attempt. The breaker's change is added by the caller.
+ * `random` (0 … 1) varies the delay before the next attempt.
  */
 export function endOf(
   row: ClaimedRow,
   config: EndpointConfig,
-  made: { result: AttemptResult; lease: number; startedAt: number; random: number },
-): Omit<Ended, 'breaker'> {
-  const { result, lease, startedAt, random } = made;
+  made: {
+    result: AttemptResult;
+    lease: number;
+    startedAt: number;
+    random: number;
+    breaker: BreakerChange | null;
+  },
+): Ended {
+  const { result, lease, startedAt, random, breaker } = made;
   const delivery = {
     attempts: row.attempts,
     maxAttempts: row.max_attempts,
     scheduleFrom: row.schedule_from,
   };
+  const isHeldBack = isThrottled(result, row.throttled_seconds);
+  const outcome = isHeldBack
+    ? throttledOutcome(row, breaker?.throttleSeconds ?? result.retryAfterSeconds ?? 1)
+    : outcomeOf(delivery, result, config.schedule, random);
   return {
     endpointId: row.endpoint_id,
     configVersion: config.version,
     tenant: row.tenant,
     before: { status: row.status, failureClass: row.failure_class },
     startedAt,
+    breaker,
+    isHeldBack,
     row: {
       lane: row.lane,
       id: row.id,
       lease,
-      ...outcomeOf(delivery, result, config.schedule, random),
+      ...outcome,
       error: result.error,
       httpStatus: result.status,
       target: config.url,

@@ -45,6 +45,9 @@ const statuses = async (endpointId: string) => {
     select status, count(*) as count from deliveries where endpoint_id = ${endpointId} group by 1`);
   return Object.fromEntries(rows.map((row) => [row.status, row.count]));
 };
+/** The sessions that wait for a lock. */
+const waiting = sql`
+  select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
 const disabledEndpoint = async (more: object = {}) =>
   (await world.addEndpoint(receiver.url(), { enabled: false, ...more })).id;
 
@@ -150,25 +153,54 @@ test('a large backlog is discarded by a job; the endpoint is enabled when nothin
   await seedDeliveries(world.db, { id: endpoint, tenant: 'TX' }, 6000, { status: 'queued' });
   const asked = await world.call('POST', at(endpoint, '/discard-backlog'));
   expect(asked.json).toMatchObject({ enabled: false, backlog: { is_discarding: true } });
-  await expect.poll(() => show(endpoint), { timeout: 20_000 }).toMatchObject({ enabled: true });
+  await expect.poll(() => show(endpoint), { timeout: 120_000 }).toMatchObject({ enabled: true });
   expect(await statuses(endpoint)).toEqual({ discarded: 6000 });
   expect(receiver.requests).toHaveLength(0);
   const [fresh = ''] = await world.report();
   await world.untilDelivery(fresh, isStatus('delivered'));
 });
 
+test('a backlog that is discarded is that of the click: what is reported meanwhile is delivered', async () => {
+  const endpoint = await disabledEndpoint();
+  await world.report(2);
+  const seeded = { id: endpoint, tenant: 'TX' };
+  await seedDeliveries(world.db, seeded, 5400, { status: 'queued' });
+  await seedDeliveries(world.db, seeded, 3, { status: 'pending', dueInSeconds: 3600 });
+  const asked = await world.call('POST', at(endpoint, '/discard-backlog'));
+  expect(asked.json).toMatchObject({ enabled: false, backlog: { is_discarding: true } });
+  const fresh: string[] = [];
+  do fresh.push(...(await world.report(5)));
+  while (!(await show(endpoint)).enabled);
+  for (const id of fresh) await world.untilDelivery(id, isStatus('delivered'));
+  expect(await statuses(endpoint)).toEqual({ discarded: 5405, delivered: fresh.length });
+  const { json } = await world.call('GET', '/audit?action=endpoint.discard_backlog&limit=2');
+  expect(json.data).toMatchObject([
+    { actor: { name: 'svcctl' }, target: endpoint, tenant: 'TX' },
+    { actor: { name: 'first admin' }, after: { discarded: 5000, waiting: 405 } },
+  ]);
+  const [{ after: end }, { after: click }] = json.data;
+  expect(end).toEqual({ job: click.job, asked_by: 'first admin', discarded: 5405 });
+});
+
+test('whoever ends a discarding is told how many were discarded until then', async () => {
+  const endpoint = await disabledEndpoint();
+  await seedDeliveries(world.db, { id: endpoint, tenant: 'TX' }, 12_000, { status: 'queued' });
+  await world.call('POST', at(endpoint, '/discard-backlog'));
+  await change(endpoint, { enabled: false });
+  const { json } = await world.call('GET', '/audit?action=endpoint.change&limit=1');
+  const { discarded } = await statuses(endpoint);
+  expect(json.data[0]).toMatchObject({ target: endpoint, after: { enabled: false, discarded } });
+});
+
 test('two that discard a backlog at once make one job, which ends when the endpoint is enabled', async () => {
   const endpoint = await disabledEndpoint();
   await seedDeliveries(world.db, { id: endpoint, tenant: 'TX' }, 5300, { status: 'queued' });
   const discard = () => world.call('POST', at(endpoint, '/discard-backlog'));
-  const waiting = () =>
-    world.db.query(sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
   // Both have begun before either has the endpoint: what they read until then is old.
   const asked = await world.db.transaction(async (holder) => {
     await holder.query(sql`select from webhook_endpoints where id = ${endpoint} for update`);
     const both = [discard(), discard()];
-    await expect.poll(waiting).toHaveLength(2);
+    await expect.poll(() => world.db.query(waiting)).toHaveLength(2);
     return both;
   });
   for (const answered of await Promise.all(asked)) {
@@ -177,7 +209,7 @@ test('two that discard a backlog at once make one job, which ends when the endpo
   const jobs = () =>
     world.db.query(sql`select state from dead_letter_jobs where endpoint_id = ${endpoint}`);
   expect(await jobs()).toHaveLength(1);
-  await expect.poll(() => show(endpoint), { timeout: 20_000 }).toMatchObject({ enabled: true });
+  await expect.poll(() => show(endpoint), { timeout: 120_000 }).toMatchObject({ enabled: true });
   expect(await jobs()).toEqual([{ state: 'completed' }]);
   expect(await statuses(endpoint)).toEqual({ discarded: 5300 });
 });
@@ -191,7 +223,7 @@ test('a job that is left to an enabled endpoint ends without discarding anything
     values ('job_left', 'discard_backlog', 'running', ${endpoint}, 9, 'test')`);
   const job = () =>
     world.db.query(sql`select state, rows_done from dead_letter_jobs where id = 'job_left'`);
-  await expect.poll(job, { timeout: 20_000 }).toEqual([{ state: 'completed', rows_done: 0 }]);
+  await expect.poll(job, { timeout: 120_000 }).toEqual([{ state: 'completed', rows_done: 0 }]);
   expect(await statuses(endpoint)).toEqual({ pending: 3 });
 });
 
@@ -242,7 +274,7 @@ test('what waited too long is abandoned, stands in the dead-letter queue, and ca
     update webhook_endpoints set disabled_at = now() - interval '35 days' where id = ${endpoint}`);
   await world.db.query(sql`
     update webhook_endpoints set disabled_at = now() - interval '1 day' where id = ${late}`);
-  await forgetHistory(world.db, 30, new AbortController().signal, 3);
+  await forgetHistory(world.db, { days: 30, incidentDays: 0 }, new AbortController().signal, 3);
   expect(await statuses(endpoint)).toEqual({ abandoned: 7, queued: 2 });
   expect(await statuses(late)).toEqual({ queued: 7, pending: 2 });
   await world.expectCountsToFit();
@@ -277,7 +309,7 @@ test('what waited too long is abandoned, stands in the dead-letter queue, and ca
   await world.untilDelivery(retried, isStatus('delivered'));
   await world.call('POST', '/webhook/dlq/retry', { body: asked });
   await expect
-    .poll(() => statuses(endpoint), { timeout: 20_000 })
+    .poll(() => statuses(endpoint), { timeout: 120_000 })
     .toEqual({ delivered: 7, queued: 1, discarded: 1 });
 });
 
@@ -314,7 +346,7 @@ test('looks, claims and outcomes cost the same however long a backlog is, whatev
   const [{ keeper } = { keeper: '' }] = await world.db.query<{ keeper: string }>(
     sql`select keeper::text as keeper from lanes where lane = ${laneOf(id)}`,
   );
-  const claim = [{ lane: laneOf(id), endpointId: id, count: 10 }];
+  const claim = [{ lane: laneOf(id), endpointId: id, count: 10, isFresh: true }];
   const lease = { id: 1, seconds: 0, keeper: Number(keeper), onlyProbes: false };
   const claims = await world.db.openSession();
   await followDueIndex(claims, 'session');

@@ -6,13 +6,15 @@ import type { ClaimedRow, HeadStart, Lease } from '../claim.ts';
 import type { Sender } from '../delivery/sender.ts';
 import { laneOf } from '../lanes.ts';
 import type { SecretBox } from '../secret.ts';
+import { type Due, readWakeUp } from '../wake-up.ts';
 import { deliverOnce, endOf } from './deliver.ts';
 import { DueSearch } from './due-search.ts';
 import { type EndpointConfig, EndpointConfigs } from './endpoint-configs.ts';
 import { holdLanes, type LaneHolder } from './lane-holder.ts';
+import { isThrottled } from './outcome.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
 import { claimDeliveries, claimRows, isAnythingDue, releaseDeliveries } from './queries.ts';
-import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
+import { type AttemptRole, type Claim, limitsFor, Scheduler } from './scheduler.ts';
 import type { WatchAttempt } from './watch-attempts.ts';
 
 /** What a drainer needs from the process that it runs in. */
@@ -46,13 +48,12 @@ const pauseMillis = 500;
  */
 const leaseMarginSeconds = 15;
 /** A claim that the scheduler has booked as in flight. */
-type Reserved = { claim: Claim; wakes: number; isProbe: boolean };
+type Reserved = { claim: Claim; wakes: number; role: AttemptRole };
 
 type ClaimInfo = {
   readonly lease: number;
   readonly claimedAt: number;
-  /** Whether the outcome of this row decides if the endpoint's pause ends. */
-  readonly isProbe: boolean;
+  readonly role: AttemptRole;
 };
 
 /**
@@ -104,7 +105,11 @@ export class Drainer {
       onDue: (payload) => {
         // A notification goes to every drainer, so some of these endpoints are in other drainers' lanes.
         if (payload === '*') void this.search.scan();
-        else this.wake(payload.split(' '));
+        else {
+          const { fresh, any } = readWakeUp(payload);
+          this.wake(fresh, 'fresh');
+          this.wake(any, 'any');
+        }
       },
     });
     this.search = new DueSearch(db, {
@@ -152,12 +157,12 @@ export class Drainer {
    * These endpoints have deliveries due. Returns those that are not in its lanes: other drainers are to be told of
    * them.
    */
-  wake(endpointIds: readonly string[]): string[] {
+  wake(endpointIds: readonly string[], due: Due): string[] {
     const others: string[] = [];
     const unknown: string[] = [];
     for (const id of endpointIds) {
       if (this.isStopping || !this.holder.lanes.has(laneOf(id))) others.push(id);
-      else if (!this.scheduler.wake(id)) unknown.push(id);
+      else if (!this.scheduler.wake(id, due)) unknown.push(id);
     }
     this.search.lookAt(unknown);
     this.pump();
@@ -272,14 +277,19 @@ export class Drainer {
   ): Promise<void> {
     await this.configs.load(rows);
     const counts = new Map<string, number>();
-    for (const { endpoint_id: id } of rows) counts.set(id, (counts.get(id) ?? 0) + 1);
-    const probes = new Set<string>();
-    for (const { claim, wakes, isProbe } of reserved) {
-      this.scheduler.settle(claim, counts.get(claim.endpointId) ?? 0, wakes);
-      if (isProbe) probes.add(claim.endpointId);
+    const keyOf = (id: string, isFresh: boolean) => `${id} ${isFresh}`;
+    for (const { endpoint_id: id, is_fresh: isFresh } of rows) {
+      const key = keyOf(id, isFresh);
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    const roles = new Map<string, AttemptRole>();
+    for (const { claim, wakes, role } of reserved) {
+      const found = counts.get(keyOf(claim.endpointId, claim.isFresh)) ?? 0;
+      this.scheduler.settle(claim, found, wakes);
+      roles.set(claim.endpointId, role);
     }
     for (const row of rows) {
-      this.start(row, { lease, claimedAt, isProbe: probes.has(row.endpoint_id) });
+      this.start(row, { lease, claimedAt, role: roles.get(row.endpoint_id) ?? 'usual' });
     }
   }
 
@@ -325,11 +335,19 @@ export class Drainer {
     if (!isSent) onSent();
     tell(result);
     if (result.isCut) return this.giveBack([row], claimed.lease);
-    const isFailure = result.failureClass !== null;
-    const { lease, isProbe } = claimed;
-    const breaker = this.scheduler.finish(row.endpoint_id, { isFailure, isProbe });
-    const end = endOf(row, config, { result, lease, startedAt, random: Math.random() });
-    this.writer.add({ ...end, breaker });
+    const { lease, role } = claimed;
+    const { failureClass, retryAfterSeconds, isOverslept, durationMillis } = result;
+    const isFailure = failureClass !== null;
+    const breaker = isThrottled(result, null)
+      ? this.scheduler.throttled(row.endpoint_id, { sentAt: startedAt, retryAfterSeconds })
+      : this.scheduler.finish(row.endpoint_id, {
+          isFailure,
+          isOverslept,
+          durationMillis,
+          role,
+        });
+    const random = Math.random();
+    this.writer.add(endOf(row, config, { result, lease, startedAt, random, breaker }));
   }
 
   /**

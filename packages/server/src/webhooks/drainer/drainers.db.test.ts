@@ -84,7 +84,7 @@ test('gives the lanes to others at once when it stops, and ends what is under wa
   const drainer = await startService({ ...settings(), webhookTimeoutSeconds: 60 }, silent);
   await receiver.waitFor(made + 1);
   const closed = drainer.close();
-  await expect.poll(heldLanes, { timeout: 10_000 }).toBe(0);
+  await expect.poll(heldLanes, { timeout: 120_000 }).toBe(0);
   gate.open();
   await closed;
   await world.untilDelivery(id, isStatus('delivered'));
@@ -99,10 +99,10 @@ test('a 410 disables its endpoint although the lane has gone to another drainer 
   const first = await startService({ ...settings(), webhookTimeoutSeconds: 60 }, silent);
   await receiver.waitFor(made + 1);
   const closed = first.close();
-  await expect.poll(heldLanes, { timeout: 10_000 }).toBe(0);
+  await expect.poll(heldLanes, { timeout: 120_000 }).toBe(0);
   const second = await startService(settings(), silent);
   try {
-    await expect.poll(heldLanes, { timeout: 20_000 }).toBe(64);
+    await expect.poll(heldLanes, { timeout: 120_000 }).toBe(64);
     gate.open();
     await closed;
     await world.untilDelivery(id, isStatus('abandoned'));
@@ -119,7 +119,7 @@ test('a sole drainer has all lanes while retention moves records', async () => {
   await mover.query(sql`select pg_advisory_lock(${advisoryLocks.moves}, hashtext('TX'))`);
   const drainer = await startService(settings(), silent);
   try {
-    await expect.poll(heldLanes, { timeout: 20_000 }).toBe(64);
+    await expect.poll(heldLanes, { timeout: 120_000 }).toBe(64);
   } finally {
     await drainer.close();
     await mover.close();
@@ -138,7 +138,7 @@ test('shares the lanes among drainers on one database, and delivers each once', 
       world.db.query<{ lanes: number }>(sql`
         select count(*) as lanes from pg_locks where ${isHeldLock('lanes')}
         group by pid order by 1`);
-    await expect.poll(lanes, { timeout: 20_000 }).toEqual([{ lanes: 32 }, { lanes: 32 }]);
+    await expect.poll(lanes, { timeout: 120_000 }).toEqual([{ lanes: 32 }, { lanes: 32 }]);
     const ids = await world.report(20);
     expect(ids).toHaveLength(320);
     for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));

@@ -170,6 +170,7 @@ function factsOf(endpoint: DueEndpoint) {
     tenant: endpoint.tenant,
     breaker: { failuresInRow: endpoint.failures_in_row, pausesInRow: endpoint.pauses_in_row },
     pausedMillis: endpoint.paused_ms,
+    throttledMillis: endpoint.throttled_ms,
     ratePerSecond: endpoint.rate_limit,
     hasProbe: endpoint.has_probe,
   };

@@ -22,6 +22,8 @@ const rowOf = (id: string): ClaimedRow => ({
   body: '{}',
   config_version: 1,
   waited_ms: 0,
+  throttled_seconds: null,
+  is_fresh: true,
 });
 
 /** A database in which every endpoint asked for exists. */

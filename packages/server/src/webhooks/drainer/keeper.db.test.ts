@@ -25,7 +25,7 @@ async function passOn() {
   const id = await seedDelivery(db, endpoint, { status: 'queued' });
   const lane = laneOf(endpoint.id);
   const claim = (keeper: number, lease: number) =>
-    claimDeliveries(db, [{ lane, endpointId: endpoint.id, count: 8 }], {
+    claimDeliveries(db, [{ lane, endpointId: endpoint.id, count: 8, isFresh: true }], {
       id: lease,
       seconds: 60,
       keeper,
@@ -84,6 +84,7 @@ test('whoever has lost a lane pauses no endpoint of it', async () => {
     pausesInRow: 1,
     pauseSeconds: 30,
     isClosed: false,
+    throttleSeconds: null,
   };
   const read = () =>
     db.query(sql`

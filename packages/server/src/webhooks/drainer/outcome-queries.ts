@@ -38,7 +38,8 @@ export async function planOnce(session: Queryable): Promise<void> {
 
 /**
  * Writes attempts into the log and updates their deliveries. Nothing changes when the lease was lost: then another
- * attempt, a purge or a deletion decides. The attempt of a delivery that was discarded meanwhile is still logged.
+ * attempt, a purge or a deletion decides. The attempt of a delivery that was discarded meanwhile is still logged, but
+ * not its answer, which may be what was erased.
  * They are counted in their hour by the same statement. Returns the ids of the deliveries that were changed.
  */
 export async function recordOutcomes(
@@ -63,7 +64,8 @@ export async function recordOutcomes(
       insert into delivery_attempts (lane, delivery_id, number, started_at, duration_ms, target,
         status, failure_class, error, response)
       select given.lane, given.id, given.attempts, now() - make_interval(secs => ago_ms / 1000),
-        duration_ms, given.target, http_status, given.failure_class, given.error, response
+        duration_ms, given.target, http_status, given.failure_class, given.error,
+        case when d.status <> 'discarded' then response end
       from given
       join deliveries d on d.lane = given.lane and d.id = given.id
         and ${isLastAttempt}
@@ -84,6 +86,27 @@ export async function recordOutcomes(
   return new Set(changed.map((row) => row.id));
 }
 
+/**
+ * Lets deliveries wait whose receivers take no more for now. They stay what they are, and nothing is counted or logged.
+ * Nothing changes when the lease was lost.
+ */
+export async function holdBack(db: Queryable, rows: readonly OutcomeRow[]): Promise<void> {
+  const column = <T>(pick: (row: OutcomeRow) => T): T[] => rows.map(pick);
+  await db.query(sql`
+    update deliveries d set
+      version = d.version + 1, next_attempt_at = now() + make_interval(secs => given.delay_seconds),
+      held_by = given.held_by, is_probe = false, lease = null, leased_until = null,
+      target = given.target, last_status = given.http_status, error = given.error,
+      throttled_since = coalesce(d.throttled_since, now())
+    from unnest(
+      ${column((row) => row.lane)}::smallint[], ${column((row) => row.id)}::text[],
+      ${column((row) => row.lease)}::bigint[], ${column((row) => row.delaySeconds)}::float8[],
+      ${column((row) => row.heldBy)}::text[], ${column((row) => row.target)}::text[],
+      ${column((row) => row.httpStatus)}::int[], ${column((row) => row.error)}::text[]
+    ) as given (lane, id, lease, delay_seconds, held_by, target, http_status, error)
+    where d.lane = given.lane and d.id = given.id and d.lease = given.lease`);
+}
+
 /** Whether this keeper still has the lane of the endpoint `e`. */
 const isKeptBy = (keeper: number) =>
   sql`exists (select from lanes where lanes.lane = e.lane and lanes.keeper = ${keeper})`;
@@ -98,6 +121,7 @@ export async function storeBreakers(
     pausesInRow: number;
     pauseSeconds: number | null;
     isClosed: boolean;
+    throttleSeconds: number | null;
   }[],
 ): Promise<void> {
   if (changes.length === 0) return;
@@ -113,14 +137,16 @@ export async function storeBreakers(
       paused_until = case
         when given.is_closed then null
         else coalesce(now() + make_interval(secs => given.pause_seconds), e.paused_until)
-      end
+      end,
+      throttled_until = coalesce(now() + make_interval(secs => given.throttle_seconds), e.throttled_until)
     from unnest(
       ${changes.map((change) => change.endpointId)}::text[],
       ${changes.map((change) => change.failuresInRow)}::int[],
       ${changes.map((change) => change.pausesInRow)}::int[],
       ${changes.map((change) => change.pauseSeconds)}::float8[],
-      ${changes.map((change) => change.isClosed)}::boolean[]
-    ) as given (id, failures, pauses, pause_seconds, is_closed)
+      ${changes.map((change) => change.isClosed)}::boolean[],
+      ${changes.map((change) => change.throttleSeconds)}::float8[]
+    ) as given (id, failures, pauses, pause_seconds, is_closed, throttle_seconds)
     where e.id = given.id and ${isKeptBy(keeper)}`);
 }
 

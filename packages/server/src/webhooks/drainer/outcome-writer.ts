@@ -6,6 +6,7 @@ import type { DeliveryStatus, FailureClass } from '../values.ts';
 import {
   disableGone,
   type GoneAttempt,
+  holdBack,
   type OutcomeRow,
   planOnce,
   recordOutcomes,
@@ -28,6 +29,8 @@ export type Ended = {
   readonly startedAt: number;
   /** How the breaker of the endpoint changed; null when it did not. */
   readonly breaker: BreakerChange | null;
+  /** Whether its receiver only takes no more for now: that is no attempt. */
+  readonly isHeldBack: boolean;
 };
 
 const batchSize = 500;
@@ -121,8 +124,7 @@ export class OutcomeWriter {
   /** Writes one batch. Returns false when that failed; the batch is then tried again. */
   private async write(batch: readonly Ended[]): Promise<boolean> {
     const { log, now } = this.options;
-    // The database takes the time of an attempt as "so long ago", so that the clocks of both machines need not agree.
-    const rows = batch.map(({ row, startedAt }) => ({ ...row, agoMillis: now() - startedAt }));
+    const rows = rowsAt(batch, now());
     try {
       // A plain success changes only its own row and log, so it needs no transaction around several statements.
       if (batch.some(changesMore)) {
@@ -173,6 +175,16 @@ function changesMore({ before, row, breaker }: Ended): boolean {
   return breaker !== null || row.status !== 'delivered' || before.status !== 'queued';
 }
 
+/** The database takes the time of an attempt as "so long ago", so that the clocks of both machines need not agree. */
+function rowsAt(batch: readonly Ended[], nowMillis: number): OutcomeRow[] {
+  return batch.map(({ row, startedAt }) => ({ ...row, agoMillis: nowMillis - startedAt }));
+}
+
+/** Writes the outcome of an attempt that no drainer has made. It leaves the breaker alone. */
+export async function writeOutcome(db: Queryable, ended: Ended, nowMillis: number): Promise<void> {
+  await writeAll(db, { batch: [ended], rows: rowsAt([ended], nowMillis), keeper: 0 });
+}
+
 async function writeAll(
   db: Queryable,
   { batch, rows, keeper }: { batch: readonly Ended[]; rows: readonly OutcomeRow[]; keeper: number },
@@ -180,7 +192,11 @@ async function writeAll(
   // Endpoints, then deliveries, then counts: everyone locks in this order, so that no two transactions deadlock.
   await storeBreakers(db, keeper, lastChanges(batch));
   await cancelBacklogJobs(db, await disableGone(db, attemptsGone(batch)));
-  const changed = await recordOutcomes(db, rows);
+  const isHeldBack = new Set(batch.filter((end) => end.isHeldBack).map(({ row }) => row.id));
+  const held = rows.filter(({ id }) => isHeldBack.has(id));
+  if (held.length > 0) await holdBack(db, held);
+  const attempted = rows.filter(({ id }) => !isHeldBack.has(id));
+  const changed = await recordOutcomes(db, attempted);
   // Only the deliveries that were really changed may change the counts: the others had lost their lease.
   const mine = batch.filter(({ row }) => changed.has(row.id));
   await shiftCounts(db, mine.flatMap(countDeltas));
@@ -216,7 +232,8 @@ function merge(known: ReadonlyMap<string, BreakerChange>, change: BreakerChange)
     ? null
     : (change.pauseSeconds ?? before?.pauseSeconds ?? null);
   const isClosed = change.isClosed || (pauseSeconds === null && (before?.isClosed ?? false));
-  return { ...change, pauseSeconds, isClosed };
+  const throttleSeconds = change.throttleSeconds ?? before?.throttleSeconds ?? null;
+  return { ...change, pauseSeconds, isClosed, throttleSeconds };
 }
 
 /** How an outcome changes the counts of dead letters: the old state goes down by one, the new one up. */

@@ -1,3 +1,4 @@
+import type { ClaimedRow } from '../claim.ts';
 import type { AttemptResult } from '../delivery/sender.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 
@@ -12,7 +13,7 @@ export type ClaimedDelivery = {
 
 /** What an attempt makes of a delivery (SPEC §6). */
 type Outcome = {
-  readonly status: DeliveryStatus & ('delivered' | 'pending' | 'abandoned');
+  readonly status: DeliveryStatus;
   readonly attempts: number;
   readonly maxAttempts: number;
   /** Seconds until the next attempt; null when there is none. */
@@ -51,6 +52,36 @@ export function outcomeOf(
     delaySeconds: seconds,
     heldBy,
     failureClass,
+  };
+}
+
+/** A delivery that was refused for so long, in seconds, is not held back any more: each refusal is an attempt. */
+const longestThrottle = 86_400;
+
+/**
+ * Whether the receiver only takes no more for now (429, or 503 with Retry-After). `throttledSeconds` is for how long it
+ * has said so of this delivery; null when it never did.
+ */
+export function isThrottled(
+  { status, retryAfterSeconds }: Pick<AttemptResult, 'status' | 'retryAfterSeconds'>,
+  throttledSeconds: number | null,
+): boolean {
+  const isRefusal = status === 429 || (status === 503 && retryAfterSeconds !== null);
+  return isRefusal && (throttledSeconds ?? 0) < longestThrottle;
+}
+
+/** What becomes of a delivery that is held back: it stays what it is, and is due again when its receiver takes more. */
+export function throttledOutcome(
+  row: Pick<ClaimedRow, 'status' | 'attempts' | 'max_attempts' | 'failure_class'>,
+  seconds: number,
+): Outcome {
+  return {
+    status: row.status,
+    attempts: row.attempts,
+    maxAttempts: row.max_attempts,
+    delaySeconds: seconds,
+    heldBy: 'retry_after',
+    failureClass: row.failure_class,
   };
 }
 

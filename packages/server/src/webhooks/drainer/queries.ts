@@ -1,4 +1,4 @@
-import sql, { empty, raw, type Sql } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import type { ClaimedRow, ClaimRequest, Lease } from '../claim.ts';
@@ -65,6 +65,8 @@ export type DueEndpoint = {
   pauses_in_row: number;
   /** Milliseconds until the breaker's pause ends, negative when it is over; null when the breaker is closed. */
   paused_ms: number | null;
+  /** Milliseconds until its receiver takes more, negative when it does again; null when it never refused any. */
+  throttled_ms: number | null;
   /** Deliveries a second; null means no limit. */
   rate_limit: number | null;
   /** Milliseconds until its earliest delivery is due; negative when one is due already. */
@@ -93,6 +95,7 @@ const hasProbe = sql`exists (
 const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled, e.deleted_at is not null as is_deleted,
   e.failures_in_row, e.pauses_in_row, e.rate_limit,
   (extract(epoch from e.paused_until - now()) * 1000)::float8 as paused_ms,
+  (extract(epoch from e.throttled_until - now()) * 1000)::float8 as throttled_ms,
   (extract(epoch from heads.next_attempt_at - now()) * 1000)::float8 as due_ms,
   ${hasFree} as has_free, ${hasProbe} as has_probe`;
 
@@ -145,6 +148,11 @@ export async function findWaitingAmong(
     where e.id = any(${endpointIds}::text[]) and e.lane = any(${lanes}::smallint[])`);
 }
 
+/** What a claim returns of a delivery and its incident. */
+const claimed = sql`d.lane, d.id, d.incident_id, i.request_id, i.trace_parent, d.endpoint_id, d.tenant,
+  d.idempotency_key, d.status, d.failure_class, d.attempts, d.max_attempts, d.schedule_from, i.body,
+  extract(epoch from now() - d.throttled_since)::float8 as throttled_seconds`;
+
 /** The most rows of one claim. With more the statement takes long, and all other endpoints wait for it. */
 export const claimRows = 256;
 
@@ -162,37 +170,72 @@ export async function claimDeliveries(
   claims: readonly ClaimRequest[],
   lease: Lease & { onlyProbes: boolean },
 ): Promise<ClaimedRow[]> {
-  const probes: Sql = lease.onlyProbes ? sql`and d.is_probe` : empty;
+  const picked = lease.onlyProbes
+    ? dueOf(claims, { keeper: lease.keeper, which: sql`d.is_probe`, isFresh: false })
+    : sql`${dueOf(
+        claims.filter(({ isFresh }) => isFresh),
+        { keeper: lease.keeper, which: sql`d.last_attempt_at is null`, isFresh: true },
+      )} union all ${dueOf(
+        claims.filter(({ isFresh }) => !isFresh),
+        { keeper: lease.keeper, which: sql`d.last_attempt_at is not null`, isFresh: false },
+      )}`;
   return db.query<ClaimedRow>(sql`
-    with picked as materialized (
-      select due.lane, due.id, due.incident_id, due.waited_ms,
-        ${configVersion} as config_version
-      from unnest(
-        ${claims.map((claim) => claim.lane)}::smallint[],
-        ${claims.map((claim) => claim.endpointId)}::text[],
-        ${claims.map((claim) => claim.count)}::int[]
-      ) as wanted (lane, endpoint_id, count)
-      join lanes on lanes.lane = wanted.lane and lanes.keeper = ${lease.keeper}
-      join webhook_endpoints e on e.id = wanted.endpoint_id and e.enabled and e.deleted_at is null
-      cross join lateral (
-        select d.lane, d.id, d.incident_id,
-          (extract(epoch from now() - d.next_attempt_at) * 1000)::float8 as waited_ms
-        from deliveries d
-        where d.lane = wanted.lane and d.endpoint_id = wanted.endpoint_id
-          and d.next_attempt_at is not null and d.next_attempt_at <= now() ${probes}
-          and ${isFree}
-        order by d.next_attempt_at limit wanted.count
-        for update of d skip locked
-      ) as due
-      limit ${raw(String(claimRows))}
-    )
+    with picked as materialized (${picked})
     update deliveries d
     set lease = ${lease.id}, leased_until = now() + make_interval(secs => ${lease.seconds})
     from picked join incidents i on i.id = picked.incident_id
     where d.lane = picked.lane and d.id = picked.id
-    returning d.lane, d.id, d.incident_id, i.request_id, i.trace_parent, d.endpoint_id, d.tenant, d.idempotency_key,
-      d.status, d.failure_class, d.attempts, d.max_attempts, d.schedule_from, i.body, picked.config_version,
-      picked.waited_ms`);
+    returning ${claimed}, picked.config_version, picked.waited_ms, picked.is_fresh`);
+}
+
+/**
+ * Claims a delivery that was just stored in the same transaction, past its endpoint's queue, breaker and rate. Drainers
+ * leave it alone while the lease lasts.
+ */
+export async function claimStored(
+  db: Queryable,
+  { lane, id }: { lane: number; id: string },
+  lease: Pick<Lease, 'id' | 'seconds'>,
+): Promise<ClaimedRow | undefined> {
+  const rows = await db.query<ClaimedRow>(sql`
+    update deliveries d
+    set lease = ${lease.id}, leased_until = now() + make_interval(secs => ${lease.seconds})
+    from incidents i, webhook_endpoints e
+    where d.lane = ${lane} and d.id = ${id} and i.id = d.incident_id and e.id = d.endpoint_id
+    returning ${claimed}, ${configVersion} as config_version, 0 as waited_ms, true as is_fresh`);
+  return rows[0];
+}
+
+/**
+ * Finds and locks the due rows of one kind, in the order in which they came due. Each kind has an index of its own: new
+ * deliveries are found at once however many wait for another attempt, and the other way round.
+ */
+function dueOf(
+  claims: readonly ClaimRequest[],
+  { keeper, which, isFresh }: { keeper: number; which: Sql; isFresh: boolean },
+): Sql {
+  return sql`(
+    select due.lane, due.id, due.incident_id, due.waited_ms, ${isFresh}::boolean as is_fresh,
+      ${configVersion} as config_version
+    from unnest(
+      ${claims.map((claim) => claim.lane)}::smallint[],
+      ${claims.map((claim) => claim.endpointId)}::text[],
+      ${claims.map((claim) => claim.count)}::int[]
+    ) as wanted (lane, endpoint_id, count)
+    join lanes on lanes.lane = wanted.lane and lanes.keeper = ${keeper}
+    join webhook_endpoints e on e.id = wanted.endpoint_id and e.enabled and e.deleted_at is null
+    cross join lateral (
+      select d.lane, d.id, d.incident_id,
+        (extract(epoch from now() - d.next_attempt_at) * 1000)::float8 as waited_ms
+      from deliveries d
+      where d.lane = wanted.lane and d.endpoint_id = wanted.endpoint_id
+        and d.next_attempt_at is not null and d.next_attempt_at <= now() and ${which}
+        and ${isFree}
+      order by d.next_attempt_at limit wanted.count
+      for update of d skip locked
+    ) as due
+    limit ${raw(String(claimRows))}
+  )`;
 }
 
 /** Gives back leased rows that were not attempted. Rows whose lease is another's by now stay as they are. */
@@ -235,8 +278,9 @@ export async function findEndpointConfigs(
 }
 
 /**
- * Whether any delivery is due, or being attempted, apart from those of paused, disabled and deleted endpoints. This is
- * what `svcctl drain` waits for. An operator's retry counts although its endpoint is paused.
+ * Whether any delivery is due, or being attempted, apart from those of paused, disabled and deleted endpoints, and of
+ * those that want to be left alone for more than a minute. This is what `svcctl drain` waits for. An operator's retry
+ * counts although its endpoint is paused.
  */
 export async function isAnythingDue(db: Queryable): Promise<boolean> {
   const rows = await db.query<{ is_due: boolean }>(sql`
@@ -254,7 +298,8 @@ export async function isAnythingDue(db: Queryable): Promise<boolean> {
     select exists (
       select from heads join webhook_endpoints e on e.id = heads.endpoint_id
       where heads.next_attempt_at <= now() and e.deleted_at is null and e.enabled
-        and (e.paused_until is null or e.paused_until <= now() or ${hasProbe})
+        and (greatest(e.paused_until, e.throttled_until - interval '1 minute') <= now() is not false
+          or ${hasProbe})
     ) as is_due`);
   return rows[0]?.is_due ?? false;
 }

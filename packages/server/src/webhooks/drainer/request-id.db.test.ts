@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
 import { startTestService, type TestService } from '../../../test/service.ts';
 
-const patient = { timeout: 30_000 };
+const patient = { timeout: 120_000 };
 const lines: Record<string, unknown>[] = [];
 let service: TestService;
 let receiver: Receiver;

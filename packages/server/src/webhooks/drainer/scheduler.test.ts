@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { closedBreaker, failuresToOpen } from './pace.ts';
-import { type Claim, type EndpointFacts, limitsFor, Scheduler } from './scheduler.ts';
+import {
+  type AttemptRole,
+  type Claim,
+  type EndpointFacts,
+  limitsFor,
+  Scheduler,
+} from './scheduler.ts';
 
 const limits = { total: 100, perTenant: 40, perEndpoint: 16 };
 let now: number;
@@ -17,6 +23,7 @@ const facts = (id: string, more: Partial<EndpointFacts> = {}): EndpointFacts => 
   tenant: `tenant of ${id}`,
   breaker: closedBreaker,
   pausedMillis: null,
+  throttledMillis: null,
   ratePerSecond: null,
   hasProbe: false,
   ...more,
@@ -37,14 +44,26 @@ function claimAll(limit = 1000): Claim[] {
   return plan;
 }
 
-function finish(id: string, isFailure: boolean, isProbe = false) {
-  const change = scheduler.finish(id, { isFailure, isProbe });
+function finish(id: string, isFailure: boolean, role: AttemptRole = 'usual') {
+  const change = scheduler.finish(id, { isFailure, durationMillis: 30, role });
   scheduler.written(id);
   return change;
 }
 
-const countOf = (plan: readonly Claim[], id: string) =>
-  plan.find((claim) => claim.endpointId === id)?.count ?? 0;
+const countOf = (plan: readonly Claim[], id: string, kinds = [true, false]) =>
+  plan
+    .filter((claim) => claim.endpointId === id && kinds.includes(claim.isFresh))
+    .reduce((sum, claim) => sum + claim.count, 0);
+
+/** Claims of both kinds, and finds nothing due. */
+function claimNothing(): void {
+  for (let kinds = 0; kinds < 2; kinds += 1) {
+    for (const claim of scheduler.plan(1000)) {
+      const { wakes } = scheduler.reserve(claim);
+      scheduler.settle(claim, 0, wakes);
+    }
+  }
+}
 
 /** Fails as often as it takes to open the breaker. */
 function breakOpen(id: string): void {
@@ -59,10 +78,7 @@ describe('new deliveries', () => {
   /** Lets an endpoint be known with nothing due. */
   const idle = (id: string, more: Partial<EndpointFacts> = {}) => {
     learn(id, more);
-    for (const claim of scheduler.plan(1000)) {
-      const { wakes } = scheduler.reserve(claim);
-      scheduler.settle(claim, 0, wakes);
-    }
+    claimNothing();
   };
   const planNew = (reports: Record<string, number>, isOurs = (_lane: number) => true) => {
     const plan = scheduler.planNew(new Map(Object.entries(reports)), isOurs);
@@ -85,7 +101,7 @@ describe('new deliveries', () => {
     idle('limited', { tenant: 'T', ratePerSecond: 2 });
     idle('paused', { tenant: 'T', pausedMillis: 30_000 });
     idle('behind', { tenant: 'T' });
-    scheduler.wake('behind');
+    scheduler.wake('behind', 'any');
     expect(planNew({ T: 5 })).toEqual({ limited: 2 });
     expect(planNew({ T: 5 })).toEqual({});
   });
@@ -234,13 +250,125 @@ describe('sharing', () => {
   });
 });
 
+describe('what was never tried', () => {
+  /** How many of each kind an endpoint has due, and what is claimed of it, place by place. */
+  const claim = (due: { fresh: number; tried: number }, limit: number) => {
+    const sum = { fresh: 0, tried: 0 };
+    for (const claimed of scheduler.plan(limit)) {
+      const kind = claimed.isFresh ? 'fresh' : 'tried';
+      const { wakes } = scheduler.reserve(claimed);
+      const found = Math.min(claimed.count, due[kind]);
+      scheduler.settle(claimed, found, wakes);
+      due[kind] -= found;
+      sum[kind] += found;
+      for (let n = 0; n < found; n += 1) finish('a', false);
+    }
+    return sum;
+  };
+
+  test.each([1, 3, 10, 16])('has nine of ten places while both wait, %i at a time', (limit) => {
+    learn('a');
+    const due = { fresh: 1000, tried: 1000 };
+    const sum = { fresh: 0, tried: 0 };
+    while (sum.fresh + sum.tried < 500) {
+      const { fresh, tried } = claim(due, limit);
+      sum.fresh += fresh;
+      sum.tried += tried;
+    }
+    expect(sum.tried / (sum.fresh + sum.tried)).toBeCloseTo(0.1, 1);
+  });
+
+  test('leaves all places to the others when there is none, and takes them when it comes', () => {
+    learn('a');
+    const due = { fresh: 0, tried: 1000 };
+    claim(due, 8);
+    expect(claim(due, 8)).toEqual({ fresh: 0, tried: 8 });
+    due.fresh = 1;
+    scheduler.wake('a', 'fresh');
+    expect(claim(due, 1).fresh + claim(due, 1).fresh).toBe(1);
+  });
+
+  test('does not make a look for others where none wait', () => {
+    learn('a');
+    const due = { fresh: 0, tried: 0 };
+    while (scheduler.plan(8).length > 0) claim(due, 8);
+    scheduler.wake('a', 'fresh');
+    expect(scheduler.plan(8).map(({ isFresh }) => isFresh)).toEqual([true]);
+  });
+});
+
+describe('slow tenants that succeed', () => {
+  const quietMillis = 100;
+
+  /**
+   * Lets slow tenants and quiet ones send for a minute: the slow ones have no end of deliveries that take 12 s, each
+   * quiet one makes one every 100 ms that takes 30 ms. Answers how long the quiet ones waited for a place, sorted, and
+   * how many places the slow ones had at most.
+   */
+  function play({ slow, endpoints, quiet }: { slow: number; endpoints: number; quiet: number }) {
+    scheduler = new Scheduler(limitsFor(512), () => now);
+    for (let n = 0; n < slow * endpoints; n += 1) learn(`s${n}`, { tenant: `slow ${n % slow}` });
+    const due = new Map<string, number[]>();
+    for (let n = 0; n < quiet; n += 1) {
+      learn(`q${n}`);
+      due.set(`q${n}`, []);
+    }
+    let running: { id: string; endsAt: number; durationMillis: number }[] = [];
+    const waits: number[] = [];
+    let most = 0;
+    const from = now;
+    for (; now < from + 60_000; now += 10) {
+      for (const { id, endsAt, durationMillis } of running) {
+        if (endsAt > now) continue;
+        scheduler.finish(id, { isFailure: false, durationMillis, role: 'usual' });
+        scheduler.written(id);
+      }
+      running = running.filter(({ endsAt }) => endsAt > now);
+      for (const [id, times] of due) {
+        if (Math.floor(now / quietMillis) === Math.floor((now - 10) / quietMillis)) continue;
+        times.push(now);
+        scheduler.wake(id, 'fresh');
+      }
+      for (const claim of scheduler.plan(256)) {
+        const { wakes } = scheduler.reserve(claim);
+        const times = due.get(claim.endpointId);
+        const waiting = claim.isFresh ? (times?.length ?? claim.count) : 0;
+        const found = Math.min(claim.count, waiting);
+        scheduler.settle(claim, found, wakes);
+        for (const at of times?.splice(0, found) ?? []) waits.push(now - at);
+        const durationMillis = times === undefined ? 12_000 : 30;
+        const made = { id: claim.endpointId, endsAt: now + durationMillis, durationMillis };
+        for (let n = 0; n < found; n += 1) running.push(made);
+      }
+      const held = running.filter(({ durationMillis }) => durationMillis > 30);
+      most = Math.max(most, held.length);
+    }
+    const unsent = [...due.values()].flat().map((at) => now - at);
+    return { waits: [...waits, ...unsent].sort((a, b) => a - b), most };
+  }
+
+  test.each([
+    { slow: 6, endpoints: 1, quiet: 5 },
+    { slow: 6, endpoints: 20, quiet: 5 },
+    { slow: 100, endpoints: 3, quiet: 5 },
+  ])('leave a place to quiet ones at once: $slow with $endpoints endpoints each', (world) => {
+    const { waits } = play(world);
+    expect(waits.length).toBeGreaterThan(2900);
+    expect(waits[Math.floor(waits.length * 0.99)]).toBeLessThan(50);
+  });
+
+  test('have half of all places while nobody needs them, and a window as wide as ever', () => {
+    const { most } = play({ slow: 6, endpoints: 1, quiet: 0 });
+    expect(most).toBeGreaterThan(250);
+    expect(most).toBeLessThan(270);
+    expect(play({ slow: 1, endpoints: 1, quiet: 1 }).most).toBe(64);
+  });
+});
+
 describe('what is due', () => {
   test('is nothing any more when a claim found less than it asked for', () => {
     learn('a');
-    const [claim] = scheduler.plan(10);
-    if (claim === undefined) throw new Error('no claim');
-    const { wakes } = scheduler.reserve(claim);
-    scheduler.settle(claim, 0, wakes);
+    claimNothing();
     expect(scheduler.plan(10)).toEqual([]);
   });
 
@@ -249,13 +377,13 @@ describe('what is due', () => {
     const [claim] = scheduler.plan(10);
     if (claim === undefined) throw new Error('no claim');
     const { wakes } = scheduler.reserve(claim);
-    expect(scheduler.wake('a')).toBe(true);
+    expect(scheduler.wake('a', 'any')).toBe(true);
     scheduler.settle(claim, 0, wakes);
     expect(countOf(scheduler.plan(10), 'a')).toBe(8);
   });
 
   test('is not known of an endpoint that was never looked up', () => {
-    expect(scheduler.wake('a')).toBe(false);
+    expect(scheduler.wake('a', 'any')).toBe(false);
   });
 
   test('is forgotten with the lane', () => {
@@ -272,7 +400,65 @@ describe('what is due', () => {
     expect(scheduler.plan(10)).toEqual([]);
     for (let n = 0; n < 3; n += 1) finish('a', false);
     scheduler.forget(() => false);
-    expect(scheduler.wake('a')).toBe(false);
+    expect(scheduler.wake('a', 'any')).toBe(false);
+  });
+});
+
+describe('a receiver that takes no more for now', () => {
+  const refuse = (id: string, retryAfterSeconds: number | null = 60) => {
+    const change = scheduler.throttled(id, { sentAt: now, retryAfterSeconds });
+    scheduler.written(id);
+    return change;
+  };
+
+  test('does not open the breaker, however often it says so', () => {
+    learn('a');
+    for (let n = 0; n < 3 * failuresToOpen; n += 1) {
+      expect(claimAll(1)).toHaveLength(1);
+      now += 1;
+      expect(refuse('a')).toMatchObject({ failuresInRow: 0, pauseSeconds: null });
+      now += 100_000;
+    }
+  });
+
+  test('gets nothing until the time that it names, and then at a rate', () => {
+    learn('a');
+    learn('other');
+    claimAll();
+    for (let n = 0; n < 5; n += 1) finish('a', false);
+    for (let n = 0; n < 3; n += 1) refuse('a', 5);
+    expect(scheduler.wake('a', 'any')).toBe(false);
+    expect(scheduler.isRateBound()).toBe(false);
+    now += 4500;
+    expect(countOf(claimAll(), 'a')).toBe(0);
+    expect(scheduler.isRateBound()).toBe(true);
+    now += 501;
+    expect(countOf(claimAll(), 'a')).toBe(1);
+    expect(countOf(claimAll(), 'a')).toBe(0);
+    now += 1100;
+    expect(countOf(claimAll(), 'a')).toBe(1);
+  });
+
+  test("gets an operator's retry at once", () => {
+    learn('a');
+    claimAll(1);
+    refuse('a');
+    learn('a', { throttledMillis: 60_000, hasProbe: true });
+    expect(claimAll()).toMatchObject([{ endpointId: 'a', count: 1, onlyProbes: true }]);
+    expect(finish('a', true, 'operator')).toBeNull();
+    expect(claimAll()).toEqual([]);
+    learn('a', { throttledMillis: 60_000, hasProbe: true });
+    claimAll();
+    expect(finish('a', false, 'operator')).toMatchObject({ throttleSeconds: 0 });
+    expect(countOf(claimAll(), 'a')).toBeGreaterThan(0);
+  });
+
+  test('is known by the database to one that takes over, until an operator ends it', () => {
+    learn('a', { throttledMillis: 60_000 });
+    expect(claimAll()).toEqual([]);
+    now += 1;
+    learn('a', { throttledMillis: null });
+    expect(countOf(claimAll(), 'a')).toBe(8);
   });
 });
 
@@ -300,7 +486,7 @@ describe('the breaker', () => {
     now += 31_000;
     expect(countOf(claimAll(), 'a')).toBe(1);
     expect(claimAll()).toEqual([]);
-    expect(finish('a', false, true)).toMatchObject({ isClosed: true, failuresInRow: 0 });
+    expect(finish('a', false, 'probe')).toMatchObject({ isClosed: true, failuresInRow: 0 });
     expect(countOf(claimAll(), 'a')).toBe(2);
   });
 
@@ -311,7 +497,7 @@ describe('the breaker', () => {
     for (let n = 0; n < 7; n += 1) {
       now += 601_000;
       claimAll();
-      pauses.push(finish('a', true, true)?.pauseSeconds);
+      pauses.push(finish('a', true, 'probe')?.pauseSeconds);
     }
     expect(pauses).toEqual([60, 120, 240, 480, 600, 600, 600]);
   });
@@ -319,19 +505,53 @@ describe('the breaker', () => {
   test("lets an operator's retry pass while it is open", () => {
     learn('a');
     breakOpen('a');
-    expect(scheduler.wake('a')).toBe(false);
+    expect(scheduler.wake('a', 'any')).toBe(false);
     learn('a', {
       breaker: { failuresInRow: 20, pausesInRow: 1 },
       pausedMillis: 30_000,
       hasProbe: true,
     });
-    expect(scheduler.plan(10)).toEqual([{ endpointId: 'a', lane: 1, count: 1, onlyProbes: true }]);
+    const claim = { endpointId: 'a', lane: 1, count: 1, isFresh: false, onlyProbes: true };
+    expect(scheduler.plan(10)).toEqual([claim]);
+  });
+
+  test('stays as it was when an operator retries in vain, and closes when that succeeds', () => {
+    learn('a');
+    breakOpen('a');
+    const paused = { breaker: { failuresInRow: 20, pausesInRow: 1 }, pausedMillis: 30_000 };
+    for (let n = 0; n < 5; n += 1) {
+      learn('a', { ...paused, hasProbe: true });
+      expect(claimAll()).toMatchObject([{ endpointId: 'a', onlyProbes: true }]);
+      expect(finish('a', true, 'operator')).toBeNull();
+    }
+    learn('a', paused);
+    now += 30_001;
+    expect(claimAll()).toMatchObject([{ count: 1, onlyProbes: false }]);
+    expect(finish('a', true, 'probe')).toMatchObject({ pausesInRow: 2, pauseSeconds: 60 });
+    learn('a', { ...paused, hasProbe: true });
+    claimAll();
+    expect(finish('a', false, 'operator')).toMatchObject({ isClosed: true });
   });
 
   test('does not lengthen the pause for what was under way when it opened', () => {
     learn('a');
     breakOpen('a');
     expect(finish('a', true)).toMatchObject({ pauseSeconds: null });
+  });
+
+  test('does not count what this process has slept through', () => {
+    learn('a');
+    for (let n = 0; n < 3 * failuresToOpen; n += 1) {
+      expect(claimAll(1)).toHaveLength(1);
+      const slept = {
+        isFailure: true,
+        isOverslept: true,
+        durationMillis: 30,
+        role: 'usual',
+      } as const;
+      expect(scheduler.finish('a', slept)).toBeNull();
+      scheduler.written('a');
+    }
   });
 
   test('is taken over from the database only while nothing is newer here', () => {

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
+import { maskUrl } from '../../kernel/mask-url.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { endpointChangeSchema } from '../contract.ts';
 import {
@@ -19,6 +20,7 @@ import {
   markDeleted,
   updateEndpoint,
 } from './queries.ts';
+import { findWarnings } from './warnings.ts';
 
 type Change = Static<typeof endpointChangeSchema>;
 
@@ -35,12 +37,12 @@ export async function changeEndpoint(
 ) {
   const { change } = request;
   // This looks up names, which may take seconds, so it is done before a row is locked.
-  if (change.url !== undefined) await options.target.assertAllowed(change.url);
+  if (change.url !== undefined) await options.target.assertAllowed(change.url, caller.actor);
   const id = toEndpointId(request.id);
   const { before, after } = await db.transaction(async (connection) => {
     const locked = found(await lockEndpoint(connection, id, caller.actor.tenants));
     // Enabling or disabling the endpoint ends a job that discards its backlog.
-    if (change.enabled !== undefined) await cancelBacklogJobs(connection, [id]);
+    const ended = change.enabled === undefined ? [] : await cancelBacklogJobs(connection, [id]);
     const settings = changedSettings(locked, change, caller.actor.name);
     const changed = await updateEndpoint(connection, id, settings, {
       closesBreaker: change.enabled === true,
@@ -52,19 +54,22 @@ export async function changeEndpoint(
       target: id,
       tenant: locked.tenant,
       ...views,
+      ...ended.map((discarded) => ({ after: { ...views.after, discarded } }))[0],
     });
     return views;
   });
   // Deliveries may be due now, because a breaker was closed or a rate was raised.
   if (before.enabled || after.enabled) options.wakeUp.wake([id]);
-  return after;
+  const isNews = change.url !== undefined || change.event_types !== undefined;
+  return isNews ? { ...after, warnings: await findWarnings(db, after) } : after;
 }
 
 function changedSettings(row: EndpointSettings, change: Change, by: string): EndpointSettings {
   // A null means "back to the default", so only undefined keeps the old value.
   const or = <T>(given: T | undefined, old: T): T => (given === undefined ? old : given);
   return {
-    url: or(change.url, row.url),
+    // Who sends back what a list has shown changes nothing of it.
+    url: change.url === maskUrl(row.url) ? row.url : or(change.url, row.url),
     description: or(change.description, row.description),
     event_types: or(change.event_types, row.event_types),
     ...switched(row, change.enabled, by),
@@ -118,13 +123,11 @@ export async function deleteEndpoint(
       discarded < discardedAtOnce
         ? 0
         : await countLiveDeliveries(connection, { id, lane: laneOf(id), parked: true });
-    if (left > 0) {
+    const job = left === 0 ? undefined : newId('job');
+    if (job !== undefined) {
       await insertDiscardJob(connection, {
-        id: newId('job'),
-        action: 'discard',
-        endpointId: id,
-        rows: left,
-        createdBy: actor.name,
+        ...{ id: job, action: 'discard', endpointId: id, createdBy: actor.name },
+        ...{ rows: discarded + left, rowsDone: discarded },
       });
     }
     await options.audit(connection, {
@@ -133,16 +136,16 @@ export async function deleteEndpoint(
       target: id,
       tenant: before.tenant,
       before,
-      after: { discarded: discarded + left },
+      after: job === undefined ? { discarded } : { job, discarded, waiting: left },
     });
-    return left > 0;
+    return job !== undefined;
   });
   // The job's row is committed by now, so the runner finds it.
   if (hasMore) options.jobs.poke();
 }
 
 /**
- * Enables an endpoint after discarding what waits for it. A large backlog becomes a job, and the endpoint stays
+ * Enables an endpoint after discarding what waits for it at this moment. What is reported later is delivered. A large backlog becomes a job, and the endpoint stays
  * disabled until the job ends, so that nothing of the backlog can be sent meanwhile, even if a process is killed.
  * Enabling or disabling the endpoint ends the job. Returns the endpoint as it is then. Throws 404 `endpoint_not_found`,
  * 409 `endpoint_enabled`.
@@ -165,17 +168,18 @@ export async function discardBacklogOf(
       });
     }
     if (before.backlog.is_discarding) return before;
-    const { discarded, isEnabled } = await discardThenEnable(connection, id, discardedAtOnce);
+    const { discarded, isEnabled } = await discardThenEnable(connection, id, {
+      limit: discardedAtOnce,
+      until: null,
+    });
     const left = isEnabled
       ? 0
       : await countLiveDeliveries(connection, { id, lane: laneOf(id), parked: false });
-    if (!isEnabled) {
+    const job = isEnabled ? undefined : newId('job');
+    if (job !== undefined) {
       await insertDiscardJob(connection, {
-        id: newId('job'),
-        action: 'discard_backlog',
-        endpointId: id,
-        rows: left,
-        createdBy: actor.name,
+        ...{ id: job, action: 'discard_backlog', endpointId: id, createdBy: actor.name },
+        ...{ rows: discarded + left, rowsDone: discarded },
       });
     }
     const now = await getEndpoint(connection, actor, id);
@@ -185,7 +189,7 @@ export async function discardBacklogOf(
       target: id,
       tenant: locked.tenant,
       before,
-      after: { ...now, discarded: discarded + left },
+      after: { ...now, discarded, ...(job === undefined ? {} : { job, waiting: left }) },
     });
     return now;
   });

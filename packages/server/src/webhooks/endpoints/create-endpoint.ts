@@ -2,12 +2,14 @@ import type { Static } from 'typebox';
 import { assertReach } from '../../kernel/actor.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { newEndpointSchema } from '../contract.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret, secretBytes } from '../secret.ts';
 import { type Caller, found, showEndpoint } from './endpoints.ts';
 import { insertEndpoint } from './queries.ts';
+import { findWarnings } from './warnings.ts';
 
 /**
  * Registers an endpoint. The returned secret is shown only here. Throws 400 `request_invalid` (also for a tenant that
@@ -21,9 +23,10 @@ export async function createEndpoint(
 ) {
   const { tenant, secret = newSecret(), enabled = true } = request;
   assertReach(caller.actor, tenant);
+  await refuseHiddenNames(db, '/tenant', [{ tenant }]);
   // Throws when the caller's secret has a wrong form.
   secretBytes(secret);
-  await options.target.assertAllowed(request.url);
+  await options.target.assertAllowed(request.url, caller.actor);
   const id = newId('ep');
   const endpoint = {
     id,
@@ -52,5 +55,5 @@ export async function createEndpoint(
     });
     return row;
   });
-  return { ...made, secret };
+  return { ...made, secret, warnings: await findWarnings(db, made) };
 }

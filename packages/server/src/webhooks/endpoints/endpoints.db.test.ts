@@ -54,6 +54,7 @@ test.each<[object, string, string]>([
   [{ disable_after_days: 0 }, '/disable_after_days', 'value_invalid'],
   [{ disable_after_days: 31 }, '/disable_after_days', 'value_invalid'],
   [{ secret: 'whsec_c2hvcnQ=' }, '/secret', 'value_invalid'],
+  [{ secret: `whsec_${'A'.repeat(43)}=` }, '/secret', 'value_invalid'],
   [{ secret: `whsec_${'A'.repeat(42)}B=` }, '/secret', 'value_invalid'],
   [{ id: 'ep_mine' }, '/id', 'field_unknown'],
 ])('refuses to make an endpoint of %j for its %s: %s', async (body, path, code) => {
@@ -149,13 +150,15 @@ test('a new endpoint takes every type, is enabled, and shows its secret once', a
     disable_after_days: null,
     failing_since: null,
     breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
+    throttled_until: null,
     backlog: { count: 0, is_exact: true, is_discarding: false },
     previous_secret_until: null,
     created_at: expect.stringMatching(/\.\d{6}Z$/),
+    warnings: [],
     updated_at: made.created_at,
     secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
   });
-  const { secret: _shown, ...rest } = made;
+  const { secret: _shown, warnings: _told, ...rest } = made;
   expect((await service.call('GET', at(made.id))).json).toEqual(rest);
   const [row] = await service.db.query(
     sql`select lane from webhook_endpoints where id = ${made.id}`,
@@ -214,6 +217,55 @@ test('a change leaves what it does not name; null goes back to the default', asy
   expect(moved.updated_at > made.updated_at).toBe(true);
   const types = await change(made.id, { event_types: ['a.b'], description: null });
   expect(types).toMatchObject({ event_types: ['a.b'], description: null, max_attempts: 3 });
+});
+
+test('the query of a URL is shown only where it can be changed', async () => {
+  const tenant = freshTenant();
+  const whole = `${url}?key=s3cret`;
+  const made = await make({ tenant, url: whole });
+  expect(made.url).toBe(whole);
+  expect((await service.call('GET', at(made.id))).json.url).toBe(whole);
+  const target = await service.call('POST', '/notify/targets', {
+    body: { kind: 'webhook', url: whole },
+  });
+  expect(target.json.url).toBe(whole);
+  const report = { tenant, type: 'incident.created', data: {} };
+  const reported = await service.call('POST', '/incidents', { body: report });
+  const [delivery] = reported.json.deliveries;
+  // As after a failure, also of the release before.
+  await service.db.query(sql`update deliveries set status = 'abandoned', attempts = 1, error = 'HTTP 500',
+    failure_class = 'http_5xx', last_attempt_at = now(), finished_at = now(), next_attempt_at = null
+    where id = ${delivery.id}`);
+  await service.db.query(sql`insert into dead_letter_counts (endpoint_id, status, failure_class, tenant, count)
+    values (${made.id}, 'abandoned', 'http_5xx', ${tenant}, 1)`);
+  await service.db.query(sql`update webhook_endpoints set failures_in_row = 20, failing_since = now(),
+    paused_until = now() + interval '1 hour' where id = ${made.id}`);
+  const lists = [
+    '/webhook/endpoints',
+    `/webhook/deliveries?tenant=${tenant}`,
+    `/webhook/dlq?status=abandoned&tenant=${tenant}`,
+    `/webhook/dlq/groups?status=abandoned&tenant=${tenant}`,
+    `/webhook/dlq/${delivery.id}`,
+    '/notify/targets',
+    '/stats/overview',
+    '/audit?action=endpoint.create',
+    '/audit?action=notify_target.create',
+  ];
+  for (const path of lists) {
+    const { text } = await service.call('GET', path);
+    expect(text, path).toContain(`${url}?…`);
+    expect(text, path).not.toContain('s3cret');
+  }
+  const preview = await service.call('POST', '/webhook/dlq/retry', {
+    body: { tenant, dry_run: true },
+  });
+  expect(preview.text).toContain(`${url}?…`);
+  expect(preview.text).not.toContain('s3cret');
+
+  expect(await change(made.id, { url: `${url}?…` })).toMatchObject({ url: whole });
+  await change(made.id, { url: `${url}?key=n3w` });
+  const changes = await service.call('GET', '/audit?action=endpoint.change');
+  expect(changes.text).not.toMatch(/s3cret|n3w/);
 });
 
 test('an operator disables an endpoint; enabling it closes its breaker', async () => {

@@ -1,5 +1,6 @@
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { maskUrl } from '../../kernel/mask-url.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
@@ -20,7 +21,7 @@ export async function listEndpoints(
   const page = { cursorKey, scope: { list: 'endpoints', filters: { tenant } }, limit, cursor };
   const rows = await queries.listEndpoints(db, { tenant, reach: actor.tenants }, toKeyset(page));
   const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant, row.id]);
-  const shown = data.map(showEndpoint);
+  const shown = data.map(listEndpoint);
   return {
     data: request.include === undefined ? shown : await withHours(db, shown, ({ id }) => id),
     next_cursor,
@@ -52,6 +53,7 @@ export function showEndpoint(row: queries.EndpointRow) {
     disable_after_days: plain.disable_after_days,
     failing_since: plain.failing_since,
     breaker: { state: breaker_state, failures_in_row, paused_until },
+    throttled_until: plain.throttled_until,
     backlog: {
       count: backlog_count,
       is_exact: backlog_count < queries.mostCounted,
@@ -61,6 +63,11 @@ export function showEndpoint(row: queries.EndpointRow) {
     created_at: plain.created_at,
     updated_at: plain.updated_at,
   };
+}
+
+/** An endpoint as lists show it. */
+export function listEndpoint(row: queries.EndpointRow) {
+  return { ...showEndpoint(row), url: maskUrl(row.url) };
 }
 
 /**
@@ -79,6 +86,6 @@ export function found<T>(row: T | undefined): T {
   if (row !== undefined) return row;
   throw new AppError('endpoint_not_found', {
     detail:
-      'There is no such webhook endpoint, or it is deleted. GET /webhook/endpoints lists them.',
+      'There is no such webhook endpoint, or it is deleted. svcctl endpoints ls and GET /webhook/endpoints list them.',
   });
 }

@@ -1,32 +1,45 @@
+import { randomInt } from 'node:crypto';
+import type { Static } from 'typebox';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import type { ClaimedRow } from '../claim.ts';
+import type { pingedDeliverySchema } from '../contract.ts';
+import { deliverOnce, endOf } from '../drainer/deliver.ts';
+import { EndpointConfigs } from '../drainer/endpoint-configs.ts';
+import { writeOutcome } from '../drainer/outcome-writer.ts';
+import { claimStored } from '../drainer/queries.ts';
 import { payloadText } from '../incidents/payload.ts';
 import { insertIncidents } from '../incidents/queries.ts';
+import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { type Caller, found, toEndpointId } from './endpoints.ts';
 import { lockEndpoint } from './queries.ts';
 
 const type = 'webhook.ping';
+/** A lease lasts this much longer than the attempt may take. */
+const leaseMarginSeconds = 15;
 
 /**
- * Sends an event of type `webhook.ping` to this endpoint alone, whatever event types it wants. The ping is an incident
- * like any other: it is listed and retried. Returns the delivery. Throws 404 `endpoint_not_found`, 409
- * `endpoint_disabled`.
+ * Sends an event of type `webhook.ping` to this endpoint alone, whatever event types it wants: at once, past its queue,
+ * breaker and rate, which it leaves as they are. Returns the delivery and what came of it. The ping is an incident like
+ * any other: it is listed, and retried when it fails. Throws 404 `endpoint_not_found`, 409 `endpoint_disabled`.
  */
 export async function pingEndpoint(
   db: Database,
-  options: Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp' | 'audit'>,
+  options: WebhookOptions,
   caller: Caller,
   request: { id: string },
-) {
+): Promise<Static<typeof pingedDeliverySchema>> {
   const endpointId = toEndpointId(request.id);
   const nowMillis = options.clock();
   const occurredAt = formatMicros(nowMillis * 1000);
   const payload = { type, timestamp: occurredAt, data: { endpoint_id: endpointId } };
   const body = payloadText(payload, options.maxPayloadBytes);
-  const delivery = await db.transaction(async (connection) => {
+  const seconds = options.ping.timeoutSeconds + leaseMarginSeconds;
+  const lease = { id: randomInt(2 ** 48 - 1), seconds };
+  const row = await db.transaction(async (connection) => {
     const { tenant, enabled } = found(
       await lockEndpoint(connection, endpointId, caller.actor.tenants),
     );
@@ -49,8 +62,42 @@ export async function pingEndpoint(
       tenant,
       after: { incident_id: incident.id, delivery_id: queued.id },
     });
-    return queued;
+    return claimStored(connection, { lane: laneOf(endpointId), id: queued.id }, lease);
   });
-  options.wakeUp.wake([endpointId]);
-  return delivery;
+  if (row === undefined) throw new Error('a ping made no delivery');
+  return await attempt(db, options, row, lease.id);
+}
+
+async function attempt(
+  db: Database,
+  options: WebhookOptions,
+  row: ClaimedRow,
+  lease: number,
+): Promise<Static<typeof pingedDeliverySchema>> {
+  const now = () => performance.now();
+  const configs = new EndpointConfigs(db, options.secretBox, now);
+  await configs.load([row]);
+  const config = configs.get(row.endpoint_id);
+  if (config === undefined) throw new Error('the endpoint of a ping vanished');
+  const startedAt = now();
+  const wallSeconds = Math.floor(options.clock() / 1000);
+  const time = { nowMillis: startedAt, wallSeconds, onSent: () => {} };
+  const result = await deliverOnce(options.ping.sender, row, config, time);
+  const made = { result, lease, startedAt, random: Math.random(), breaker: null };
+  const ended = endOf(row, config, made);
+  await db.transaction((connection) => writeOutcome(connection, ended, now()));
+  const { status, failureClass, error, durationMillis, response } = result;
+  return {
+    id: row.id,
+    endpoint_id: row.endpoint_id,
+    idempotency_key: row.idempotency_key,
+    status: ended.row.status,
+    outcome: {
+      status,
+      failure_class: failureClass,
+      error,
+      duration_ms: durationMillis,
+      response: response?.toString() ?? null,
+    },
+  };
 }

@@ -24,6 +24,7 @@ export type EndpointRow = {
   breaker_state: BreakerState;
   failures_in_row: number;
   paused_until: string | null;
+  throttled_until: string | null;
   previous_secret_until: string | null;
   /** Deliveries that are queued or pending, counted up to `mostCounted`. */
   backlog_count: number;
@@ -88,6 +89,7 @@ export const columns = sql`id, tenant, url, description, event_types, ${health} 
   case when paused_until is null then 'closed' when paused_until > now() then 'open' else 'probing' end
     as breaker_state,
   failures_in_row, ${instantText('paused_until')} as paused_until,
+  case when throttled_until > now() then ${instantText('throttled_until')} end as throttled_until,
   case when previous_secrets_until[1] > now() then ${instantText('previous_secrets_until[1]')} end
     as previous_secret_until,
   ${backlog} as backlog_count,
@@ -146,6 +148,17 @@ export async function findEndpoint(
   return rows[0];
 }
 
+/** Finds another endpoint of the tenant with the same URL. */
+export async function findTwin(
+  db: Queryable,
+  { id, tenant, url }: { id: string; tenant: string; url: string },
+): Promise<string | undefined> {
+  const rows = await db.query<{ id: string }>(sql`
+    select id from webhook_endpoints where tenant = ${tenant} and url = ${url} and id <> ${id} and deleted_at is null
+    order by id limit 1`);
+  return rows[0]?.id;
+}
+
 /**
  * Locks an endpoint until the end of the transaction and returns it with its sealed secret. This takes two statements:
  * a statement that had to wait for the lock would still see other tables, such as the jobs, as they were before it
@@ -183,6 +196,7 @@ export async function updateEndpoint(
       failures_in_row = case when ${closesBreaker} then 0 else failures_in_row end,
       pauses_in_row = case when ${closesBreaker} then 0 else pauses_in_row end,
       paused_until = case when ${closesBreaker} then null else paused_until end,
+      throttled_until = case when ${closesBreaker} then null else throttled_until end,
       updated_at = now()
     where id = ${id} returning ${columns}`);
   return rows[0];
@@ -229,21 +243,27 @@ export async function markDeleted(db: Queryable, id: string): Promise<void> {
     update webhook_endpoints set deleted_at = now(), updated_at = now() where id = ${id}`);
 }
 
-/** Counts the deliveries that are queued or pending, and with `parked` also the abandoned ones. */
+/**
+ * Counts the deliveries made before the transaction began that are queued or pending, and with `parked` also the
+ * abandoned ones.
+ */
 export async function countLiveDeliveries(
   db: Queryable,
   endpoint: { id: string; lane: number; parked: boolean },
 ): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`
     select (select count(*) from deliveries where lane = ${endpoint.lane}
-        and endpoint_id = ${endpoint.id} and next_attempt_at is not null)
+        and endpoint_id = ${endpoint.id} and next_attempt_at is not null and created_at <= now())
       + (select count(*) from deliveries where ${endpoint.parked}::boolean
         and endpoint_id = ${endpoint.id} and status = 'abandoned')
       as count`);
   return rows[0]?.count ?? 0;
 }
 
-/** Stores a job that discards the deliveries of an endpoint. `rows` is the count when the job was made. */
+/**
+ * Stores a job that discards the deliveries of an endpoint. `rows` is the count when the job was made, `rowsDone` what
+ * was discarded by then.
+ */
 export async function insertDiscardJob(
   db: Queryable,
   job: {
@@ -251,12 +271,13 @@ export async function insertDiscardJob(
     action: 'discard' | 'discard_backlog';
     endpointId: string;
     rows: number;
+    rowsDone: number;
     createdBy: string;
   },
 ): Promise<void> {
   await db.query(sql`
-    insert into dead_letter_jobs (id, action, state, endpoint_id, rows_total, created_by)
-    values (${job.id}, ${job.action}, 'running', ${job.endpointId}, ${job.rows}, ${job.createdBy})`);
+    insert into dead_letter_jobs (id, action, state, endpoint_id, rows_total, rows_done, created_by)
+    values (${job.id}, ${job.action}, 'running', ${job.endpointId}, ${job.rows}, ${job.rowsDone}, ${job.createdBy})`);
 }
 
 /** The name of the row that tells whether a process has the right secret key. */

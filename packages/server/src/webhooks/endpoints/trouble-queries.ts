@@ -7,17 +7,30 @@ import { columns, type EndpointRow, health, type Reach, unsteadyIds } from './qu
 const isTroubled = sql`deleted_at is null
   and (paused_until is not null or failures_in_row > 0 or disabled_reason = 'gone')`;
 
-/** The health of endpoints that need somebody, found without a look at all others. Those that an operator has disabled are none. */
+/** Endpoints that an operator has disabled, and for which deliveries wait: it is easily forgotten. */
+const isHeld = sql`deleted_at is null and disabled_reason = 'operator' and exists (
+  select from deliveries d where d.lane = webhook_endpoints.lane and d.endpoint_id = webhook_endpoints.id
+    and d.next_attempt_at is not null)`;
+
+/** The health of endpoints that need somebody, found without a look at all others. */
 const troubled = (reach: Reach) => sql`(
-  select id, enabled, failures_in_row, health from (
-    select id, enabled, disabled_reason, failures_in_row, ${health} as health from webhook_endpoints
-    where ((${isTroubled}) or (deleted_at is null and id = any(${unsteadyIds})))
+  select id, enabled, failures_in_row, health, is_held from (
+    select id, enabled, disabled_reason, failures_in_row, ${health} as health, ${isHeld} as is_held
+    from webhook_endpoints
+    where ((${isTroubled}) or (${isHeld}) or (deleted_at is null and id = any(${unsteadyIds})))
       and (${reach}::text[] is null or tenant = any(${reach}::text[]))
   ) as looked_at
-  where health in ('failing', 'degraded', 'gone') or (health = 'disabled' and disabled_reason = 'failing')
+  where health in ('failing', 'degraded', 'gone') or is_held
+    or (health = 'disabled' and disabled_reason = 'failing')
 ) as troubled`;
 
-type TroubledCounts = { failing: number; degraded: number; gone: number; disabled: number };
+type TroubledCounts = {
+  failing: number;
+  degraded: number;
+  gone: number;
+  disabled: number;
+  held: number;
+};
 
 /** How many endpoints fare ill, each counted once. */
 export async function countTroubled(db: Queryable, reach: Reach): Promise<TroubledCounts> {
@@ -25,9 +38,10 @@ export async function countTroubled(db: Queryable, reach: Reach): Promise<Troubl
     select count(*) filter (where health = 'failing')::int as failing,
       count(*) filter (where health = 'degraded')::int as degraded,
       count(*) filter (where health = 'gone')::int as gone,
-      count(*) filter (where health = 'disabled')::int as disabled
+      count(*) filter (where health = 'disabled' and not is_held)::int as disabled,
+      count(*) filter (where is_held)::int as held
     from ${troubled(reach)}`);
-  return rows[0] ?? { failing: 0, degraded: 0, gone: 0, disabled: 0 };
+  return rows[0] ?? { failing: 0, degraded: 0, gone: 0, disabled: 0, held: 0 };
 }
 
 /** Lists these endpoints: first those that are paused, then those that are disabled, then by failures in a row. */
@@ -52,7 +66,7 @@ export type FailingEndpoint = {
   id: string;
   tenant: string;
   url: string;
-  state: 'failing' | 'gone' | 'disabling' | 'disabled';
+  state: 'failing' | 'gone' | 'disabling' | 'disabled' | 'held';
   since: string;
   until: string | null;
 };
@@ -70,7 +84,8 @@ const disabledFrom = sql`failing_since + make_interval(days => disable_after_day
 
 /**
  * Lists those that had no success for an hour, with a failure at its beginning; those that will be disabled for that
- * within a day; and those that are disabled because they are gone, or failed for long.
+ * within a day; those that are disabled because they are gone, or failed for long; and those that an operator has
+ * disabled while deliveries wait.
  */
 export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
   return db.query<FailingEndpoint>(sql`
@@ -84,6 +99,8 @@ export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
         case disabled_reason when 'gone' then 'gone' else 'disabled' end
       from webhook_endpoints
       where ${isTroubled} and not enabled and disabled_reason in ('gone', 'failing')
+      union all
+      select id, tenant, url, disabled_at, null, 'held' from webhook_endpoints where ${isHeld}
       union all
       select id, tenant, url, failing_since, ${disabledFrom}, 'disabling' from webhook_endpoints
       where ${isTroubled} and ${isFailingSince} and ${disabledFrom} - interval '1 day' <= now()

@@ -4,9 +4,11 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { ringOf } from '../../../test/keyring.ts';
+import { answer as respond, startReceiver } from '../../../test/receiver.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import { usualLimits } from '../../platform/http/connections.ts';
 import { createHttpServer } from '../../platform/http/server.ts';
+import { createSender } from '../delivery/sender.ts';
 import { createTarget } from '../delivery/target.ts';
 import { addIncidentRoutes } from '../incidents/incidents.ts';
 import { laneOf, newDeliveryId } from '../lanes.ts';
@@ -46,11 +48,17 @@ beforeAll(async () => {
     clock: () => nowMillis,
     secretBox: () => box,
     target: createTarget({ allowTargets: ['127.0.0.0/8'] }),
+    ping: {
+      sender: createSender({ timeoutMillis: 2000, allowTargets: ['127.0.0.0/8'], maxIdle: 0 }),
+      timeoutSeconds: 2,
+    },
     wakeUp: { wake: (ids) => void woken.push(...ids), headStart: () => null },
     jobs: { poke: () => void pokes.push(1) },
     audit: async (_connection, entry) => void audited.push(entry),
     maxAttempts: 8,
     maxPayloadBytes: 1000,
+    refuseHold: async () => {},
+    deliveryDays: 30,
     log,
   };
   addEndpointRoutes(http, db, options);
@@ -243,7 +251,9 @@ test('answers 409 to a ping of a disabled endpoint, and makes nothing', async ()
 });
 
 test('a ping is one delivery to this endpoint alone, whatever its event types', async () => {
-  const { id } = await make({ tenant: 'pinged', event_types: ['a.b'], max_attempts: 2 });
+  const receiver = await startReceiver({ behave: () => respond(200, { body: 'pong' }) });
+  const url = receiver.url();
+  const { id } = await make({ tenant: 'pinged', url, event_types: ['a.b'], max_attempts: 2 });
   await make({ tenant: 'pinged' });
   const answer = await call('POST', at(id, '/ping'));
   expect(answer.status).toBe(202);
@@ -251,12 +261,21 @@ test('a ping is one delivery to this endpoint alone, whatever its event types', 
     id: expect.stringMatching(/^dlv_[0-9A-Za-z]{20}$/),
     endpoint_id: id,
     idempotency_key: expect.stringMatching(/^msg_/),
-    status: 'queued',
+    status: 'delivered',
+    outcome: {
+      status: 200,
+      failure_class: null,
+      error: null,
+      duration_ms: expect.any(Number),
+      response: 'pong',
+    },
   });
+  expect(receiver.requests).toHaveLength(1);
   // Lane and second, as in every other delivery's id.
   const likeness = newDeliveryId(laneOf(id), nowMillis).slice(0, 13);
   expect(answer.json.id.slice(0, 13)).toBe(likeness);
-  expect(woken).toEqual([id]);
+  await receiver.close();
+  expect(woken).toEqual([]);
   const [row] = await db.query(sql`
     select body, max_attempts from deliveries join incidents on incidents.id = incident_id
     where incidents.tenant = 'pinged'`);
@@ -264,6 +283,28 @@ test('a ping is one delivery to this endpoint alone, whatever its event types', 
     body: `{"type":"webhook.ping","timestamp":"2026-03-05T14:07:09.000000Z","data":{"endpoint_id":"${id}"}}`,
     max_attempts: 2,
   });
+});
+
+test('a ping goes past an open breaker, a rate and a backlog, which stay, and tells why it failed', async () => {
+  const receiver = await startReceiver({ behave: () => respond(500, { body: 'broken' }) });
+  const { id } = await make({ tenant: 'paused', url: receiver.url(), rate_limit: 1 });
+  await addDeliveries(id, ['queued', 'queued']);
+  await db.query(sql`
+    update webhook_endpoints set failures_in_row = 20, pauses_in_row = 1,
+      paused_until = now() + interval '1 hour' where id = ${id}`);
+  const { breaker } = (await call('GET', at(id))).json;
+  const { json } = await call('POST', at(id, '/ping'));
+  expect(json).toMatchObject({
+    status: 'pending',
+    outcome: { status: 500, failure_class: 'status', response: 'broken' },
+  });
+  expect(json.outcome.error).toBe('500 Internal Server Error');
+  expect(receiver.requests).toHaveLength(1);
+  expect((await call('GET', at(id))).json.breaker).toEqual(breaker);
+  const [row] = await db.query(sql`
+    select status, attempts, lease from deliveries where id = ${json.id}`);
+  expect(row).toEqual({ status: 'pending', attempts: 1, lease: null });
+  await receiver.close();
 });
 
 test('deleting an endpoint discards what is live of it, and leaves its history', async () => {
@@ -290,6 +331,20 @@ test('an endpoint deleted twice at once is deleted once', async () => {
   expect(audited.filter((entry) => entry.action === 'endpoint.delete')).toHaveLength(1);
 });
 
+test('what is seldom meant is told: an unknown event type, a second endpoint of the same URL', async () => {
+  const body = { tenant: 'TWIN', url: 'http://127.0.0.1:9/twin' };
+  const first = (await call('POST', '/webhook/endpoints', body)).json;
+  expect(first.warnings).toEqual([]);
+  const types = ['incident.created', 'incident.craeted'];
+  const second = (await call('POST', '/webhook/endpoints', { ...body, event_types: types })).json;
+  expect(second.warnings).toEqual([
+    expect.stringMatching(/^incident\.craeted: not among /),
+    expect.stringContaining(`${first.id} of the same tenant has the same URL`),
+  ]);
+  const changed = (await call('PATCH', at(second.id), { event_types: ['*'] })).json;
+  expect(changed.warnings).toEqual([expect.stringContaining(first.id)]);
+});
+
 test('of more than 5,000 live deliveries the rest is left to a job', async () => {
   const { id } = await make();
   const statuses = ['queued', 'abandoned', 'pending'];
@@ -311,11 +366,15 @@ test('of more than 5,000 live deliveries the rest is left to a job', async () =>
       tenant: null,
       reach: null,
       rate: null,
-      rows_total: 100,
-      rows_done: 0,
+      rows_total: 5100,
+      rows_done: 5000,
       created_by: 'ops',
     },
   ]);
   expect(pokes).toEqual([1]);
-  expect(audited.at(-1)?.after).toEqual({ discarded: 5100 });
+  expect(audited.at(-1)?.after).toEqual({
+    job: expect.any(String),
+    discarded: 5000,
+    waiting: 100,
+  });
 });

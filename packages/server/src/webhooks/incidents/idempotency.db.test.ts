@@ -93,7 +93,7 @@ test('of fifty different bodies at once under one key one is accepted', async ()
   expect(statuses).toEqual([202, ...Array(49).fill(409)]);
 });
 
-test('after 30 days a key is free again', async () => {
+test('a key is free again after 30 days, and not while a delivery is there that its answer names', async () => {
   const first = await report('old');
   const age = (text: string) =>
     service.db.query(sql`
@@ -101,6 +101,9 @@ test('after 30 days a key is free again', async () => {
   await age('29 days 23 hours');
   expect((await report('old', { data: 'new' })).status).toBe(409);
   await age('30 days 1 second');
+  expect((await report('old', { data: 'new' })).status).toBe(409);
+  expect((await report('old')).text).toBe(first.text);
+  await service.db.query(sql`delete from deliveries where incident_id = ${first.json.id}`);
   const second = await report('old', { data: 'new' });
   expect(second.status).toBe(202);
   expect(second.json.id).not.toBe(first.json.id);

@@ -232,7 +232,7 @@ async function reportWithHeadStart(tenant: string, endpoint: string, keeper: num
     wakeUp: {
       wake: (ids) => void woken.push(...ids),
       headStart: () => ({
-        rooms: [{ lane: laneOf(endpoint), endpointId: endpoint, count: 2 }],
+        rooms: [{ lane: laneOf(endpoint), endpointId: endpoint, count: 2, isFresh: true }],
         lease: { id: 77, seconds: 60, keeper },
         begin: (rows) => void begun.push(rows),
       }),
@@ -251,7 +251,7 @@ test('new deliveries are claimed as they are stored, as many as there is room fo
   await service.db.query(sql`update lanes set keeper = 5 where lane = ${laneOf(endpoint)}`);
   const { begun, woken } = await reportWithHeadStart(tenant, endpoint, 5);
   const rows = await service.db.query(sql`
-    select d.lane, d.id, incident_id, request_id, trace_parent, 0 as waited_ms, d.endpoint_id, d.tenant, idempotency_key, status, failure_class, attempts, d.max_attempts,
+    select d.lane, d.id, incident_id, request_id, trace_parent, 0 as waited_ms, true as is_fresh, null as throttled_seconds, d.endpoint_id, d.tenant, idempotency_key, status, failure_class, attempts, d.max_attempts,
       schedule_from, body, (extract(epoch from e.updated_at) * 1000000)::bigint as config_version
     from deliveries d join incidents i on i.id = incident_id join webhook_endpoints e on e.id = endpoint_id
     where lease = 77 and leased_until > now() + interval '50 seconds' order by d.id`);
@@ -336,18 +336,38 @@ test('the body is type, timestamp in its canonical form, and data', async () => 
   expect(shown).toMatchObject({ id, tenant, store: null, occurred_at: timestamp, data });
 });
 
-test('half a surrogate pair and U+0000 in data and key are taken as they are', async () => {
-  const body = `{"tenant":"odd","type":"a.b","data":{"\\u0000\\udc00":"\\ud800\\u0000"}}`;
+test.each([
+  ['"\\ud800"', 'half of a surrogate pair'],
+  ['{"\\udc00":1}', 'half of a surrogate pair'],
+  ['["a\\u0000"]', 'U+0000'],
+  ['{"a":{"b":1,"b":2}}', 'only once'],
+  ['{"a":1,"\\u0061":2}', 'only once'],
+])('data that readers take in different ways is refused: %s', async (data, message) => {
+  const before = await countIncidents('odd');
+  const body = `{"tenant":"odd","type":"a.b","data":${data}}`;
   const headers = { 'content-type': 'application/json' };
-  const answer = await service.call('POST', '/incidents', { body, headers });
-  expect(answer.status).toBe(202);
-  const shown = await service.call('GET', `/incidents/${answer.json.id}`);
-  expect(shown.json.data).toEqual({ '\u0000\udc00': '\ud800\u0000' });
+  const { json } = await service.call('POST', '/incidents', { body, headers });
+  expect(json).toMatchObject({ status: 400, code: 'request_invalid', errors: [{ path: '/data' }] });
+  expect(json.detail).toContain(message);
+  expect(await countIncidents('odd')).toBe(before);
+});
+
+test('who may report incidents may not read them', async () => {
+  const { token } = await service.makeToken({ preset: 'pipeline' });
+  const made = await call({ tenant: freshTenant(), type: 'a.b', data: { key: 's3cret' } }, token);
+  expect(made.status).toBe(202);
+  for (const path of ['/incidents', `/incidents/${made.json.id}`]) {
+    const answer = await service.call('GET', path, { token });
+    expect(answer.json).toMatchObject({ status: 403, code: 'scope_missing' });
+    expect(answer.json.detail).toContain('incidents:read');
+    const reader = await service.makeToken({ scopes: ['incidents:read'] });
+    expect((await service.call('GET', path, { token: reader.token })).status).toBe(200);
+  }
 });
 
 test('an unknown, a malformed and a foreign incident answer 404', async () => {
   const { id } = await report({ tenant: freshTenant() });
-  const { token } = await service.makeToken({ preset: 'pipeline', tenants: ['mine'] });
+  const { token } = await service.makeToken({ scopes: ['incidents:read'], tenants: ['mine'] });
   for (const path of [`inc_${'0'.repeat(16)}`, 'nonsense', 'inc_%00', `${id}%27`]) {
     expect((await service.call('GET', `/incidents/${path}`)).json.code).toBe('incident_not_found');
   }
@@ -370,6 +390,8 @@ test('shows an incident with its deliveries as they stand now', async () => {
     created_at: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/),
     data: { n: 1 },
     body: expect.stringMatching(/^\{"type":"incident.created",.*"data":\{"n":1\}\}$/),
+    size_bytes: 84,
+    erased_at: null,
     request_id: expect.stringMatching(/^req_/),
     deliveries: [{ ...deliveries[0], status: 'delivered' }],
   });
@@ -394,7 +416,7 @@ test('lists incidents newest first, each once, also of equal times, to the tenan
     } while (cursor !== null);
     return seen;
   };
-  const { token } = await service.makeToken({ preset: 'pipeline', tenants: [one, two] });
+  const { token } = await service.makeToken({ scopes: ['incidents:read'], tenants: [one, two] });
   const seen = await walk('', token);
   expect(seen.map((row) => row.id).sort()).toEqual([...ids].sort());
   const order = seen.map((row) => [row.created_at, row.id].join());

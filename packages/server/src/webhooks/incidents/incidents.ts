@@ -5,6 +5,7 @@ import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
+import { eraseIncident } from './erase.ts';
 import { listIncidents } from './list-incidents.ts';
 import type { Payload } from './payload.ts';
 import * as queries from './read-queries.ts';
@@ -24,6 +25,24 @@ export function addIncidentRoutes(http: HttpServer, db: Database, options: Webho
   http.route(webhooksContract.getIncident, ({ params, actor }) =>
     getIncident(db, actor, params.id),
   );
+  http.route(webhooksContract.eraseIncident, async ({ params, actor, request }) => {
+    const { id, tenant } = await getIncident(db, actor, params.id);
+    await options.refuseHold(db, tenant);
+    const { erased, remains } = await eraseIncident(db, id, {
+      deliveryDays: options.deliveryDays,
+      write: (connection, after) =>
+        options.audit(connection, {
+          actor,
+          request,
+          action: 'incident.erase',
+          target: id,
+          tenant,
+          after,
+        }),
+    });
+    const { erased_at: at } = await getIncident(db, actor, id);
+    return { id, tenant, erased_at: at ?? '', erased, remains };
+  });
 }
 
 /** An incident and its deliveries as they are now. Throws 404 `incident_not_found`. */
@@ -32,7 +51,8 @@ async function getIncident(db: Queryable, actor: Actor, id: string) {
   const row = isId ? await queries.findIncident(db, id, actor.tenants) : undefined;
   if (row === undefined) {
     throw new AppError('incident_not_found', {
-      detail: 'There is no incident with this id. GET /incidents lists them.',
+      detail:
+        'There is no incident with this id. svcctl incidents ls and GET /incidents list them.',
     });
   }
   const { body, ...incident } = row;

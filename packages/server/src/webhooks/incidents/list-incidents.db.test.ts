@@ -122,7 +122,7 @@ test('finds those of which a delivery failed, each once, and only within reach',
   const pending = await report({ tenant: one, type: 'incident.resolved' });
   await service.db.query(sql`
     update deliveries set status = 'pending', attempts = 1 where incident_id = ${pending}`);
-  const { token } = await service.makeToken({ preset: 'pipeline', tenants: [one, two] });
+  const { token } = await service.makeToken({ scopes: ['incidents:read'], tenants: [one, two] });
   const [, ...ofBoth] = failed;
   expect(await idsOf({ deliveries: 'failed' }, token)).toEqual([pending, ...ofBoth]);
   expect(await idsOf({ deliveries: 'failed' })).toEqual([pending, ...failed]);

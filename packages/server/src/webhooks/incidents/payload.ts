@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { refusalIn } from '../../kernel/json-slices.ts';
 
 /** The parts of a report that make two reports under one idempotency key the same. */
 export type IncidentReport = {
@@ -32,11 +33,12 @@ export function requestDigest(
 
 /**
  * Whether a report is the one whose digest is stored under the key. The stored digest may be of an older version, which
- * is told by its length.
+ * is told by its length. That of an incident that was erased is empty: its key gives the same answer to any report.
  */
 export function isSameRequest(stored: Buffer, digest: Buffer, report: IncidentReport): boolean {
-  return stored.equals(
-    stored.length === hashBytes ? hashOf(report, canonicalJson(report.data)) : digest,
+  return (
+    stored.length === 0 ||
+    stored.equals(stored.length === hashBytes ? hashOf(report, canonicalJson(report.data)) : digest)
   );
 }
 
@@ -115,13 +117,16 @@ const maxDepth = 500;
 
 /**
  * The body of every delivery of an incident, as JSON text. `source` is the data as the caller spelled it, so that
- * numbers keep their digits. U+0000 and lone surrogates are escapes in it, so any text column can hold it. Throws 400
- * `request_invalid` when the data is nested too deeply, 413 `body_too_large`.
+ * numbers keep their digits. Throws 400 `request_invalid` when the data is nested too deeply, or has U+0000, half a
+ * surrogate pair or a key twice, which its readers take in different ways; 413 `body_too_large`.
  */
 export function payloadText(payload: Payload, maxBytes: number, source?: string): string {
   if (isDeeper(payload.data, maxDepth)) {
     throw invalidInput('/data', `is nested more than ${maxDepth} levels deep`);
   }
+  // Nesting has a bound of its own, which is wider than that of records.
+  const fault = source === undefined ? null : refusalIn(source);
+  if (fault !== null && fault.code !== 'json_too_deep') throw invalidInput('/data', fault.message);
   const { type, timestamp, data } = payload;
   const head = JSON.stringify({ type, timestamp });
   const text = `${head.slice(0, -1)},"data":${source ?? JSON.stringify(data)}}`;

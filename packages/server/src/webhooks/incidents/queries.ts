@@ -1,9 +1,9 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { ClaimedRow, HeadStart } from '../claim.ts';
 import type { AcceptedDelivery } from '../contract.ts';
 import { newDeliveryId } from '../lanes.ts';
-import { configVersion } from '../queries.ts';
+import { configVersion, hasRunOut } from '../queries.ts';
 
 export type NewIncident = {
   id: string;
@@ -47,7 +47,7 @@ type ClaimedHere = Pick<
  * whose idempotency key is in use is not stored and not in the result; no two may have the same key. A second statement
  * with the same key waits for the end of the first. `maxAttempts` is for endpoints that have no number of their own.
  *
- * A key older than 30 days is free again and is taken over. Keys are taken in one order, so that two statements with
+ * A key that has run out is free again and is taken over. Keys are taken in one order, so that two statements with
  * several never wait for each other in a circle.
  *
  * A delivery does not record that its endpoint is disabled. Whoever claims deliveries looks at the endpoint itself, so
@@ -79,10 +79,13 @@ export async function insertIncidents(
         time_text, endpoint_id, key, digest, place)
     ), taken_key as (
       insert into incident_keys (tenant, idempotency_key, incident_id, digest)
-      select tenant, key, id, digest from reported where key is not null order by tenant, key
+      select tenant, key, id, digest from reported where key is not null and not exists (
+        select from incident_keys erased where erased.tenant = reported.tenant
+          and erased.idempotency_key = ${erasedKey(sql`reported.tenant`, sql`key`)}
+      ) order by tenant, key
       on conflict (tenant, idempotency_key) do update
         set incident_id = excluded.incident_id, digest = excluded.digest, created_at = now()
-        where incident_keys.created_at <= now() - interval '30 days'
+        where ${hasRunOut}
       returning incident_id
     ), incident as (
       insert into incidents (id, tenant, store, type, occurred_at, body, request_id, trace_parent)
@@ -141,7 +144,17 @@ function timeText(nowMillis: number): string {
   return newDeliveryId(0, nowMillis).slice('dlv_00'.length, 'dlv_00'.length + 7);
 }
 
-/** Finds the incident that a key stands for; undefined when the key is unknown or older than 30 days. */
+/**
+ * What stands instead of a key whose incident was erased: a hash, after a space, which no key of a caller contains. The
+ * hash is another for each tenant.
+ */
+export function erasedKey(tenant: Sql, key: Sql): Sql {
+  return sql`' ' || encode(sha256(convert_to(${tenant} || '/' || ${key}, 'UTF8')), 'hex')`;
+}
+
+export const isErasedKey = sql`starts_with(idempotency_key, ' ')`;
+
+/** Finds the incident that a key stands for; undefined when the key is unknown. */
 export async function findIncidentKey(
   db: Queryable,
   tenant: string,
@@ -149,6 +162,6 @@ export async function findIncidentKey(
 ): Promise<{ incident_id: string; digest: Buffer } | undefined> {
   const rows = await db.query<{ incident_id: string; digest: Buffer }>(sql`
     select incident_id, digest from incident_keys where tenant = ${tenant}
-      and idempotency_key = ${key} and created_at > now() - interval '30 days'`);
+      and idempotency_key in (${key}, ${erasedKey(sql`${tenant}::text`, sql`${key}::text`)})`);
   return rows[0];
 }

@@ -8,13 +8,21 @@ import type { DeliveryStatus } from '../values.ts';
 const columns = sql`id, tenant, store, type, ${instantText('incidents.occurred_at')} as occurred_at,
   ${instantText('incidents.created_at')} as created_at`;
 
+type IncidentWithBody = IncidentRow & {
+  body: string;
+  size_bytes: number;
+  erased_at: string | null;
+  request_id: string | null;
+};
+
 export async function findIncident(
   db: Queryable,
   id: string,
   reach: readonly string[] | null,
-): Promise<(IncidentRow & { body: string; request_id: string | null }) | undefined> {
-  const rows = await db.query<IncidentRow & { body: string; request_id: string | null }>(sql`
-    select ${columns}, body, request_id from incidents where id = ${id}
+): Promise<IncidentWithBody | undefined> {
+  const rows = await db.query<IncidentWithBody>(sql`
+    select ${columns}, body, coalesce(body_bytes, octet_length(body)) as size_bytes,
+      ${instantText('erased_at')} as erased_at, request_id from incidents where id = ${id}
       and (${reach}::text[] is null or tenant = any(${reach}::text[]))`);
   return rows[0];
 }

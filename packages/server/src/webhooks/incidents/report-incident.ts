@@ -5,6 +5,7 @@ import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { ClaimedRow } from '../claim.ts';
 import type { AcceptedDelivery, newIncidentSchema } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
@@ -48,7 +49,10 @@ export function createReportIncident(
     let claimed: ClaimedRow[] = [];
     try {
       const stored = await queries.insertIncidents(db, incidents, maxAttempts, headStart);
-      wakeUp.wake(stored.flatMap(({ due }) => due));
+      wakeUp.wake(
+        stored.flatMap(({ due }) => due),
+        'fresh',
+      );
       const byId = new Map(stored.map((one) => [one.id, one]));
       claimed = incidents.flatMap((one) => claimedRows(one, byId.get(one.id)));
       return incidents.map(({ id }) => byId.get(id) ?? null);
@@ -73,6 +77,7 @@ export function createReportIncident(
   return async (actor, { request, dataSource, ...origin }) => {
     const { tenant, store = null, type, data } = request;
     assertReach(actor, tenant);
+    await refuseHiddenNames(db, '/tenant', [{ tenant }]);
     const reportedAtMillis = clock();
     const occurredAt = toOccurredAt(request.occurred_at, reportedAtMillis);
     const payload = { type, timestamp: occurredAt, data };
@@ -103,11 +108,18 @@ function claimedRows(
 ): ClaimedRow[] {
   const { claimed = [], config_versions: versions } = stored ?? {};
   const origin = { request_id: requestId, trace_parent: traceParent };
-  const own = { incident_id: id, ...origin, tenant, body, waited_ms: 0 };
+  const own = { incident_id: id, ...origin, tenant, body, waited_ms: 0, is_fresh: true };
   const made = { ...own, status: 'queued', failure_class: null } as const;
   return claimed.map((row) => {
     const version = versions?.[row.endpoint_id] ?? 0;
-    return { ...row, ...made, config_version: version, attempts: 0, schedule_from: 0 };
+    return {
+      ...row,
+      ...made,
+      config_version: version,
+      attempts: 0,
+      schedule_from: 0,
+      throttled_seconds: null,
+    };
   });
 }
 

@@ -5,7 +5,7 @@ import { type GroupPiece, placesSql } from './group-sql.ts';
 
 /** How many bytes of records make a row group. A record belongs whole to the group that it begins in. */
 const usualGroupBytes = 16 * 1024 * 1024;
-/** The least that a record counts. With it a row group has at most 122,461 records; see `rowGroupSize`. */
+/** The least that a record counts. With it a row group has at most 122,462 records; see `rowGroupSize`. */
 const leastBytes = 137;
 
 /** The rows of one row group. */

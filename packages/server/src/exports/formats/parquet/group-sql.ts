@@ -22,12 +22,13 @@ export type GroupPiece =
     };
 
 /**
- * More rows than a group ever has, since groups are cut by the weight of their rows; see `groupBytes`. It is DuckDB's
- * own default, because DuckDB makes the size of its dictionaries depend on it.
+ * More than twice as many rows as a group ever has, since groups are cut by the weight of their rows; see `leastBytes`.
+ * DuckDB with one thread writes a piece of half of this at once, and the smaller pieces before it only at the end: the
+ * rows would stand in another order, in several row groups.
  */
-const rowGroupSize = 122_880;
+const rowGroupSize = 245_760;
 
-/** The DuckDB statement that writes a group as a Parquet file with a single row group. */
+/** The DuckDB statement that writes a group as a Parquet file. Several pieces make a single row group. */
 export function writeGroupSql(
   pieces: readonly GroupPiece[],
   target: { slice: Slice; columns: readonly string[]; path: string },

@@ -1,5 +1,7 @@
 import { AppError } from '../../../kernel/errors.ts';
 import { newId } from '../../../kernel/ids.ts';
+import { mayPass } from '../../../platform/objects/s3-errors.ts';
+import { longestWaitMillis, pauseMillis } from '../../../platform/objects/store-wait.ts';
 import type { Database, Session } from '../../../platform/postgres/database.ts';
 import { tryLock, unlockAll } from '../../../platform/postgres/locks.ts';
 import type { StoredJob } from '../job.ts';
@@ -51,7 +53,10 @@ export async function attemptJob(
   }
 }
 
-/** Stores why an attempt ended. A fault that may pass leads to another attempt, after a pause. */
+/**
+ * Stores why an attempt ended. A fault that may pass leads to another attempt, after a pause; while the store does not
+ * answer, the job waits for it.
+ */
 async function writeDown(
   context: WorkContext,
   job: TakenJob['job'],
@@ -65,19 +70,25 @@ async function writeDown(
   if (error instanceof Stopped) return await releaseJob(db, job);
   const fault = toFault(error, source.spoolDir);
   log.warn({ err: error, exportId: job.id, attempts: job.attempts }, 'an export could not go on');
-  const failures = 1 + ((await findFailures(db, job)) ?? 0);
-  if (fault.isPassing && failures < mostFailures) {
-    await postponeJob(db, job, { ...fault, seconds: backoffSeconds(failures) });
+  const before = await findFailures(db, job);
+  const failures = 1 + before.failures;
+  const waited = before.waited * 1000;
+  const isWaiting = mayPass(error);
+  if (isWaiting && waited < longestWaitMillis) {
+    await postponeJob(db, job, { ...fault, isWaiting, seconds: pauseMillis(waited) / 1000 });
+  } else if (!isWaiting && fault.isPassing && failures < mostFailures) {
+    await postponeJob(db, job, { ...fault, isWaiting, seconds: backoffSeconds(failures) });
   } else {
-    const often = fault.isPassing ? ` It was tried ${failures} times.` : '';
+    const often = isWaiting
+      ? ' It has waited for an hour.'
+      : fault.isPassing
+        ? ` It was tried ${failures} times.`
+        : '';
     await failJob(db, job, { code: fault.code, text: `${fault.text}${often}` });
   }
 }
 
-/**
- * The pause after so many failures: 5 s, 10 s, 20 s, 40 s. Together that is longer than a database or a store takes to
- * come back.
- */
+/** The pause after so many failures: 5 s, 10 s, 20 s, 40 s. Together that is longer than a database takes to come back. */
 function usualBackoff(failures: number): number {
   return 5 * 2 ** (failures - 1);
 }

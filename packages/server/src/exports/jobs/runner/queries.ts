@@ -31,22 +31,26 @@ export async function unlockTaking(session: Session): Promise<void> {
 }
 
 /**
- * Finds the job whose turn it is: the oldest job of the tenant that runs the fewest. Tenants that already run as many
- * as they may are left out.
+ * Finds the job whose turn it is: of the tenant that runs the fewest, and there of whoever runs the fewest, and had the
+ * last turn the longest ago, the oldest job. Tenants that already run as many as they may are left out.
  */
 export async function findNextJob(session: Session, perTenant: number): Promise<JobId | undefined> {
   const rows = await session.query<JobId>(sql`
     with open as (
-      select tenant, id, created_at, not_before, ${isHeld} as is_held from exports e
+      select tenant, id, token_id, created_at, not_before, ${isHeld} as is_held from exports e
       where state in ('queued', 'running')
     ), counted as (
-      select tenant, id, created_at, is_held, not_before,
-        count(*) filter (where is_held) over (partition by tenant) as running
+      select tenant, id, token_id, created_at, is_held, not_before,
+        count(*) filter (where is_held) over (partition by tenant) as running,
+        count(*) filter (where is_held) over (partition by token_id) as of_maker
       from open
+    ), turns as (
+      select token_id, max(taken_at) as last_turn from exports
+      where token_id in (select token_id from open) group by token_id
     )
-    select tenant, id from counted
+    select tenant, id from counted join turns using (token_id)
     where not is_held and running < ${perTenant} and (not_before is null or not_before <= now())
-    order by running, created_at, id limit 1`);
+    order by running, of_maker, last_turn nulls first, created_at, id limit 1`);
   return rows[0];
 }
 
@@ -191,8 +195,9 @@ export async function finishPart(
       where tenant = ${tenant} and export_id = ${id} and number = ${part.number}
       returning tenant, export_id
     )
-    update exports set failures = 0 from done
-    where exports.tenant = done.tenant and exports.id = done.export_id and failures > 0`);
+    update exports set failures = 0, waiting_since = null from done
+    where exports.tenant = done.tenant and exports.id = done.export_id
+      and (failures > 0 or waiting_since is not null)`);
 }
 
 /** Completes the job. Returns false when it does not belong to this runner any more. */
@@ -229,25 +234,30 @@ export async function failJob(
     where tenant = ${held.tenant} and id = ${held.id} and runner = ${held.runner} and state = 'running'`);
 }
 
-/** How many attempts in a row have failed before they finished a part. */
+/** How many attempts in a row have failed before they finished a part, and how long the job waits for its store. */
 export async function findFailures(
   db: Queryable,
   { tenant, id }: JobId,
-): Promise<number | undefined> {
-  const rows = await db.query<{ failures: number }>(
-    sql`select failures from exports where tenant = ${tenant} and id = ${id}`,
-  );
-  return rows[0]?.failures;
+): Promise<{ failures: number; waited: number }> {
+  const rows = await db.query<{ failures: number; waited: number }>(sql`
+    select failures, coalesce(extract(epoch from now() - waiting_since), 0)::float8 as waited
+    from exports where tenant = ${tenant} and id = ${id}`);
+  return rows[0] ?? { failures: 0, waited: 0 };
 }
 
-/** Leaves the job to a later attempt, in whatever process, after `fault.seconds`. */
+/**
+ * Leaves the job to a later attempt, in whatever process, after `fault.seconds`. That a job waits for its store counts as
+ * no failure.
+ */
 export async function postponeJob(
   db: Queryable,
   held: Held,
-  fault: { code: string; text: string; seconds: number },
+  fault: { code: string; text: string; seconds: number; isWaiting: boolean },
 ): Promise<void> {
   await db.query(sql`
-    update exports set state = 'queued', runner = null, failures = failures + 1,
+    update exports set state = 'queued', runner = null,
+      failures = failures + case when ${fault.isWaiting} then 0 else 1 end,
+      waiting_since = case when ${fault.isWaiting} then coalesce(waiting_since, now()) end,
       not_before = now() + make_interval(secs => ${fault.seconds}), error_code = ${fault.code},
       error = ${fault.text}
     where tenant = ${held.tenant} and id = ${held.id} and runner = ${held.runner} and state = 'running'`);
@@ -314,7 +324,8 @@ export async function endJobs(
 ): Promise<number> {
   const rows = await db.query<{ files: number }>(sql`
     with failed as (
-      update exports set state = 'failed', finished_at = now(), expires_at = now(),
+      -- A job may have begun after this transaction did.
+      update exports set state = 'failed', finished_at = clock_timestamp(), expires_at = now(),
         error_code = 'slice_erased', error = ${text}
       where tenant = ${tenant} and id = any(${[...ids]}::text[]) and state in ('queued', 'running')
     ), erased as (

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { holdPace } from '../../../../test/held-pace.ts';
-import { AppError } from '../../../kernel/errors.ts';
+import { fromFileSystem, storeUnavailable } from '../../../platform/objects/objects.ts';
 import { freeze } from '../../../records/read/testing/freeze.ts';
 import type { FileFormat, FileOptions } from '../../formats/format.ts';
 import { createFormat } from '../../formats/index.ts';
@@ -26,7 +26,7 @@ beforeEach(() => exports.db.query(sql`delete from exports`));
 const csv = (tenant = 'T') => exports.create('csv', { tenant });
 const never = new AbortController().signal;
 /** The server may take a moment to notice that a session ended. */
-const take = () => vi.waitUntil(() => takeNextJob(exports.db, 2), { timeout: 10_000 });
+const take = () => vi.waitUntil(() => takeNextJob(exports.db, 2), { timeout: 120_000 });
 /** A store that does something before an object is put. */
 function storeWith(beforePut: (key: string) => Promise<void> | void): Pick<WorkContext, 'store'> {
   const { store } = exports.cold;
@@ -42,7 +42,8 @@ function storeWith(beforePut: (key: string) => Promise<void> | void): Pick<WorkC
   };
 }
 const full = () => {
-  throw new AppError('cold_tier_unavailable', { detail: 'no space is left (ENOSPC).' });
+  const error = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+  throw fromFileSystem(error, 'The object cannot be written');
 };
 
 describe('what a job exports', () => {
@@ -153,6 +154,42 @@ describe('an attempt', () => {
     await exports.work({ ...storeWith(full), backoffSeconds: () => 1000 });
     expect(await exports.work()).toBeUndefined();
     expect((await exports.job(id)).state).toBe('queued');
+  });
+
+  test('that meets a store which is away waits for it, says so, and fails after an hour', async () => {
+    const { id } = await csv();
+    const away = storeWith(() => {
+      throw storeUnavailable('The object cannot be written', 'the store says SlowDown');
+    });
+    const tryNow = async () => {
+      await exports.db.query(sql`update exports set not_before = null`);
+      await exports.work(away);
+      return exports.job(id);
+    };
+    for (let n = 0; n < 7; n++) {
+      expect(await tryNow()).toMatchObject({ state: 'waiting', waiting_since: expect.any(String) });
+    }
+    expect((await exports.job(id)).error).toContain('SlowDown');
+    expect(await exports.work()).toBeUndefined();
+    await exports.db.query(sql`update exports set waiting_since = now() - interval '1 hour'`);
+    expect(await tryNow()).toMatchObject({
+      ...{ state: 'failed', error_code: 'cold_tier_unavailable' },
+      error: expect.stringContaining('waited for an hour'),
+    });
+  });
+
+  test('that meets a store which comes back goes on', async () => {
+    const { id } = await csv();
+    let puts = 0;
+    const away = () => {
+      puts += 1;
+      if (puts > 2) throw storeUnavailable('The object cannot be written', 'SlowDown');
+    };
+    await exports.work(storeWith(away));
+    expect((await exports.job(id)).state).toBe('waiting');
+    await exports.db.query(sql`update exports set not_before = null`);
+    await exports.work();
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', waiting_since: null });
   });
 
   test('makes a part anew whose object went or was damaged', async () => {
@@ -367,6 +404,21 @@ describe('a job of cold records', () => {
 });
 
 describe('turns', () => {
+  test('those who asked for jobs take turns, whoever asked for most, and first', async () => {
+    const ask = async (by: string) => {
+      const { id } = await csv();
+      await exports.db.query(sql`update exports set token_id = ${by} where id = ${id}`);
+      return id;
+    };
+    const [a1, a2, a3, b1, b2] = [
+      ...[await ask('tok_a'), await ask('tok_a'), await ask('tok_a')],
+      ...[await ask('tok_b'), await ask('tok_b')],
+    ];
+    const order: (string | undefined)[] = [];
+    for (let n = 0; n < 5; n++) order.push(await exports.work());
+    expect(order).toEqual([a1, b1, a2, b2, a3]);
+  });
+
   test('go to the tenant that runs the fewest, then to the oldest job', async () => {
     for (let n = 0; n < 4; n++) await csv('MANY');
     await csv('FEW');
@@ -399,7 +451,7 @@ describe('turns', () => {
       .poll(
         async () => (await Promise.all(ids.map((id) => exports.job(id)))).map(({ state }) => state),
         {
-          timeout: 30_000,
+          timeout: 120_000,
         },
       )
       .toEqual(ids.map(() => 'completed'));

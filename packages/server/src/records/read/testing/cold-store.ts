@@ -30,7 +30,8 @@ export async function openColdStore(blobDir?: string): Promise<ColdStore> {
   });
   const duckdb = createDuckDb({
     memoryBytes: 256 * 2 ** 20,
-    threads: 2,
+    // As in the service: with several, DuckDB writes files in another way.
+    threads: 1,
     tempDir: join(root, 'duckdb'),
     niceness: 0,
     log,

@@ -5,8 +5,8 @@ import { createAudit } from '../../../access/index.ts';
 import type { Actor } from '../../../kernel/actor.ts';
 import { createLog } from '../../../platform/log.ts';
 import { createObjectReader } from '../../../platform/objects/reader.ts';
-import type { EraseReceipt, EraseRequest } from '../../contract.ts';
-import { createEraser, type EraserOptions } from '../eraser.ts';
+import type { EraseReceipt, EraseRequest, ForgetRequest, Forgotten } from '../../contract.ts';
+import { createEraser, type Eraser, type EraserOptions } from '../eraser.ts';
 import type { MoverContext } from '../move.ts';
 import type { TestMover } from './test-mover.ts';
 import { testActor } from './world.ts';
@@ -24,6 +24,29 @@ export async function eraseOnce(
   request: EraseRequest,
   { actor = testActor, onAnswer, ...more }: More = {},
 ): Promise<EraseReceipt> {
+  return withEraser(mover, more, async (eraser) => {
+    const receipt = await eraser.erase({ actor, request: fakeRequest }, request);
+    onAnswer?.(receipt);
+    return receipt;
+  });
+}
+
+/** Gives a segment up as the service does, by another process each time. */
+export function forgetOnce(
+  mover: TestMover,
+  request: ForgetRequest,
+  { actor = testActor, ...more }: More = {},
+): Promise<Forgotten> {
+  return withEraser(mover, more, (eraser) =>
+    eraser.forget({ actor, request: fakeRequest }, request),
+  );
+}
+
+async function withEraser<T>(
+  mover: TestMover,
+  more: More,
+  work: (eraser: Eraser) => Promise<T>,
+): Promise<T> {
   const context = mover.context(more);
   const log = createLog('silent');
   const dir = join(context.spoolDir, 'reader');
@@ -33,18 +56,21 @@ export async function eraseOnce(
     ...more,
     objects,
     audit: createAudit(),
+    incidents: {
+      plan: async () => noIncidents,
+      erase: async () => ({ erased: noIncidents, remains: [] }),
+    },
     clock: () => Date.parse('2026-06-01T00:00:00Z'),
   });
   try {
-    const receipt = await eraser.erase({ actor, request: fakeRequest }, request);
-    onAnswer?.(receipt);
-    return receipt;
+    return await work(eraser);
   } finally {
     await eraser.stop();
     await objects.close();
   }
 }
 
+const noIncidents = { count: 0, cancelled: 0, answers: 0, keys: 0 };
 const fakeRequest = { id: 'req_test', ip: '127.0.0.1', headers: {} } as unknown as FastifyRequest;
 
 export async function auditOf(mover: TestMover, tenant: string) {

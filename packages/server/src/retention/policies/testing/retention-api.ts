@@ -64,8 +64,12 @@ export async function startRetentionApi(): Promise<RetentionApi> {
   addAccessRoutes(http, db, { clock: systemClock, cursorKey: () => key, audit, guard });
   const objects = createFileStore(dir);
   const fence = createStoreFence({ db, store: objects, isKnown: async () => true });
-  const store = { fence, watch: createStoreWatch({ store: objects, fence, log }) };
-  addRetentionRoutes(http, db, { cursorKey: () => key, audit, log, store, poke });
+  const watch = createStoreWatch({ store: objects, fence, log });
+  const store = { fence, watch, store: objects };
+  addRetentionRoutes(http, db, {
+    ...{ cursorKey: () => key, audit, log, store, poke },
+    graceSeconds: 0,
+  });
   const makeToken = async (request: Partial<NewToken>) => {
     const maker = { creator: null, nowMillis: systemClock() };
     return (await createToken(db, { name: 'test', ...request }, maker)).token;

@@ -1,0 +1,25 @@
+import type { ReactNode } from 'react';
+import type { EraseReceipt } from '../api/types.ts';
+import contentClasses from './drawer.module.css';
+import { formatInstant } from './format.ts';
+import classes from './remains.module.css';
+import { useZone, zoneName } from './zone-switch.tsx';
+
+/** What an erasure leaves behind, and until when. */
+export function Remains({ remains }: Pick<EraseReceipt, 'remains'>): ReactNode {
+  const [zone] = useZone();
+  if (remains.length === 0) return null;
+  return (
+    <>
+      <h3 className={contentClasses.title}>WHAT REMAINS FOR A WHILE</h3>
+      <ul className={classes.remains}>
+        {remains.map(({ what, note, until }) => (
+          <li key={`${what} ${note}`}>
+            {note}
+            {until !== null && ` Until ${formatInstant(until, zone)} ${zoneName(zone)}.`}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

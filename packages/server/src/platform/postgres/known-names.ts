@@ -1,0 +1,43 @@
+import sql from 'sql-template-tag';
+import { invalidInput } from '../../kernel/errors.ts';
+import { hiddenNameRule, isHiddenName } from '../../kernel/names.ts';
+import type { Queryable } from './database.ts';
+
+type Name = { readonly tenant: string; readonly store?: string | null };
+
+/** Whether the name of the tenant or of the store holds something that cannot be seen. */
+export function isHidden({ tenant, store = null }: Name): boolean {
+  return isHiddenName(tenant) || (store !== null && isHiddenName(store));
+}
+
+/**
+ * Returns which of these names, by their positions, are new: nothing is stored under the tenant, or under its store where
+ * that is hidden.
+ */
+export async function listNewNames(db: Queryable, names: readonly Name[]): Promise<number[]> {
+  const tenants = names.map(({ tenant }) => tenant);
+  const stores = names.flatMap(({ store }) => (store && isHiddenName(store) ? [store] : []));
+  // Plain statements, because these tables may be spread over the workers of a cluster.
+  const known = [
+    ...(await db.query<Name>(sql`select tenant from leaf_tenants where tenant = any(${tenants})`)),
+    ...(await db.query<Name>(sql`
+      select distinct tenant from webhook_endpoints where tenant = any(${tenants})`)),
+    ...(await db.query<Name>(sql`
+      select tenant, store from leaf_stores where tenant = any(${tenants}) and store = any(${stores})`)),
+  ];
+  const keyOf = ({ tenant, store }: Name) =>
+    `${tenant}/${store && isHiddenName(store) ? store : ''}`;
+  const keys = new Set(known.map(keyOf));
+  return [...names.keys()].filter((position) => !keys.has(keyOf(names[position] as Name)));
+}
+
+/** Throws 400 `request_invalid` for a name that is new and holds something that cannot be seen. */
+export async function refuseHiddenNames(
+  db: Queryable,
+  path: string,
+  names: readonly Name[],
+): Promise<void> {
+  const asked = names.filter(isHidden);
+  if (asked.length === 0) return;
+  if ((await listNewNames(db, asked)).length > 0) throw invalidInput(path, hiddenNameRule);
+}

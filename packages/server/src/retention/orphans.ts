@@ -1,0 +1,81 @@
+import type { FastifyRequest } from 'fastify';
+import type { Actor } from '../kernel/actor.ts';
+import { AppError } from '../kernel/errors.ts';
+import { formatMicros } from '../kernel/instant.ts';
+import type { ObjectInfo } from '../platform/objects/objects.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import type { OrphanRow } from './contract.ts';
+import type { RetentionOptions } from './options.ts';
+import { eachOrphan, ourFolders, partsOf } from './verify/find-orphans.ts';
+
+/** So many are listed. */
+const listed = 1000;
+/** The time limit for listing the store, and for removing what was asked for. */
+const timeoutMillis = 300_000;
+
+/** Lists objects that nobody knows and that are older than the grace. Throws 403 `scope_missing`. */
+export async function listOrphans(
+  db: Queryable,
+  { store: { store }, graceSeconds }: RetentionOptions,
+  actor: Actor,
+): Promise<{ data: OrphanRow[] }> {
+  refuseLimited(actor);
+  const data: OrphanRow[] = [];
+  const signal = AbortSignal.timeout(timeoutMillis);
+  for await (const batch of eachOrphan(db, store, ourFolders, signal)) {
+    for (const object of batch) {
+      const at = oldTime(object, graceSeconds);
+      if (at === null) continue;
+      const { tenant, firstDay: first_day, lastDay: last_day } = partsOf(object.key);
+      data.push({
+        ...{ object_key: object.key, tenant, first_day, last_day },
+        size_bytes: object.sizeBytes,
+        written_at: formatMicros(Math.floor(at) * 1000),
+      });
+    }
+    if (data.length >= listed) break;
+  }
+  return { data: data.slice(0, listed) };
+}
+
+/**
+ * Removes those of these objects that nobody knows and that are older than the grace. Throws 403 `scope_missing`, 409
+ * `store_fenced`, `store_read_only`, 503 `cold_tier_unavailable`.
+ */
+export async function removeOrphans(
+  db: Queryable,
+  { store: { store, fence }, graceSeconds, audit }: RetentionOptions,
+  { actor, request, keys }: { actor: Actor; request: FastifyRequest; keys: readonly string[] },
+): Promise<{ removed: string[] }> {
+  refuseLimited(actor);
+  const signal = AbortSignal.timeout(timeoutMillis);
+  // Nobody who made a copy of the database before can make these objects live any more.
+  await fence.advance(signal);
+  const doomed: string[] = [];
+  for (const key of keys.filter((each) => ourFolders.some((folder) => each.startsWith(folder)))) {
+    for await (const batch of eachOrphan(db, store, [key], signal)) {
+      const found = batch.find((object) => object.key === key);
+      if (found !== undefined && oldTime(found, graceSeconds) !== null) doomed.push(key);
+    }
+  }
+  const entry = { actor, request, action: 'retention.orphans.remove', target: null, tenant: null };
+  await audit(db, { ...entry, after: { object_keys: doomed } });
+  for (const key of doomed) {
+    await fence.assertOwn(signal);
+    await store.remove(key, signal);
+  }
+  return { removed: doomed };
+}
+
+/** When an object was written, if that is longer ago than the grace; null otherwise. */
+function oldTime({ writtenAt }: ObjectInfo, graceSeconds: number): number | null {
+  if (writtenAt === undefined || Date.now() - writtenAt < graceSeconds * 1000) return null;
+  return writtenAt;
+}
+
+function refuseLimited(actor: Actor): void {
+  if (actor.tenants === null) return;
+  throw new AppError('scope_missing', {
+    detail: 'A token limited to tenants sees no objects of the store, in which all tenants lie.',
+  });
+}

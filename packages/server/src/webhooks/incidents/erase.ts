@@ -1,0 +1,195 @@
+import type { Static } from 'typebox';
+import type { Audit } from '../../platform/audit.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { erasedIncidentsSchema, incidentReceiptSchema } from '../contract.ts';
+import { type CountDelta, shiftCounts } from '../dead-letters/queries.ts';
+import { eraseAnswers, erasePayloads } from '../queries.ts';
+import * as queries from './erase-queries.ts';
+import { mentionsEvent } from './mentions-event.ts';
+
+type Erased = Static<typeof erasedIncidentsSchema>;
+type Remain = Static<typeof incidentReceiptSchema>['remains'][number];
+type Caller = Pick<Parameters<Audit>[1], 'actor' | 'request'>;
+
+/** What incidents lose by an erasure, and what of them remains. */
+export type IncidentErasure = { erased: Erased; remains: Remain[] };
+
+/** So many incidents are read at once: their payloads may have 25 MiB. */
+const pageSize = 100;
+
+/**
+ * Erases incidents, for the feature that erases other data of the same persons. `deliveryDays` is for how long
+ * deliveries are kept that have ended.
+ */
+export function createIncidentEraser(
+  db: Database,
+  { audit, deliveryDays }: { audit: Audit; deliveryDays: number },
+) {
+  return {
+    /** Says what an erasure would take. */
+    async plan(scope: queries.IncidentScope, signal: AbortSignal): Promise<Erased> {
+      const erased = noneErased();
+      for await (const ids of matches(db, scope, signal)) {
+        const counts = await queries.countErasable(db, ids);
+        add(erased, { count: ids.length, ...counts });
+      }
+      return erased;
+    },
+    /** Erases them in batches. What was erased stays so when it breaks off; to ask again erases the rest. */
+    async erase(
+      { actor, request }: Caller,
+      scope: queries.IncidentScope,
+      signal: AbortSignal,
+    ): Promise<IncidentErasure> {
+      const { store, from, to, eventIds, tenant } = scope;
+      const kept = startKept();
+      const erased = noneErased();
+      for await (const ids of matches(db, scope, signal)) {
+        const batch = await db.transaction((connection) => eraseBatch(connection, ids));
+        add(erased, batch.erased);
+        note(kept, batch, await queries.findKept(db, ids, deliveryDays));
+      }
+      const after = { store, from, to, event_ids: eventIds?.length ?? null, ...erased };
+      await audit(db, { actor, request, action: 'incidents.erase', target: null, tenant, after });
+      return { erased, remains: remainsOf(erased, kept) };
+    },
+  };
+}
+
+/** Erases one incident. `write` puts the act on record, in the transaction that does it. */
+export async function eraseIncident(
+  db: Database,
+  id: string,
+  options: { deliveryDays: number; write: (db: Queryable, erased: Erased) => Promise<void> },
+): Promise<IncidentErasure> {
+  return db.transaction(async (connection) => {
+    const batch = await eraseBatch(connection, [id]);
+    await options.write(connection, batch.erased);
+    const kept = startKept();
+    note(kept, batch, await queries.findKept(connection, [id], options.deliveryDays));
+    return { erased: batch.erased, remains: remainsOf(batch.erased, kept) };
+  });
+}
+
+type Batch = { erased: Erased; underWayUntil: string | null };
+
+/**
+ * Erases incidents: the payloads, the texts of their idempotency keys and the answers of receivers. Their times, sizes
+ * and states stay. What waits to be sent is cancelled; what an operator could still retry stays a dead letter, but
+ * nothing can be sent of it any more. Must be called in a transaction of its own.
+ */
+export async function eraseBatch(db: Queryable, ids: readonly string[]): Promise<Batch> {
+  const keys = await queries.eraseKeys(db, ids);
+  await erasePayloads(db, ids, { unlessNeeded: false });
+  const stopped = await queries.stopDeliveries(db, ids);
+  // The attempts that ended before their deliveries were stopped are logged by now, and no later one keeps its answer.
+  const answers = await eraseAnswers(db, { incidentIds: ids });
+  await shiftCounts(db, stopped.flatMap(countsOf));
+  const cancelled = stopped.filter(({ status }) => status !== 'abandoned').length;
+  const erased = { count: ids.length, cancelled, answers, keys };
+  return { erased, underWayUntil: latest(stopped.map((row) => row.leased_until)) };
+}
+
+function countsOf(row: queries.StoppedRow): CountDelta[] {
+  const { endpoint_id: endpointId, tenant, status, failure_class: failureClass } = row;
+  if ((status !== 'pending' && status !== 'abandoned') || failureClass === null) return [];
+  const out = { endpointId, tenant, status, failureClass, delta: -1 };
+  return status === 'pending' ? [out] : [out, { ...out, failureClass: 'erased', delta: 1 }];
+}
+
+/** The incidents of a scope, some at a time. */
+async function* matches(
+  db: Queryable,
+  scope: queries.IncidentScope,
+  signal: AbortSignal,
+): AsyncGenerator<string[]> {
+  const eventIds = scope.eventIds === null ? null : new Set(scope.eventIds);
+  let after: queries.ScopeRow | undefined;
+  do {
+    signal.throwIfAborted();
+    const page = await queries.listOfScope(db, scope, { after, limit: pageSize });
+    after = page.length < pageSize ? undefined : page.at(-1);
+    const found = eventIds === null ? page : page.filter((row) => mentionsEvent(row, eventIds));
+    if (found.length > 0) yield found.map((row) => row.id);
+  } while (after !== undefined);
+}
+
+function noneErased(): Erased {
+  return { count: 0, cancelled: 0, answers: 0, keys: 0 };
+}
+
+function add(sum: Erased, more: Erased): void {
+  for (const name of ['count', 'cancelled', 'answers', 'keys'] as const) sum[name] += more[name];
+}
+
+/** The latest times of all batches; `hasDeadLetters`: some stay until they are purged. */
+type Kept = {
+  underWayUntil: string | null;
+  keysUntil: string | null;
+  rowsUntil: string | null;
+  hasDeadLetters: boolean;
+};
+
+function startKept(): Kept {
+  return { underWayUntil: null, keysUntil: null, rowsUntil: null, hasDeadLetters: false };
+}
+
+function note(kept: Kept, batch: Batch, found: queries.KeptOfErased): void {
+  kept.underWayUntil = latest([kept.underWayUntil, batch.underWayUntil]);
+  kept.keysUntil = latest([kept.keysUntil, found.keys_until]);
+  kept.rowsUntil = latest([kept.rowsUntil, found.rows_until]);
+  kept.hasDeadLetters ||= found.rows_until === null;
+}
+
+function latest(times: readonly (string | null)[]): string | null {
+  return times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
+}
+
+/** What an erasure of incidents cannot take away at once, or at all. */
+function remainsOf(erased: Erased, kept: Kept): Remain[] {
+  if (erased.count === 0) return [];
+  const remains: Remain[] = [
+    {
+      what: 'incidents',
+      until: kept.hasDeadLetters ? null : kept.rowsUntil,
+      note: `That the incidents were: their ids, types, times and sizes, and the state of each delivery.${kept.hasDeadLetters ? ' Some are dead letters, which stay until they are purged.' : ''}`,
+    },
+    {
+      what: 'receivers',
+      until: null,
+      note: 'What was delivered before is with its receivers.',
+    },
+    {
+      what: 'hot_pages',
+      until: null,
+      note: 'Rows as they were before may leave bytes in the tables of incidents, until PostgreSQL has vacuumed them and new rows take their place.',
+    },
+  ];
+  if (kept.keysUntil !== null) {
+    remains.push({
+      what: 'keys',
+      until: kept.keysUntil,
+      note: 'A hash of each idempotency key, so that a replay of its report is known and sends nothing.',
+    });
+  }
+  if (kept.underWayUntil !== null) {
+    remains.push({
+      what: 'attempts',
+      until: kept.underWayUntil,
+      note: 'Attempts that were under way may still reach their receivers. No answer of theirs is stored.',
+    });
+  }
+  remains.push(
+    {
+      what: 'wal',
+      until: null,
+      note: 'PostgreSQL’s log (pg_wal) has what was written lately, until its segments are written over.',
+    },
+    {
+      what: 'backups',
+      until: null,
+      note: 'Backups, archived WAL and disk snapshots have what they had, until they are removed there.',
+    },
+  );
+  return remains;
+}
