@@ -74,7 +74,7 @@ test('shows a token without admin what it may see, on one column of a phone', as
   const { json } = await webhooks.service.call('POST', '/tokens', { body });
   const viewport = { width: 390, height: 844 };
   const { page, expectQuiet, close } = await open({ viewport }, json.token);
-  await state(page).getByText('All is well').waitFor();
+  await state(page).getByText('Records and retention are well; webhooks were not looked').waitFor();
   await page.getByRole('region', { name: 'HOT AND COLD, 90 DAYS' }).getByRole('slider').waitFor();
   const names = await figures(page).getByRole('link').allInnerTexts();
   expect(names.map((text) => text.split('\n')[0])).toEqual([

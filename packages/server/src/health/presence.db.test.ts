@@ -50,8 +50,8 @@ test('a process is listed while it runs, with what it does and where', async () 
       SVC_BLOB_URL: expect.stringMatching('cold$'),
     },
   });
-  // It is the drainer that forgets deliveries, so others do not heed the setting.
-  expect(row.settings).not.toHaveProperty('SVC_DELIVERY_DAYS');
+  // It is the drainer that forgets incidents, so others do not heed the setting.
+  expect(row.settings).not.toHaveProperty('SVC_INCIDENT_DAYS');
   expect(row.disk_free_bytes).toBeGreaterThan(0);
   expect(row.disk_total_bytes).toBeGreaterThan(row.disk_free_bytes);
   expect(json.database.migration).toBe(json.database.known_migration);

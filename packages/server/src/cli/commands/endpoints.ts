@@ -304,7 +304,7 @@ export function addEndpointsPing(endpoints: Command, context: Context): void {
     .command('ping')
     .summary('send an event of type webhook.ping to an endpoint')
     .description(
-      'Sends an event of type webhook.ping to an endpoint at once, past its queue, breaker and rate, and says what it\nanswered. Prints the id of the delivery.',
+      'Sends an event of type webhook.ping to an endpoint at once, past its queue, breaker and rate, and says what it answered. Prints the id of the delivery.',
     )
     .argument('<id>', 'the endpoint’s id, as svcctl endpoints ls prints it')
     .option('--json', 'print the whole answer as JSON')

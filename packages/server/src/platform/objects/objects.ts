@@ -246,6 +246,8 @@ const telling: Readonly<Record<string, readonly [why: string, advice: string]>> 
   EIO: ['the disk answers with errors (EIO)', 'Check the disk and its log.'],
   EROFS: ['the file system is read-only (EROFS)', 'Mount it writable.'],
   EACCES: ['the service lacks the permission (EACCES)', 'Give its user access to the folder.'],
+  ENOTDIR: ['a file stands where a folder should be (ENOTDIR)', 'Move the file away.'],
+  EEXIST: ['a file stands where a folder should be (EEXIST)', 'Move the file away.'],
 };
 
 /** Turns what a file system said into a 503. Any other error, such as an abort, is returned unchanged. */

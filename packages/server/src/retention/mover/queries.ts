@@ -250,8 +250,8 @@ export async function listDueRemovals(db: Queryable, limit: number): Promise<Rem
 export type OverdueRemoval = Removal & { remove_after: string };
 
 /**
- * Lists objects that should have been removed minutes ago, none while a backup holds objects: of these tenants (null: of
- * all), with keys that begin so.
+ * Lists objects that should have been removed minutes ago, of these tenants (null: of all), with keys that begin so; none
+ * while a backup holds objects, nor while a process that has only just begun catches up on what fell due before it.
  */
 export async function listOverdueRemovals(
   db: Queryable,
@@ -266,16 +266,19 @@ export async function listOverdueRemovals(
     where removal.remove_after < now() - interval '5 minutes' and starts_with(object_key, ${prefix})
       and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))
     order by removal.remove_after limit ${limit}`);
-  return unlessHeld(db, overdue);
+  const begun = sql`exists (
+    select from processes where 'retention' = any(roles) and since > now() - interval '5 minutes')`;
+  return unlessHeld(db, overdue, sql`${areObjectsHeld} or ${begun}`);
 }
 
 /**
- * None of these while a backup holds objects. It is looked at in a statement of its own, after the objects were read:
- * whoever finds the lock free then finds none that a snapshot needs, and no cluster joins its tables with the catalogue.
+ * None of these while `held`: usually while a backup holds objects. It is looked at in a statement of its own, after the
+ * objects were read: whoever finds the lock free then finds none that a snapshot needs, and no cluster joins its tables
+ * with the catalogue.
  */
-async function unlessHeld<T>(db: Queryable, removals: T[]): Promise<T[]> {
+async function unlessHeld<T>(db: Queryable, removals: T[], held = areObjectsHeld): Promise<T[]> {
   if (removals.length === 0) return removals;
-  const [row] = await db.query<{ are_held: boolean }>(sql`select ${areObjectsHeld} as are_held`);
+  const [row] = await db.query<{ are_held: boolean }>(sql`select ${held} as are_held`);
   return row?.are_held === false ? removals : [];
 }
 

@@ -253,8 +253,17 @@ test('an object that should have been removed minutes ago is named, if this data
   // A backup that copies objects needs them for so long.
   const backup = await data.db.openSession();
   await backup.query(sql`select pg_advisory_lock(${advisoryLocks.objectHolds})`);
-  expect(await listOverdueRemovals(data.db, { tenants: null, limit: 9 })).toEqual([]);
+  const listAll = () => listOverdueRemovals(data.db, { tenants: null, limit: 9 });
+  expect(await listAll()).toEqual([]);
   await backup.close();
+  // A process that has only just begun removes what fell due while there was none.
+  await data.db.query(sql`
+    insert into processes (id, host, pid, version, node, roles, settings)
+    values ('prc_1', 'h', 1, '1', 'v20', array['retention'], '{}')`);
+  expect(await listAll()).toEqual([]);
+  await data.db.query(sql`update processes set since = now() - interval '6 minutes'`);
+  expect(await listAll()).toHaveLength(2);
+  await data.db.query(sql`delete from processes`);
   await data.db.query(sql`delete from object_removals`);
 });
 
