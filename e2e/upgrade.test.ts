@@ -174,8 +174,8 @@ async function expectViews(): Promise<void> {
   }
 }
 
-/** What goes on without anybody's doing: attempts are made later, and objects removed once nobody can read them. */
-const moving = new Set(['next_retry', 'removed_at']);
+/** What goes on by itself: attempts are made later, objects removed once nobody can read them, and old secrets end. */
+const moving = new Set(['next_retry', 'removed_at', 'previous_secret_until']);
 
 /** Fails unless a list has these rows, whatever else it tells of them. */
 async function expectList(
