@@ -40,6 +40,22 @@ test('all is well at the beginning, and what was stored shows at once', async ()
   ]);
 });
 
+test('tells of objects that should have been removed minutes ago, to those who reach their tenant', async () => {
+  await service.db.query(sql`
+    insert into object_removals (tenant, object_key, move_id, remove_after)
+    select tenant, 'records/' || tenant, 'mov_1', now() - make_interval(mins => minutes)
+    from (values ('TX', 10), ('CA', 1)) as due (tenant, minutes)`);
+  const troublesFor = async (tenants: string[] | null) => {
+    const { token } = await service.makeToken({ preset: 'support-readonly', tenants });
+    return (await read(token)).troubles;
+  };
+  const overdue = { kind: 'removals_overdue', count: 1, id: null };
+  expect((await read()).troubles).toEqual([overdue]);
+  expect(await troublesFor(['TX'])).toEqual([overdue]);
+  expect(await troublesFor(['CA'])).toEqual([]);
+  await service.db.query(sql`delete from object_removals`);
+});
+
 test('tells what endpoints and their dead letters need', async () => {
   const failing = await seedEndpoint(service.db, { tenant: 'TX' });
   const degraded = await seedEndpoint(service.db, { tenant: 'TX' });
