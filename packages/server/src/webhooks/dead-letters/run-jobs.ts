@@ -103,9 +103,9 @@ async function auditEnd(
 const workOn = { retry: rearmRows, discard: discardRows, discard_backlog: discardBacklogRows };
 
 /**
- * Does a batch of a job that discards a backlog, as it was when the job was made. The endpoint is skipped while another transaction has it locked,
- * because whoever enables or disables it waits for this job's row. If the endpoint is enabled, nothing is discarded and
- * the job ends.
+ * Does a batch of a job that discards a backlog, as it was when the job was made. The endpoint is skipped while another
+ * transaction has it locked, because whoever enables or disables it waits for this job's row. If the endpoint is
+ * enabled, nothing is discarded and the job ends.
  */
 async function discardBacklogRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
   const endpointId = job.endpoint_id ?? '';

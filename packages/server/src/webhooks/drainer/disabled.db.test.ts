@@ -190,6 +190,16 @@ test('whoever ends a discarding is told how many were discarded until then', asy
   const { json } = await world.call('GET', '/audit?action=endpoint.change&limit=1');
   const { discarded } = await statuses(endpoint);
   expect(json.data[0]).toMatchObject({ target: endpoint, after: { enabled: false, discarded } });
+
+  const deleted = await disabledEndpoint();
+  await seedDeliveries(world.db, { id: deleted, tenant: 'TX' }, 9000, { status: 'queued' });
+  await world.call('POST', at(deleted, '/discard-backlog'));
+  await world.call('DELETE', at(deleted));
+  const audit = await world.call('GET', '/audit?action=endpoint.delete&limit=1');
+  const [{ target, after }] = audit.json.data;
+  expect(target).toBe(deleted);
+  expect(after.discarded_before).toBeGreaterThanOrEqual(5000);
+  expect(after.discarded_before + after.discarded).toBe(9000);
 });
 
 test('two that discard a backlog at once make one job, which ends when the endpoint is enabled', async () => {

@@ -117,7 +117,8 @@ export async function deleteEndpoint(
     // cannot deadlock.
     const before = showEndpoint(found(await lockEndpoint(connection, id, actor.tenants)));
     await markDeleted(connection, id);
-    await cancelBacklogJobs(connection, [id]);
+    // What a job had discarded of the backlog by now stands in no other entry.
+    const [discarded_before] = await cancelBacklogJobs(connection, [id]);
     const discarded = await discardOfEndpoint(connection, id, discardedAtOnce);
     const left =
       discarded < discardedAtOnce
@@ -136,7 +137,7 @@ export async function deleteEndpoint(
       target: id,
       tenant: before.tenant,
       before,
-      after: job === undefined ? { discarded } : { job, discarded, waiting: left },
+      after: { discarded_before, discarded, ...(job === undefined ? {} : { job, waiting: left }) },
     });
     return job !== undefined;
   });
@@ -145,10 +146,10 @@ export async function deleteEndpoint(
 }
 
 /**
- * Enables an endpoint after discarding what waits for it at this moment. What is reported later is delivered. A large backlog becomes a job, and the endpoint stays
- * disabled until the job ends, so that nothing of the backlog can be sent meanwhile, even if a process is killed.
- * Enabling or disabling the endpoint ends the job. Returns the endpoint as it is then. Throws 404 `endpoint_not_found`,
- * 409 `endpoint_enabled`.
+ * Enables an endpoint after discarding what waits for it at this moment. What is reported later is delivered. A large
+ * backlog becomes a job, and the endpoint stays disabled until the job ends, so that nothing of the backlog can be sent
+ * meanwhile, even if a process is killed. Enabling or disabling the endpoint ends the job. Returns the endpoint as it is
+ * then. Throws 404 `endpoint_not_found`, 409 `endpoint_enabled`.
  */
 export async function discardBacklogOf(
   db: Database,
