@@ -7,6 +7,7 @@ import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type Pace, type Paced, unpaced } from '../platform/work/pace.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
+import { stopTogether } from '../platform/work/stop.ts';
 import {
   addEraseRoutes,
   addRetentionRoutes,
@@ -115,7 +116,7 @@ export function createRetention(
       for (const work of works) work.poke();
     },
     async stop() {
-      await Promise.all(works.map((work) => work.stop()));
+      await stopTogether(works, log);
     },
   };
 }

@@ -6,6 +6,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Connection, Database, Session } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { withSessionLock } from '../../platform/work/session-lock.ts';
+import { stopTogether } from '../../platform/work/stop.ts';
 import { beginRun, doRun, type Movers, type RunContext } from './do-run.ts';
 import * as queries from './queries.ts';
 
@@ -55,7 +56,7 @@ export function startRunner(db: Database, options: RunnerOptions): Repeated {
   return {
     poke: () => runs.poke(),
     async stop() {
-      await Promise.all([runs.stop(), removals.stop(), ticks?.stop()]);
+      await stopTogether([runs, removals, ...(ticks === undefined ? [] : [ticks])], log);
     },
   };
 }
