@@ -14,7 +14,8 @@ const mostProblems = 100;
 
 /**
  * Verifies the chain of the audit log: that each entry is there and has the hash that follows from the one before it,
- * that no entry stands beside the chain, and that entries which were pruned were pruned by svcctl. Throws 403 `scope_missing` for a token that is limited to tenants.
+ * that no entry stands beside the chain, and that entries which were pruned were pruned by svcctl. Throws 403
+ * `scope_missing` for a token that is limited to tenants.
  */
 export async function verifyAuditLog(
   db: Database,
