@@ -124,9 +124,12 @@ export function compactMember(text: string, name: string): string | undefined {
   return scanner.compact(0, scanner.scanValue(0));
 }
 
-/** What svcctl refuses in JSON text beyond its grammar, such as keys that appear twice; null when there is nothing. */
-export function refusalIn(text: string): JsonFault | null {
-  const scanner = new JsonScanner(text);
+/**
+ * What svcctl refuses in JSON text beyond its grammar, such as keys that appear twice, or nesting that is deeper than
+ * `mostNesting`; null when there is nothing.
+ */
+export function refusalIn(text: string, mostNesting: number): JsonFault | null {
+  const scanner = new JsonScanner(text, mostNesting);
   scanner.beginValue();
   scanner.scanValue(0);
   return scanner.fault;

@@ -48,9 +48,13 @@ export class JsonScanner {
   /** The value of `shift` where the value began; `spaceCount` counts the white space skipped since then. */
   private valueShift = 0;
   private spaceCount = 0;
-  private readonly open = new OpenContainers();
+  private readonly open: OpenContainers;
+  private readonly mostNesting: number;
 
-  constructor(text: string) {
+  /** A text that is nested deeper than `mostNesting` is refused, and keys are compared down to there. */
+  constructor(text: string, mostNesting = maxNesting) {
+    this.mostNesting = mostNesting;
+    this.open = new OpenContainers(mostNesting);
     this.load(text);
   }
 
@@ -155,7 +159,7 @@ export class JsonScanner {
       const first = this.byteAt(position);
       if (first === 0x7b || first === 0x5b) {
         open.push(first === 0x7b);
-        if (open.depth > maxNesting) this.note('json_too_deep', position);
+        if (open.depth > this.mostNesting) this.note('json_too_deep', position);
         position = this.skipSpace(position + 1);
         // In ASCII `}` is two after `{`, and `]` is two after `[`.
         if (this.byteAt(position) !== first + 2) {

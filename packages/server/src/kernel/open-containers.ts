@@ -5,7 +5,7 @@ export const maxNesting = 100;
 const comparedKeys = 16;
 /** From this length on, one native comparison is faster than a loop; it also makes long hostile keys cheap. */
 const nativeCompareBytes = 32;
-/** How many levels deeper than `maxNesting` share one number of the bit stack. */
+/** How many levels that are too deep share one number of the bit stack. */
 const levelsPerWord = 16;
 
 /**
@@ -35,34 +35,40 @@ export class OpenContainers {
   private keyTop = 0;
   /** For each level: the decoded keys of an object that has many keys or an escaped one. */
   private readonly sets: Array<Set<string> | undefined> = [];
-  /** For levels deeper than `maxNesting`: one bit each, set for an object, so that 32 MiB of `[` need 16 MiB. */
+  /** For levels that are too deep: one bit each, set for an object, so that 32 MiB of `[` need 16 MiB. */
   private readonly deep: number[] = [];
+  private readonly most: number;
+
+  /** Deeper than `most` levels keys are not looked at. */
+  constructor(most: number) {
+    this.most = most;
+  }
 
   push(isObject: boolean): void {
     const { depth } = this;
     this.depth = depth + 1;
-    if (depth < maxNesting) {
+    if (depth < this.most) {
       this.bases[depth] = isObject ? this.keyTop : -1;
       this.sets[depth] = undefined;
       return;
     }
-    const word = Math.floor((depth - maxNesting) / levelsPerWord);
-    const bit = 1 << ((depth - maxNesting) % levelsPerWord);
+    const word = Math.floor((depth - this.most) / levelsPerWord);
+    const bit = 1 << ((depth - this.most) % levelsPerWord);
     const bits = this.deep[word] ?? 0;
     this.deep[word] = isObject ? bits | bit : bits & ~bit;
   }
 
   pop(): void {
     this.depth -= 1;
-    const base = this.depth < maxNesting ? (this.bases[this.depth] ?? -1) : -1;
+    const base = this.depth < this.most ? (this.bases[this.depth] ?? -1) : -1;
     if (base >= 0) this.keyTop = base;
   }
 
   isObject(): boolean {
     const level = this.depth - 1;
-    if (level < maxNesting) return (this.bases[level] ?? -1) >= 0;
-    const bits = this.deep[Math.floor((level - maxNesting) / levelsPerWord)] ?? 0;
-    return (bits & (1 << ((level - maxNesting) % levelsPerWord))) !== 0;
+    if (level < this.most) return (this.bases[level] ?? -1) >= 0;
+    const bits = this.deep[Math.floor((level - this.most) / levelsPerWord)] ?? 0;
+    return (bits & (1 << ((level - this.most) % levelsPerWord))) !== 0;
   }
 
   clear(): void {
@@ -74,7 +80,7 @@ export class OpenContainers {
   addKey(scanner: KeyScanner, start: number, end: number): boolean {
     const level = this.depth - 1;
     // An object at this depth is refused already, so its keys need no check.
-    if (level >= maxNesting) return true;
+    if (level >= this.most) return true;
     const base = this.bases[level] ?? 0;
     let set = this.sets[level];
     if (set === undefined) {

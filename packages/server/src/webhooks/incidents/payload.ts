@@ -124,9 +124,8 @@ export function payloadText(payload: Payload, maxBytes: number, source?: string)
   if (isDeeper(payload.data, maxDepth)) {
     throw invalidInput('/data', `is nested more than ${maxDepth} levels deep`);
   }
-  // Nesting has a bound of its own, which is wider than that of records.
-  const fault = source === undefined ? null : refusalIn(source);
-  if (fault !== null && fault.code !== 'json_too_deep') throw invalidInput('/data', fault.message);
+  const fault = source === undefined ? null : refusalIn(source, maxDepth);
+  if (fault !== null) throw invalidInput('/data', fault.message);
   const { type, timestamp, data } = payload;
   const head = JSON.stringify({ type, timestamp });
   const text = `${head.slice(0, -1)},"data":${source ?? JSON.stringify(data)}}`;

@@ -89,6 +89,17 @@ test('refuses data that is nested deeper than 500 levels', () => {
   expect(payloadText(payload(nested(500)), 10_000)).toContain('[]');
 });
 
+test.each([
+  ['a repeated key', '{"a":1,"a":2}', 'only once'],
+  ['U+0000', '"\\u0000"', 'U+0000'],
+])('refuses %s at any depth, and beside what is deep', (_name, odd, message) => {
+  const nested = (inner: string) => '['.repeat(499) + inner + ']'.repeat(499);
+  for (const source of [nested(odd), `[${nested('')},${odd}]`]) {
+    const payload = { type: 'a.b', timestamp: 't', data: JSON.parse(source) };
+    expect(() => payloadText(payload, 10_000, source)).toThrow(message);
+  }
+});
+
 test('a payload may have as many bytes as are allowed, in UTF-8', () => {
   const payload = { type: 'a.b', timestamp: 't', data: 'ä' };
   const sizeBytes = Buffer.byteLength(JSON.stringify(payload));
