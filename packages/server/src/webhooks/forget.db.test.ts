@@ -78,6 +78,26 @@ test('keeps what an idempotency key that still counts is answered with', async (
   expect(await idsLeft()).toEqual([kept]);
 });
 
+test('keeps all that an old key is answered with while one of it cannot be forgotten', async () => {
+  const [delivered, abandoned] = [
+    await addDelivery('delivered', 40, 40),
+    await addDelivery('abandoned', 40, 40),
+  ];
+  const incident = `inc_${number}`;
+  await db.query(sql`update deliveries set incident_id = ${incident}`);
+  const addKey = sql`
+    insert into incident_keys (tenant, idempotency_key, incident_id, digest, created_at)
+    values ('TX', 'key', ${incident}, '\\x00', now() - interval '40 days')`;
+  await db.query(addKey);
+  await forget();
+  expect(await idsLeft()).toEqual([delivered, abandoned]);
+  await db.query(sql`
+    update deliveries set status = 'discarded', next_attempt_at = null where id = ${abandoned}`);
+  await forget();
+  expect(await idsLeft()).toEqual([]);
+  expect(await count('incident_keys')).toBe(0);
+});
+
 test('forgets idempotency keys after 30 days, and not before the deliveries that they name', async () => {
   await addDelivery('abandoned', 40, 40);
   const kept = `inc_${number}`;

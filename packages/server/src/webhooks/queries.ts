@@ -7,11 +7,18 @@ export type WalkPosition = { at: string; id: string };
 
 type Step = { seen: number; at: string | null; id: string | null };
 
+/** Whether a delivery ended more than `days` days ago. */
+const isOver = (
+  delivery: string,
+  days: number,
+) => sql`(${raw(delivery)}.status in ('delivered', 'discarded')
+  and ${raw(delivery)}.finished_at < now() - make_interval(days => ${days}))`;
+
 /**
  * Looks at the next `limit` deliveries that were made more than `days` days ago, and deletes those that ended more than
  * `days` days ago, with their attempts. Abandoned deliveries stay until they are purged. A delivery also stays as long
- * as its incident's idempotency key counts, since the answer to that key lists it. Returns where to go on, or null at
- * the end.
+ * as its incident's idempotency key counts, that is, until all that the answer to that key lists can go. Returns where
+ * to go on, or null at the end.
  */
 export async function forgetDeliveries(
   db: Queryable,
@@ -27,11 +34,15 @@ export async function forgetDeliveries(
       order by created_at, id limit ${limit}
     ), ended as (
       delete from deliveries d using walked w
-      where d.lane = w.lane and d.id = w.id and d.status in ('delivered', 'discarded')
-        and d.finished_at < now() - make_interval(days => ${days})
+      where d.lane = w.lane and d.id = w.id and ${isOver('d', days)}
         and not exists (
           select from incident_keys k
-          where k.incident_id = w.incident_id and k.created_at > now() - interval '30 days'
+          where k.incident_id = w.incident_id and (
+            k.created_at > now() - interval '30 days'
+            or exists (
+              select from deliveries other where other.incident_id = w.incident_id and not ${isOver('other', days)}
+            )
+          )
         )
       returning d.lane, d.id
     ), forgotten as (

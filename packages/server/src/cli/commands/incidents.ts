@@ -259,7 +259,10 @@ export function addIncidentsSend(incidents: Command, context: Context): void {
     .option('--data <json>', 'JSON, @file, or - for stdin (default: {})')
     .option('--store <store>', 'the store')
     .option('--occurred-at <time>', 'when it happened, as 2026-03-05T14:07:09Z (default: now)')
-    .option('--key <key>', 'idempotency key: the same within 30 days gives no second delivery')
+    .option(
+      '--key <key>',
+      'idempotency key: the same gives no second delivery, for 30 days at least',
+    )
     .option('--json', 'print the whole answer as JSON')
     .action((options: SendOptions) => send(context, options));
   withExamples(command, [

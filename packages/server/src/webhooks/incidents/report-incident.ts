@@ -149,7 +149,7 @@ async function findEarlier(
   if (!isSameRequest(earlier.digest, key.digest, request)) {
     throw new AppError('idempotency_conflict', {
       detail:
-        'This idempotency_key was used with another body in the last 30 days. Send what differs under a key of its own.',
+        'This idempotency_key was used with another body. Send what differs under a key of its own.',
     });
   }
   const deliveries = await listDeliveriesOfIncident(db, earlier.incident_id);
