@@ -466,13 +466,27 @@ test('retries a selection, then a group as a job that is paused, survives a relo
   await close();
 });
 
-test('retries all that is left, and says that the queue is clean', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+test('retries all that is left, what an endpoint kept back once more, and says that the queue is clean', async () => {
+  const { service, endpoints } = webhooks;
+  const path = `/webhook/endpoints/${endpoints['/tx/in']}`;
+  const { page, expectQuiet, close } = await openPage(browser, service);
   await openQueue(page);
   await page.getByRole('button', { name: 'Retry all …' }).click();
   const dialog = page.getByRole('dialog', { name: 'Retry all' });
   await dialog.getByText('21 deliveries will be queued').waitFor();
+  await dialog.getByLabel('Rate').fill('1');
   await dialog.getByRole('button', { name: 'Retry 21 deliveries' }).click();
+  const strip = page.getByRole('region', { name: 'Bulk retries' });
+  await strip.getByRole('button', { name: 'Pause' }).click();
+  await strip.getByRole('button', { name: 'Resume' }).waitFor();
+  await service.call('PATCH', path, { body: { enabled: false } });
+  const [job] = (await service.call('GET', '/webhook/dlq/retries')).json.data;
+  await service.call('PATCH', `/webhook/dlq/retries/${job.id}`, { body: { rate: 1000 } });
+  await strip.getByRole('button', { name: 'Resume' }).click();
+  await strip.getByText('partly done').waitFor();
+  await strip.getByText('because their endpoint was disabled meanwhile').waitFor();
+  await service.call('PATCH', path, { body: { enabled: true } });
+  await strip.getByRole('button', { name: 'Retry the rest' }).click();
   await page.getByRole('heading', { name: 'DLQ is clean' }).waitFor();
   expect(await page.getByText('Last checked at').innerText()).toMatch(/\d\d:\d\d:\d\d UTC/);
   await keepScreen(page, 'dlq-clean');

@@ -46,6 +46,7 @@ const job: RetryJob = {
   rows_total: 1204,
   rows_done: 0,
   rows_skipped: 0,
+  rows_left: 0,
   created_by: 'ops',
   created_at: '2026-03-05T11:00:00.000000Z',
   updated_at: '2026-03-05T11:00:00.000000Z',
@@ -371,6 +372,23 @@ test('dlq retry --all tells a pause once and ends with 7 when the job is cancell
   expect(code).toBe(7);
   expect(stderr.match(/rty_1 is paused\. Go on: svcctl dlq resume rty_1/g)).toHaveLength(1);
   expect(stderr).toContain('rty_1 was cancelled after 500 of 1,204 rows');
+});
+
+test('dlq retry --all says once that it waits for its endpoint, and goes on when that is enabled', async () => {
+  const waits = { waits_for_endpoint: true, endpoint_id: 'ep_1', rows_done: 500 };
+  offerJob(waits, waits, { state: 'completed', rows_done: 1204 });
+  const { code, stderr } = await dlq(['retry', '--all', '--endpoint', 'ep_1', '--yes']);
+  expect(code).toBe(0);
+  expect(stderr.match(/waits: its endpoint is disabled/g)).toHaveLength(1);
+  expect(stderr).toContain('Go on: svcctl endpoints enable ep_1');
+});
+
+test('dlq retry --all ends with 7 and the command for the rest when an endpoint was disabled meanwhile', async () => {
+  offerJob({ state: 'completed', rows_done: 1000, rows_skipped: 204, rows_left: 201 });
+  const { code, stderr } = await dlq(['retry', '--all', '--tenant', 'TX', '--yes']);
+  expect(code).toBe(7);
+  expect(stderr).toContain('201 were left alone, because their endpoint was disabled meanwhile');
+  expect(stderr).toContain('ask for the rest: svcctl dlq retry --all --tenant TX');
 });
 
 test('dlq retries lists the jobs with their filters', async () => {

@@ -352,6 +352,10 @@ export const retryJobSchema = Type.Object({
   rows_total: Type.Integer({ description: 'as counted when it was asked for' }),
   rows_done: Type.Integer(),
   rows_skipped: Type.Integer(),
+  rows_left: Type.Integer({
+    description:
+      'those skipped whose endpoint was disabled since it was asked for: ask for them again',
+  }),
   created_by: Type.String(),
   created_at: instantSchema,
   updated_at: instantSchema,

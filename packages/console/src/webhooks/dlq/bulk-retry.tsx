@@ -39,7 +39,6 @@ const mostRate = 100_000;
 /** The question before a bulk retry: how many deliveries it finds, and how fast it may go. */
 function Question(props: { request: RetryRequest; onClose: () => void }): ReactNode {
   const { request, onClose } = props;
-  const client = useQueryClient();
   const [rate, setRate] = useState<number | null>(null);
   const preview = useQuery<RetryPreview>({
     queryKey: [...webhooksKey, 'preview', request],
@@ -51,19 +50,7 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
       api.post<RetryPreview>('/webhook/dlq/retry', { ...request, dry_run: true }, { signal }),
   });
   const failure = useFailure(preview);
-  const start = useMutation({
-    mutationFn: () =>
-      api.post<RetryJob>('/webhook/dlq/retry', { ...request, ...(rate !== null && { rate }) }),
-    onSuccess: (job) => {
-      client.setQueryData<Page<RetryJob>>(jobsKey, (jobs) => ({
-        next_cursor: null,
-        ...jobs,
-        data: [job, ...(jobs?.data ?? []).filter(({ id }) => id !== job.id)],
-      }));
-      void client.invalidateQueries({ queryKey: jobsKey });
-      onClose();
-    },
-  });
+  const start = useStart(onClose);
   if (failure !== null && preview.data === undefined) {
     return <FailurePanel error={failure} onRetry={() => void preview.refetch()} />;
   }
@@ -73,7 +60,9 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
       className={classes.form}
       onSubmit={(event) => {
         event.preventDefault();
-        if (count !== undefined && count > 0) start.mutate();
+        if (count !== undefined && count > 0) {
+          start.mutate({ ...request, ...(rate !== null && { rate }) });
+        }
       }}
     >
       <p className={classes.filterText}>{describe(request)}</p>
@@ -115,6 +104,23 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
       </div>
     </form>
   );
+}
+
+/** Starts a bulk retry, and shows its line at once. */
+function useStart(onStarted: () => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (request: RetryRequest) => api.post<RetryJob>('/webhook/dlq/retry', request),
+    onSuccess: (job) => {
+      client.setQueryData<Page<RetryJob>>(jobsKey, (jobs) => ({
+        next_cursor: null,
+        ...jobs,
+        data: [job, ...(jobs?.data ?? []).filter(({ id }) => id !== job.id)],
+      }));
+      void client.invalidateQueries({ queryKey: jobsKey });
+      onStarted();
+    },
+  });
 }
 
 /** What the retry would find, by endpoint and failure class. */
@@ -171,12 +177,16 @@ function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): 
     onError: (error) => notify({ text: `The bulk retry was not changed. ${reasonOf(error)}` }),
     onSettled: () => client.invalidateQueries({ queryKey: jobsKey }),
   });
+  const again = useStart(onDismiss);
+  const isPartly = job.state === 'completed' && job.rows_left > 0;
   const handled = job.rows_done + job.rows_skipped;
   const total = Math.max(job.rows_total, handled);
   const isAtWork = isOpen(job);
   return (
     <div className={jobClasses.job} data-state={job.state}>
-      <strong className={jobClasses.state}>{stateWords[job.state]}</strong>
+      <strong className={jobClasses.state}>
+        {isPartly ? 'partly done' : stateWords[job.state]}
+      </strong>
       <span className={jobClasses.what}>Retry: {filterText(job)}</span>
       <progress
         className={jobClasses.progress}
@@ -187,10 +197,25 @@ function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): 
       <span className={jobClasses.count}>
         {formatCount(job.rows_done)} of {formatCount(total)}
         {job.rows_skipped > 0 && ` · ${formatCount(job.rows_skipped)} skipped`}
+        {isPartly &&
+          `, ${formatCount(job.rows_left)} of them because their endpoint was disabled meanwhile`}
         {job.waits_for_endpoint && ' · waits: its endpoint is disabled'}
         {job.rate !== null && ` · ${formatCount(job.rate)} a second at most`}
       </span>
       <span className={jobClasses.buttons}>
+        {isPartly && (
+          <Button
+            size="compact-xs"
+            disabled={again.isPending}
+            onClick={() =>
+              again.mutate(requestOf(job), {
+                onError: (error) => notify({ text: `The rest is not retried. ${reasonOf(error)}` }),
+              })
+            }
+          >
+            Retry the rest
+          </Button>
+        )}
         {isAtWork ? (
           <>
             <Button
@@ -224,6 +249,13 @@ const stateWords = {
   completed: 'done',
   cancelled: 'cancelled',
 } as const;
+
+/** The same bulk retry once more: what it has queued is no dead letter any more. */
+function requestOf(job: RetryJob): RetryRequest {
+  const { status, tenant, endpoint_id, failure_class, failed_from, failed_to, rate } = job;
+  const asked = { status, tenant, endpoint_id, failure_class, failed_from, failed_to, rate };
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
+}
 
 function filterText(job: RetryJob): string {
   const parts = [

@@ -71,11 +71,11 @@ async function wait(
   context: Context,
   client: Client,
   made: RetryJob,
-  { json }: RetryAllOptions,
+  options: RetryAllOptions,
 ): Promise<void> {
   const job = await followRetryJob(context, client, made);
-  if (json) await printJson(context, job);
-  tellRetryEnd(context, job);
+  if (options.json) await printJson(context, job);
+  tellRetryEnd(context, job, commandOf(options));
 }
 
 /** Prints the id of the job, which goes on without this command. */
@@ -106,9 +106,7 @@ async function printPreview(
     return;
   }
   await createTable(context, groupColumns).write(preview.groups);
-  context.hint(
-    `${summary(preview)} · do it: svcctl dlq retry --all${filterWords(options)}${timeWords(options)}`,
-  );
+  context.hint(`${summary(preview)} · do it: ${commandOf(options)}`);
 }
 
 function showPreview(context: Context, preview: Preview): void {
@@ -119,6 +117,10 @@ function showPreview(context: Context, preview: Preview): void {
 function summary({ count, skipped }: Preview): string {
   const left = skipped === 0 ? '' : `; ${leftAlone(skipped)}`;
   return `${formatNumberOf(count, 'row')} would be retried${left}`;
+}
+
+function commandOf(options: RetryAllOptions): string {
+  return `svcctl dlq retry --all${filterWords(options)}${timeWords(options)}`;
 }
 
 function timeWords({ from, to }: RetryAllOptions): string {

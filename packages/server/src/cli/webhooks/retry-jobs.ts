@@ -21,6 +21,7 @@ export const retryJobFields = [
   'rows_total',
   'rows_done',
   'rows_skipped',
+  'rows_left',
   'created_by',
   'created_at',
   'updated_at',
@@ -31,7 +32,7 @@ const pollMillis = 500;
 
 /**
  * Shows the progress of a bulk retry until it ends, and prints how it ended. The service does the work, whether or not
- * this command goes on. Throws `partly_done` when it was cancelled.
+ * this command goes on.
  */
 export async function followRetryJob(
   context: Context,
@@ -79,17 +80,25 @@ export async function followRetryJob(
   return job;
 }
 
-/** Prints how a job ended. Throws `partly_done` when it was cancelled. */
-export function tellRetryEnd(context: Context, job: RetryJob): void {
-  const { id, state, rows_done: done, rows_skipped: skipped } = job;
+/**
+ * Prints how a job ended. Throws `partly_done` when it was cancelled, or had to leave rows alone that it was to re-arm;
+ * `again` is the command that asks for these.
+ */
+export function tellRetryEnd(context: Context, job: RetryJob, again: string): void {
+  const { id, state, rows_done: done, rows_skipped: skipped, rows_left: left } = job;
   if (state === 'cancelled') {
     throw new AppError('partly_done', {
       detail: `${id} was cancelled after ${formatCount(done)} of ${formatNumberOf(job.rows_total, 'row')}. What it had re-armed stays so.`,
     });
   }
-  const left = skipped === 0 ? '' : `, ${leftAlone(skipped)}`;
+  if (left > 0) {
+    throw new AppError('partly_done', {
+      detail: `${id} queued a retry for ${formatNumberOf(done, 'row')}; ${formatCount(left)} were left alone, because their endpoint was disabled meanwhile. Enable it, then ask for the rest: ${again}`,
+    });
+  }
+  const alone = skipped === 0 ? '' : `, ${leftAlone(skipped)}`;
   context.note(
-    `✓ Retry queued for ${formatNumberOf(done, 'row')}${left}. The drainer sends ${done === 1 ? 'it' : 'them'} when it runs.`,
+    `✓ Retry queued for ${formatNumberOf(done, 'row')}${alone}. The drainer sends ${done === 1 ? 'it' : 'them'} when it runs.`,
   );
 }
 

@@ -5,16 +5,15 @@ import type { JobRow } from '../contract.ts';
 import type { DeadLetterStatus, FailureClass, JobState } from '../values.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
 
-/**
- * Whether a bulk retry of one endpoint waits: somebody has disabled the endpoint since the job was made. One that was
- * disabled before was to be skipped.
- */
+/** Whether somebody has disabled the endpoint `e` since the job `j` was made. One that was before was to be skipped. */
+const isClosedSince = sql`not e.enabled and e.deleted_at is null and e.disabled_at > j.snapshot_at`;
+/** Whether a bulk retry of one endpoint waits for it. */
 const isHeldUp = sql`(j.action = 'retry' and j.state in ('running', 'paused') and exists (
-  select from webhook_endpoints e where e.id = j.endpoint_id and not e.enabled and e.deleted_at is null
-    and e.disabled_at > j.snapshot_at))`;
+  select from webhook_endpoints e where e.id = j.endpoint_id and ${isClosedSince}))`;
 const columns = sql`j.id, j.state, j.status, j.tenant, j.endpoint_id, j.failure_class,
   ${instantText('j.failed_from')} as failed_from, ${instantText('j.failed_to')} as failed_to, j.rate,
-  ${isHeldUp} as waits_for_endpoint, j.rows_total, j.rows_done, j.rows_skipped, j.created_by, ${instantText('j.created_at')} as created_at,
+  ${isHeldUp} as waits_for_endpoint, j.rows_total, j.rows_done, j.rows_skipped,
+  coalesce((j.position ->> 'left')::int, 0) as rows_left, j.created_by, ${instantText('j.created_at')} as created_at,
   ${instantText('j.updated_at')} as updated_at, ${instantText('j.finished_at')} as finished_at`;
 
 export type NewRetryJob = Pick<
@@ -154,12 +153,16 @@ export async function lockReadyJob(db: Queryable): Promise<OpenJob | undefined> 
   return rows[0];
 }
 
-/** Whether this bulk retry waits for its endpoint. */
-export async function waitsForEndpoint(db: Queryable, id: string): Promise<boolean> {
-  const rows = await db.query(
-    sql`select from dead_letter_jobs j where j.id = ${id} and ${isHeldUp}`,
-  );
-  return rows.length === 1;
+/** Which of these endpoints somebody has disabled since this bulk retry was made. */
+export async function findClosedSince(
+  db: Queryable,
+  id: string,
+  endpointIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await db.query<{ id: string }>(sql`
+    select e.id from dead_letter_jobs j, webhook_endpoints e
+    where j.id = ${id} and e.id = any(${endpointIds}::text[]) and ${isClosedSince}`);
+  return new Set(rows.map((row) => row.id));
 }
 
 /** Milliseconds until the first of the jobs with a rate may go on; null when no job has to wait. */
@@ -183,6 +186,8 @@ export async function advanceJob(
     progress: RetryJobProgress;
     done: number;
     skipped: number;
+    /** How many of those skipped can be retried once their endpoints are enabled again. */
+    left?: number;
     isLast: boolean;
     /** Seconds until the job may go on, whatever its rate. */
     waitSeconds?: number;
@@ -196,6 +201,7 @@ export async function advanceJob(
       rows_skipped = j.rows_skipped + ${batch.skipped}::int, state = ${state}, finished_at = ${finishedAt},
       updated_at = clock_timestamp(),
       position = json_build_object('max_attempts', ${max_attempts ?? null}::int,
+        'left', coalesce((j.position ->> 'left')::int, 0) + ${batch.left ?? 0}::int,
         'status', ${status ?? null}::text, 'after', ${after == null ? null : JSON.stringify(after)}::json,
         'ready_at', greatest((j.position ->> 'ready_at')::timestamptz, clock_timestamp())
           + make_interval(secs => coalesce(${batch.waitSeconds ?? null}::float8, ${batch.done}::float8 / j.rate)))

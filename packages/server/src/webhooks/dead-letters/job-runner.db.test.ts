@@ -30,12 +30,12 @@ beforeEach(async () => {
 
 const asleep = { wake() {} };
 const audit = async () => {};
-const makeJob = (id: string, rate: number | null = null) =>
+const makeJob = (id: string, rate: number | null = null, endpointId: string | null = endpoint.id) =>
   insertRetryJob(db, {
     id,
     status: null,
     tenant: null,
-    endpoint_id: endpoint.id,
+    endpoint_id: endpointId,
     failure_class: null,
     failed_from: null,
     failed_to: null,
@@ -139,6 +139,28 @@ test('a job waits while its endpoint is disabled meanwhile, and then goes on to 
     update dead_letter_jobs set position = (position::jsonb - 'ready_at')::json where id = 'rty_held'`);
   while ((await batch()).hasWorked);
   expect(await readJob('rty_held')).toEqual({ state: 'completed', rows_done: 600 });
+});
+
+test('a job of several endpoints goes on where one is disabled meanwhile, and says how much of that is left', async () => {
+  const [other, before] = [await seedEndpoint(db), await seedEndpoint(db)];
+  await seedDeliveries(db, endpoint, 3);
+  await seedDeliveries(db, other, 5);
+  await seedDeliveries(db, before, 7);
+  const disable = (id: string) =>
+    db.query(sql`
+      update webhook_endpoints set enabled = false, disabled_at = clock_timestamp() where id = ${id}`);
+  // What was disabled already was to be skipped.
+  await disable(before.id);
+  await makeJob('rty_all', null, null);
+  await disable(other.id);
+  while ((await runBatch(db, { wakeUp: asleep, audit })).hasWorked);
+  expect(await findRetryJob(db, null, 'rty_all')).toMatchObject({
+    state: 'completed',
+    waits_for_endpoint: false,
+    rows_done: 3,
+    rows_skipped: 12,
+    rows_left: 5,
+  });
 });
 
 test('a paced job waits between its batches while another goes on', async () => {

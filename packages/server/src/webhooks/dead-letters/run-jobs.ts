@@ -156,12 +156,13 @@ async function rearmRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
     until: job.failed_until,
   });
   const done = armed.reduce((sum, row) => sum + row.count, 0);
-  // It stays where it is until the endpoint is enabled: else all that is left would be skipped within seconds.
-  if (done === 0 && picked.length > 0 && (await queries.waitsForEndpoint(db, job.id))) {
+  const left = done < picked.length ? await countLeft(db, job, picked) : 0;
+  // It stays where it is until the endpoint is enabled: else all that is left would be skipped within seconds. A job of
+  // several endpoints goes on with the others, and tells at its end how much is left.
+  if (done === 0 && left > 0 && job.endpoint_id !== null) {
     const progress = job.position ?? {};
     return { progress, done, skipped: 0, isLast: false, endpointIds: [], waitSeconds: 2 };
   }
-
   const isCut = picked.length < sought.length;
   const isStatusDone = !isCut && looked.length < lookLimit;
   const last = (isCut ? picked : looked).at(-1);
@@ -172,9 +173,21 @@ async function rearmRows(db: Queryable, job: queries.OpenJob): Promise<Batch> {
       : { max_attempts, status, after: last === undefined ? after : [last.at, last.id] },
     done,
     skipped: picked.length - done,
+    left,
     isLast: isStatusDone && nextStatus === undefined,
     endpointIds: armed.map((row) => row.endpoint_id),
   };
+}
+
+/** How many of the picked rows have an endpoint that was disabled since the job was made. */
+async function countLeft(
+  db: Queryable,
+  job: queries.OpenJob,
+  picked: readonly KeyRow[],
+): Promise<number> {
+  const ids = [...new Set(picked.map((row) => row.endpoint_id))];
+  const closed = await queries.findClosedSince(db, job.id, ids);
+  return picked.filter((row) => closed.has(row.endpoint_id)).length;
 }
 
 /** Queues the picked rows again, apart from those whose endpoints are disabled or deleted, or whose payloads erased. */
