@@ -62,8 +62,9 @@ test('makes an endpoint, with what is refused at its field, and pings it', async
   await form.getByRole('button', { name: 'Make the endpoint' }).click();
   await form.locator('input[name="retry_schedule"][aria-invalid="true"]').waitFor();
   await form.getByLabel('Seconds before').fill('5, 300');
+  await form.getByLabel('Event types').fill('incident.created, incident.craeted');
   await form.getByRole('button', { name: 'Make the endpoint' }).click();
-  await secretDialog(page).waitFor();
+  await secretDialog(page).getByText('Mind: incident.craeted: not among').waitFor();
   await readSecret(page);
   await form.getByRole('button', { name: 'Ping' }).waitFor();
 

@@ -104,6 +104,16 @@ test('endpoints change sends only what is named; default and an empty text are n
   expect(bodies()).toEqual([{ rate_limit: 20 }, { max_attempts: null, description: null }]);
 });
 
+test('endpoints create and change say what is seldom meant', async () => {
+  const warning = 'incident.craeted: not among incident.created.';
+  const warnings = [warning];
+  api.on('POST /webhook/endpoints', json({ ...endpoint, secret, warnings }, 201));
+  api.on('PATCH /webhook/endpoints/ep_1', json({ ...endpoint, warnings }));
+  expect((await call(create)).stderr).toContain(`Mind: ${warning}\n`);
+  const changed = await call('endpoints change ep_1 --event incident.craeted');
+  expect(changed.stderr).toContain(`Mind: ${warning}\n`);
+});
+
 test('endpoints enable and disable say what becomes of what waits', async () => {
   api.on('PATCH /webhook/endpoints/ep_1', json(endpoint));
   expect((await call('endpoints enable ep_1')).stderr).toContain('Enabled ep_1 (https://hooks');

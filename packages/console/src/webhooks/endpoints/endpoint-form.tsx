@@ -67,6 +67,7 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
         onMade(saved);
         return;
       }
+      for (const text of saved.warnings ?? []) notify({ text: `Mind: ${text}` });
       notify({ text: 'Saved' });
       const now = valuesOf(saved);
       setBefore(now);
@@ -214,6 +215,11 @@ export function SecretDialog(props: {
             <code>{endpoint.secret}</code>
             <CopyButton value={endpoint.secret} label="Copy the secret" />
           </div>
+          {endpoint.warnings?.map((text) => (
+            <p key={text} className={classes.filterText}>
+              Mind: {text}
+            </p>
+          ))}
           <div className={classes.answers}>
             <Button variant="filled" onClick={onClose}>
               I have kept it

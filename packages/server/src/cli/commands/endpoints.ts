@@ -144,10 +144,15 @@ async function create(context: Context, options: CreateOptions): Promise<void> {
   };
   const client = await context.connect();
   const made = await client.json('POST /webhook/endpoints', { body });
-  for (const warning of made.warnings ?? []) context.note(`Mind: ${warning}`);
+  tellWarnings(context, made);
   await context.out.write(`${options.json ? JSON.stringify(made) : made.secret}\n`);
   context.note(`Registered ${made.id} of ${tenant}: ${url}. The secret is shown only this once.`);
   context.hint(`try it: svcctl endpoints ping ${made.id}`);
+}
+
+/** Prints what is allowed of an endpoint and yet seldom meant. */
+function tellWarnings(context: Context, { warnings = [] }: Endpoint): void {
+  for (const warning of warnings) context.note(`Mind: ${printable(warning)}`);
 }
 
 async function readSecret(context: Context): Promise<string> {
@@ -184,6 +189,7 @@ async function change(context: Context, id: string, options: ChangeOptions): Pro
   }
   const client = await context.connect();
   const changed = await client.json('PATCH /webhook/endpoints/:id', { params: { id }, body });
+  tellWarnings(context, changed);
   await printDetails(context, JSON.stringify(changed), {
     json: options.json,
     fields: endpointFields,
