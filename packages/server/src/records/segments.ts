@@ -22,7 +22,13 @@ export {
   sumTriples,
   type Triple,
 } from './segments/segment.ts';
-export { segmentFolders, segmentKey, tenantFolder, tenantFolders } from './segments/segment-key.ts';
+export {
+  segmentFolders,
+  segmentKey,
+  tenantFolder,
+  tenantFolders,
+  tenantOfFolder,
+} from './segments/segment-key.ts';
 export { digestSumSql, readSegments, vectorRows } from './segments/segment-sql.ts';
 export { splitSpool } from './segments/split-spool.ts';
 export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { assertObjectKey } from '../../platform/objects/objects.ts';
-import { segmentFolders, segmentKey, tenantFolder, tenantFolders } from './segment-key.ts';
+import {
+  segmentFolders,
+  segmentKey,
+  tenantFolder,
+  tenantFolders,
+  tenantOfFolder,
+} from './segment-key.ts';
 
 test('a key tells tenant, days and id', () => {
   const segment = { tenant: 'TX', id: 'seg_1', firstDay: '2001-03-01', lastDay: '2001-03-31' };
@@ -55,4 +61,20 @@ test('objects under a name that was cut inside of a character are looked for the
     ...[`records/${before}/`, `${before}/`],
   ]);
   expect(tenantFolders('TX')).toEqual(['tenant=TX']);
+});
+
+test('a folder tells its tenant, and one whose name was cut tells none', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 128 }), (tenant) => {
+      const folder = tenantFolder(tenant);
+      expect([tenant, null]).toContain(tenantOfFolder(folder));
+      if (folder.length < 240) expect(tenantOfFolder(folder)).toBe(tenant);
+    }),
+  );
+  for (const tenant of ['漢'.repeat(100), ' '.repeat(100), `a${'é'.repeat(120)}`]) {
+    expect(tenantOfFolder(tenantFolder(tenant))).toBeNull();
+  }
+  expect(tenantOfFolder('tenant=a~0123456789abcdef')).toBe('a~0123456789abcdef');
+  expect(tenantOfFolder('tenant=%C3')).toBeNull();
+  expect(tenantOfFolder('tenant=')).toBeNull();
 });

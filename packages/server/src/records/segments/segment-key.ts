@@ -53,6 +53,28 @@ export function tenantFolders(tenant: string): string[] {
   return [...new Set([tenantFolder(tenant), before])];
 }
 
+/** A character takes no more than this of a folder's name. */
+const longestChar = 12;
+
+/**
+ * Returns the tenant whose objects lie in a folder of this name. Null where the name is nobody's, and where it may have
+ * been cut: what stands before the hash would be the name of another tenant.
+ */
+export function tenantOfFolder(folder: string): string | null {
+  const tenant = decode(folder.slice('tenant='.length));
+  if (tenant === null || tenantFolder(tenant) !== folder) return null;
+  const isLong = folder.length > maxFolderBytes - longestChar;
+  return isLong && /~[0-9a-f]{16}$/.test(folder) ? null : tenant;
+}
+
+function decode(text: string): string | null {
+  try {
+    return text === '' ? null : decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
 function wholeFolder(tenant: string): string {
   return `tenant=${encode(tenant)}`;
 }

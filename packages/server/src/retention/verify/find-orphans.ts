@@ -1,7 +1,7 @@
 import type { ObjectInfo, ObjectStore } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Rest } from '../../platform/work/pace.ts';
-import { tenantFolder } from '../../records/segments.ts';
+import { tenantOfFolder } from '../../records/segments.ts';
 import { listOverdueRemovals, type OverdueRemoval } from '../mover/queries.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import type { VerifyTools } from './check-segment.ts';
@@ -151,16 +151,8 @@ export function partsOf(
   const folder = exported ?? stored;
   const [, firstDay = null, lastDay = null] =
     /^(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)_/.exec(name) ?? [];
-  const tenant = decoded(folder);
-  // The folder's name is cut for a long tenant, and then does not tell which tenant it is.
-  const isWhole = tenant !== null && tenantFolder(tenant) === `tenant=${folder}`;
-  return { tenant: isWhole ? tenant : null, firstDay, lastDay, exportId: exportedId };
-}
-
-function decoded(text: string): string | null {
-  try {
-    return text === '' ? null : decodeURIComponent(text);
-  } catch {
-    return null;
-  }
+  return {
+    ...{ tenant: tenantOfFolder(`tenant=${folder}`), firstDay, lastDay },
+    exportId: exportedId,
+  };
 }
