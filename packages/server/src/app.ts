@@ -58,7 +58,7 @@ import { createWakeUp, startForgetting } from './webhooks/index.ts';
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { examineHere } from './app/examine-here.ts';
 export { verifyExport } from './app/exports.ts';
-export { listKeys, rotateKeys } from './app/keys.ts';
+export { listKeys, replaceLostKey, rotateKeys } from './app/keys.ts';
 export { restoreBackup } from './app/restore.ts';
 export { checkOwnSchema, nameSchema } from './app/schema.ts';
 export { createLog } from './platform/log.ts';

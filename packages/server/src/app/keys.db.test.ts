@@ -1,4 +1,4 @@
-import { readdir, rename } from 'node:fs/promises';
+import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import sql from 'sql-template-tag';
@@ -10,7 +10,7 @@ import { startTestService, type TestService } from '../../test/service.ts';
 import { loadSettings } from '../config/settings.ts';
 import { createLog } from '../platform/log.ts';
 import { createSecretBox, findKeyring, makeNextKeyFile, setSealingKey } from '../webhooks/index.ts';
-import { listKeys, rotateKeys } from './keys.ts';
+import { listKeys, replaceLostKey, rotateKeys } from './keys.ts';
 
 let service: TestService;
 let receiver: Receiver;
@@ -153,6 +153,38 @@ test('a secret whose key is lost stays as it is, and is told', async () => {
   const { keys } = await rotate();
   expect(keys.at(-1)).toMatchObject({ id: '09090909', is_known: false, secrets: 1 });
   expect(keys[0]).toMatchObject({ seals: true, secrets: 3 });
+});
+
+test('another key takes the place of one that is lost, once no process runs, and what went with it is named', async () => {
+  const { db, dataDir } = service;
+  const lose = () =>
+    replaceLostKey({ settings: settingsWith(), log, signal: new AbortController().signal });
+  await expect(lose()).rejects.toMatchObject({ code: 'usage_invalid' });
+  const isKey = (name: string) => name.startsWith('secret-key');
+  for (const name of (await readdir(dataDir)).filter(isKey)) await rm(join(dataDir, name));
+  await expect(list()).rejects.toMatchObject({
+    code: 'settings_invalid',
+    detail: expect.stringMatching(/^There is no .*secret-key,.*keys rotate --lost/),
+  });
+  await db.query(sql`
+    insert into processes (id, host, pid, version, node, roles, settings)
+    values ('prc_other', 'far', 7, '0', 'v20', '{api}', '{}')`);
+  const refused = { code: 'keys_in_use', detail: expect.stringContaining('far (process 7)') };
+  await expect(lose()).rejects.toMatchObject(refused);
+  expect((await readdir(dataDir)).filter(isKey)).toEqual([]);
+  await db.query(sql`delete from processes`);
+  const { keys, endpoints, targets } = await lose();
+  expect(keys[0]).toMatchObject({ seals: true, is_known: true, secrets: 0 });
+  const ids = await db.query<{ id: string }>(sql`select id from webhook_endpoints order by id`);
+  expect(endpoints).toEqual(ids.map(({ id }) => id));
+  expect(targets).toHaveLength(1);
+  const [entry] = await db.query(
+    sql`select target, after from audit_log where action = 'key.rotate' order by at desc limit 1`,
+  );
+  const id = keys[0]?.id;
+  expect(entry).toEqual({ target: id, after: { key: id, is_key_before_lost: true } });
+  expect((await list())[0]).toMatchObject({ id, seals: true });
+  await expect(lose()).rejects.toMatchObject({ code: 'usage_invalid' });
 });
 
 test('a key that is a setting is not made up: it takes another one', async () => {

@@ -9,16 +9,20 @@ import type { Database } from '../platform/postgres/database.ts';
 import { migrate } from '../platform/postgres/migrate.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import {
+  canOpen,
   countSealed,
   createSecretBox,
   type FoundKeys,
+  findKeyInstead,
   findKeyring,
   keyIdOf,
+  listUnopened,
   makeNextKeyFile,
   resealEndpoints,
   sealAnew,
   setSealingKey,
 } from '../webhooks/index.ts';
+import { makeDataDir } from './data-dir.ts';
 import { withOwnDatabase } from './database.ts';
 import type { State } from './state.ts';
 
@@ -85,14 +89,75 @@ export type RotateTools = {
  * rotation that was begun is ended, and no other begun. Throws `keys_busy`, `keys_unknown`, `settings_invalid`.
  */
 export async function rotateKeys(tools: RotateTools): Promise<KeysReport> {
-  const { settings, log, signal } = tools;
+  return alone(tools, (db, own) => rotateAlone(db, { ...tools, signal: own }));
+}
+
+/** What a key that is lost has taken with it. */
+export type LostReport = KeysReport & {
+  /** The ids of the endpoints whose secret nobody can decrypt any more. */
+  readonly endpoints: readonly string[];
+  /** The ids of such targets of notices. */
+  readonly targets: readonly string[];
+};
+
+/**
+ * Puts the key of the settings in the place of one that is lost, or one that is made in the data folder. What the lost
+ * one has encrypted is told: its owners need new secrets. No process may run meanwhile, as it would go on with the key
+ * that it knows. Throws `keys_in_use`, `keys_busy`, `settings_invalid`, and `usage_invalid` when nothing is lost.
+ */
+export async function replaceLostKey(
+  tools: Pick<RotateTools, 'settings' | 'log' | 'signal'>,
+): Promise<LostReport> {
+  const { settings } = tools;
+  await makeDataDir(settings);
+  return alone(tools, async (db, signal) => {
+    await refuseRunning(db);
+    const key = await findKeyInstead(db, settings);
+    if (key === null) {
+      throw new AppError('usage_invalid', {
+        detail: 'The key is here, and nothing is lost. To take another one: svcctl keys rotate.',
+      });
+    }
+    await db.transaction(async (connection) => {
+      await setSealingKey(connection, key);
+      await auditLocally(connection, 'this machine', {
+        action: 'key.rotate',
+        target: key.id,
+        after: { key: key.id, is_key_before_lost: true },
+      });
+    });
+    const ring = await findKeyring(db, settings);
+    const box = createSecretBox(ring);
+    const targets = await listSealedTargets(db);
+    return {
+      ...(await describe(db, ring)),
+      endpoints: await listUnopened(db, { ring, box, signal }),
+      targets: targets.filter(({ id, secret }) => !canOpen(box, secret, id)).map(({ id }) => id),
+    };
+  });
+}
+
+async function refuseRunning(db: Database): Promise<void> {
+  const running = await listAlive(db);
+  if (running.length === 0) return;
+  const names = running.map(({ host, pid }) => `${host} (process ${pid})`).join(', ');
+  throw new AppError('keys_in_use', {
+    detail: `These processes run and would go on with the key that they know: ${names}. Stop them first; one that was killed counts as gone after a while (svcctl ps).`,
+  });
+}
+
+/** Does work on keys that no other process does at the same time. */
+async function alone<T>(
+  { settings, log, signal }: Pick<RotateTools, 'settings' | 'log' | 'signal'>,
+  work: (db: Database, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   return withOwnDatabase(settings, log, async (db) => {
     await migrate(db);
     const lost = 'The connection that keeps other rotations away was lost. Run it again.';
     const done = await withSessionLock(
       db,
       { name: 'keys' },
-      { signal, lost, work: (own) => rotateAlone(db, { ...tools, signal: own }) },
+      { signal, lost, work: (own) => work(db, own) },
     );
     if (done !== busy) return done;
     throw new AppError('keys_busy', {

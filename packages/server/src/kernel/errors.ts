@@ -161,6 +161,7 @@ export const errorCatalogue = {
   schema_refused: row(0, 6, false, 'This release cannot start on the database.'),
   keys_busy: row(0, 6, true, 'Another rotation of keys is under way.'),
   keys_unknown: row(0, 6, true, 'Some process does not know the new key yet.'),
+  keys_in_use: row(0, 6, true, 'A process still uses the key.'),
   backup_not_found: row(0, 3, false, 'There is no whole backup there.'),
   backup_damaged: row(0, 1, false, 'A part of the backup is missing or is not what was written.'),
   backup_newer: row(0, 1, false, 'The backup was made by a newer release of svcctl.'),

@@ -5,9 +5,10 @@ export { createTarget } from './delivery/target.ts';
 export { Drainer } from './drainer/drainer.ts';
 export { watchAttempts } from './drainer/watch-attempts.ts';
 export { countSealed, setSealingKey } from './endpoints/queries.ts';
-export { resealEndpoints, sealAnew } from './endpoints/reseal.ts';
+export { canOpen, listUnopened, resealEndpoints, sealAnew } from './endpoints/reseal.ts';
 export {
   type FoundKeys,
+  findKeyInstead,
   findKeyring,
   makeNextKeyFile,
   readSecretKey,

@@ -36,26 +36,36 @@ async function list(context: Context, { json }: { json?: JsonOption }): Promise<
   await print(context, await app.listKeys(settings, log), json);
 }
 
-type RotateOptions = { yes?: true; json?: JsonOption };
+type RotateOptions = { lost?: true; yes?: true; json?: JsonOption };
 
 export function addKeysRotate(keys: Command, context: Context): void {
   const command = keys
     .command('rotate')
     .summary('encrypt all webhook secrets with another key')
     .description(
-      'Encrypts all webhook secrets with a new key, while the service runs: first every process must know the key, then it encrypts with it, then what is stored is encrypted anew. Endpoints keep their secrets, and receivers notice nothing. Without SVC_SECRET_KEY the new key is made in the data folder; with it, set SVC_SECRET_KEY to the new key and SVC_SECRET_KEY_PREVIOUS to the old one for every process, restart them, and then run this. A rotation that was killed is ended by the next one. Keep the old key for as long as you keep backups from before.',
+      'Encrypts all webhook secrets with a new key, while the service runs: first every process must know the key, then it encrypts with it, then what is stored is encrypted anew. Endpoints keep their secrets, and receivers notice nothing. Without SVC_SECRET_KEY the new key is made in the data folder; with it, set SVC_SECRET_KEY to the new key and SVC_SECRET_KEY_PREVIOUS to the old one for every process, restart them, and then run this. A rotation that was killed is ended by the next one. Keep the old key for as long as you keep backups from before. A key that is lost for good is replaced with --lost, while no process runs: it names the endpoints whose secrets nobody can decrypt any more.',
+    )
+    .option(
+      '--lost',
+      'take another key in place of one that is lost: SVC_SECRET_KEY, or one made in the data folder',
     )
     .option('--yes', 'do not ask')
     .option(jsonFlags, jsonHelp)
     .action((options: RotateOptions) => rotate(context, options));
-  withExamples(command, ['svcctl keys rotate', 'svcctl keys rotate --yes --json']);
+  withExamples(command, [
+    'svcctl keys rotate',
+    'svcctl keys rotate --yes --json',
+    'svcctl keys rotate --lost',
+  ]);
 }
 
 /** Each process looks every ten seconds which keys there are. */
 const waitSeconds = 60;
 
-async function rotate(context: Context, { yes, json }: RotateOptions): Promise<void> {
+async function rotate(context: Context, options: RotateOptions): Promise<void> {
+  const { lost, yes, json } = options;
   picker(json, fields);
+  if (lost) return replaceLost(context, options);
   const { settings, app, log } = await openTools(context);
   await confirm(context, yes, {
     question: 'Encrypt all webhook secrets with another key?',
@@ -77,6 +87,31 @@ async function rotate(context: Context, { yes, json }: RotateOptions): Promise<v
     context.note(
       `${formatNumberOf(rest, 'secret')} could not be decrypted: their key is not here. Set it as SVC_SECRET_KEY_PREVIOUS and run this again, or rotate the secrets of these endpoints.`,
     );
+  }
+}
+
+/** So many endpoints that need a new secret are named. */
+const namedEndpoints = 1000;
+
+async function replaceLost(context: Context, { yes, json }: RotateOptions): Promise<void> {
+  const { settings, app, log } = await openTools(context);
+  await confirm(context, yes, {
+    question: 'Give up the key of webhook secrets, and all secrets that it has encrypted?',
+    act: 'Give it up',
+    refused: 'Nothing was changed.',
+  });
+  const report = await app.replaceLostKey({ settings, log, signal: context.io.signal });
+  await print(context, report, json);
+  const { endpoints, targets } = report;
+  context.note('From the next start on, secrets are encrypted with the new key.');
+  if (endpoints.length > 0) {
+    context.note(
+      `${formatNumberOf(endpoints.length, 'endpoint')} lost their secrets, and nothing is sent there before each has a new one, and its receiver, too: svcctl endpoints rotate-secret ID.`,
+    );
+  }
+  for (const id of endpoints.slice(0, namedEndpoints)) context.note(id);
+  if (targets.length > 0) {
+    context.note(`Make these targets of notices anew (svcctl notify): ${targets.join(', ')}`);
   }
 }
 

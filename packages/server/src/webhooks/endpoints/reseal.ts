@@ -30,6 +30,37 @@ export async function resealEndpoints(
   }
 }
 
+/** The ids of the endpoints whose secret no key of the box opens, in their order. */
+export async function listUnopened(
+  db: Database,
+  { ring, box, signal }: { ring: Keyring; box: SecretBox; signal: AbortSignal },
+): Promise<string[]> {
+  const unopened: string[] = [];
+  for (let after = ''; ; ) {
+    signal.throwIfAborted();
+    const page = await listSealedOtherwise(db, {
+      ...{ keyId: ring.sealing.id, after, limit: endpointsAtOnce },
+    });
+    for (const { id, secret } of page) if (!canOpen(box, secret, id)) unopened.push(id);
+    const last = page.at(-1);
+    if (last === undefined || page.length < endpointsAtOnce) return unopened;
+    after = last.id;
+  }
+}
+
+/**
+ * Whether a secret can be decrypted. It cannot if its key is lost; rotating is the way out of that, so it must not fail
+ * then.
+ */
+export function canOpen(box: SecretBox, sealed: Buffer, owner: string): boolean {
+  try {
+    box.open(sealed, owner);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The same secret, sealed as the box seals now; as it was when it cannot be opened. */
 export function sealAnew(box: SecretBox, sealed: Buffer, owner: string): Buffer {
   try {

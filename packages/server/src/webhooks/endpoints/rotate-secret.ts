@@ -1,8 +1,9 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import type { WebhookOptions } from '../options.ts';
-import { newSecret, type SecretBox } from '../secret.ts';
+import { newSecret } from '../secret.ts';
 import { type Caller, found, showEndpoint, toEndpointId } from './endpoints.ts';
 import { lockEndpoint, updateSecret } from './queries.ts';
+import { canOpen } from './reseal.ts';
 
 /**
  * Gives an endpoint a new secret, which is shown only in this answer. The old secret also signs for 24 hours. Throws
@@ -32,17 +33,4 @@ export async function rotateSecret(
     return after;
   });
   return { ...rotated, secret };
-}
-
-/**
- * Whether a secret can be decrypted. It cannot if its key is lost; rotating is the way out of that, so it must not fail
- * then.
- */
-function canOpen(box: SecretBox, sealed: Buffer, owner: string): boolean {
-  try {
-    box.open(sealed, owner);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -32,23 +32,44 @@ export type FoundKeys = Keyring & { readonly wanted: NamedKey };
  * one key cannot be opened with another, so such a process must not start.
  */
 export async function findKeyring(db: Queryable, settings: KeySettings): Promise<FoundKeys> {
-  const path = join(settings.dataDir, fileName);
-  const isFile = settings.secretKey === undefined;
-  const name = isFile ? path : 'SVC_SECRET_KEY';
-  const wanted = toKey(name, settings.secretKey ?? (await readOrMakeFile(db, path)));
-  const known = [wanted];
-  const { secretKeyPrevious: previous } = settings;
-  if (previous !== undefined) known.push(toKey('SVC_SECRET_KEY_PREVIOUS', previous));
-  if (isFile) {
-    for (const file of await listFormerFiles(settings.dataDir)) {
-      const text = await readIfThere(file);
-      if (text !== null) known.push(toKey(file, text));
-    }
-  }
+  const { name, wanted, known } = await readKeys(settings, (path) => readOrMakeFile(db, path));
   const { check, isBound } = await findOrMakeKeyCheck(db, wanted);
   const sealing = known.find((key) => timingSafeEqual(key.check, check));
   if (sealing === undefined) throw otherKey(name);
   return { wanted, sealing, others: known.filter((key) => key.id !== sealing.id), isBound };
+}
+
+/**
+ * Finds the key that is to seal in place of one that is lost: SVC_SECRET_KEY, or the key of the data folder, which is
+ * made where there is none. Null when nothing is lost, because the key that seals is here.
+ */
+export async function findKeyInstead(
+  db: Queryable,
+  settings: KeySettings,
+): Promise<NamedKey | null> {
+  const { wanted, known } = await readKeys(settings, readOrMakeAnyFile);
+  const { check } = await findOrMakeKeyCheck(db, wanted);
+  return known.some((key) => timingSafeEqual(key.check, check)) ? null : wanted;
+}
+
+/** Reads the keys that a process has, the one of its settings first, and says where that one is from. */
+async function readKeys(
+  { secretKey, secretKeyPrevious: previous, dataDir }: KeySettings,
+  readFileKey: (path: string) => Promise<string>,
+): Promise<{ name: string; wanted: NamedKey; known: NamedKey[] }> {
+  const path = join(dataDir, fileName);
+  const isFile = secretKey === undefined;
+  const name = isFile ? path : 'SVC_SECRET_KEY';
+  const wanted = toKey(name, secretKey ?? (await readFileKey(path)));
+  const known = [wanted];
+  if (previous !== undefined) known.push(toKey('SVC_SECRET_KEY_PREVIOUS', previous));
+  if (isFile) {
+    for (const file of await listFormerFiles(dataDir)) {
+      const text = await readIfThere(file);
+      if (text !== null) known.push(toKey(file, text));
+    }
+  }
+  return { name, wanted, known };
 }
 
 /** A key as it is derived from its text. `check` tells the database which key it is, and nothing else of it. */
@@ -114,7 +135,13 @@ async function readOrMakeFile(db: Queryable, path: string): Promise<string> {
   const found = await readIfThere(path);
   if (found !== null) return found;
   // A fresh key would only hide that the right one is missing.
-  if (isBegun) throw otherKey(path);
+  if (isBegun) throw missingKey(path);
+  return readOrMakeAnyFile(path);
+}
+
+async function readOrMakeAnyFile(path: string): Promise<string> {
+  const found = await readIfThere(path);
+  if (found !== null) return found;
   await makeFile(path);
   const made = await readIfThere(path);
   if (made === null) throw new Error(`${path} vanished`);
@@ -175,8 +202,17 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
+const ifLost =
+  'Only if it is lost for good: stop all processes, and take another one by svcctl keys rotate --lost.';
+
 function otherKey(name: string): AppError {
   return new AppError('settings_invalid', {
-    detail: `${name} is not the key that webhook secrets in this database are encrypted with. Set SVC_SECRET_KEY to that key, or put its file secret-key back into the data folder: processes that share a database share the key. Only if it is lost for good: delete the row webhook-secret-key-check of the table signing_keys, start again, and rotate the secret of every endpoint.`,
+    detail: `${name} is not the key that webhook secrets in this database are encrypted with. Set SVC_SECRET_KEY to that key, or put its file secret-key back into the data folder: processes that share a database share the key. ${ifLost}`,
+  });
+}
+
+function missingKey(path: string): AppError {
+  return new AppError('settings_invalid', {
+    detail: `There is no ${path}, and SVC_SECRET_KEY is not set: the key is missing that webhook secrets in this database are encrypted with. Put the file back, or set SVC_SECRET_KEY to that key: processes that share a database share the key. ${ifLost}`,
   });
 }
