@@ -11,6 +11,8 @@ const sameSignalMillis = 300;
 
 /** The program. Only here is `process` used. */
 async function main(): Promise<void> {
+  // The client of S3 would tell everybody, at each command, which Node its later releases want.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
   const interrupt = new AbortController();
   let lastAt: number | undefined;
   let handleNext: (() => void) | null = null;
