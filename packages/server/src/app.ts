@@ -59,6 +59,7 @@ export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { examineHere } from './app/examine-here.ts';
 export { verifyExport } from './app/exports.ts';
 export { listKeys, replaceLostKey, rotateKeys } from './app/keys.ts';
+export { recountRecords } from './app/recount.ts';
 export { restoreBackup } from './app/restore.ts';
 export { checkOwnSchema, nameSchema } from './app/schema.ts';
 export { createLog } from './platform/log.ts';

@@ -106,6 +106,7 @@ const calls: Record<
   'keys ls': { argv: [] },
   'keys rotate': { argv: ['--yes'] },
   // What it does is tested on a cluster, by npm run test:citus.
+  'records recount': { argv: ['--yes'] },
   'database distribute': { argv: ['--dry-run'] },
   listen: { argv: [] },
   login: { argv: [], asksApi: true },

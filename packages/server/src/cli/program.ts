@@ -60,6 +60,7 @@ const parts: readonly Part[] = [
       reading.addRecordsShow(records, context);
       (await import('./commands/records-ingest.ts')).addRecordsIngest(records, context);
       (await import('./commands/records-erase.ts')).addRecordsErase(records, context);
+      (await import('./commands/records-recount.ts')).addRecordsRecount(records, context);
       const ofTags = await import('./commands/tags.ts');
       const tags = addNoun(records, 'tags', 'slices tagged as training or fine-tuning data');
       ofTags.addTagsLs(tags, context);

@@ -56,7 +56,7 @@ export function restoreAdvice(segment: LiveSegment): string {
 
 /** What to do about wrong counters or a wrong catalogue. */
 export const counterAdvice =
-  'Nothing that the service does leads here: compare with a backup of the database before anything is moved, deleted or erased, and restore the row.';
+  'Nothing that the service does leads here: compare with a backup of the database before anything is moved, deleted or erased. Where the records are right and only the counters are not: svcctl records recount.';
 
 /** A number for readers, such as 1,234,567. */
 export function number(value: number): string {
