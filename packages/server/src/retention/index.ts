@@ -23,8 +23,8 @@ export {
 } from './runs/runner.ts';
 export type { VerificationRow } from './schemas.contract.ts';
 export { isKnownStore } from './store.ts';
-export { startVerifications } from './verify/run-verifications.ts';
 export { type Recounted, recount } from './verify/recount.ts';
+export { startVerifications } from './verify/run-verifications.ts';
 export { findSampledDifferences } from './verify/sample-days.ts';
 export { endOldUploads } from './verify/uploads.ts';
 export { addVerifyRoutes, scheduleVerification, verifyNow } from './verify/verifications.ts';
