@@ -34,6 +34,7 @@ test('a start logs how far the audit log is', async () => {
   const heard = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
   const service = await startTestService({}, heard);
   const ready = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'ready');
+  expect(ready.auditHead).toMatch(/^\d+:[0-9a-f]{64}$/);
   const body = { head: ready.auditHead };
   expect((await service.call('POST', '/audit/verify', { body })).json).toMatchObject({ ok: true });
   await service.stop();
