@@ -207,7 +207,12 @@ test('an erasure of records takes the incidents of the same events or days, wher
     expect(planned.json).toMatchObject({ dry_run: true, incidents: counts });
   }
   expect(await get(`/incidents/${byData.id}`)).toMatchObject({ erased_at: null });
+  const ofStore = await post('/enrichment/erase', { ...events, store: 'S', incidents: true });
+  expect(ofStore.json.incidents.count).toBe(0);
+  const told = { what: 'incidents', until: null, note: expect.stringContaining('name no store') };
+  expect(ofStore.json.remains).toContainEqual(told);
   const erased = await post('/enrichment/erase', { ...events, incidents: true });
+  expect(erased.json.remains).not.toContainEqual(told);
   expect(erased.json).toMatchObject({ dry_run: false, incidents: counts });
   expect(erased.json.remains.map((row: { what: string }) => row.what)).toEqual(
     expect.arrayContaining(['incidents', 'keys', 'backups']),

@@ -51,7 +51,8 @@ export function createIncidentEraser(
       }
       const after = { store, from, to, event_ids: eventIds?.length ?? null, ...erased };
       await audit(db, { actor, request, action: 'incidents.erase', target: null, tenant, after });
-      return { erased, remains: remainsOf(erased, kept) };
+      const untouched = store === null ? [] : [withoutStore];
+      return { erased, remains: [...remainsOf(erased, kept), ...untouched] };
     },
   };
 }
@@ -144,6 +145,13 @@ function note(kept: Kept, batch: Batch, found: queries.KeptOfErased): void {
 function latest(times: readonly (string | null)[]): string | null {
   return times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
 }
+
+/** An incident need not name its store, so whoever asks for one store has to know what was not looked at. */
+const withoutStore: Remain = {
+  what: 'incidents',
+  until: null,
+  note: 'Incidents that name no store were not looked at. Leave the store out to erase those, too.',
+};
 
 /** What an erasure of incidents cannot take away at once, or at all. */
 function remainsOf(erased: Erased, kept: Kept): Remain[] {
