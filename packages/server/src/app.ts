@@ -53,6 +53,7 @@ import {
   stopTogether,
   withClosers,
 } from './platform/work/stop.ts';
+import { isOnHold } from './retention/index.ts';
 import { createWakeUp, startForgetting } from './webhooks/index.ts';
 
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
@@ -159,6 +160,7 @@ export async function startService(
         days: settings.deliveryDays,
         incidentDays: settings.incidentDays,
         historyDays: settings.historyDays,
+        isOnHold,
         log,
       });
       works.push(drainer, forgetting);

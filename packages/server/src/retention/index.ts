@@ -1,7 +1,7 @@
 export { retentionFigures } from './figures.ts';
 export { giveBackSpace } from './give-back.ts';
 export { deleteTenant } from './mover/delete-tenant.ts';
-export { refuseHold } from './mover/erase-records.ts';
+export { isOnHold, refuseHold } from './mover/erase-records.ts';
 export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from './mover/eraser.ts';
 export type { MoverContext } from './mover/move.ts';
 export { moveTenant, type TenantMove, type TenantMoveOutcome } from './mover/move-tenant.ts';

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../platform/log.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { giveUpWaiting } from './dead-letters/discard.ts';
 import { eraseBatch } from './incidents/erase.ts';
 import { findSettled } from './incidents/erase-queries.ts';
@@ -13,6 +13,9 @@ import {
   type WalkPosition,
 } from './queries.ts';
 
+/** Whether nothing of a tenant may be erased, which another feature knows. */
+type IsOnHold = (db: Queryable, tenant: string) => Promise<boolean>;
+
 const batchSize = 1000;
 const everyMillis = 600_000;
 /** The rest between two batches, so that deliveries and pages are served first. */
@@ -21,18 +24,18 @@ const restMillis = 20;
 /**
  * Abandons what has waited for a disabled endpoint for more than `days` days. Deletes what ended more than `days` days
  * ago: delivered and discarded deliveries with their attempts, the incidents behind them, and idempotency keys older
- * than 30 days, and the counts of hours. Erases incidents whose deliveries all ended more than `incidentDays` days ago;
- * 0 means never. It works in small batches, each in a transaction of its own, so that no lock
- * is held for long.
+ * than 30 days, and the counts of hours. Erases incidents whose deliveries all ended more than `incidentDays` days ago (0
+ * means never), unless their tenant is under legal hold. It works in small batches, each in a transaction of its own, so
+ * that no lock is held for long.
  */
 export async function forgetHistory(
   db: Database,
-  { days, incidentDays }: { days: number; incidentDays: number },
+  { days, incidentDays, isOnHold }: { days: number; incidentDays: number; isOnHold?: IsOnHold },
   signal: AbortSignal,
   size = batchSize,
 ): Promise<void> {
   await giveUpWaiting(db, { days, signal, batchSize: size });
-  if (incidentDays > 0) await eraseSettled(db, { days: incidentDays, signal, size });
+  if (incidentDays > 0) await eraseSettled(db, { days: incidentDays, isOnHold, signal, size });
   for (const forget of [forgetDeliveries, forgetIncidents]) {
     let position: WalkPosition | null = null;
     do {
@@ -46,12 +49,18 @@ export async function forgetHistory(
 
 async function eraseSettled(
   db: Database,
-  { days, signal, size }: { days: number; signal: AbortSignal; size: number },
+  options: { days: number; isOnHold: IsOnHold | undefined; signal: AbortSignal; size: number },
 ): Promise<void> {
+  const { days, isOnHold, signal, size } = options;
   let position: WalkPosition | null = null;
   do {
-    const { ids, after } = await findSettled(db, days, position, size);
+    const { settled, after } = await findSettled(db, days, position, size);
     position = after;
+    const held = new Set<string>();
+    for (const tenant of new Set(settled.map((row) => row.tenant))) {
+      if (await isOnHold?.(db, tenant)) held.add(tenant);
+    }
+    const ids = settled.filter(({ tenant }) => !held.has(tenant)).map(({ id }) => id);
     if (ids.length > 0) await db.transaction((connection) => eraseBatch(connection, ids));
     if (position !== null) await rest(restMillis, signal);
   } while (position !== null && !signal.aborted);
@@ -63,7 +72,13 @@ async function eraseSettled(
  */
 export function startForgetting(
   db: Database,
-  options: { days: number; incidentDays: number; historyDays: number; log: Log },
+  options: {
+    days: number;
+    incidentDays: number;
+    historyDays: number;
+    isOnHold: IsOnHold;
+    log: Log;
+  },
 ): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;

@@ -70,11 +70,15 @@ export async function eraseRecords(
 
 /** Throws 409 `tenant_on_hold` while the tenant is under legal hold. `shownAs` is the name in the message. */
 export async function refuseHold(db: Queryable, tenant: string, shownAs = tenant): Promise<void> {
-  const { hold } = await findDueDays(db, tenant);
-  if (!hold) return;
+  if (!(await isOnHold(db, tenant))) return;
   throw new AppError('tenant_on_hold', {
     detail: `${shownAs} is under legal hold: nothing of it may be erased. PUT /retention/policies/:tenant lifts a hold.`,
   });
+}
+
+/** Whether the tenant is under legal hold. */
+export async function isOnHold(db: Queryable, tenant: string): Promise<boolean> {
+  return (await findDueDays(db, tenant)).hold;
 }
 
 /** The receipt when no record matches. Then there is no move, so it has no id. */

@@ -146,22 +146,23 @@ export async function findSettled(
   days: number,
   from: WalkPosition | null,
   limit: number,
-): Promise<{ ids: string[]; after: WalkPosition | null }> {
-  const rows = await db.query<{ id: string; at: string; is_settled: boolean }>(sql`
+): Promise<{ settled: { id: string; tenant: string }[]; after: WalkPosition | null }> {
+  type Walked = { id: string; tenant: string; at: string; is_settled: boolean };
+  const rows = await db.query<Walked>(sql`
     with walked as materialized (
-      select id, created_at, erased_at from incidents
+      select id, tenant, created_at, erased_at from incidents
       where created_at < now() - make_interval(days => ${days})
         and (created_at, id) > (${from?.at ?? '-infinity'}::timestamptz, ${from?.id ?? ''})
       order by created_at, id limit ${limit}
     )
-    select id, ${instantText('created_at')} as at, erased_at is null and not exists (
+    select id, tenant, ${instantText('created_at')} as at, erased_at is null and not exists (
       select from deliveries d where d.incident_id = walked.id and (d.status in ('queued', 'pending')
         or coalesce(d.finished_at, d.last_attempt_at, d.created_at) >= now() - make_interval(days => ${days}))
     ) as is_settled
     from walked order by created_at, id`);
   const last = rows.at(-1);
   return {
-    ids: rows.filter((row) => row.is_settled).map((row) => row.id),
+    settled: rows.filter((row) => row.is_settled),
     after: rows.length < limit || last === undefined ? null : { at: last.at, id: last.id },
   };
 }

@@ -260,7 +260,7 @@ test('a purge removes the answers, and the payload once no other delivery needs 
   expect(await tablesWith(person)).toEqual([]);
 });
 
-test('what is settled keeps its payload for so many days, dead letters too', async () => {
+test('what is settled keeps its payload for so many days, or as long as a hold, dead letters too', async () => {
   const incident = await addHalfDelivered();
   const gate = createGate();
   receiver.behave(() => async (exchange) => {
@@ -268,8 +268,10 @@ test('what is settled keeps its payload for so many days, dead letters too', asy
     await answer(204)(exchange);
   });
   const fresh = await reportOne();
-  const forget = () =>
-    forgetHistory(world.db, { days: 400, incidentDays: 90 }, new AbortController().signal, 1);
+  const held = new Set<string>();
+  const isOnHold = async (_db: unknown, tenant: string) => held.has(tenant);
+  const days = { days: 400, incidentDays: 90, isOnHold };
+  const forget = () => forgetHistory(world.db, days, new AbortController().signal, 1);
   const age = (days: number) =>
     world.db.query(sql`
       update deliveries set finished_at = now() - make_interval(days => ${days}) where finished_at is not null`);
@@ -278,6 +280,10 @@ test('what is settled keeps its payload for so many days, dead letters too', asy
   await forget();
   expect(await get(`/incidents/${incident.id}`)).toMatchObject({ erased_at: null });
   await age(91);
+  held.add('TX');
+  await forget();
+  expect(await get(`/incidents/${incident.id}`)).toMatchObject({ erased_at: null });
+  held.clear();
   await forget();
   expect(await get(`/incidents/${incident.id}`)).toMatchObject({ erased_at: expect.any(String) });
   expect(await get(`/webhook/dlq/${incident.bad.id}`)).toMatchObject({
