@@ -266,6 +266,16 @@ test('the query of a URL is shown only where it can be changed', async () => {
   await change(made.id, { url: `${url}?key=n3w` });
   const changes = await service.call('GET', '/audit?action=endpoint.change');
   expect(changes.text).not.toMatch(/s3cret|n3w/);
+  const stored = await service.db.query(sql`
+    select from audit_log where concat(before, after) ~ 's3cret|n3w'`);
+  expect(stored).toEqual([]);
+  // As the release before wrote it.
+  await service.db.query(sql`
+    update audit_log set after = json_build_object('url', ${whole}::text)
+    where action = 'endpoint.create' and target = ${made.id}`);
+  const old = await service.call('GET', '/audit?action=endpoint.create');
+  expect(old.text).toContain(`${url}?…`);
+  expect(old.text).not.toContain('s3cret');
 });
 
 test('an operator disables an endpoint; enabling it closes its breaker', async () => {
