@@ -127,7 +127,7 @@ export async function startService(
     const paceOf = (work: Paced) =>
       createPace({
         // Who waits for a connection has a request that waits longer, whatever has taken the connections.
-        isAwaited: () => waiting.isAny() || db.pool.waitingCount > 0,
+        isAwaited: () => waiting.isAny() || db.waiting() > 0,
         onRest: (seconds) => metrics.observeRest(work, seconds),
       });
     const retention = createRetention(db, { settings, log, cold, paceOf });

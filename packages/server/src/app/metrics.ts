@@ -31,7 +31,7 @@ export async function createProcessMetrics(
     poolState: () => ({
       total: db.pool.totalCount,
       idle: db.pool.idleCount,
-      waiting: db.pool.waitingCount,
+      waiting: db.waiting(),
     }),
     storeState,
   });

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { AppError, type ErrorCode } from './errors.ts';
 
 /** Does the work of many callers together, because that is cheaper. */
@@ -40,7 +41,8 @@ export function createBatcher<T, R>(options: {
   /** How many callers are being served for whom others still wait. */
   let ahead = 0;
 
-  async function work(group: readonly Waiting<T, R>[]): Promise<void> {
+  // What is done for several is done in the name of none of them, whoever came first.
+  const work = AsyncResource.bind(async (group: readonly Waiting<T, R>[]): Promise<void> => {
     const [first] = group;
     if (first !== undefined && group.length === 1) {
       const done = alone(first.item);
@@ -60,7 +62,7 @@ export function createBatcher<T, R>(options: {
         else resolve(alone(item));
       }
     }
-  }
+  });
 
   function begin(): void {
     const group = takeGroup();

@@ -413,6 +413,34 @@ test.each([
   },
 );
 
+test('a caller with very many requests under way keeps no other from the database', async () => {
+  const own = await startTestService({ SVC_DATABASE_CONNECTIONS: '6' });
+  const [greedy, other] = [
+    await own.makeToken({ preset: 'support-readonly' }),
+    await own.makeToken({ preset: 'support-readonly' }),
+  ];
+  const path = '/enrichment/datasets?level=tenant';
+  const lock = await own.db.pool.connect();
+  await lock.query('begin; lock table leaf_tenants in access exclusive mode');
+  let answered = 0;
+  const crowd = Array.from({ length: 200 }, async () => {
+    const { status } = await own.call('GET', path, greedy);
+    answered += 1;
+    return status;
+  });
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  await expect.poll(async () => (await own.db.pool.query(waiting)).rowCount).toBe(6);
+  const asked = own.call('GET', path, other).then(({ status }) => ({ status, answered }));
+  await own.call('GET', '/~/healthz');
+  await lock.query('commit');
+  lock.release();
+  const first = await asked;
+  expect(first.status).toBe(200);
+  expect(first.answered).toBeLessThan(60);
+  expect(new Set(await Promise.all(crowd))).toEqual(new Set([200]));
+  await own.stop();
+});
+
 test('an admin limited to tenants makes, sees and revokes no token that reaches further', async () => {
   const { token } = await service.makeToken({ preset: 'admin', tenants: ['TX'] });
   const other = await service.makeToken({ preset: 'curator', tenants: ['CA'] });

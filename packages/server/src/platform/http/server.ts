@@ -77,6 +77,11 @@ export type HttpOptions = {
    * promise is to be awaited.
    */
   admit(actor: Actor, answer: ServerResponse): Promise<void> | undefined;
+  /**
+   * Does what is done for a request in the name of its caller, so that callers take turns for what is scarce. While it is
+   * not known whose request it is, its address has the name.
+   */
+  takeTurns?<T>(caller: string, work: () => T): T;
   /** How many requests with a token are worked on at once: in all, and of one caller. Any number by default. */
   load?: { readonly total: number; readonly each: number };
   /** The largest JSON body in bytes, other than those of ingest. Calls that need no token take 4 KiB. */
@@ -238,8 +243,11 @@ function addRoute<C extends RouteContract>(
   const unread = new WeakSet<FastifyRequest>();
   const queries = new WeakMap<FastifyRequest, Record<string, unknown>>();
 
+  const { takeTurns = (_caller, work) => work() } = options;
+  const find = (request: FastifyRequest) =>
+    takeTurns(`address ${request.ip}`, () => options.authenticate(request));
   const findAgain = async (request: FastifyRequest) => {
-    actors.set(request, await options.authenticate(request));
+    actors.set(request, await find(request));
   };
 
   fastify.route({
@@ -253,7 +261,7 @@ function addRoute<C extends RouteContract>(
       if (contract.scope !== null) {
         // Before the token is looked up: whoever comes to a process that has too much to do costs it next to nothing.
         if (options.load.isFull()) throw overloaded();
-        const actor = await options.authenticate(request);
+        const actor = await find(request);
         takePlace(options.load, actor, reply.raw);
         // The share is checked before anything else, because a refused request costs as much as one that is served.
         const admitted = options.admit(actor, reply.raw);
@@ -294,9 +302,11 @@ function addRoute<C extends RouteContract>(
         query: queries.get(request),
         body: request.body,
       } as InputOf<C>;
-      const actor = actors.get(request) ?? anyone;
+      const known = actors.get(request);
+      const actor = known ?? anyone;
       const recheck = () => options.authenticate(request);
-      return handler({ ...input, actor, request, reply, recheck });
+      const caller = known === undefined ? `address ${request.ip}` : callerOf(known);
+      return takeTurns(caller, () => handler({ ...input, actor, request, reply, recheck }));
     },
   });
 }

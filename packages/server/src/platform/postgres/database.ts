@@ -8,6 +8,7 @@ import { encodeArray } from './array-text.ts';
 import { databaseError, mayTryAgain, sqlState, translateDatabaseError } from './errors.ts';
 import { getTypeParser } from './parse-types.ts';
 import { createSlowStatements, type SlowStatement } from './slow-statements.ts';
+import { createTurns, type Turns } from './turns.ts';
 
 type Row = Record<string, unknown>;
 
@@ -28,6 +29,10 @@ type QueryOptions = {
 
 export type Database = Queryable & {
   readonly pool: pg.Pool;
+  /** Does `work` for this caller. Callers take turns for connections; see `turns.ts`. */
+  as<T>(caller: string, work: () => T): T;
+  /** How many wait for a connection. */
+  waiting(): number;
   /**
    * Runs `work` in a transaction, which is rolled back when `work` throws. After a serialization failure, a deadlock or
    * a lock that was not obtained it is tried again, at most five times in all. So `work` must change nothing outside
@@ -174,22 +179,31 @@ export function openDatabase(options: {
     options.onError(error);
   });
 
+  const turns = createTurns({
+    places: options.maxConnections,
+    share: Math.max(1, Math.floor(options.maxConnections / 3)),
+    patienceMillis: connectMillis,
+  });
+  const lender = { pool, turns };
   const stopWatching = endWaits(running, () => new OwnClient(connection));
   const database: Database = {
     pool,
+    as: turns.as,
+    waiting: turns.waiting,
     query: (statement, options) =>
-      lend(pool, (connection) => connection.query(statement, options), { canGoOn: hasAnswered }),
-    withConnection: (work) => lend(pool, work, { canGoOn: () => false }),
+      lend(lender, (connection) => connection.query(statement, options), { canGoOn: hasAnswered }),
+    withConnection: (work) =>
+      lend(lender, (connection) => turns.holding(() => work(connection)), { canGoOn: () => false }),
     async transaction(work, { isolation = 'read committed' } = {}) {
       const run = async (connection: Connection) => {
         await connection.client.query(`begin isolation level ${isolation}`);
-        const result = await work(connection);
+        const result = await turns.holding(() => work(connection));
         await watched(connection.client, () => connection.client.query('commit'));
         return result;
       };
       for (let attempt = 1; ; attempt++) {
         try {
-          return await lend(pool, run, { canGoOn: rollBack });
+          return await lend(lender, run, { canGoOn: rollBack });
         } catch (error) {
           if (!mayTryAgain(error, attempt)) throw error;
         }
@@ -345,16 +359,11 @@ async function setUp(
  * otherwise it is destroyed.
  */
 async function lend<T>(
-  pool: pg.Pool,
+  { pool, turns }: { pool: pg.Pool; turns: Turns },
   work: (connection: Connection) => Promise<T>,
   options: { canGoOn: (client: pg.PoolClient, error: unknown) => boolean | Promise<boolean> },
 ): Promise<T> {
-  let client: pg.PoolClient;
-  try {
-    client = await pool.connect();
-  } catch (error) {
-    throw translateDatabaseError(error);
-  }
+  const { client, giveBack } = await connectInTurn(pool, turns);
   let isSpent = false;
   const connection: Connection = {
     client,
@@ -372,6 +381,21 @@ async function lend<T>(
     throw translateDatabaseError(error);
   } finally {
     client.release(isSpent);
+    giveBack();
+  }
+}
+
+async function connectInTurn(
+  pool: pg.Pool,
+  turns: Turns,
+): Promise<{ client: pg.PoolClient; giveBack: () => void }> {
+  let giveBack = () => {};
+  try {
+    giveBack = await turns.take();
+    return { client: await pool.connect(), giveBack };
+  } catch (error) {
+    giveBack();
+    throw translateDatabaseError(error);
   }
 }
 

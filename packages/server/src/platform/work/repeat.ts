@@ -1,3 +1,5 @@
+import { AsyncResource } from 'node:async_hooks';
+
 /** Work that is done again and again, but never twice at the same time. */
 export type Repeated = {
   /** Does the work now. If it is under way already, it is done once more right afterwards. */
@@ -40,12 +42,13 @@ export function repeat(
     underWay = undefined;
     waitFor(waitMillis);
   }
-  function look(): void {
+  // Whoever pokes is not the one in whose name the work is done.
+  const look = AsyncResource.bind(() => {
     clearTimeout(timer);
     if (signal.aborted) return;
     isPoked = true;
     underWay ??= workOff();
-  }
+  });
   function waitFor(millis: number): void {
     clearTimeout(timer);
     if (signal.aborted) return;
