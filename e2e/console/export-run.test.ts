@@ -168,6 +168,22 @@ test('goes on in the corner when its panel is closed, and can be cancelled from 
   await close();
 });
 
+test('says before the download what a spreadsheet would cut', async () => {
+  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  await page.route(/estimate\?.*profile=spreadsheet/, async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ json: { ...(await answer.json()), rows: 2_000_000 } });
+  });
+  await openSignedIn(page, filled.service, bigLeaf);
+  await openExport(page, '1,200');
+  const cut = drawerOf(page).getByText('room for 1,048,575 of these 2,000,000 rows');
+  expect(await cut.count()).toBe(0);
+  await drawerOf(page).getByText('Spreadsheet', { exact: true }).click();
+  await cut.waitFor();
+  expectQuiet();
+  await close();
+});
+
 test('tells a token without analytics:read why it may not export', async () => {
   const { page, expectQuiet, close } = await openPage(browser, filled.service);
   const body = { name: 'reader', scopes: ['enrichment:read'] };

@@ -79,6 +79,18 @@ test('a whole export stands under its name, with what was proved', async () => {
   expect(await files()).toEqual(['tx.csv']);
 });
 
+test('what a spreadsheet would cut is told before the download', async () => {
+  api.on('GET /exports/estimate', json({ rows: 2, bytes: 9, files: {}, long_records: 3 }));
+  const path = ['--out', 'tx.csv'];
+  const { stderr } = await exports([...path, '--profile', 'spreadsheet', '--kind', 'k']);
+  expect(stderr).toMatch(/^note: 3 records have more than 32,767 bytes/);
+  expect(api.requests.map(({ path }) => path)).toEqual(['/exports/estimate', '/exports/csv']);
+  expect(api.requests[0]?.query).toEqual({
+    ...{ tenant: 'TX', month: '2001-02', kind: 'k', profile: 'spreadsheet' },
+  });
+  expect((await exports(path)).stderr).not.toContain('note:');
+});
+
 test('the call says what was asked, and nothing else', async () => {
   api.on('POST /exports/csv', sends({ text: '"a"\n', rows: '1' }));
   await exports([
@@ -94,7 +106,7 @@ test('the call says what was asked, and nothing else', async () => {
     ],
     ...['--profile', 'spreadsheet', '--no-header', '--out', 'x.csv'],
   ]);
-  const [request] = api.requests;
+  const request = api.requests.find(({ method }) => method === 'POST');
   expect(JSON.parse(String(request?.body))).toEqual({
     tenant: 'TX',
     store: 'DFW',

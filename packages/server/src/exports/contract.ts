@@ -3,6 +3,7 @@ import type { RouteContract } from '../platform/http/contract.ts';
 import {
   instantSchema,
   labelSchema,
+  nullable,
   oneOf,
   problem,
   tenantSchema,
@@ -10,7 +11,7 @@ import {
 import { sliceProperties } from '../records/contract.ts';
 import { datasetNames, splitNames } from '../records/values.ts';
 import { exportJobSchema } from './jobs.contract.ts';
-import { compressions, exportColumns, fileTypes, profiles } from './values.ts';
+import { compressions, exportColumns, fileTypes, profiles, sheetLimits } from './values.ts';
 
 const columnSchema = Type.String({
   maxLength: 500,
@@ -121,7 +122,18 @@ export const exportsContract = {
     description:
       'Rows and bytes are exact, from the counters, unless `kind` makes it count. `files` tells about how large the file of each format gets with the default columns.',
     scope: 'analytics:read',
-    query: Type.Object(selectionProperties, { additionalProperties: false }),
+    query: Type.Object(
+      {
+        ...selectionProperties,
+        profile: Type.Optional(
+          oneOf(
+            profiles,
+            'spreadsheet: also counts what its cells would cut, by reading the records',
+          ),
+        ),
+      },
+      { additionalProperties: false },
+    ),
     responses: {
       200: {
         description: 'Rows of the export, and bytes of its records as NDJSON.',
@@ -133,6 +145,11 @@ export const exportsContract = {
             ndjson: Type.Integer({ description: 'exact' }),
             parquet: Type.Integer({ description: 'as cold records take, or a twentieth' }),
           }),
+          long_records: nullable(
+            Type.Integer({
+              description: `records of more than ${sheetLimits.cellCharacters} bytes, with the profile spreadsheet; null without it, and when a sheet has too few rows anyway`,
+            }),
+          ),
         }),
       },
       400: problem,

@@ -57,7 +57,8 @@ test('asks for a tenant, and days and a split that make sense', async () => {
 });
 
 test('what is out of reach or empty is nothing', async () => {
-  const nothing = { rows: 0, bytes: 0, files: { csv: 0, ndjson: 0, parquet: 0 } };
+  const files = { csv: 0, ndjson: 0, parquet: 0 };
+  const nothing = { rows: 0, bytes: 0, files, long_records: null };
   const { token } = await service.makeToken({ preset: 'support-readonly', tenants: ['other'] });
   expect((await service.call('GET', '/exports/estimate?tenant=T', { token })).json).toEqual(
     nothing,
@@ -90,6 +91,24 @@ test('the Parquet is a twentieth, and as cold records take once there are some',
     sql`select sum(size_bytes)::bigint as bytes from segments`,
   );
   const { files, ...sizes } = (await estimate('tenant=T')).json;
-  expect(sizes).toEqual({ rows: hot.rows, bytes: hot.bytes });
+  expect(sizes).toEqual({ rows: hot.rows, bytes: hot.bytes, long_records: null });
   expect(files).toEqual({ ...hot.files, parquet: stored?.bytes });
+});
+
+test('for a spreadsheet it tells how many records may not fit into a cell, in both tiers', async () => {
+  const record = (event_id: string, length: number) => ({
+    ...{ tenant: 'L', store: 'A', event_id, occurred_at: '2001-03-01T00:00:00Z' },
+    enrichment: { text: 'x'.repeat(length) },
+  });
+  const sent = [record('short', 1000), record('long', 33_000), record('longer', 50_000)];
+  await service.call('POST', '/enrichment/records', { body: { records: sent } });
+  const long = async (query: string) => (await estimate(`tenant=L${query}`)).json.long_records;
+  for (const tier of ['hot', 'cold']) {
+    if (tier === 'cold') {
+      await freeze(service.db, cold, { tenant: 'L', filter: `event_id = 'long'`, id: 'seg_l' });
+    }
+    expect(await long('&profile=spreadsheet')).toBe(2);
+    expect(await long('&profile=spreadsheet&store=B')).toBe(0);
+    expect(await long('&profile=machine')).toBeNull();
+  }
 });

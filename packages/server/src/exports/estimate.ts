@@ -11,7 +11,13 @@ import {
 } from '../records/index.ts';
 import { datasetNames } from '../records/values.ts';
 import { quotedColumns } from './columns.ts';
-import { defaultColumns, type ExportColumn, type ExportFormat } from './values.ts';
+import {
+  defaultColumns,
+  type ExportColumn,
+  type ExportFormat,
+  type Profile,
+  sheetLimits,
+} from './values.ts';
 
 /** How many records are read to estimate the size of the CSV file. */
 const sampleSize = 200;
@@ -20,7 +26,13 @@ const sampleSize = 200;
 const usualParquetShare = 1 / 20;
 
 /** Rows and bytes of a slice, and the size of the file in each format, in bytes. */
-export type Estimate = { rows: number; bytes: number; files: Record<ExportFormat, number> };
+export type Estimate = {
+  rows: number;
+  bytes: number;
+  files: Record<ExportFormat, number>;
+  /** How many records may not fit into a cell of a spreadsheet; null where nobody asked. */
+  long_records: number | null;
+};
 
 /**
  * Counts the rows and bytes of a slice, and estimates the size of the file in each format with its default columns. The
@@ -29,11 +41,16 @@ export type Estimate = { rows: number; bytes: number; files: Record<ExportFormat
 export async function estimateExport(
   source: { db: Database; cold: ColdReader },
   slice: Slice & { readonly tenant: string },
+  profile: Profile = 'machine',
 ): Promise<Estimate> {
   const { db, cold } = source;
   const tagged = { ...slice, tags: slice.tags ?? (await readTagWindows(db, slice.tenant)) };
   const { count: rows, bytes } = await countSlice(db, tagged, cold);
-  if (rows === 0) return { rows, bytes, files: { csv: 0, ndjson: 0, parquet: 0 } };
+  const long_records =
+    profile === 'spreadsheet' && rows <= sheetLimits.rows
+      ? (await countSlice(db, { ...tagged, largerThan: sheetLimits.cellCharacters }, cold)).count
+      : null;
+  if (rows === 0) return { rows, bytes, files: { csv: 0, ndjson: 0, parquet: 0 }, long_records };
   const sample = await sampleRecords(source, tagged, sampleSize);
   const stored = await sumColdBytes(db, tagged);
   const parquetShare = stored.bytes === 0 ? usualParquetShare : stored.stored_bytes / stored.bytes;
@@ -45,6 +62,7 @@ export async function estimateExport(
       ndjson: bytes + rows,
       parquet: Math.round(bytes * parquetShare),
     },
+    long_records,
   };
 }
 

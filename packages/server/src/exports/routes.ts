@@ -124,8 +124,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     return download({ ...link, actor, request, reply, recheck, isByLink: true });
   });
   http.route(exportsContract.estimateExport, async ({ query, actor }) => {
-    const { slice } = await toSelection(db, query, actor, '?');
-    return estimateExport({ db, cold: options.cold }, slice);
+    const { profile, ...selection } = query;
+    const { slice } = await toSelection(db, selection, actor, '?');
+    return estimateExport({ db, cold: options.cold }, slice, profile);
   });
 }
 

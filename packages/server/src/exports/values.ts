@@ -56,6 +56,31 @@ export function defaultColumns(format: ExportFormat, hasSplits: boolean): readon
 export const exportFormats = ['csv', 'ndjson', 'parquet'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
+/**
+ * What a sheet of a spreadsheet has room for: rows, with the line of column names, and characters in a cell. It cuts the
+ * rest. See https://support.microsoft.com/office/excel-specifications-and-limits
+ */
+export const sheetLimits = { rows: 1_048_576, cellCharacters: 32_767 };
+
+/** Says what a spreadsheet would cut of a file; null when it shows all of it. */
+export function cutBySheet(file: {
+  readonly rows: number;
+  /** How many records are so large that a cell may be; null when that is not known. */
+  readonly long_records: number | null;
+  readonly hasHeader: boolean;
+}): string | null {
+  const { rows, long_records: long } = file;
+  const room = sheetLimits.rows - (file.hasHeader ? 1 : 0);
+  const countOf = (count: number) => count.toLocaleString('en-US');
+  if (rows > room) {
+    return `A sheet of a spreadsheet has room for ${countOf(room)} of these ${countOf(rows)} rows, and drops the others.`;
+  }
+  if (long === null || long === 0) return null;
+  const who = long === 1 ? '1 record has' : `${countOf(long)} records have`;
+  const most = countOf(sheetLimits.cellCharacters);
+  return `${who} more than ${most} bytes: a spreadsheet cuts cells of more than ${most} characters.`;
+}
+
 /** The profiles of CSV. machine: an exact round trip. spreadsheet: what Excel opens without harm. */
 export const profiles = ['machine', 'spreadsheet'] as const;
 export type Profile = (typeof profiles)[number];

@@ -61,6 +61,11 @@ export function bodyOf(choice: ExportChoice): ExportRequest {
   };
 }
 
+/** Whether the file is to be opened in a spreadsheet. */
+export function isForSheet({ format, profile }: ExportChoice): boolean {
+  return format === 'csv' && profile === 'spreadsheet';
+}
+
 /** The formats as people write them. */
 export const formatNames: Readonly<Record<ExportFormat, string>> = {
   csv: 'CSV',

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetVersion, ExportJob, ExportRequest } from '../../api/types.ts';
-import type { DatasetName, ExportFormat } from '../../api/values.ts';
+import { cutBySheet, type DatasetName, type ExportFormat } from '../../api/values.ts';
 import { CliBlock } from '../../ui/copy-button.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
@@ -24,6 +24,7 @@ import {
   fileName,
   firstChoices,
   formatNames,
+  isForSheet,
   selectionOf,
   type Way,
 } from './choice.ts';
@@ -196,11 +197,19 @@ function isUsable({ state }: DatasetVersion): boolean {
   return state !== 'failed';
 }
 
-type Sizes = { rows: number; bytes: number; files: Record<ExportFormat, number> };
+type Sizes = {
+  rows: number;
+  bytes: number;
+  files: Record<ExportFormat, number>;
+  long_records: number | null;
+};
 
 /** Reads how large the export would be, once the choice is known. An estimate of another choice is never shown. */
 function useEstimate(choice: ExportChoice, isKnown: boolean) {
-  const selection = selectionOf(choice);
+  const selection = {
+    ...selectionOf(choice),
+    ...(isForSheet(choice) && { profile: choice.profile }),
+  };
   return useQuery({
     queryKey: ['records', 'estimate', selection],
     enabled: isKnown,
@@ -291,7 +300,7 @@ function startText(way: Way): string {
 
 /**
  * How many rows the file will have, and about how large it will be. It warns when the table has a filter that exports
- * lack.
+ * lack, and of what a spreadsheet would cut.
  */
 function Estimate(props: {
   estimate: Sizes | undefined;
@@ -299,7 +308,11 @@ function Estimate(props: {
   source: string | undefined;
 }): ReactNode {
   const { estimate, source } = props;
-  const { format, compression, kind, version } = props.choice;
+  const { format, compression, kind, version, header } = props.choice;
+  const cut =
+    estimate !== undefined && isForSheet(props.choice)
+      ? cutBySheet({ ...estimate, hasHeader: header })
+      : null;
   const isZipped = format !== 'parquet' && compression !== 'none';
   return (
     <>
@@ -317,6 +330,7 @@ function Estimate(props: {
           Exports know no filter by source: the file will hold every source, not only “{source}”.
         </p>
       )}
+      {cut !== null && <p className={classes.warning}>{cut}</p>}
     </>
   );
 }

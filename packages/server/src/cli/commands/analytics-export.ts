@@ -4,6 +4,7 @@ import {
   compressions,
   type ExportFormat,
   exportFormats,
+  type Profile,
   profiles,
 } from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -31,7 +32,7 @@ type Options = Days & {
   columns?: string;
   format: ExportFormat;
   compression?: Compression;
-  profile?: string;
+  profile?: Profile;
   header: boolean;
   async?: true;
   wait: boolean;
@@ -104,6 +105,10 @@ async function run(context: Context, options: Options): Promise<void> {
   check(options);
   const client = await context.connect();
   const request = await requestOf(context, client, { ...options, tenant });
+  if (options.profile === 'spreadsheet') {
+    const { noteCuts } = await import('../exports/note-cuts.ts');
+    await noteCuts(context, client, request);
+  }
   if (options.async) {
     await exportAsJob(context, client, { request, waits: options.wait });
     return;
@@ -212,8 +217,9 @@ function usage(detail: string): AppError {
   return new AppError('usage_invalid', { detail });
 }
 
-function parseProfile(profile: string): string {
-  if ((profiles as readonly string[]).includes(profile)) return profile;
+function parseProfile(name: string): Profile {
+  const profile = profiles.find((known) => known === name);
+  if (profile !== undefined) return profile;
   throw new InvalidArgumentError(
     'Here it is machine or spreadsheet. The profile to connect with stands first: svcctl --profile NAME analytics export.',
   );

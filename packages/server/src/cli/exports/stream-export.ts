@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import { basename, resolve } from 'node:path';
-import { type Compression, type ExportFormat, fileExtension } from '../../exports/values.ts';
+import {
+  type Compression,
+  type ExportFormat,
+  fileExtension,
+  type Profile,
+} from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { DatasetName } from '../../records/values.ts';
 import type { Client } from '../client.ts';
@@ -21,7 +26,10 @@ export type StreamRequest = {
   format: ExportFormat;
   compression: Compression;
   /** The other fields of the request. */
-  body: Pick<AskedSlice, 'kind' | 'version' | 'split'> & { dataset?: DatasetName | undefined };
+  body: Pick<AskedSlice, 'kind' | 'version' | 'split'> & {
+    dataset?: DatasetName | undefined;
+    profile?: Profile | undefined;
+  };
   /** How many rows the dataset version should have; null without a version, or when that is not known. */
   versionRows: number | null;
   hasHeader: boolean;

@@ -28,11 +28,12 @@ export function coldConditions(slice: Slice): string[] {
 
 /** Returns the conditions on what only a record itself tells. */
 export function coldLabelConditions(slice: Slice): string[] {
-  const { kind, source, eventId, recordedBefore, split, shares } = slice;
+  const { kind, source, eventId, largerThan, recordedBefore, split, shares } = slice;
   const conditions: string[] = [];
   if (kind !== undefined) conditions.push(`kind = ${literal(kind)}`);
   if (source !== undefined) conditions.push(`source = ${literal(source)}`);
   if (eventId !== undefined) conditions.push(`event_id = ${literal(eventId)}`);
+  if (largerThan !== undefined) conditions.push(`bytes > ${largerThan}`);
   if (recordedBefore !== undefined) {
     conditions.push(`recorded_at < timestamptz ${literal(recordedBefore)}`);
   }

@@ -40,11 +40,12 @@ export function recordConditions(slice: Slice): Sql[] {
 
 /** Returns the conditions on what only a record itself tells. */
 export function labelConditions(slice: Slice): Sql[] {
-  const { kind, source, eventId, recordedBefore, split, shares } = slice;
+  const { kind, source, eventId, largerThan, recordedBefore, split, shares } = slice;
   const conditions: Sql[] = [];
   if (kind !== undefined) conditions.push(sql`kind = ${kind}`);
   if (source !== undefined) conditions.push(sql`source = ${source}`);
   if (eventId !== undefined) conditions.push(sql`event_id = ${eventId}`);
+  if (largerThan !== undefined) conditions.push(sql`bytes > ${largerThan}`);
   if (recordedBefore !== undefined) {
     conditions.push(sql`recorded_at < ${recordedBefore}::timestamptz`);
   }

@@ -34,6 +34,8 @@ export type Slice = {
   readonly source?: string | undefined;
   readonly eventId?: string | undefined;
   readonly dataset?: DatasetName | undefined;
+  /** Only records of more bytes than this are read. */
+  readonly largerThan?: number | undefined;
   /** The windows by which `dataset` filters. A record is read only if it lies in one of them. */
   readonly tags?: TagWindows | undefined;
   /** Only the store-days in this range of the key order are read. */
@@ -97,6 +99,7 @@ export function isCounted(slice: Slice): boolean {
     slice.kind === undefined &&
     slice.source === undefined &&
     slice.eventId === undefined &&
+    slice.largerThan === undefined &&
     slice.recordedBefore === undefined &&
     slice.split === undefined
   );
