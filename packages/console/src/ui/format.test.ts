@@ -97,6 +97,10 @@ test('characters that cannot be seen are spelled out, and spaces at the ends are
   );
   expect(visibleText(' Acme\u200b Air ')).toBe('␣Acme\\u200b Air␣');
   expect(visibleText('ac\u0085me')).toBe('ac\\u0085me');
+  expect(visibleText('a\u00adb\u3164\ufe0f\u{e0041}\u00a0')).toBe(
+    'a\\u00adb\\u3164\\ufe0f\\udb40\\udc41␣',
+  );
+  expect(visibleText('\u2708\ufe0f Air')).toBe('\u2708\ufe0f Air');
   expect(visibleJson('{"a":"x\u202ey"}')).toBe('{"a":"x\\u202ey"}');
 });
 

@@ -88,18 +88,23 @@ function localTime(date: Date): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+/** What shows nothing, steers a terminal or turns the direction of writing; a picture may be followed by its colours. */
+const hidden =
+  /[\u007f-\u009f\u2028\u2029]|(?!(?<=\p{Extended_Pictographic})\ufe0f)\p{Default_Ignorable_Code_Point}/gu;
+
 /**
  * Foreign text with what cannot be seen spelled out, as `\u202e`: with it a name could be shown as another (`fdp.exe` for
  * `exe.pdf`), or look the same. Spaces at its ends are shown as ␣. Only for display: what is sent or copied is the text.
  */
 export function visibleText(text: string): string {
-  return visibleJson(text).replace(/^ +| +$/g, (spaces) => '␣'.repeat(spaces.length));
+  return visibleJson(text).replace(/^\p{Zs}+|\p{Zs}+$/gu, (spaces) => '␣'.repeat(spaces.length));
 }
 
 /** JSON text with the same characters spelled out, which JSON itself would read as they are. */
 export function visibleJson(text: string): string {
-  return text.replace(
-    /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  return text.replace(hidden, (character) =>
+    Array.from({ length: character.length }, (_, unit) => {
+      return `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`;
+    }).join(''),
   );
 }

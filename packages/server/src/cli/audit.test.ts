@@ -82,13 +82,15 @@ test('audit ls is a table on a terminal, tab-separated in a pipe, and JSON as th
 });
 
 test('what could steer a terminal or hide in it is escaped there, also in JSON, and nowhere else', async () => {
-  const name = 'ops\u009b31m \u202eexe.pdf\u2028\u200b\u007f 👩‍💻 é';
+  const name = 'ops\u009b31m \u202eexe.pdf\u2028\u200b\u007f\u00ad\u{e0041} 👩‍💻 ✈️ é';
   api.on(
     'GET /audit',
     pages([JSON.stringify({ ...entry, actor: { token_id: 'tok_1', name } })], []),
   );
   const shown = (await audit(['--limit', '1', '--json', 'actor'], true)).stdout;
-  expect(shown).toContain('ops\\u009b31m \\u202eexe.pdf\\u2028\\u200b\\u007f 👩‍💻 é');
+  expect(shown).toContain(
+    'ops\\u009b31m \\u202eexe.pdf\\u2028\\u200b\\u007f\\u00ad\\udb40\\udc41 👩‍💻 ✈️ é',
+  );
   expect(JSON.parse(shown)[0].actor.name).toBe(name);
   expect((await audit(['--limit', '1', '--json', 'actor'])).stdout).toContain(name);
 });

@@ -62,12 +62,16 @@ export function createContext(io: Io, profile: () => string | undefined): Contex
 
 /**
  * Writes characters that show nothing, break a line, steer the terminal or turn the direction of writing as JSON escapes
- * them. JSON means the same by it. Joiners stay, without which emoji and some scripts fall apart.
+ * them. JSON means the same by it. Joiners and selectors of glyphs stay, without which emoji and some
+ * scripts fall apart.
  */
 function escaping(out: Writer): Writer {
-  const hidden = /[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+  const hidden =
+    /[\u007f-\u009f\u2028\u2029]|(?!\u200c|\u200d|[\ufe00-\ufe0f])\p{Default_Ignorable_Code_Point}/gu;
   const spell = (character: string) =>
-    `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+    Array.from({ length: character.length }, (_, unit) => {
+      return `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`;
+    }).join('');
   return {
     write: (chunk) => out.write(typeof chunk === 'string' ? chunk.replace(hidden, spell) : chunk),
     flush: () => out.flush(),

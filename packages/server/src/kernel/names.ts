@@ -1,6 +1,7 @@
-// With these, two names look alike: what shows nothing, what turns the direction of writing, and spaces at the ends.
+// With these, two names look alike: what shows nothing, what turns the direction of writing, and spaces at the ends. Which
+// characters show nothing, Unicode says; the one that makes a picture colourful is among them, and may follow a picture.
 const hidden =
-  /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|^\p{White_Space}|\p{White_Space}$/u;
+  /(?!(?<=\p{Extended_Pictographic})\ufe0f)\p{Default_Ignorable_Code_Point}|[\u2028\u2029]|^\p{White_Space}|\p{White_Space}$/u;
 
 /**
  * Whether a name of a tenant or a store holds something that cannot be seen. New names must not; what is stored under

@@ -31,9 +31,11 @@ test.each(['Acme\u200b', 'ac\u202eme', ' Acme', 'Acme ', 'Ac\u200dme', '\ufeffAc
       ['/enrichment/tags', { tenant: name, dataset: 'training' }],
       ['/enrichment/tags', { tenant: 'T', store: name, dataset: 'training' }],
     ];
-    for (const [path, body] of calls) {
-      const answer = await service.call('POST', path, { body });
-      expect(answer.json, path).toMatchObject({ status: 400, code: 'request_invalid' });
+    const policy = `/retention/policies/${encodeURIComponent(name)}`;
+    const answers = [await service.call('PUT', policy, { body: { hot_days: 30 } })];
+    for (const [path, body] of calls) answers.push(await service.call('POST', path, { body }));
+    for (const answer of answers) {
+      expect(answer.json).toMatchObject({ status: 400, code: 'request_invalid' });
       expect(answer.text).toContain('cannot be seen');
     }
   },

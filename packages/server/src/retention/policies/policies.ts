@@ -5,6 +5,7 @@ import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import { isReservedName, newNameLimits } from '../../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { PolicyRow, TenantStateRow } from '../contract.ts';
 import * as queries from './queries.ts';
 
@@ -60,6 +61,7 @@ export async function putPolicy(
   return db.transaction(async (connection) => {
     await queries.lockPolicies(connection);
     const before = await queries.findOwnPolicy(connection, tenant);
+    if (before === undefined) await refuseHiddenNames(connection, '/tenant', [{ tenant }]);
     const terms = { hot_days, delete_days, hold };
     const after = await queries.upsertPolicy(connection, tenant, terms, act.actor.name);
     if (after === undefined) throw new Error('a policy vanished while it was written');

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { isHiddenName } from './names.ts';
+
+test.each([
+  ...[
+    'a\u200bb',
+    'a\u00ad',
+    'a\u202eb',
+    'a\u2066',
+    '\ufeffa',
+    'a\u2028b',
+    ' a',
+    'a\u3000',
+    '\u00a0a',
+  ],
+  ...['a\u034fb', 'a\u3164', '\u115fa', 'a\u{e0041}b', 'a\ufe0f', '\u180ea', 'a\u206ab', '\u2061a'],
+])('%j holds what cannot be seen', (name) => {
+  expect(isHiddenName(name)).toBe(true);
+});
+
+test.each(['Acme Air', 'Ångström', '漢字', 'שלום', '\u2708\ufe0f Air', '한글', 'a\u00a0b', '👍🏽'])(
+  '%j does not',
+  (name) => {
+    expect(isHiddenName(name)).toBe(false);
+  },
+);
