@@ -366,6 +366,33 @@ test('a bucket is as good a place, and one that refuses is named', async () => {
   await s3.close();
 });
 
+test('a backup waits for a place that is away, and says so', async () => {
+  const s3 = await startS3();
+  const told: string[] = [];
+  let [time, pauses] = [0, 0];
+  const patient = {
+    ...tools(),
+    onWarning: (text: string) => told.push(text),
+    now: () => time,
+    sleep: async () => {
+      time += 10_000;
+      pauses += 1;
+      if (told.length > 0) s3.behave(() => 'pass');
+    },
+    // It goes away in the middle, while the snapshot is held.
+    onStep: ({ name }: { name: string }) => {
+      if (name === 'records' && pauses === 0) s3.behave(() => 'slow_down');
+    },
+  };
+  const made = await backUp(patient, optionsFor(s3.urlOf('away'), { isVerified: true }));
+  expect(made).toMatchObject({ records: 150, report: { problem_count: 0 } });
+  expect(told).toEqual([
+    expect.stringMatching(/^Waiting for s3:.*SlowDown/),
+    expect.stringMatching(/answers again/),
+  ]);
+  await s3.close();
+});
+
 /** An object that the database refers to now, as the place names it. */
 async function findObject(): Promise<string> {
   const [row] = await service.db.query<{ key: string }>(

@@ -23,7 +23,9 @@ import type { Settings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
 import { createDuckDb } from '../platform/duckdb.ts';
 import type { Log } from '../platform/log.ts';
+import type { ObjectStore } from '../platform/objects/objects.ts';
 import { makeSpoolDir, openObjectStore } from '../platform/objects/open-store.ts';
+import { createPatientStore, type PatientStoreOptions } from '../platform/objects/patient-store.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { findCluster } from '../platform/postgres/distribute.ts';
 import { listNewerMigrations, migrate } from '../platform/postgres/migrate.ts';
@@ -42,7 +44,7 @@ export type BackupTools = {
   readonly onStep: (step: Step) => void;
   /** Is told of what somebody should look at. */
   readonly onWarning: (text: string) => void;
-};
+} & Partial<Pick<PatientStoreOptions, 'now' | 'sleep'>>;
 
 /** A backup, as the command line tells it. */
 export type BackupSummary = Pick<
@@ -87,7 +89,7 @@ export async function backUp(
       options.passphrase === null
         ? null
         : await sealKey(await provenKey(db, settings), options.passphrase);
-    const source = await openObjectStore(settings.blobUrl, settings.dataDir);
+    const source = patient(await openObjectStore(settings.blobUrl, settings.dataDir), tools);
     closers.push(() => source.close());
     const spoolDir = await openSpool(place, settings, closers);
     await auditLocally(db, 'this machine', {
@@ -129,7 +131,9 @@ export async function verifyBackup(
 export async function listPlace(tools: BackupTools, from: string): Promise<BackupSummary[]> {
   const { signal } = tools;
   return withClosers(tools.log, async (closers) => {
-    const place = await openPlaceOf(from, tools, closers);
+    // Whoever looks would rather be told at once than wait.
+    const place = await openPlace(from, tools.cwd);
+    closers.push(() => place.close());
     const found: BackupSummary[] = [];
     const listed = await listBackups(place, signal);
     warnOfFuture(listed, place, tools.onWarning);
@@ -140,14 +144,23 @@ export async function listPlace(tools: BackupTools, from: string): Promise<Backu
   });
 }
 
+/** Opens a place for work that waits while it does not answer. */
 export async function openPlaceOf(
   text: string,
-  { cwd }: BackupTools,
+  tools: BackupTools,
   closers: Closers,
 ): Promise<Place> {
-  const place = await openPlace(text, cwd);
+  const place = await openPlace(text, tools.cwd);
   closers.push(() => place.close());
-  return place;
+  return patient(place, tools);
+}
+
+/** The same store for work that waits while it does not answer. */
+export function patient(
+  store: ObjectStore,
+  { signal, onWarning, now, sleep }: BackupTools,
+): ObjectStore {
+  return createPatientStore(store, { signal, onWarning, now, sleep });
 }
 
 export async function refuseCluster(db: Database): Promise<void> {

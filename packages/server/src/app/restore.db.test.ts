@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { runOn } from '../../test/citus.ts';
+import { startS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { randomText } from '../kernel/ids.ts';
 import { createStoreFence } from '../platform/objects/fence.ts';
@@ -79,11 +80,12 @@ const restore = (more: Partial<RestoreOptions> = {}, env: Record<string, string>
     ...more,
   });
 
-/** What a restore adds to by itself, or leaves out on purpose. */
+/** What a restore adds to by itself, or leaves out on purpose, and what the service goes on to write meanwhile. */
 const notCompared = [
   ...['schema_migrations', 'backups', 'restores', 'restored_files', 'sessions', 'sign_in_links'],
   ...['export_links', 'limit_use', 'verifications', 'verified_tenants', 'work_shares'],
   ...['audit_log', 'audit_links', 'audit_chain', 'stored_days', 'lanes', 'processes'],
+  'notices',
 ];
 
 /** The rows of all tables, as a text for each. */
@@ -246,6 +248,34 @@ test('on the store of the living original a restored database only reads, until 
   function fenceOf(db: Database) {
     return createStoreFence({ db, store, isKnown: async () => true });
   }
+});
+
+test('a restore waits for a store that is away', async () => {
+  const s3 = await startS3();
+  let time = 0;
+  const told: string[] = [];
+  s3.behave((method, path) =>
+    method === 'PUT' && path.includes('/records/') && told.length === 0 ? 'slow_down' : 'pass',
+  );
+  const env = { SVC_BLOB_URL: s3.urlOf('restored') };
+  const tools = toolsFor({ DATABASE_URL: target.url, SVC_DATA_DIR: target.dataDir, ...env });
+  const restored = await restoreBackup(
+    {
+      ...tools,
+      onWarning: (text) => told.push(text),
+      now: () => time,
+      sleep: async () => {
+        time += 10_000;
+      },
+    },
+    {
+      ...{ from: place, isDrill: false, isAdopting: false, skipsDamaged: false },
+      findPassphrase: async () => passphrase,
+    },
+  );
+  expect(restored).toMatchObject({ objects_brought: 2, verification: { problem_count: 0 } });
+  expect(told[0]).toMatch(/^Waiting for s3:/);
+  await s3.close();
 });
 
 test('a restore that adopts the store puts back what it lacks', async () => {

@@ -27,6 +27,7 @@ import {
   type BackupSummary,
   type BackupTools,
   openPlaceOf,
+  patient,
   refuseCluster,
   summarize,
 } from './backup.ts';
@@ -107,10 +108,11 @@ async function restoreInto(
   const reading = { place, spoolDir: cold.spoolDir, onStep };
   let objects: RestoredObjects = { brought: 0, missing: 0, damaged: [] };
   const restoring = restoreDatabase(manifest, { ...reading, db, signal }, async (own) => {
-    const mayWrite = await mayWriteTo(cold, options, own);
+    const store = patient(cold.store, tools);
+    const mayWrite = await mayWriteTo({ ...cold, store }, options, own);
     objects = await restoreObjects(
       manifest,
-      { ...reading, store: cold.store, signal: own },
+      { ...reading, store, signal: own },
       { mayWrite, skipsDamaged: options.skipsDamaged },
     );
     if (options.isAdopting && mayWrite) await adopt(db, cold, own);

@@ -65,7 +65,10 @@ export function isStoreFull(error: unknown): boolean {
  * help.
  */
 export function mayPass(error: unknown): error is AppError {
-  if (!(error instanceof AppError) || error.code !== 'cold_tier_unavailable') return false;
+  if (!(error instanceof AppError)) return false;
+  // What a place of backups says has the error of its store as the cause.
+  if (error.code === 'backup_place_unavailable') return mayPass(error.cause);
+  if (error.code !== 'cold_tier_unavailable') return false;
   const cause = error.cause instanceof AggregateError ? error.cause.errors[0] : error.cause;
   const status = statusOf(cause);
   const isRefused = status === 401 || status === 403 || Object.hasOwn(advice, codeOf(cause));
