@@ -109,6 +109,7 @@ test.each([
   ['endpoints', 'rotate-secret', 'ep_1'],
   ['notify', 'rm', 'ntt_1'],
   ['dlq', 'purge', 'dlv_1'],
+  ['retention', 'orphans', 'rm', 'records/a'],
 ])('%s %s asks with the name of the service that a profile stands for', async (...argv) => {
   await login();
   const { code, stderr } = await run(argv, { cwd, isTerminal: true, stdin: 'n\n' });

@@ -135,7 +135,6 @@ async function removeOrphans(
     act: 'Remove',
     refused: 'Nothing was removed.',
   });
-  const client = await context.connect();
   const object_keys = [...keys];
   const { removed } = await client.json('POST /retention/orphans/remove', {
     body: { object_keys },
@@ -160,3 +159,4 @@ async function printDays(context: Context, { days }: Forgotten): Promise<void> {
   await printer.write(days.map((row) => JSON.stringify(row)));
   await printer.end();
 }
+  const client = await context.connect();
