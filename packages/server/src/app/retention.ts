@@ -9,6 +9,7 @@ import { type Pace, type Paced, unpaced } from '../platform/work/pace.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import { stopTogether } from '../platform/work/stop.ts';
 import {
+  addAdoptRoute,
   addEraseRoutes,
   addRetentionRoutes,
   addVerifyRoutes,
@@ -160,4 +161,10 @@ export function addRetention(
   });
   closers.push(() => eraser.stop());
   addEraseRoutes(http, eraser);
+  addAdoptRoute(http, {
+    ...retention.mover,
+    objects: cold.objects,
+    audit: options.audit,
+    lockMillis: 10_000,
+  });
 }

@@ -52,6 +52,7 @@ const calls: Record<
   'retention run': { argv: ['--yes'], asksApi: true },
   'retention adopt-store': { argv: ['--yes'], asksApi: true },
   'retention orphans ls': { argv: [], asksApi: true, json: 'array' },
+  'retention orphans adopt': { argv: ['records/a', '--yes'], asksApi: true },
   'retention orphans rm': { argv: ['records/a', '--yes'], asksApi: true },
   'retention forget': { argv: ['records/a', '--yes'], asksApi: true },
   'retention moves': { argv: [], asksApi: true, json: 'array' },
@@ -105,8 +106,8 @@ const calls: Record<
   // What they do is tested on a database: see app/keys.db.test.ts.
   'keys ls': { argv: [] },
   'keys rotate': { argv: ['--yes'] },
-  // What it does is tested on a cluster, by npm run test:citus.
   'records recount': { argv: ['--yes'] },
+  // What it does is tested on a cluster, by npm run test:citus.
   'database distribute': { argv: ['--dry-run'] },
   listen: { argv: [] },
   login: { argv: [], asksApi: true },

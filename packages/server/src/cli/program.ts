@@ -110,6 +110,7 @@ const parts: readonly Part[] = [
       ofObjects.addRetentionForget(retention, context);
       const orphans = addNoun(retention, 'orphans', 'objects of the store that nobody knows');
       ofObjects.addOrphansLs(orphans, context);
+      ofObjects.addOrphansAdopt(orphans, context);
       ofObjects.addOrphansRm(orphans, context);
       const ofPolicies = await import('./commands/policies.ts');
       const policy = addNoun(retention, 'policy', 'how long records stay hot, and how long at all');

@@ -5,9 +5,19 @@ export { spoolHotRows } from './segments/hot-rows.ts';
 export { mergeSegments } from './segments/merge-segments.ts';
 export { readPieces } from './segments/pieces.ts';
 export type { LockedDay } from './segments/queries.ts';
-export { readSegmentDays, readSegmentKeys, SegmentFault } from './segments/read-segment.ts';
+export {
+  readSegmentDays,
+  readSegmentKeys,
+  readTenant,
+  SegmentFault,
+} from './segments/read-segment.ts';
 export { readSmallSegments } from './segments/read-small-segments.ts';
-export { hotTriple, removeHotRows, replaceSegments } from './segments/replace-segments.ts';
+export {
+  addSegment,
+  hotTriple,
+  removeHotRows,
+  replaceSegments,
+} from './segments/replace-segments.ts';
 export {
   type ColdReader,
   type DayTriple,

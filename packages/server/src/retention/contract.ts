@@ -9,23 +9,20 @@ import {
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import { objectsContract } from './objects.contract.ts';
 import {
   coldStoreSchema,
   coldStoreSummarySchema,
   erasePlanSchema,
   eraseReceiptSchema,
   eraseRequestSchema,
-  forgetRequestSchema,
-  forgottenSchema,
   hotSpaceSchema,
   moveSchema,
-  orphanSchema,
   planRowSchema,
   planTotalsSchema,
   policyChangeSchema,
   policySchema,
   policyTenantSchema,
-  removeOrphansSchema,
   runSchema,
   segmentSchema,
   tenantStateSchema,
@@ -33,6 +30,7 @@ import {
 } from './schemas.contract.ts';
 import { moveKinds, moveStates, segmentStates } from './values.ts';
 
+export * from './objects.contract.ts';
 export * from './schemas.contract.ts';
 
 /** A page of rows, as every list answers it. `next_cursor` is null on the last page. */
@@ -226,60 +224,7 @@ export const retentionContract = {
     stepUp: true,
     responses: { 200: { description: 'It is this database’s.', schema: coldStoreSchema } },
   },
-  listOrphans: {
-    id: 'listOrphans',
-    method: 'GET',
-    path: '/retention/orphans',
-    tag: 'Retention',
-    summary: 'List the objects of the store that nobody knows',
-    description:
-      'The first 1,000 that are older than SVC_COLD_GRACE_SECONDS: no segment, no open move, no export and no removal to come names them. The store is listed for it. Needs a token that is not limited to tenants.',
-    scope: 'admin',
-    responses: {
-      200: {
-        description: 'As they are now.',
-        schema: Type.Object({ data: Type.Array(orphanSchema) }),
-      },
-    },
-  },
-  removeOrphans: {
-    id: 'removeOrphans',
-    method: 'POST',
-    path: '/retention/orphans/remove',
-    tag: 'Retention',
-    summary: 'Remove objects of the store that nobody knows',
-    description:
-      'For good. What somebody knows by now, is younger than SVC_COLD_GRACE_SECONDS or is not there stays, and is left out of the answer. Needs a token that is not limited to tenants, and a store that is this database’s.',
-    scope: 'admin',
-    stepUp: true,
-    body: removeOrphansSchema,
-    responses: {
-      200: {
-        description: 'What was removed.',
-        schema: Type.Object({ removed: Type.Array(Type.String()) }),
-      },
-      400: problem,
-      409: problem,
-    },
-  },
-  forgetSegment: {
-    id: 'forgetSegment',
-    method: 'POST',
-    path: '/retention/forget',
-    tag: 'Retention',
-    summary: 'Give up a segment whose object is lost',
-    description:
-      'Takes a segment out of the catalogue whose object is missing or damaged, and what it held out of the counters: these records are lost, and nothing trips over them any more. An object that is what was written is refused (409 segment_whole), as is a tenant on hold. Where a backup has the object, put it back under its key instead.',
-    scope: 'admin',
-    stepUp: true,
-    body: forgetRequestSchema,
-    responses: {
-      200: { description: 'What is lost.', schema: forgottenSchema },
-      400: problem,
-      404: problem,
-      409: problem,
-    },
-  },
+  ...objectsContract,
   listMoves: {
     id: 'listMoves',
     method: 'GET',

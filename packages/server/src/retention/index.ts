@@ -1,3 +1,4 @@
+export { addAdoptRoute } from './adopt-orphan.ts';
 export { retentionFigures } from './figures.ts';
 export { giveBackSpace } from './give-back.ts';
 export { deleteTenant } from './mover/delete-tenant.ts';

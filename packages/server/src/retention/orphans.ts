@@ -24,13 +24,12 @@ export async function listOrphans(
   const signal = AbortSignal.timeout(timeoutMillis);
   for await (const batch of eachOrphan(db, store, ourFolders, signal)) {
     for (const object of batch) {
-      const at = oldTime(object, graceSeconds);
-      if (at === null) continue;
+      if (!isOldEnough(object, graceSeconds)) continue;
       const { tenant, firstDay: first_day, lastDay: last_day } = partsOf(object.key);
       data.push({
         ...{ object_key: object.key, tenant, first_day, last_day },
         size_bytes: object.sizeBytes,
-        written_at: formatMicros(Math.floor(at) * 1000),
+        written_at: formatMicros(Math.floor(object.writtenAt) * 1000),
       });
     }
     if (data.length >= listed) break;
@@ -55,7 +54,7 @@ export async function removeOrphans(
   for (const key of keys.filter((each) => ourFolders.some((folder) => each.startsWith(folder)))) {
     for await (const batch of eachOrphan(db, store, [key], signal)) {
       const found = batch.find((object) => object.key === key);
-      if (found !== undefined && oldTime(found, graceSeconds) !== null) doomed.push(key);
+      if (found !== undefined && isOldEnough(found, graceSeconds)) doomed.push(key);
     }
   }
   const entry = { actor, request, action: 'retention.orphans.remove', target: null, tenant: null };
@@ -67,13 +66,17 @@ export async function removeOrphans(
   return { removed: doomed };
 }
 
-/** When an object was written, if that is longer ago than the grace; null otherwise. */
-function oldTime({ writtenAt }: ObjectInfo, graceSeconds: number): number | null {
-  if (writtenAt === undefined || Date.now() - writtenAt < graceSeconds * 1000) return null;
-  return writtenAt;
+/** Whether an object was written longer ago than the grace. */
+export function isOldEnough(
+  object: ObjectInfo,
+  graceSeconds: number,
+): object is ObjectInfo & { writtenAt: number } {
+  const { writtenAt } = object;
+  return writtenAt !== undefined && Date.now() - writtenAt >= graceSeconds * 1000;
 }
 
-function refuseLimited(actor: Actor): void {
+/** Throws 403 `scope_missing` for a caller that is limited to tenants. */
+export function refuseLimited(actor: Actor): void {
   if (actor.tenants === null) return;
   throw new AppError('scope_missing', {
     detail: 'A token limited to tenants sees no objects of the store, in which all tenants lie.',

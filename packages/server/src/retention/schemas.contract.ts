@@ -336,58 +336,6 @@ export const eraseRequestSchema = Type.Object(
 );
 export type EraseRequest = Static<typeof eraseRequestSchema>;
 
-/** An object of the store that nobody knows. */
-export const orphanSchema = Type.Object({
-  object_key: Type.String(),
-  tenant: nullable(Type.String({ description: 'null where its key does not tell' })),
-  first_day: nullable(dateSchema),
-  last_day: nullable(dateSchema),
-  size_bytes: Type.Integer(),
-  written_at: instantSchema,
-});
-export type OrphanRow = Static<typeof orphanSchema>;
-
-/** The body of `POST /retention/orphans/remove`. */
-export const removeOrphansSchema = Type.Object(
-  {
-    object_keys: Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
-      minItems: 1,
-      maxItems: 1000,
-      uniqueItems: true,
-    }),
-  },
-  { additionalProperties: false },
-);
-
-/** The body of `POST /retention/forget`. */
-export const forgetRequestSchema = Type.Object(
-  {
-    object_key: Type.String({
-      minLength: 1,
-      maxLength: 1024,
-      description: 'of the object that is lost, as a verification names it',
-    }),
-    dry_run: Type.Optional(Type.Boolean({ description: 'only tells what is lost' })),
-  },
-  { additionalProperties: false },
-);
-export type ForgetRequest = Static<typeof forgetRequestSchema>;
-
-/** What is lost with the object of a segment. */
-export const forgottenSchema = Type.Object({
-  id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),
-  dry_run: Type.Boolean(),
-  tenant: Type.String(),
-  object_key: Type.String(),
-  problem: Type.String({ description: 'what is wrong with the object' }),
-  lost: tripleSchema,
-  days: Type.Array(Type.Object({ store: Type.String(), day: dateSchema, count: Type.Integer() }), {
-    description: 'what of the days is lost, the first 1,000; the same days may have other records',
-  }),
-  versions_changed: Type.Integer({ description: 'dataset versions that lost records' }),
-});
-export type Forgotten = Static<typeof forgottenSchema>;
-
 /** The receipt of an erasure. It proves what was erased, and says where copies of it may still be. */
 export const eraseReceiptSchema = Type.Object({
   id: nullable(Type.String({ description: 'the move in the journal; null for a dry run' })),

@@ -1,3 +1,5 @@
+import { utimes } from 'node:fs/promises';
+import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import type { CallOptions, TestService } from '../../../test/service.ts';
@@ -23,7 +25,12 @@ const kindsByPath = [
   ['/webhook/dlq/', 'delivery'],
   ['/notify/targets/', 'notifyTarget'],
 ] as const;
-export type Kind = (typeof kindsByPath)[number][1] | 'disabledEndpoint' | 'lostSegment' | 'owner';
+export type Kind =
+  | (typeof kindsByPath)[number][1]
+  | 'disabledEndpoint'
+  | 'lostSegment'
+  | 'orphan'
+  | 'owner';
 
 /** The filters of lists that name a tenant or a thing of it. */
 export const kindsByFilter: Readonly<Record<string, Kind>> = {
@@ -135,6 +142,23 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
         values (${tenant}, ${`seg_${made}`}, ${key}, 1, '', 0, 0, 0, '1970-01-01', '1970-01-01')`);
       return key;
     },
+    // The only segment of a tenant of its own, which is in no table any more, and was written long ago.
+    async orphan() {
+      const other = `${tenant}-${++made}`;
+      const asAdmin = async (method: string, path: string, body?: unknown) =>
+        (await service.call(method, path, { body })).json;
+      await asAdmin('POST', '/enrichment/records', { records: [recordOf(other, 0)] });
+      const { id } = await asAdmin('POST', '/retention/run', { tenant: other });
+      while ((await asAdmin('GET', `/retention/runs/${id}`)).state !== 'completed');
+      const [gone] = await service.db.query<{ key: string }>(
+        sql`delete from segments where tenant = ${other} returning object_key as key`,
+      );
+      await service.db.query(sql`delete from segment_days where tenant = ${other}`);
+      await service.db.query(sql`delete from leaf_days where tenant = ${other}`);
+      const key = gone?.key ?? '';
+      await utimes(join(service.dataDir, 'cold', key), 0, 0);
+      return key;
+    },
     // It has rows for a hundred seconds.
     async retryJob() {
       const id = await makers.endpoint();
@@ -149,7 +173,12 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
   // A late record: there is something hot, and something for the next run to do.
   await call('POST', '/enrichment/records', { body: { records: [recordOf(tenant, 10)] } });
   await call('POST', '/enrichment/tags', { body: { tenant, dataset: 'training' } });
-  const late = { run, lostSegment: `records/tenant=${tenant}/1970-01-01_1970-01-01_seg_x.parquet` };
+  const orphan = `records/tenant=${tenant}/2001-01-01_2001-01-01_seg_y.parquet`;
+  const late = {
+    run,
+    orphan,
+    lostSegment: `records/tenant=${tenant}/1970-01-01_1970-01-01_seg_x.parquet`,
+  };
   const kinds = Object.keys(makers).filter((kind) => !(kind in late)) as Kind[];
   const ids = await Promise.all(kinds.map(async (kind) => [kind, await makers[kind]()] as const));
   const things = { ...Object.fromEntries(ids), ...late } as Record<Kind, string>;

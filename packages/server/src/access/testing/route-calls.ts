@@ -64,6 +64,7 @@ export const routeCalls: Readonly<
   deletePolicy: async ({ fresh }) => [{ id: await fresh('policy') }],
   startRun: ({ tenant }) => [{ body: { tenant, before: '1990-01-01' } }],
   removeOrphans: () => [{ body: { object_keys: ['records/tenant=none/x.parquet'] } }],
+  adoptOrphan: async ({ fresh }) => [{ body: { object_key: await fresh('orphan') } }],
   forgetSegment: async ({ fresh }) => [{ body: { object_key: await fresh('lostSegment') } }],
   startVerification: ({ tenant }) => [{ body: { tenant } }],
   planErasure: ({ tenant }) => [{ body: { tenant, event_ids: ['e0'] } }],

@@ -89,6 +89,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   adoptStore: rule('admin', 'confirms', '403', 'retention.adopt_store'),
   listOrphans: rule('admin', reads, '403', untold),
   removeOrphans: rule('admin', 'confirms', '403', 'retention.orphans.remove'),
+  adoptOrphan: rule('admin', 'confirms', '403', 'retention.orphans.adopt'),
   forgetSegment: rule('admin', 'confirms', '404', 'retention.forget'),
   listMoves: rule('enrichment:read', reads, 'empty', untold),
   getMove: rule('enrichment:read', reads, '404', untold),

@@ -59,10 +59,62 @@ async function forget(context: Context, key: string, options: ForgetOptions): Pr
   }
   const done = await post(dryRun === true);
   if (json) await printObject(context, JSON.stringify(done), { json, fields: forgottenFields });
-  else await printDays(context, done);
+  else await printDays(context, done, 'LOST');
   const count = formatNumberOf(done.lost.count, 'record');
   if (done.dry_run) context.note(`${count} of ${done.tenant} would be given up.`);
   else context.note(`${count} of ${done.tenant} are lost: ${done.id} in the journal of moves.`);
+}
+
+type Adopted = RouteAnswer<'POST /retention/orphans/adopt'>;
+
+const adoptedFields = [
+  'dry_run',
+  'tenant',
+  'object_key',
+  'adopted',
+  'days',
+] as const satisfies readonly (keyof Adopted)[];
+
+export function addOrphansAdopt(orphans: Command, context: Context): void {
+  const command = orphans
+    .command('adopt')
+    .summary('take back a segment that nobody knows')
+    .description(
+      'Reads the object, proves that it is a whole segment of one tenant, and puts it into the catalogue and into the counters. It is refused where the database has records of one of its days already, or a dataset version of them. What was deleted or erased since it was written comes back with it: look at the days first.',
+    )
+    .argument('<key>', 'as svcctl retention orphans ls names it')
+    .option('--dry-run', 'only tell what would come back')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print what came back as JSON')
+    .action((key: string, options: ForgetOptions) => adopt(context, key, options));
+  withExamples(command, [
+    'svcctl retention orphans adopt records/tenant=TX/2001-03-01_2001-03-07_seg_4fTq9Zx7.parquet',
+  ]);
+}
+
+async function adopt(context: Context, key: string, options: ForgetOptions): Promise<void> {
+  const { dryRun, yes, json } = options;
+  if (!dryRun && !yes) assertCanAsk(context, 'Adopt');
+  const client = await context.connect();
+  const post = (isDry: boolean) =>
+    client.json('POST /retention/orphans/adopt', { body: { object_key: key, dry_run: isDry } });
+  if (!dryRun && !yes) {
+    const { tenant, adopted } = await post(true);
+    await confirm(context, undefined, {
+      question: `Take back ${formatNumberOf(adopted.count, 'record')} of ${tenant}?`,
+      act: 'Adopt',
+      refused: 'Nothing was changed.',
+    });
+  }
+  const done = await post(dryRun === true);
+  if (json) await printObject(context, JSON.stringify(done), { json, fields: adoptedFields });
+  else await printDays(context, done, 'RECORDS');
+  const count = formatNumberOf(done.adopted.count, 'record');
+  context.note(
+    done.dry_run
+      ? `${count} of ${done.tenant} would come back.`
+      : `${count} of ${done.tenant} came back.`,
+  );
 }
 
 type Orphan = RouteAnswer<'GET /retention/orphans'>['data'][number];
@@ -130,6 +182,7 @@ async function removeOrphans(
   { yes }: { yes?: true },
 ): Promise<void> {
   const all = formatNumberOf(keys.length, 'object');
+  const client = await context.connect();
   await confirm(context, yes, {
     question: `Remove ${all} for good?`,
     act: 'Remove',
@@ -146,17 +199,20 @@ async function removeOrphans(
   });
 }
 
-async function printDays(context: Context, { days }: Forgotten): Promise<void> {
+async function printDays(
+  context: Context,
+  { days }: Pick<Forgotten, 'days'>,
+  title: string,
+): Promise<void> {
   const printer = createRowPrinter<Forgotten['days'][number]>(context, {
     fields: ['store', 'day', 'count'],
     json: undefined,
     columns: [
       { title: 'STORE', isElastic: true, value: (row) => row.store },
       { title: 'DAY (UTC)', value: (row) => row.day },
-      { title: 'LOST', align: 'right', value: (row) => String(row.count) },
+      { title, align: 'right', value: (row) => String(row.count) },
     ],
   });
   await printer.write(days.map((row) => JSON.stringify(row)));
   await printer.end();
 }
-  const client = await context.connect();

@@ -60,6 +60,25 @@ export async function readSegmentDays(
   return rows.map(toSegmentDay);
 }
 
+/** Reads whose a segment is, by its first record. Throws SegmentFault. */
+export async function readTenant(
+  duckdb: DuckDb,
+  { path, signal }: Omit<ReadOptions, 'tenant'>,
+): Promise<string> {
+  const options = { timeoutMillis, ...(signal === undefined ? {} : { signal }) };
+  const [row] = await duckdb
+    .run<{ tenant: string }>(
+      `select to_json(tenant)::varchar as tenant from ${readSegments([path])} limit 1`,
+      options,
+    )
+    .catch((error: unknown) => {
+      if (!(error instanceof DuckDbError) || isForWantOfSpace(error)) throw error;
+      throw new SegmentFault('unreadable', `it cannot be read: ${error.message}`, error);
+    });
+  if (row === undefined) throw new SegmentFault('unreadable', 'it holds no records');
+  return parseText(row.tenant);
+}
+
 /** Returns whether rows of other days stand among those of a day. */
 export function isScattered({ first_row, last_row, count }: DayOfFile): boolean {
   return Number(last_row) - Number(first_row) + 1 !== Number(count);

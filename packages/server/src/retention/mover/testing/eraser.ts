@@ -6,6 +6,7 @@ import type { Actor } from '../../../kernel/actor.ts';
 import { createLog } from '../../../platform/log.ts';
 import { createObjectReader } from '../../../platform/objects/reader.ts';
 import type { EraseReceipt, EraseRequest, ForgetRequest, Forgotten } from '../../contract.ts';
+import type { EraseContext } from '../erase-records.ts';
 import { createEraser, type Eraser, type EraserOptions } from '../eraser.ts';
 import type { MoverContext } from '../move.ts';
 import type { TestMover } from './test-mover.ts';
@@ -25,7 +26,7 @@ export async function eraseOnce(
   { actor = testActor, onAnswer, ...more }: More = {},
 ): Promise<EraseReceipt> {
   return withEraser(mover, more, async (eraser) => {
-    const receipt = await eraser.erase({ actor, request: fakeRequest }, request);
+    const receipt = await eraser.erase({ actor, request: testRequest }, request);
     onAnswer?.(receipt);
     return receipt;
   });
@@ -38,8 +39,14 @@ export function forgetOnce(
   { actor = testActor, ...more }: More = {},
 ): Promise<Forgotten> {
   return withEraser(mover, more, (eraser) =>
-    eraser.forget({ actor, request: fakeRequest }, request),
+    eraser.forget({ actor, request: testRequest }, request),
   );
+}
+
+/** What an eraser of another process works with. `objects` must not be read. */
+export function eraseContextOf(mover: TestMover): EraseContext {
+  const objects = {} as EraseContext['objects'];
+  return { ...mover.context(), objects, audit: createAudit(), lockMillis: 0 };
 }
 
 async function withEraser<T>(
@@ -71,7 +78,11 @@ async function withEraser<T>(
 }
 
 const noIncidents = { count: 0, cancelled: 0, answers: 0, keys: 0 };
-const fakeRequest = { id: 'req_test', ip: '127.0.0.1', headers: {} } as unknown as FastifyRequest;
+export const testRequest = {
+  id: 'req_test',
+  ip: '127.0.0.1',
+  headers: {},
+} as unknown as FastifyRequest;
 
 export async function auditOf(mover: TestMover, tenant: string) {
   return mover.db.query<{ action: string; target: string | null; after: Record<string, unknown> }>(

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FastifyRequest } from 'fastify';
+import type { Actor } from '../kernel/actor.ts';
+import { formatDigest } from '../kernel/digest.ts';
+import { AppError } from '../kernel/errors.ts';
+import type { HttpServer } from '../platform/http/server.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import {
+  addSegment,
+  lockRemovals,
+  type NewSegment,
+  readPieces,
+  readSegmentDays,
+  readTenant,
+  SegmentFault,
+  segmentFolders,
+  sumTriples,
+  vectorRows,
+} from '../records/segments.ts';
+import { type AdoptedOrphan, type AdoptOrphanRequest, retentionContract } from './contract.ts';
+import { type EraseContext, waitForTenant } from './mover/erase-records.ts';
+import { listKeepers } from './mover/queries.ts';
+import { isOldEnough, refuseLimited } from './orphans.ts';
+import * as queries from './queries.ts';
+import { eachOrphan } from './verify/find-orphans.ts';
+import { lockDayCounters, recountDays, recountSums } from './verify/recount-queries.ts';
+
+type Caller = { readonly actor: Actor; readonly request: FastifyRequest };
+/** A segment that was proved, and whose it is. */
+type Proved = NewSegment & { readonly tenant: string };
+
+/** So many days are told. */
+const toldDays = 1000;
+/** The time limit for reading the object. */
+const timeoutMillis = 600_000;
+
+export function addAdoptRoute(http: HttpServer, context: EraseContext): void {
+  http.route(retentionContract.adoptOrphan, ({ body, actor, request }) =>
+    adoptOrphan(context, body, { actor, request }),
+  );
+}
+
+/**
+ * Puts a segment that nobody knows into the catalogue and the counters, once its content proves it. Its days must have no
+ * records yet: of others nothing tells which records they have in common. Throws 403 `scope_missing`, 404
+ * `segment_not_found`, 409 `orphan_refused`, `tenant_busy`, `store_fenced`, `store_read_only`, and 503.
+ */
+export async function adoptOrphan(
+  context: EraseContext,
+  { object_key: key, dry_run: isDry = false }: AdoptOrphanRequest,
+  { actor, request }: Caller,
+): Promise<AdoptedOrphan> {
+  const { db, audit, spoolDir, lockMillis } = context;
+  refuseLimited(actor);
+  const signal = AbortSignal.timeout(timeoutMillis);
+  await mkdir(spoolDir, { recursive: true, mode: 0o700 });
+  const dir = await mkdtemp(join(spoolDir, 'adopt-'));
+  try {
+    const found = await prove(context, key, { path: join(dir, 'orphan.parquet'), signal });
+    await refuseTaken(db, found);
+    if (isDry) return tell(found, true);
+    await waitForTenant(db, found.tenant, {
+      ...{ waitMillis: lockMillis, signal },
+      async work(own) {
+        await context.fence.advance(own);
+        await findOrphan(context, key, own);
+        await db.transaction(async (connection) => {
+          await lockRemovals(connection, found.tenant);
+          await lockDayCounters(connection);
+          await refuseTaken(connection, found);
+          await addSegment(connection, found.tenant, found);
+          const days = found.days.map(({ day }) => day).sort();
+          const [first = '', last = ''] = [days[0], days.at(-1)];
+          await recountDays(connection, found.tenant, { first, last });
+          await recountSums(connection, found.tenant);
+          await audit(connection, {
+            ...{ actor, request, action: 'retention.orphans.adopt' },
+            ...{ target: found.id, tenant: found.tenant },
+            after: { object_key: key, ...tell(found, false).adopted },
+          });
+        });
+      },
+    });
+    return tell(found, false);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+/** Throws 404 `segment_not_found` unless nobody knows the object, and it is old enough that nobody is about to. */
+async function findOrphan(
+  { db, store, graceSeconds }: EraseContext,
+  key: string,
+  signal: AbortSignal,
+): Promise<void> {
+  if (/^(records\/)?tenant=/.test(key)) {
+    for await (const batch of eachOrphan(db, store, [key], signal)) {
+      if (batch.some((each) => each.key === key && isOldEnough(each, graceSeconds))) return;
+    }
+  }
+  throw new AppError('segment_not_found', {
+    detail: `${key} is no segment that nobody knows and that is older than SVC_COLD_GRACE_SECONDS: svcctl retention orphans ls lists those.`,
+  });
+}
+
+/** Reads the object and computes from its content what the catalogue is to say of it. */
+async function prove(
+  context: EraseContext,
+  key: string,
+  { path, signal }: { path: string; signal: AbortSignal },
+): Promise<Proved> {
+  const { store, duckdb } = context;
+  await findOrphan(context, key, signal);
+  const [, first_day = '', last_day = '', id = ''] =
+    /\/(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)_([^/]+)\.parquet$/.exec(key) ?? [];
+  if (id === '') throw refused(key, 'its name is not that of a segment');
+  await store.get(key, path, signal);
+  try {
+    const tenant = await readTenant(duckdb, { path, signal });
+    if (!segmentFolders(tenant).some((folder) => key.startsWith(folder))) {
+      throw refused(key, `it holds records of ${tenant}, and lies in the folder of another tenant`);
+    }
+    const days = await readSegmentDays(duckdb, { tenant, path, signal });
+    if (days.some(({ day }) => day < first_day || day > last_day)) {
+      throw refused(key, 'it holds other days than its name says');
+    }
+    const { count } = sumTriples(days);
+    const pieces = count > vectorRows ? await readPieces(duckdb, { path, signal }) : null;
+    const { size: size_bytes } = await stat(path);
+    const sha256 = await hashFile(path, signal);
+    return { tenant, id, object_key: key, size_bytes, sha256, days, pieces };
+  } catch (error) {
+    if (error instanceof SegmentFault) throw refused(key, error.message);
+    throw error;
+  }
+}
+
+async function hashFile(path: string, signal: AbortSignal): Promise<Buffer> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { signal })) hash.update(chunk as Buffer);
+  return hash.digest();
+}
+
+async function refuseTaken(
+  db: Queryable,
+  { tenant, object_key: key, days }: Proved,
+): Promise<void> {
+  const taken = await queries.listTakenDays(db, tenant, days);
+  const [first] = taken;
+  if (first !== undefined) {
+    throw refused(
+      key,
+      `the database has records of ${taken.length} of its days already, such as ${first.day} of the store ${first.store}`,
+    );
+  }
+  const all = days.map(({ day }) => day).sort();
+  const [firstDay = '', lastDay = ''] = [all[0], all.at(-1)];
+  const names = await listKeepers(db, { tenant, firstDay, lastDay });
+  if (names.length > 0) {
+    throw refused(key, `the dataset version ${names.join(', ')} was frozen without its records`);
+  }
+}
+
+function refused(key: string, why: string): AppError {
+  return new AppError('orphan_refused', {
+    detail: `${key} cannot be taken back: ${why}. Nothing was changed.`,
+  });
+}
+
+function tell({ tenant, object_key, days }: Proved, isDry: boolean): AdoptedOrphan {
+  const { count, bytes, digest } = sumTriples(days);
+  return {
+    dry_run: isDry,
+    tenant,
+    object_key,
+    adopted: { count, bytes, digest: formatDigest(BigInt(digest)) },
+    days: days.slice(0, toldDays).map(({ store, day, count: records }) => ({
+      ...{ store, day, count: records },
+    })),
+  };
+}
