@@ -93,3 +93,26 @@ test('what is stored while counters are made anew is counted once', async () => 
   const [row] = await service.db.query(sql`select sum(count)::int as count from leaf_tenants`);
   expect(row).toEqual({ count: 130 + 40 * 9 });
 });
+
+test('whoever is changing counters is waited for', async () => {
+  await breakCounters();
+  const writer = await service.db.openSession();
+  await writer.query(sql`begin`);
+  const at = sql`'2001-03-09T00:00:00Z'::timestamptz`;
+  await writer.query(sql`
+    insert into enrichment_records (tenant, store, occurred_at, event_id, recorded_at, bytes, digest, enrichment)
+    values ('T', 'New', ${at}, 'e', now(), 10, 7, '{}')`);
+  await writer.query(sql`
+    insert into leaf_days (tenant, store, day, count, bytes, digest, first_at, last_at)
+    values ('T', 'New', '2001-03-09', 1, 10, 7, ${at}, ${at})`);
+  const recounting = recount();
+  const waiting = () =>
+    service.db.query(
+      sql`select from pg_locks where not granted and relation = 'leaf_days'::regclass`,
+    );
+  await expect.poll(async () => (await waiting()).length, { timeout: 20_000 }).toBe(1);
+  await writer.query(sql`commit`);
+  await writer.close();
+  expect(await recounting).toMatchObject({ left: 0 });
+  expect(await recount({ isDry: true })).toMatchObject({ wrong: 0 });
+});
