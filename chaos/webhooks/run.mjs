@@ -227,7 +227,8 @@ export async function comeToRest({ cluster, receiver }) {
       await delay(500);
       return (await countOpenRows(cluster.database)) === 0;
     },
-    120_000,
+    // A receiver that refused too much is sent to slowly for some minutes more.
+    900_000,
   ).catch((error) => say(error.message));
 }
 

@@ -1,0 +1,128 @@
+import fc from 'fast-check';
+import { content, tenant } from '../values.mjs';
+import { call, outcomeOf } from '../world.mjs';
+import { isAnswer } from './records.mjs';
+
+const via = fc.nat(3);
+/** A stream of a revoked token ends within so many milliseconds, also on a machine that is busy. */
+const revokedWithinMillis = 20_000;
+
+export const accessCommands = [
+  {
+    name: 'mint a token',
+    weight: 1,
+    draw: fc.record({ via, tenant }),
+    async play(world, { via: at, tenant: own }) {
+      const token = await mint(world, at, own);
+      if (token !== undefined)
+        world.tokens.set(token.id, { ...token, tenant: own, isRevoked: false });
+    },
+  },
+  {
+    name: 'use a token',
+    weight: 3,
+    draw: fc.record({ via, tenant, at: fc.nat(1000) }),
+    async play(world, { via: through, tenant: own, at }) {
+      const tokens = [...world.tokens.values()];
+      if (tokens.length === 0) return;
+      const token = tokens[at % tokens.length];
+      const wasRevoked = token.isRevoked;
+      const path = `/enrichment/datasets?level=tenant&tenant=${encodeURIComponent(own)}`;
+      const answer = await call(world, 'GET', path, { token: token.token, via: through });
+      if (wasRevoked && answer.status === 200)
+        world.say(`the revoked token ${token.id} was let in`);
+      if (answer.status === 401 && !token.isRevoked && !token.isLost)
+        world.say(`the token ${token.id} was refused`);
+      const isForeign =
+        answer.status === 200 && own !== token.tenant && answer.json.data.length > 0;
+      if (isForeign) world.say(`a token of ${token.tenant} was shown ${own}`);
+    },
+  },
+  {
+    name: 'revoke a token',
+    weight: 1,
+    draw: fc.record({ via, at: fc.nat(1000) }),
+    async play(world, { via: through, at }) {
+      const tokens = [...world.tokens.values()].filter(({ isRevoked }) => !isRevoked);
+      if (tokens.length === 0) return;
+      const token = tokens[at % tokens.length];
+      token.isLost = true;
+      const answer = await call(world, 'DELETE', `/tokens/${token.id}`, { via: through });
+      if (answer.status === 204) token.isRevoked = true;
+      if (outcomeOf(answer) === 'refused') token.isLost = token.isRevoked;
+    },
+  },
+  {
+    name: 'revoke a token amid its stream',
+    weight: 1,
+    draw: fc.record({ via, tenant, afterMillis: fc.nat(800) }),
+    play: (world, { via: at, tenant: own, afterMillis }) =>
+      revokeAmidStream(world, at, own, afterMillis),
+  },
+];
+
+async function mint(world, via, own) {
+  const scopes = ['enrichment:write', 'enrichment:read'];
+  const answer = await call(world, 'POST', '/tokens', {
+    body: { name: 'simulated', scopes, tenants: [own] },
+    via,
+  });
+  return isAnswer(world, answer, 'token', [201])
+    ? { id: answer.json.id, token: answer.json.token }
+    : undefined;
+}
+
+/** Sends records for ever, until the service ends it: soon after the token was revoked. */
+async function revokeAmidStream(world, via, own, afterMillis) {
+  const token = await mint(world, via, own);
+  if (token === undefined) return;
+  let isAnswered = false;
+  const contents = [];
+  const write = world.records.beginWrite([]);
+  const onRequest = (sent) => {
+    let n = 0;
+    const send = () => {
+      if (isAnswered || sent.destroyed) return;
+      const made = Array.from({ length: 50 }, () => {
+        n += 1;
+        return content({
+          tenant: own,
+          store: 'S1',
+          day: '2001-01-01',
+          time: '00:00:00.000000',
+          event: `${token.id}-${n}`,
+          kind: null,
+          size: 0,
+          variant: 0,
+        });
+      });
+      contents.push(made);
+      world.records.addToWrite(write, made);
+      sent.write(made.map(({ text }) => `${text()}\n`).join(''));
+      setTimeout(send, 20);
+    };
+    send();
+  };
+  const streaming = call(world, 'POST', '/enrichment/records', {
+    ...{ via, token: token.token, onRequest, timeoutMillis: 120_000 },
+    headers: { 'content-type': 'application/x-ndjson' },
+  });
+  await new Promise((resolve) => setTimeout(resolve, afterMillis));
+  const revoked = await call(world, 'DELETE', `/tokens/${token.id}`, { via });
+  const isRevoked = revoked.status === 204;
+  const late = new Promise((resolve) =>
+    setTimeout(() => resolve(null), isRevoked ? revokedWithinMillis : 3000),
+  );
+  const answer = await Promise.race([streaming, late]);
+  isAnswered = true;
+  world.faults.push(
+    ...world.records.endWrite(
+      write,
+      write.contents.map(() => 'lost'),
+    ),
+  );
+  if (answer === null && isRevoked && world.isCalm()) {
+    world.say(`the stream of a revoked token went on for ${revokedWithinMillis / 1000} s`);
+  }
+  if (answer?.status === 200) world.say('the stream of a revoked token was answered 200');
+}

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { parquetMetadata } from 'hyparquet';
+import { slice, tenant } from '../values.mjs';
+import { call, until } from '../world.mjs';
+import { isAnswer, rowsOf } from './records.mjs';
+
+const via = fc.nat(3);
+const format = fc.constantFrom('csv', 'ndjson', 'parquet');
+
+export const exportCommands = [
+  {
+    name: 'stream an export',
+    weight: 5,
+    draw: fc.record({ via, slice, format }),
+    play: (world, { via: at, slice: filter, format: as }) => streamExport(world, at, filter, as),
+  },
+  {
+    name: 'read an export and hang up',
+    weight: 1,
+    draw: fc.record({ via, tenant, format, afterMillis: fc.nat(200) }),
+    async play(world, { via: at, tenant: own, format: as, afterMillis }) {
+      const onRequest = (sent) => {
+        sent.end(JSON.stringify({ tenant: own }));
+        setTimeout(() => sent.destroy(), afterMillis);
+      };
+      await call(world, 'POST', `/exports/${as}`, { via: at, onRequest });
+    },
+  },
+  {
+    name: 'export as a job',
+    weight: 2,
+    draw: fc.record({
+      via,
+      slice,
+      format,
+      isCancelled: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+    }),
+    async play(world, { via: at, slice: filter, format: as, isCancelled }) {
+      const read = world.records.beginRead(filter);
+      const headers = { prefer: 'respond-async' };
+      const answer = await call(world, 'POST', `/exports/${as}`, {
+        body: filter,
+        via: at,
+        headers,
+      });
+      if (!isAnswer(world, answer, 'export job', [202])) return;
+      // What it exports is what was there when it was asked for.
+      const { id } = answer.json;
+      const expected = world.records.exactSum(read);
+      world.pending.push({
+        what: `export ${id}`,
+        id,
+        kind: 'export',
+        expected,
+        filter,
+        format: as,
+        isCancelled,
+      });
+      if (isCancelled) await call(world, 'DELETE', `/exports/${id}`, { via: at });
+    },
+  },
+  {
+    name: 'freeze a version',
+    weight: 1,
+    draw: fc.record({ via, tenant, dataset: fc.constantFrom('training', 'fine_tuning') }),
+    async play(world, { via: at, tenant: own, dataset }) {
+      const body = { tenant: own, dataset, name: `version ${world.pending.length}` };
+      const answer = await call(world, 'POST', '/enrichment/dataset-versions', { body, via: at });
+      // 409: there is nothing tagged to freeze, or too much is being frozen.
+      if (!isAnswer(world, answer, 'version', [201, 400, 409]) || answer.status !== 201) return;
+      world.pending.push({
+        what: `version ${answer.json.id}`,
+        kind: 'version',
+        id: answer.json.id,
+      });
+    },
+  },
+];
+
+/** Streams a slice. A file that ends whole has as many rows as it announced, and each as it was sent. */
+export async function streamExport(world, via, filter, format) {
+  const read = world.records.beginRead(filter);
+  const answer = await call(world, 'POST', `/exports/${format}`, {
+    body: filter,
+    via,
+    timeoutMillis: 60_000,
+  });
+  if (!isAnswer(world, answer, `${format} export`, [200])) return false;
+  const { bytes, headers, trailers, text } = answer;
+  const announced = Number(headers['x-record-count']);
+  const digest = `sha-256=:${createHash('sha256').update(bytes).digest('base64')}:`;
+  if (trailers['repr-digest'] !== digest)
+    world.say(`a whole ${format} has the trailer ${trailers['repr-digest']}, not ${digest}`);
+  if (format === 'ndjson') {
+    const rows = rowsOf(text);
+    if (rows.length !== announced)
+      world.say(`ndjson of ${rows.length} rows announced ${announced}`);
+    world.faults.push(...world.records.endRead(read, rows));
+    return true;
+  }
+  const count = format === 'csv' ? countLines(bytes) - 1 : countParquet(bytes);
+  if (count !== announced)
+    world.say(`${format} of ${count} rows announced ${announced}: ${JSON.stringify(filter)}`);
+  world.faults.push(...world.records.endCount(read, { count }));
+  return true;
+}
+
+const paths = {
+  export: '/exports',
+  version: '/enrichment/dataset-versions',
+  run: '/retention/runs',
+  look: '/retention/verify',
+  verify: '/retention/verify',
+};
+
+/** Waits until all that was asked for has ended, and compares it with what was there when it was asked for. */
+export async function settleJobs(world) {
+  for (const job of world.pending.splice(0)) {
+    const { what, kind, id } = job;
+    const isOver = ({ state, finished_at: end }) =>
+      kind === 'version' ? state !== 'counting' : end !== null;
+    let row;
+    const look = async () => {
+      const answer = await call(world, 'GET', `${paths[kind]}/${id}`);
+      if (answer.status === 200) row = answer.json;
+      // A version whose records were all erased is gone.
+      return (
+        (answer.status === 404 && kind === 'version') || (answer.status === 200 && isOver(row))
+      );
+    };
+    await until(`${what} to end`, look, 90_000).then(
+      () => row !== undefined && judgeJob(world, job, row),
+      (error) => world.say(`${error.message}: ${JSON.stringify(row)}`),
+    );
+  }
+}
+
+/** Nobody can wait for room, or for a disk that fails: what meets that says so and ends. */
+const excused = /\((ENOSPC|EIO)\)/;
+
+function judgeJob(world, { what, kind, expected, isCancelled }, row) {
+  const { state, error, error_code: code } = row;
+  const isExcused = excused.test(String(error));
+  if (kind === 'verify' && !row.ok) {
+    world.say(`${what}: ${state}, ${error} ${JSON.stringify(row.problems.slice(0, 3))}`);
+  }
+  if (kind === 'run' && state === 'failed' && !isExcused) world.say(`${what} failed: ${error}`);
+  if (kind === 'version' && state === 'failed' && !isExcused) {
+    world.say(`${what} failed: ${JSON.stringify(row).slice(0, 300)}`);
+  }
+  if (kind !== 'export') return;
+  // A job whose records were erased meanwhile says so.
+  const isFine =
+    ['completed', 'erased'].includes(state) ||
+    (state === 'cancelled' && isCancelled) ||
+    (state === 'failed' && (isExcused || code === 'slice_erased'));
+  if (!isFine) world.say(`${what} ${state}: ${code} ${error}`);
+  if (state !== 'completed' || expected === null) return;
+  const { rows_total: rows, digest } = row;
+  if (rows !== expected.count || digest !== expected.digest) {
+    world.say(
+      `${what} has ${rows} rows and digest ${digest}, not ${expected.count} and ${expected.digest}`,
+    );
+  }
+}
+
+function countLines(bytes) {
+  let lines = 0;
+  for (const byte of bytes) if (byte === 10) lines += 1;
+  return lines;
+}
+
+function countParquet(bytes) {
+  const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+  return Number(parquetMetadata(file).num_rows);
+}

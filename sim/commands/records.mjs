@@ -1,0 +1,363 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { recordDigest } from '../../packages/server/dist/kernel/digest.js';
+import { batch, content, day, microsOf, slice, store, tenant } from '../values.mjs';
+import { call, outcomeOf } from '../world.mjs';
+
+const via = fc.nat(3);
+/** How an NDJSON stream is sent: whole, zipped, in pieces with a pause between, or broken off by its client. */
+const sendings = ['whole', 'gzip', 'slow', 'hang-up'];
+
+export const recordCommands = [
+  {
+    name: 'ingest a batch',
+    weight: 10,
+    draw: fc.record({ via, contents: batch }),
+    async play(world, { via: at, contents }) {
+      const write = world.records.beginWrite(contents);
+      const body = `{"records":[${contents.map(({ text }) => text()).join()}]}`;
+      const answer = await call(world, 'POST', '/enrichment/records', { body, via: at });
+      endIngest(world, write, answer);
+    },
+  },
+  {
+    name: 'ingest a stream',
+    weight: 5,
+    draw: fc.record({ via, contents: batch, sending: fc.constantFrom(...sendings) }),
+    async play(world, { via: at, contents, sending }) {
+      const write = world.records.beginWrite(contents);
+      const answer = await sendLines(world, contents, { via: at, sending });
+      endIngest(world, write, answer);
+    },
+  },
+  {
+    name: 'ingest many small records of a day',
+    weight: 1,
+    draw: fc.record({
+      ...{ via, tenant, store, day },
+      // Around the size of a row group, whose multiples DuckDB may cut anew.
+      count: fc.constantFrom(3000, 3000, 10_001, 10_001, 30_000, 123_000),
+      series: fc.nat(2),
+    }),
+    async play(world, { via: at, count, series, ...where }) {
+      const contents = Array.from({ length: count }, (_, n) =>
+        content({
+          ...where,
+          time: timeOf(n),
+          event: `b${series}-${n}`,
+          kind: null,
+          size: 0,
+          variant: 0,
+        }),
+      );
+      const write = world.records.beginWrite(contents);
+      endIngest(world, write, await sendLines(world, contents, { via: at, sending: 'whole' }));
+    },
+  },
+  {
+    name: 'read a page',
+    weight: 6,
+    draw: fc.record({
+      via,
+      slice,
+      limit: fc.constantFrom(1, 7, 100, 500),
+      isDescending: fc.boolean(),
+    }),
+    async play(world, { via: at, slice: filter, limit, isDescending }) {
+      const query = `${queryOf(filter)}&limit=${limit}&order=${isDescending ? 'desc' : 'asc'}`;
+      const read = world.records.beginRead(filter);
+      const answer = await call(world, 'GET', `/enrichment/records?${query}`, { via: at });
+      if (!isAnswer(world, answer, 'page', [200])) return;
+      const rows = rowsOf(answer.text);
+      world.faults.push(...world.records.endRead(read, rows, { isPartial: true }));
+      world.faults.push(...faultsOfOrder(rows, isDescending));
+    },
+  },
+  {
+    name: 'walk through all pages',
+    weight: 3,
+    draw: fc.record({ via, slice, limit: fc.constantFrom(100, 500), isDescending: fc.boolean() }),
+    play: (world, { via: at, slice: filter, limit, isDescending }) =>
+      walkPages(world, at, { slice: filter, limit, isDescending }),
+  },
+  {
+    name: 'read the tree',
+    weight: 6,
+    draw: fc.record({ via, tenant, level: fc.constantFrom('tenant', 'store', 'month') }),
+    play: (world, { via: at, tenant: own, level }) => readTree(world, at, own, level),
+  },
+  {
+    name: 'tag days',
+    weight: 2,
+    draw: fc.record({ via, slice, dataset: fc.constantFrom('training', 'fine_tuning') }),
+    async play(world, { via: at, slice: filter, dataset }) {
+      const tag = { ...filter, dataset };
+      const answer = await call(world, 'POST', '/enrichment/tags', { body: tag, via: at });
+      if (answer.status === 201) world.tags.tags.set(answer.json.id, tag);
+      else if (outcomeOf(answer) === 'lost') world.tags.unknown.push(tag);
+      else isAnswer(world, answer, 'tag', [409]);
+    },
+  },
+  {
+    name: 'remove a tag',
+    weight: 1,
+    draw: fc.record({ via, at: fc.nat(100) }),
+    async play(world, { via: through, at }) {
+      const ids = [...world.tags.tags.keys()];
+      if (ids.length === 0) return;
+      const id = ids[at % ids.length];
+      const tag = world.tags.tags.get(id);
+      world.tags.tags.delete(id);
+      const answer = await call(world, 'DELETE', `/enrichment/tags/${id}`, { via: through });
+      const outcome = outcomeOf(answer);
+      if (outcome === 'lost') world.tags.unknown.push(tag);
+      else if (outcome === 'refused' && answer.status !== 404) world.tags.tags.set(id, tag);
+    },
+  },
+  {
+    name: 'erase records',
+    weight: 2,
+    draw: fc.record({
+      ...{ via, slice },
+      ids: fc.option(fc.uniqueArray(fc.nat(40), { minLength: 1, maxLength: 5 }), {
+        freq: 3,
+        nil: undefined,
+      }),
+      isDryRun: fc.boolean(),
+    }),
+    play: (world, { via: at, slice: filter, ids, isDryRun }) =>
+      erase(world, at, { filter, ids, isDryRun }),
+  },
+];
+
+async function erase(world, via, { filter, ids, isDryRun }) {
+  const { tenant: own, store: ownStore, from = '1970-01-01', to = '2999-12-31' } = filter;
+  const of = { tenant: own, ...(ownStore && { store: ownStore }) };
+  const eventIds = ids?.map((n) => `e${n}`);
+  // A call names events or days, and never a tenant alone.
+  const meant = eventIds === undefined ? { ...of, from, to } : { ...of, ids: new Set(eventIds) };
+  const named = eventIds === undefined ? { from, to } : { event_ids: eventIds };
+  const body = { ...of, ...named, ...(isDryRun && { dry_run: true }) };
+  const erasure = world.records.beginErasure(meant);
+  const answer = await call(world, 'POST', '/enrichment/erase', {
+    body,
+    via,
+    timeoutMillis: 40_000,
+  });
+  if (answer.status === 200 && isDryRun) return void world.records.cancelErasure(erasure);
+  if (answer.status === 200 && answer.json.erased_at !== null) {
+    const at = Date.now();
+    for (const gone of world.records.endErasure(erasure))
+      world.erased.set(gone.marker, { content: gone, at });
+    return;
+  }
+  if (outcomeOf(answer) === 'refused') {
+    world.records.cancelErasure(erasure);
+    isAnswer(world, answer, 'erasure', [409, 404]);
+  }
+}
+
+/** Reads all pages of a slice; each record that was there all the time must be seen once. */
+export async function walkPages(world, via, { slice: filter, limit, isDescending }) {
+  const read = world.records.beginRead(filter);
+  const rows = [];
+  let cursor = '';
+  do {
+    const query = `${queryOf(filter)}&limit=${limit}&order=${isDescending ? 'desc' : 'asc'}${cursor}`;
+    let answer = await call(world, 'GET', `/enrichment/records?${query}`, { via });
+    // A page that failed is asked for again, as the console does.
+    for (let again = 0; again < 40 && answer.status !== 200; again += 1) {
+      if (!isAnswer(world, answer, 'page of a walk', [])) return;
+      await delay(250);
+      answer = await call(world, 'GET', `/enrichment/records?${query}`, { via });
+    }
+    if (answer.status !== 200) return;
+    rows.push(...rowsOf(answer.text));
+    const { next_cursor: next } = answer.json;
+    cursor = next === null ? '' : `&cursor=${encodeURIComponent(next)}`;
+  } while (cursor !== '');
+  world.faults.push(...world.records.endRead(read, rows), ...faultsOfOrder(rows, isDescending));
+}
+
+/** Reads the rows of a tenant at a level; each must be what its records sum up to. */
+export async function readTree(world, via, own, level) {
+  const read = world.records.beginRead({ tenant: own });
+  const rows = [];
+  let cursor = '';
+  do {
+    const path = `/enrichment/datasets?tenant=${encodeURIComponent(own)}&level=${level}&limit=500${cursor}`;
+    const answer = await call(world, 'GET', path, { via });
+    if (!isAnswer(world, answer, 'tree', [200])) return;
+    rows.push(...answer.json.data);
+    cursor =
+      answer.json.next_cursor === null
+        ? ''
+        : `&cursor=${encodeURIComponent(answer.json.next_cursor)}`;
+  } while (cursor !== '');
+  for (const row of rows) {
+    const filter = {
+      tenant: own,
+      ...(row.store !== null && { store: row.store }),
+      ...daysOf(row.month),
+    };
+    world.faults.push(...world.records.endCount({ ...read, filter }, row));
+  }
+  const shown = rows.reduce((sum, { count }) => sum + count, 0);
+  world.faults.push(...world.records.endCount(read, { count: shown }));
+}
+
+/** Sends records as lines of NDJSON. */
+function sendLines(world, contents, { via, sending }) {
+  const bytes = Buffer.from(contents.map(({ text }) => `${text()}\n`).join(''));
+  const headers = { 'content-type': 'application/x-ndjson' };
+  const path = '/enrichment/records';
+  if (sending === 'gzip') {
+    const body = gzipSync(bytes);
+    return call(world, 'POST', path, {
+      body,
+      via,
+      headers: { ...headers, 'content-encoding': 'gzip' },
+    });
+  }
+  if (sending === 'whole') return call(world, 'POST', path, { body: bytes, via, headers });
+  const onRequest = (sent) => {
+    const half = Math.ceil(bytes.length / 2);
+    sent.write(bytes.subarray(0, half));
+    setTimeout(() => {
+      if (sending === 'hang-up') sent.destroy(new Error('hung up'));
+      else sent.end(bytes.subarray(half));
+    }, 300);
+  };
+  return call(world, 'POST', path, { via, headers, onRequest });
+}
+
+/** Tells the model what an ingest was answered. */
+function endIngest(world, write, answer) {
+  const { contents } = write;
+  if (answer.status !== 200) {
+    const outcome = outcomeOf(answer) === 'refused' ? 'refused' : 'lost';
+    world.faults.push(
+      ...world.records.endWrite(
+        write,
+        contents.map(() => outcome),
+      ),
+    );
+    // One that its client broke off has no answer.
+    if (answer.error?.message !== 'hung up') isAnswer(world, answer, 'ingest', []);
+    return;
+  }
+  const { accepted, duplicates, rejected, rejected_count: rejectedCount } = answer.json;
+  if (accepted + duplicates + rejectedCount !== contents.length) {
+    world.say(
+      `ingest of ${contents.length} was answered ${accepted} + ${duplicates} + ${rejectedCount}`,
+    );
+  }
+  // The first thousand are named. Of more nobody knows which.
+  const codes = new Map(rejected.map(({ index, code }) => [index, code]));
+  for (const { code, message } of rejected) {
+    if (code !== 'conflict') world.say(`a sound record was rejected: ${code} ${message}`);
+  }
+  const isTold = rejectedCount === rejected.length;
+  const outcomes = contents.map((_, at) =>
+    codes.has(at) ? 'conflict' : isTold ? 'stored' : 'lost',
+  );
+  world.faults.push(...world.records.endWrite(write, outcomes));
+}
+
+/**
+ * Whether an answer is one of these. What faults explain is not held against it: 429, 503, and no answer at all.
+ */
+export function isAnswer(world, answer, what, statuses) {
+  if (statuses.includes(answer.status)) return true;
+  if (answer.status === 500) return false;
+  if ([0, 429, 503].includes(answer.status)) {
+    if (world.isCalm(answer))
+      world.say(
+        `${what}: ${answer.status} ${answer.error?.message ?? answer.text.slice(0, 200)} in calm`,
+      );
+    return statuses.length === 0;
+  }
+  world.say(`${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
+  return false;
+}
+
+export function queryOf(filter) {
+  return new URLSearchParams(filter).toString();
+}
+
+/** The days of a month, as a slice has them. */
+function daysOf(month) {
+  return month === null ? {} : { from: `${month}-01`, to: `${month}-31` };
+}
+
+const enrichments =
+  /"enrichment":(\{"marker":"mk\w+","n":9007199254740993,"x":1\.50e\+3(?:,"pad":"[^"]*")?\})/g;
+
+/**
+ * The records in a text of JSON or NDJSON, with the digest of what it says to the letter: key and digest of each, in
+ * order. A record whose enrichment is not spelled as it was sent has no digest that anybody knows.
+ */
+export function rowsOf(text) {
+  const lines = text.startsWith('{"data"')
+    ? JSON.parse(text).data
+    : text
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line));
+  const spelled = [];
+  let from = 0;
+  for (const match of text.matchAll(enrichments)) {
+    const [, confidence = 'null'] =
+      /"confidence":([0-9.]+)/.exec(text.slice(from, match.index)) ?? [];
+    spelled.push({ enrichment: match[1], confidence: confidence === 'null' ? null : confidence });
+    from = match.index + match[0].length;
+  }
+  return lines.map(
+    (
+      {
+        tenant: own,
+        store: ownStore,
+        event_id: eventId,
+        occurred_at: occurredAt,
+        kind,
+        source,
+        model,
+      },
+      at,
+    ) => ({
+      key: JSON.stringify([own, ownStore, occurredAt, eventId]),
+      digest: recordDigest({
+        ...{ tenant: own, store: ownStore, occurredAtMicros: microsOf(occurredAt), eventId },
+        ...{ kind: kind ?? null, source: source ?? null, model: model ?? null },
+        ...(spelled.length === lines.length ? spelled[at] : { confidence: null, enrichment: '' }),
+      })
+        .toString(16)
+        .padStart(16, '0'),
+    }),
+  );
+}
+
+function faultsOfOrder(rows, isDescending) {
+  const sorted = rows.every(
+    (row, at) => at === 0 || compareKeys(rows[at - 1].key, row.key) < 0 !== isDescending,
+  );
+  return sorted ? [] : ['records came out of order'];
+}
+
+/** By tenant, store, time, event, each by its UTF-8 bytes. */
+export function compareKeys(one, other) {
+  const [left, right] = [JSON.parse(one), JSON.parse(other)];
+  for (let at = 0; at < left.length; at += 1) {
+    const order = Buffer.compare(Buffer.from(left[at]), Buffer.from(right[at]));
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+/** A time of its own within a day for each of a hundred thousand records. */
+function timeOf(n) {
+  const seconds = n % 86_400;
+  const two = (value) => String(value).padStart(2, '0');
+  return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}.000000`;
+}

@@ -1,0 +1,272 @@
+import fc from 'fast-check';
+import { behaviours } from '../receiver.mjs';
+import { incident, tenant } from '../values.mjs';
+import { call, outcomeOf } from '../world.mjs';
+import { isAnswer } from './records.mjs';
+
+const via = fc.nat(3);
+/** One of those that there are, by its place. */
+const at = fc.nat(1000);
+
+export const webhookCommands = [
+  {
+    name: 'register an endpoint',
+    weight: 2,
+    draw: fc.record({
+      ...{ via, tenant, behaviour: fc.constantFrom(...behaviours) },
+      types: fc.constantFrom(
+        ['*'],
+        ['*'],
+        ['incident.created'],
+        ['incident.resolved', 'custom.kind'],
+      ),
+      maxAttempts: fc.constantFrom(2, 8),
+    }),
+    play: (world, { via: through, tenant: own, behaviour, types, maxAttempts }) =>
+      register(world, through, { tenant: own, behaviour, types, maxAttempts }),
+  },
+  {
+    name: 'report incidents',
+    weight: 10,
+    draw: fc.record({ via, incident, count: fc.constantFrom(1, 1, 1, 5, 40) }),
+    async play(world, { via: through, incident: drawn, count }) {
+      await Promise.all(
+        Array.from({ length: count }, (_, n) =>
+          report(world, through, { ...drawn, key: `k${drawn.key}-${n}` }),
+        ),
+      );
+    },
+  },
+  {
+    name: 'report an incident again',
+    weight: 2,
+    draw: fc.record({ via, at }),
+    async play(world, { via: through, at: place }) {
+      const known = pick([...world.webhooks.incidents.values()], place);
+      if (known !== undefined) await report(world, through, known);
+    },
+  },
+  {
+    name: 'enable or disable an endpoint',
+    weight: 2,
+    draw: fc.record({ via, at, isEnabled: fc.boolean() }),
+    async play(world, { via: through, at: place, isEnabled }) {
+      const endpoint = pick(alive(world), place);
+      if (endpoint === undefined) return;
+      endpoint.changedAt = world.webhooks.now();
+      const path = `/webhook/endpoints/${endpoint.id}`;
+      isAnswer(
+        world,
+        await call(world, 'PATCH', path, { body: { enabled: isEnabled }, via: through }),
+        'change',
+        [200, 404],
+      );
+    },
+  },
+  {
+    name: 'discard a backlog',
+    weight: 1,
+    draw: fc.record({ via, at }),
+    async play(world, { via: through, at: place }) {
+      const endpoint = pick(alive(world), place);
+      if (endpoint === undefined) return;
+      const path = `/webhook/endpoints/${endpoint.id}`;
+      await call(world, 'PATCH', path, { body: { enabled: false }, via: through });
+      await lengthenBacklog(world, endpoint);
+      // What is reported once this is answered is delivered; before, and while it is under way, it may go.
+      const mine = world.webhooks.beginDiscard(endpoint.id);
+      const answer = await call(world, 'POST', `${path}/discard-backlog`, { via: through });
+      if (outcomeOf(answer) !== 'lost') world.webhooks.endDiscard(mine);
+      isAnswer(world, answer, 'discard', [200, 404, 409]);
+    },
+  },
+  {
+    name: 'rotate a secret',
+    weight: 1,
+    draw: fc.record({ via, at }),
+    async play(world, { via: through, at: place }) {
+      const endpoint = pick(alive(world), place);
+      if (endpoint === undefined) return;
+      const answer = await call(world, 'POST', `/webhook/endpoints/${endpoint.id}/rotate-secret`, {
+        via: through,
+      });
+      if (answer.status === 200) endpoint.secrets.push(answer.json.secret);
+      // The new one is not known: nothing that is signed by it can be told from what is not.
+      if (outcomeOf(answer) === 'lost') endpoint.areSecretsKnown = false;
+      isAnswer(world, answer, 'rotation', [200, 404]);
+    },
+  },
+  {
+    name: 'ping an endpoint',
+    weight: 1,
+    draw: fc.record({ via, at }),
+    async play(world, { via: through, at: place }) {
+      const endpoint = pick(alive(world), place);
+      if (endpoint === undefined) return;
+      const answer = await call(world, 'POST', `/webhook/endpoints/${endpoint.id}/ping`, {
+        via: through,
+      });
+      isAnswer(world, answer, 'ping', [202, 404, 409]);
+    },
+  },
+  {
+    name: 'delete an endpoint',
+    weight: 1,
+    draw: fc.record({ via, at }),
+    async play(world, { via: through, at: place }) {
+      const endpoint = pick(alive(world), place);
+      if (endpoint === undefined || alive(world).length < 3) return;
+      endpoint.isDeleted = true;
+      endpoint.changedAt = world.webhooks.now();
+      world.webhooks.letGo((delivery) => delivery.endpointId === endpoint.id);
+      const answer = await call(world, 'DELETE', `/webhook/endpoints/${endpoint.id}`, {
+        via: through,
+      });
+      if (outcomeOf(answer) === 'refused' && answer.status !== 404) endpoint.isDeleted = false;
+      endpoint.changedAt = world.webhooks.now();
+    },
+  },
+  {
+    name: 'read the dead letters',
+    weight: 3,
+    draw: fc.record({ via, status: fc.constantFrom('pending', 'abandoned') }),
+    async play(world, { via: through, status }) {
+      const answer = await call(world, 'GET', `/webhook/dlq?status=${status}`, { via: through });
+      if (!isAnswer(world, answer, 'dead letters', [200])) return;
+      const { data, total } = answer.json;
+      if (total < data.length) world.say(`${data.length} dead letters of ${total}`);
+      for (const row of data) {
+        const isTold = row.status === status && (status !== 'abandoned' || row.next_retry === null);
+        if (!isTold) world.say(`a ${status} row says ${JSON.stringify(row)}`);
+      }
+      isAnswer(
+        world,
+        await call(world, 'GET', `/webhook/dlq/groups?status=${status}`, { via: through }),
+        'groups',
+        [200],
+      );
+    },
+  },
+  {
+    name: 'retry a delivery',
+    weight: 3,
+    draw: fc.record({ via, at }),
+    async play(world, { via: through, at: place }) {
+      const delivery = pick([...world.webhooks.deliveries.values()], place);
+      if (delivery === undefined) return;
+      delivery.retries += 1;
+      const answer = await call(world, 'POST', `/webhook/dlq/${delivery.id}/retry`, {
+        via: through,
+      });
+      isAnswer(world, answer, 'retry', [202, 404, 409]);
+    },
+  },
+  {
+    name: 'retry in bulk',
+    weight: 2,
+    draw: fc.record({
+      via,
+      status: fc.constantFrom('pending', 'abandoned', undefined),
+      rate: fc.constantFrom(undefined, 20),
+    }),
+    async play(world, { via: through, status, rate }) {
+      const body = { ...(status && { status }), ...(rate && { rate }) };
+      for (const delivery of world.webhooks.deliveries.values()) delivery.retries += 1;
+      const answer = await call(world, 'POST', '/webhook/dlq/retry', { body, via: through });
+      if (!isAnswer(world, answer, 'bulk retry', [202, 409])) return;
+      // It waits for endpoints that are disabled, so it need not end by itself.
+      if (answer.status === 202) world.retries.push(answer.json.id);
+    },
+  },
+  {
+    name: 'purge a delivery',
+    weight: 1,
+    draw: fc.record({ via, at }),
+    async play(world, { via: through, at: place }) {
+      const delivery = pick([...world.webhooks.deliveries.values()], place);
+      if (delivery === undefined) return;
+      delivery.mayGo = true;
+      const answer = await call(world, 'DELETE', `/webhook/dlq/${delivery.id}`, { via: through });
+      isAnswer(world, answer, 'purge', [204, 404, 409]);
+    },
+  },
+  {
+    name: 'erase an incident',
+    weight: 1,
+    draw: fc.record({ via, at }),
+    async play(world, { via: through, at: place }) {
+      const erased = pick(
+        [...world.webhooks.incidents.values()].filter(({ answer }) => answer !== undefined),
+        place,
+      );
+      if (erased === undefined) return;
+      world.webhooks.letGo((delivery) => delivery.incident === erased);
+      erased.mayBeErased = true;
+      const answer = await call(world, 'POST', `/incidents/${erased.answer.id}/erase`, {
+        via: through,
+      });
+      if (answer.status === 200) world.erased.set(erased.marker, { content: null, at: Date.now() });
+      isAnswer(world, answer, 'erasure of an incident', [200, 404, 409]);
+    },
+  },
+];
+
+/** Registers an endpoint with a path of its own. A registration that is lost leaves one that nobody names. */
+export async function register(world, via, { tenant: own, behaviour, types, maxAttempts }) {
+  const { webhooks } = world;
+  const path = `/${behaviour}/${webhooks.now()}`;
+  const body = {
+    ...{ tenant: own, url: world.receiver.url(path), event_types: types },
+    ...{ max_attempts: maxAttempts, retry_schedule: [1, 2] },
+  };
+  const answer = await call(world, 'POST', '/webhook/endpoints', { body, via });
+  if (answer.status === 201) {
+    const { id, secret } = answer.json;
+    const isNew = { isDeleted: false, areSecretsKnown: true, changedAt: webhooks.now() };
+    webhooks.endpoints.set(id, { id, tenant: own, path, types, secrets: [secret], ...isNew });
+  } else if (outcomeOf(answer) === 'lost') webhooks.unnamed.add(path);
+  else isAnswer(world, answer, 'registration', [409]);
+}
+
+/** Reports an incident, or one again under its key. */
+export async function report(world, via, { key, tenant: own, type, size }) {
+  const { webhooks } = world;
+  const marker = `mki${key}x`;
+  const known = webhooks.incidents.get(key) ?? {
+    key,
+    tenant: own,
+    type,
+    size,
+    marker,
+    isRepeated: false,
+  };
+  if (webhooks.incidents.has(key)) known.isRepeated = true;
+  webhooks.incidents.set(key, known);
+  const startedAt = webhooks.now();
+  const body = { tenant: own, type, data: { marker, pad: 'x'.repeat(size) }, idempotency_key: key };
+  const answer = await call(world, 'POST', '/incidents', { body, via });
+  if (answer.status === 202) world.faults.push(...webhooks.accept(known, answer.json, startedAt));
+  else isAnswer(world, answer, 'report', []);
+}
+
+/** So many rows that a job discards them: copies of a row of the endpoint, which no incident of the model has. */
+async function lengthenBacklog(world, { id }) {
+  await world
+    .rows(
+      `insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key, max_attempts)
+       select lane, left(id, 13) || substr(md5(id || n || random()), 1, 11), incident_id, endpoint_id, tenant, event_type,
+         target, 'copy_' || md5(id || n || random()), max_attempts
+       from (select * from deliveries where endpoint_id = $1 limit 1) as one, generate_series(1, 6000) as n`,
+      [id],
+    )
+    // The database may be away just now: then the backlog is as short as it is.
+    .catch(() => {});
+}
+
+function alive(world) {
+  return [...world.webhooks.endpoints.values()].filter(({ isDeleted }) => !isDeleted);
+}
+
+function pick(list, place) {
+  return list.length === 0 ? undefined : list[place % list.length];
+}

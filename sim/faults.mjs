@@ -1,0 +1,141 @@
+import fc from 'fast-check';
+import { control, endProcess } from './world.mjs';
+
+const at = fc.nat(3);
+const millis = fc.integer({ min: 100, max: 2500 });
+
+/**
+ * The kinds of fault. `begin` breaks something and answers how it is mended; between the two pass `millis`. `mayRepeat`
+ * says whether a delivery may come twice because of it. What must hold is the same for all of them: see invariants.mjs.
+ */
+export const faults = [
+  {
+    name: 'kill a process',
+    weight: 4,
+    mayRepeat: true,
+    async begin(world, { at: which }) {
+      const each = pick(world, which);
+      each.url = '';
+      await endProcess(each, 'SIGKILL');
+      return () => world.start(each);
+    },
+  },
+  {
+    name: 'restart a process',
+    weight: 2,
+    mayRepeat: false,
+    async begin(world, { at: which }) {
+      const each = pick(world, which);
+      const ended = endProcess(each, 'SIGTERM');
+      each.url = '';
+      const code = await ended;
+      if (code !== 0) world.say(`process ${each.at} ended with ${code} after SIGTERM`);
+      return () => world.start(each);
+    },
+  },
+  {
+    name: 'freeze a process',
+    weight: 3,
+    mayRepeat: true,
+    async begin(world, { at: which }) {
+      const { child } = pick(world, which);
+      child.kill('SIGSTOP');
+      return () => void child.kill('SIGCONT');
+    },
+  },
+  {
+    name: 'kill PostgreSQL',
+    weight: 2,
+    mayRepeat: true,
+    async begin(world) {
+      await world.ground.kill();
+      return () => {};
+    },
+  },
+  {
+    name: 'cut the connections to the database',
+    weight: 3,
+    mayRepeat: true,
+    async begin(world) {
+      world.databaseProxy.cut();
+      return () => {};
+    },
+  },
+  {
+    name: 'slow the database down',
+    weight: 2,
+    mayRepeat: true,
+    async begin(world) {
+      world.databaseProxy.slow(30);
+      return () => world.databaseProxy.heal();
+    },
+  },
+  {
+    name: 'let the database not answer',
+    weight: 2,
+    mayRepeat: true,
+    async begin(world) {
+      world.databaseProxy.deafen();
+      return () => {
+        world.databaseProxy.heal();
+        world.databaseProxy.cut();
+      };
+    },
+  },
+  { name: 'fill the disk of the store', weight: 2, ...ofStore({ storeError: 'ENOSPC' }) },
+  { name: 'let the disk of the store fail', weight: 1, ...ofStore({ storeError: 'EIO' }) },
+  { name: 'let the store not answer', weight: 2, ...ofStore({ storeError: 'ETIMEDOUT' }) },
+  { name: 'slow the store down', weight: 2, ...ofStore({ storeDelayMillis: 200 }) },
+  { name: 'set a clock ahead', weight: 1, ...ofProcess({ clockMillis: 7_200_000 }) },
+  { name: 'set a clock back', weight: 1, ...ofProcess({ clockMillis: -7_200_000 }) },
+  {
+    name: 'reset all webhooks',
+    weight: 2,
+    mayRepeat: true,
+    async begin({ receiver }) {
+      receiver.down(true);
+      return () => receiver.down(false);
+    },
+  },
+  {
+    name: 'let receivers answer late',
+    weight: 2,
+    mayRepeat: true,
+    async begin({ receiver }) {
+      receiver.slow(2500);
+      return () => receiver.slow(0);
+    },
+  },
+];
+
+/** What is drawn of a fault: which process it meets, and how long it lasts. */
+export const drawnFault = fc.record({ at, millis });
+
+/** All processes see their store so. */
+function ofStore(how) {
+  return {
+    mayRepeat: false,
+    async begin(world) {
+      for (const each of world.processes) control(world, each, how);
+      return () => {
+        for (const each of world.processes) control(world, each, {});
+      };
+    },
+  };
+}
+
+/** One process is told so. */
+function ofProcess(how) {
+  return {
+    mayRepeat: false,
+    async begin(world, { at: which }) {
+      const each = pick(world, which);
+      control(world, each, how);
+      return () => control(world, each, {});
+    },
+  };
+}
+
+function pick({ processes }, which) {
+  return processes[which % processes.length];
+}

@@ -1,0 +1,300 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { settleJobs, streamExport } from './commands/exports.mjs';
+import { readTree, walkPages } from './commands/records.mjs';
+import { call, until } from './world.mjs';
+
+/** A tenant with more records is not read page by page at rest: its export is. */
+const walkedAtMost = 3000;
+
+/**
+ * What must hold whenever all is at rest: nothing is broken, no call is under way, and what was asked for has ended.
+ * Each answers nothing, and tells the world what is wrong.
+ */
+export const invariants = [
+  { name: 'each record that was acknowledged is there once, as it was sent', check: readAll },
+  { name: 'the counters of all levels are the sums of the rows', check: checkCounters },
+  { name: 'tags cover what they should', check: checkCoverage },
+  { name: 'cold data is whole, and no object is left', check: verifyCold },
+  { name: 'deliveries were made or wait, each as it was reported', check: judgeDeliveries },
+  { name: 'the dead-letter queue and the hours are counted right', check: checkWebhookCounters },
+  { name: 'the audit log is whole', check: verifyAudit },
+  { name: 'nothing of what was erased is left', check: findErased },
+  { name: 'no process has met an error of its own', check: readLogs },
+];
+
+/** Waits until all is at rest, and checks all of it. */
+export async function checkAtRest(world) {
+  await settle(world);
+  for (const { name, check } of invariants) {
+    await check(world).catch((error) => world.say(`${name}: ${error.message}`));
+  }
+}
+
+async function settle(world) {
+  await until('all processes to answer', async () => {
+    const answers = await Promise.all(
+      world.processes.map(({ url }) =>
+        fetch(`${url}/readyz`).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      ),
+    );
+    return answers.every((status) => status === 200);
+  });
+  await settleJobs(world);
+  // A move that broke off is made by the next run; erasures go on by themselves.
+  await until(
+    'what was begun to end',
+    async () => {
+      const [{ open }] = await world.rows(
+        `select count(*)::int as open from moves where state not in ('removed', 'failed', 'switched')`,
+      );
+      if (open > 0) await finishRun(world);
+      return open === 0;
+    },
+    90_000,
+  ).catch((error) => world.say(error.message));
+  await until('the database to be idle', async () => {
+    const rows = await world.rows(
+      `select pid from pg_stat_activity where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()
+       and application_name like 'svcctl%'`,
+    );
+    return rows.length === 0;
+  });
+  world.records.rest();
+}
+
+async function finishRun(world) {
+  const { status, json } = await call(world, 'POST', '/retention/run', { body: {} });
+  if (status !== 202) return delay(200);
+  await until(
+    'a run to end',
+    async () => {
+      const answer = await call(world, 'GET', `/retention/runs/${json.id}`);
+      return answer.json?.finished_at;
+    },
+    90_000,
+  );
+}
+
+async function readAll(world) {
+  for (const tenant of world.records.tenants()) {
+    await streamExport(world, 0, { tenant }, 'ndjson');
+    for (const format of ['csv', 'parquet']) await streamExport(world, 1, { tenant }, format);
+    if (world.records.stored({ tenant }).length <= walkedAtMost) {
+      await walkPages(world, 0, { slice: { tenant }, limit: 500, isDescending: false });
+    }
+    for (const level of ['tenant', 'store', 'month']) await readTree(world, 1, tenant, level);
+  }
+}
+
+const levels = {
+  leaf_months: 'tenant, store, month',
+  leaf_stores: 'tenant, store',
+  tenant_days: 'tenant, day',
+  tenant_months: 'tenant, month',
+  leaf_tenants: 'tenant',
+};
+
+/** Hot rows against the counters of their days, and those of days against all that sum them up. */
+async function checkCounters(world) {
+  const hot = await world.rows(`
+    with counted as (
+      select tenant, store, (occurred_at at time zone 'UTC')::date as day, count(*) as count, sum(bytes)::bigint as bytes,
+        mod(sum(digest::numeric) + 18446744073709551616 * count(*), 18446744073709551616) as digest
+      from enrichment_records group by 1, 2, 3
+    ), kept as (
+      select tenant, store, day, count - cold_count as count, bytes - cold_bytes as bytes,
+        mod(digest - cold_digest + 18446744073709551616, 18446744073709551616) as digest
+      from leaf_days where count > cold_count
+    )
+    (select 'rows' as side, * from (table counted except table kept) as missing)
+    union all (select 'counters', * from (table kept except table counted) as wrong) limit 3`);
+  for (const row of hot) world.say(`hot rows and counters differ: ${JSON.stringify(row)}`);
+  for (const [table, key] of Object.entries(levels)) {
+    const month = key.includes('month') ? `to_char(day, 'YYYY-MM') as month` : '';
+    const columns = key.replace('month', month || 'month');
+    const wrong = await world.rows(`
+      with added as (
+        select ${columns}, sum(count)::bigint as count, sum(bytes)::bigint as bytes,
+          mod(sum(digest), 18446744073709551616) as digest
+        from leaf_days group by ${key} having sum(count) > 0
+      ), kept as (select ${key}, count, bytes, digest from ${table} where count > 0)
+      (select 'added' as side, * from (table added except table kept) as missing)
+      union all (select 'kept', * from (table kept except table added) as wrong) limit 3`);
+    for (const row of wrong) world.say(`${table} differs: ${JSON.stringify(row)}`);
+  }
+}
+
+async function checkCoverage(world) {
+  if (world.tags.unknown.length > 0) return;
+  for (const tenant of world.records.tenants()) {
+    const stored = world.records.stored({ tenant });
+    if (world.records.exactSum(world.records.beginRead({ tenant })) === null) continue;
+    const { json } = await call(
+      world,
+      'GET',
+      `/enrichment/datasets?level=tenant&tenant=${encodeURIComponent(tenant)}`,
+    );
+    const row = json.data.find((each) => each.tenant === tenant);
+    const found = row === undefined ? [0, 0] : [row.covered, row.by_dataset.training];
+    const expected = [world.tags.covered(stored), world.tags.covered(stored, 'training')];
+    if (found.join() !== expected.join())
+      world.say(`tags of ${tenant} cover ${found.join()}, not ${expected.join()}`);
+  }
+}
+
+async function verifyCold(world) {
+  const { json } = await call(world, 'POST', '/retention/verify', { body: {} });
+  world.pending.push({ what: `verification ${json.id}`, kind: 'verify', id: json.id });
+  await settleJobs(world);
+  // What fell due seconds ago is removed by now.
+  await until(
+    'objects to be removed',
+    async () => {
+      const [{ late }] = await world.rows(
+        `select count(*)::int as late from object_removals where remove_after < now()`,
+      );
+      return late === 0;
+    },
+    30_000,
+  ).catch((error) => world.say(error.message));
+  const known = new Set(
+    (
+      await world.rows(`
+    select object_key from segments union select object_key from object_removals
+    union select object_key from move_segments where object_key is not null`)
+    ).map((row) => row.object_key),
+  );
+  for (const key of listFiles(join(world.store, 'records'), 'records')) {
+    if (!known.has(key)) world.say(`the object ${key} belongs to nothing`);
+  }
+}
+
+function listFiles(folder, prefix) {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith('.parquet'))
+      .map((entry) => join(prefix, join(entry.parentPath, entry.name).slice(folder.length + 1)));
+  } catch {
+    return [];
+  }
+}
+
+async function judgeDeliveries(world) {
+  const { webhooks, receiver } = world;
+  // A report that was lost is made again under its key, as its caller would.
+  for (const incident of [...webhooks.incidents.values()]) {
+    if (incident.answer !== undefined) continue;
+    const body = {
+      tenant: incident.tenant,
+      type: incident.type,
+      data: { marker: incident.marker, pad: 'x'.repeat(incident.size) },
+      idempotency_key: incident.key,
+    };
+    incident.isRepeated = true;
+    const startedAt = webhooks.now();
+    const answer = await call(world, 'POST', '/incidents', { body });
+    if (answer.status === 202)
+      world.faults.push(...webhooks.accept(incident, answer.json, startedAt));
+    else world.say(`a report was answered ${answer.status} at rest: ${answer.text.slice(0, 200)}`);
+  }
+  const rows = await world.rows(`select d.idempotency_key, d.status, d.endpoint_id, d.attempts,
+    (select count(*)::int from delivery_attempts a where a.lane = d.lane and a.delivery_id = d.id) as noted
+    from deliveries d`);
+  const byKey = new Map(rows.map((row) => [row.idempotency_key, row]));
+  for (const delivery of webhooks.deliveries.values()) {
+    const row = byKey.get(delivery.webhookId);
+    world.faults.push(
+      ...webhooks.judge(delivery, row?.status, receiver.seen.get(delivery.webhookId)),
+    );
+  }
+  for (const { idempotency_key: key, attempts, noted } of rows) {
+    if (attempts !== noted && !key.startsWith('copy_'))
+      world.say(`${key} had ${attempts} attempts, and ${noted} are noted`);
+  }
+  for (const [webhookId, seen] of receiver.seen) {
+    if (!byKey.has(webhookId)) world.say(`${webhookId} came to ${seen.path}, and is no delivery`);
+    world.faults.push(...seen.faults.splice(0));
+    judgeRepeats(world, webhookId, seen);
+  }
+}
+
+/** A delivery comes twice only if something was broken in between, or somebody retried it. */
+function judgeRepeats(world, webhookId, { times, accepted }) {
+  const delivery = world.webhooks.deliveries.get(webhookId);
+  if (accepted < 2 || delivery === undefined || delivery.retries > 0) return;
+  const excused = world.repeatSpans.some(([from, to]) => from < times[1] && to > times[0] - 20_000);
+  if (!excused) world.say(`${webhookId} was delivered ${accepted} times, and nothing explains it`);
+}
+
+async function checkWebhookCounters(world) {
+  const dead = await world.rows(`
+    with counted as (
+      select endpoint_id, status, failure_class, count(*) as count from deliveries
+      where status in ('pending', 'abandoned') group by 1, 2, 3
+    ), kept as (select endpoint_id, status, failure_class, count from dead_letter_counts where count <> 0)
+    (select 'rows' as side, * from (table counted except table kept) as missing)
+    union all (select 'counters', * from (table kept except table counted) as wrong) limit 3`);
+  for (const row of dead) world.say(`the dead letters are counted wrong: ${JSON.stringify(row)}`);
+  // The attempt of a delivery that is discarded meanwhile is noted, and counted only if it ended before.
+  const hours = await world.rows(`
+    with made as (
+      select d.endpoint_id, count(*)::int as most, count(*) filter (where d.status <> 'discarded')::int as least
+      from delivery_attempts a
+      join deliveries d on d.lane = a.lane and d.id = a.delivery_id group by 1
+    ), counted as (
+      select endpoint_id, sum(delivered + failed + abandoned)::int as hours from endpoint_hours group by 1
+    )
+    select e.url, e.id, coalesce(least, 0) as least, coalesce(most, 0) as most, coalesce(hours, 0) as hours
+    from webhook_endpoints e
+    left join made on made.endpoint_id = e.id left join counted on counted.endpoint_id = e.id
+    where coalesce(hours, 0) not between coalesce(least, 0) and coalesce(most, 0) limit 5`);
+  for (const row of hours) world.say(`hours and attempts differ: ${JSON.stringify(row)}`);
+}
+
+async function verifyAudit(world) {
+  const { json } = await call(world, 'POST', '/audit/verify', {
+    body: world.auditHead ? { head: world.auditHead } : {},
+  });
+  if (!json.ok) world.say(`the audit log: ${JSON.stringify(json.problems.slice(0, 3))}`);
+  world.auditHead = json.head;
+}
+
+/** Looks for the texts of erased records in the answers, the tables and the store. */
+async function findErased(world) {
+  for (const [marker, { content }] of world.erased) {
+    if (content !== null && world.records.mayBeStored(content)) world.erased.delete(marker);
+  }
+  const markers = [...world.erased.keys()];
+  if (markers.length === 0) return;
+  const [{ hot }] = await world.rows(
+    `select count(*)::int as hot from enrichment_records where substring(enrichment::text from 'mk[0-9a-f]{20}') = any($1)`,
+    [markers],
+  );
+  if (hot > 0) world.say(`${hot} erased records are still in the table`);
+  const [{ bodies }] = await world.rows(
+    `select count(*)::int as bodies from incidents where substring(body from 'mki[^x]*x') = any($1)`,
+    [markers],
+  );
+  if (bodies > 0) world.say(`${bodies} erased payloads are still in the table`);
+}
+
+/** What a disk was told to answer, and what nobody can do but tell it. */
+const told = /ENOSPC|EIO/;
+
+/** An error of level 50 is a mistake of ours, whatever was broken. */
+async function readLogs(world) {
+  for (const each of world.processes) {
+    const text = readFileSync(join(each.dir, 'log'), 'utf8');
+    const fresh = text.slice(each.logRead ?? 0);
+    each.logRead = text.length;
+    for (const line of fresh.split('\n')) {
+      if (/"level":(50|60)/.test(line) && !told.test(line))
+        world.say(`process ${each.at} logged ${line.slice(0, 600)}`);
+    }
+  }
+}

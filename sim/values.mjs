@@ -1,0 +1,152 @@
+import { createHash, hash } from 'node:crypto';
+import fc from 'fast-check';
+import { recordDigest } from '../packages/server/dist/kernel/digest.js';
+
+/**
+ * What commands draw from: awkward names, days and sizes, few enough that histories meet again. Everything here comes
+ * from the seed, so that a history can be played again.
+ */
+export const tenants = [
+  'TX',
+  'tx',
+  'Ä-Ω 北京',
+  `q'uo"te`,
+  'a%b_c\\d',
+  '🙂 émoji',
+  'long-'.repeat(25),
+];
+const stores = ['S1', 'DFW', 'störe', '0', 'ж'.repeat(60), 'a=b&c', '%2F..'];
+/** Both sides of month and leap ends, the first day there is, days that are always cold, and a few of this month. */
+const days = [
+  ...[
+    '1970-01-01',
+    '1999-12-31',
+    '2000-02-29',
+    '2024-02-29',
+    '2026-01-31',
+    '2026-02-01',
+    '2026-02-02',
+  ],
+  ...['2026-03-31', '2026-04-01', '2026-09-15', '2026-09-16', '2026-09-17'],
+];
+const times = ['00:00:00.000000', '12:00:00.000001', '12:00:00.123456', '23:59:59.999999'];
+const kinds = [null, 'detect', 'classify', '', 'ключ', `it's; "quoted", ok`];
+const sizes = [0, 0, 60, 200, 200, 1000, 20_000, 260_000];
+
+export const tenant = fc.constantFrom(...tenants);
+export const store = fc.constantFrom(...stores);
+export const day = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom(...days) },
+  // A month of its own, mostly one that no partition is there for yet.
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({
+        year: fc.integer({ min: 1971, max: 2025 }),
+        month: fc.integer({ min: 1, max: 12 }),
+      })
+      .map(({ year, month }) => `${year}-${String(month).padStart(2, '0')}-17`),
+  },
+);
+
+/** A record as its maker draws it; `content` builds what is sent of it. */
+const drawn = fc.record({
+  store,
+  day,
+  time: fc.constantFrom(...times),
+  event: fc.integer({ min: 0, max: 40 }),
+  kind: fc.constantFrom(...kinds),
+  size: fc.constantFrom(...sizes),
+  variant: fc.integer({ min: 0, max: 2 }),
+});
+
+/** A batch of one tenant, or of two: no identity twice, since one call could not tell which of them is stored. */
+export const batch = fc
+  .record({
+    tenants: fc.array(tenant, { minLength: 1, maxLength: 2 }),
+    records: fc.array(drawn, { minLength: 1, maxLength: 40 }),
+  })
+  .map(({ tenants: own, records }) => {
+    const made = records.map((record, at) => content({ ...record, tenant: own[at % own.length] }));
+    return [...new Map(made.map((each) => [each.key, each])).values()];
+  });
+
+/** Whole days of a tenant or one of its stores, or all there is of it. */
+export const slice = fc
+  .record({
+    tenant,
+    store: fc.option(store, { freq: 2, nil: undefined }),
+    span: fc.option(fc.tuple(day, day), { freq: 2, nil: undefined }),
+  })
+  .map(({ tenant: own, store: ownStore, span }) => {
+    const [from, to] = span === undefined ? [] : span.toSorted();
+    return { tenant: own, ...(ownStore && { store: ownStore }), ...(from && { from, to }) };
+  });
+
+/**
+ * A record, and what the model keeps of it. The same draw makes the same record. `marker` stands in its text, and in that
+ * of no other record, so that it can be looked for once it is erased. `text()` makes its line of NDJSON, each time anew,
+ * so that a model of many large records stays small.
+ */
+export function content(draw) {
+  const { tenant: own, store: ownStore, day: ownDay, time, event, kind, size, variant } = draw;
+  const eventId = typeof event === 'string' ? event : `e${event}`;
+  const occurredAt = `${ownDay}T${time}Z`;
+  const key = JSON.stringify([own, ownStore, occurredAt, eventId]);
+  const marker = `mk${hash('md5', `${key}${kind}${size}${variant}`).slice(0, 20)}`;
+  const confidence = [null, '0.10', '1'][variant];
+  const model = variant === 1 ? 'v3' : null;
+  const enrichmentOf = () => {
+    const padding = size > 0 ? `,"pad":"${pad(marker, size)}"` : '';
+    return `{"marker":"${marker}","n":9007199254740993,"x":1.50e+3${padding}}`;
+  };
+  const names = { tenant: own, store: ownStore, eventId, kind, model, confidence };
+  const text = () => lineOf({ ...names, occurredAt, enrichment: enrichmentOf() });
+  const occurredAtMicros = microsOf(occurredAt);
+  return {
+    ...{ tenant: own, store: ownStore, day: ownDay, eventId, occurredAt, key, kind, marker, text },
+    digest: recordDigest({ ...names, occurredAtMicros, source: null, enrichment: enrichmentOf() }),
+    bytes: Buffer.byteLength(text()),
+  };
+}
+
+/** Microseconds since 1970 of a time with six fraction digits. */
+export function microsOf(time) {
+  return Date.parse(`${time.slice(0, 19)}Z`) * 1000 + Number(time.slice(20, 26));
+}
+
+/** Incidents: mostly small, some as large as allowed. */
+export const incident = fc.record({
+  tenant,
+  key: fc.integer({ min: 0, max: 1_000_000_000 }),
+  type: fc.constantFrom('incident.created', 'incident.updated', 'incident.resolved', 'custom.kind'),
+  size: fc.constantFrom(0, 0, 0, 1000, 200_000),
+});
+
+function lineOf({
+  tenant: own,
+  store: ownStore,
+  eventId,
+  occurredAt,
+  kind,
+  model,
+  confidence,
+  enrichment,
+}) {
+  const text = JSON.stringify;
+  const optional = (name, value) => (value === null ? '' : `,"${name}":${value}`);
+  return (
+    `{"tenant":${text(own)},"store":${text(ownStore)},"event_id":"${eventId}","occurred_at":"${occurredAt}"` +
+    optional('kind', kind === null ? null : text(kind)) +
+    optional('model', model === null ? null : text(model)) +
+    `${optional('confidence', confidence)},"enrichment":${enrichment}}`
+  );
+}
+
+/** Text that does not compress away, the same for the same marker. */
+function pad(marker, size) {
+  if (size <= 200) return marker.repeat(10).slice(0, size);
+  let text = marker;
+  while (text.length < size) text += createHash('sha512').update(text.slice(-64)).digest('base64');
+  return text.slice(0, size);
+}

@@ -1,0 +1,274 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { Agent, request as httpRequest } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { cleanEnvironment } from '../bench/lib/child.mjs';
+import { programPath } from '../bench/lib/product.mjs';
+import { RecordModel, TagModel, WebhookModel } from './model.mjs';
+import { startProxy } from './proxy.mjs';
+import { startReceiver } from './receiver.mjs';
+
+/** What the processes of a history do. All roles are there in each; four processes are as many as two cores bear. */
+export const layouts = [
+  ['api,drainer,retention,exports'],
+  ['api,drainer,retention,exports', 'api,drainer,retention,exports'],
+  ['api,exports', 'drainer,retention'],
+  ['api', 'api,drainer', 'retention,exports', 'drainer,retention'],
+];
+
+/** Waits that an operator would choose longer. */
+const settings = {
+  SVC_ALLOW_TARGETS: '127.0.0.0/8',
+  SVC_WEBHOOK_TIMEOUT_SECONDS: '2',
+  SVC_COLD_GRACE_SECONDS: '2',
+  SVC_RETENTION_SCHEDULE: 'off',
+  SVC_BACKUP_MAX_AGE_HOURS: '0',
+  SVC_DATABASE_CONNECTIONS: '10',
+  SVC_EXPORT_STALL_SECONDS: '5',
+  SVC_SHUTDOWN_SECONDS: '10',
+  SVC_RATE_LIMIT: '0',
+  SVC_TENANT_RATE_LIMIT: '0',
+  SVC_LOG_LEVEL: 'warn',
+  SVC_SECRET_KEY: 'a key of the simulator, long enough',
+};
+/** So long after a fault an answer may still be due to it. */
+const calmMillis = 15_000;
+const shim = fileURLToPath(new URL('shim.mjs', import.meta.url));
+
+/**
+ * The real service of one history: its processes, their database behind a proxy, a store in a folder, receivers; and the
+ * model of what all that must show.
+ *
+ * @param {any} scope
+ * @param {{ ground: any, dir: string, layout: string[], program?: string }} options `ground` has the PostgreSQL
+ */
+export async function makeWorld(scope, { ground, dir, layout, program = programPath }) {
+  const store = join(dir, 'store');
+  mkdirSync(store, { recursive: true });
+  const databaseUrl = new URL(await ground.createDatabase(scope));
+  const databaseProxy = await startProxy(scope, () => Number(databaseUrl.port));
+  const proxied = new URL(databaseUrl);
+  proxied.port = String(databaseProxy.port);
+  const webhooks = new WebhookModel();
+  const receiver = await startReceiver(scope, (path) =>
+    [...webhooks.endpoints.values()].flatMap((endpoint) =>
+      endpoint.path === path ? endpoint.secrets : [],
+    ),
+  );
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  scope.defer(() => agent.destroy());
+
+  /** @type {any} */
+  const world = {
+    ...{ dir, store, databaseProxy, receiver, ground, program, agent },
+    ...{ records: new RecordModel(), tags: new TagModel(), webhooks },
+    /** Tokens that were minted: by name, whether they may still be used. */
+    tokens: new Map(),
+    /** Runs, jobs, versions that were asked for and have to end. */
+    pending: [],
+    /** What must not be, in words. */
+    faults: [],
+    /** Markers of records that were erased for good. */
+    erased: new Map(),
+    processes: layout.map((roles, at) => ({
+      at,
+      roles,
+      child: null,
+      url: '',
+      dir: join(dir, `process-${at}`),
+    })),
+    /** Bulk retries, which end only when their endpoints are enabled. */
+    retries: [],
+    /** When deliveries may have been sent twice. */
+    repeatSpans: [],
+    /** When something was last broken on purpose, and how much is broken now. */
+    disturbedAt: -Infinity,
+    activeFaults: 0,
+    isCalm: () => world.activeFaults === 0 && performance.now() - world.disturbedAt > calmMillis,
+    token: '',
+    say: (text) => void world.faults.push(text),
+  };
+  const [first] = world.processes;
+  scope.defer(() => Promise.all(world.processes.map((each) => endProcess(each, 'SIGKILL'))));
+  for (const each of world.processes) {
+    mkdirSync(each.dir);
+    control(world, each, {});
+    await startProcess(world, each, { proxied });
+    world.token ||= readFileSync(join(first.dir, 'admin-token'), 'utf8').trim();
+  }
+  world.start = (each, other) => startProcess(world, each, { proxied, program: other });
+  world.rows = (text, values = []) => rowsOf(databaseUrl.href, text, values);
+  return world;
+}
+
+/** Starts a process and waits until it is ready. */
+async function startProcess(world, each, { proxied, program = world.program }) {
+  const log = openSync(join(each.dir, 'log'), 'a');
+  each.child = spawn(process.execPath, [program, 'serve'], {
+    env: cleanEnvironment({
+      ...settings,
+      SVC_DATA_DIR: each.dir,
+      SVC_PORT: '0',
+      SVC_ROLES: each.roles,
+      SVC_BLOB_URL: `file://${world.store}`,
+      DATABASE_URL: proxied.href,
+      NODE_OPTIONS: `--import=${shim}`,
+      SIMULATED: join(each.dir, 'simulated.json'),
+    }),
+    stdio: ['ignore', log, log],
+  });
+  const { child } = each;
+  each.exited = new Promise((resolve) =>
+    child.once('exit', (code, signal) => resolve(code ?? signal)),
+  );
+  each.url = '';
+  await until(`process ${each.at} (${each.roles}) to be ready`, async () => {
+    if (child.exitCode !== null)
+      throw new Error(`process ${each.at} ended with ${child.exitCode}: ${lastWords(each)}`);
+    each.url = announcedUrl(each.dir, child.pid) ?? '';
+    return each.url !== '' && (await statusOf(`${each.url}/readyz`)) === 200;
+  });
+}
+
+/** Sends a signal and waits for the end. Answers the exit code, or the name of the signal. */
+export async function endProcess(each, signal) {
+  const { child } = each;
+  if (child === null || child.exitCode !== null || child.signalCode !== null)
+    return child?.exitCode ?? null;
+  child.kill(signal);
+  return each.exited;
+}
+
+/** Tells a process how its clock and its store are from now on. */
+export function control(world, each, how) {
+  const told = {
+    clockMillis: 0,
+    store: world.store,
+    storeDelayMillis: 0,
+    storeError: null,
+    ...how,
+  };
+  writeFileSync(join(each.dir, 'simulated.json'), JSON.stringify(told));
+}
+
+/**
+ * Calls the API at one of the processes that serve it. `status` is 0 where no whole answer came: then nobody knows what
+ * was done, unless `isRefused` says that nothing was sent. An answer of 500 is a fault whatever goes on.
+ *
+ * @param {any} world
+ * @param {string} method
+ * @param {string} path below `/api/v1`
+ * @param {{ body?: any, token?: string, via?: number, headers?: Record<string, string>, timeoutMillis?: number,
+ *   onRequest?: (sent: import('node:http').ClientRequest) => void }} options `via`: at which process; `onRequest` sends
+ *   the body itself
+ */
+export function call(
+  world,
+  method,
+  path,
+  { body, token, via = 0, headers = {}, timeoutMillis = 30_000, onRequest } = {},
+) {
+  const serving = world.processes.filter(({ roles }) => roles.includes('api'));
+  const each = serving[via % serving.length];
+  if (each.url === '')
+    return Promise.resolve({ status: 0, isRefused: true, json: null, text: '', headers: {} });
+  const isText = typeof body === 'string' || Buffer.isBuffer(body) || body === undefined;
+  const payload = isText ? body : JSON.stringify(body);
+  return new Promise((resolve) => {
+    const lost = (error) =>
+      resolve({
+        status: 0,
+        isRefused: error.code === 'ECONNREFUSED',
+        error,
+        json: null,
+        text: '',
+        headers: {},
+      });
+    const sent = httpRequest(`${each.url}/api/v1${path}`, {
+      ...{ method, agent: world.agent },
+      headers: {
+        authorization: `Bearer ${token ?? world.token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      signal: AbortSignal.timeout(timeoutMillis),
+    });
+    sent.on('error', lost);
+    sent.on('response', (response) => {
+      const chunks = [];
+      response.on('data', (chunk) => chunks.push(chunk));
+      response.on('error', lost);
+      response.on('end', () => {
+        if (!response.complete) return lost(new Error('cut'));
+        const bytes = Buffer.concat(chunks);
+        const text = bytes.toString();
+        const isJson = /^application\/(problem\+)?json/.test(
+          response.headers['content-type'] ?? '',
+        );
+        const json = isJson && text !== '' ? JSON.parse(text) : null;
+        const { statusCode: status, headers: answered, trailers } = response;
+        if (status === 500) world.say(`${method} ${path}: 500 ${text.slice(0, 300)}`);
+        resolve({ status, isRefused: false, json, text, bytes, headers: answered, trailers });
+      });
+    });
+    if (onRequest !== undefined) onRequest(sent);
+    else sent.end(payload);
+  });
+}
+
+/** What became of a call that changes something: `done`, `refused` (nothing changed) or `lost` (nobody knows). */
+export function outcomeOf({ status, isRefused, json }) {
+  if (status >= 200 && status < 300) return 'done';
+  if (isRefused || (status >= 400 && status < 500) || json?.code === 'overloaded') return 'refused';
+  return 'lost';
+}
+
+/** Asks `probe` until it answers something true; throws what was waited for when time is up. */
+export async function until(what, probe, timeoutMillis = 60_000) {
+  const deadline = performance.now() + timeoutMillis;
+  for (;;) {
+    const answer = await probe();
+    if (answer) return answer;
+    if (performance.now() > deadline)
+      throw new Error(`waited ${timeoutMillis / 1000} s in vain for ${what}`);
+    await delay(25);
+  }
+}
+
+async function rowsOf(url, text, values) {
+  const client = new pg.Client({ connectionString: url, application_name: 'simulator' });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return (await client.query(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+function announcedUrl(dir, pid) {
+  try {
+    const announced = JSON.parse(readFileSync(join(dir, 'service.json'), 'utf8'));
+    return announced.pid === pid ? announced.url : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function statusOf(url) {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2000) });
+    await response.arrayBuffer();
+    return response.status;
+  } catch {
+    return 0;
+  }
+}
+
+/** The end of what a process has logged. */
+function lastWords({ dir }) {
+  return readFileSync(join(dir, 'log'), 'utf8').slice(-2000);
+}
