@@ -39,7 +39,7 @@ test.each([
   [['rec'], ['records']],
   [
     ['records', ''],
-    ['ls', 'show', 'ingest', 'erase', 'tags', 'versions', '--help'],
+    ['ls', 'show', 'ingest', 'erase', 'recount', 'tags', 'versions', '--help'],
   ],
   [['records', 'ls', '--le'], ['--level']],
   [
