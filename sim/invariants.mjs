@@ -212,9 +212,10 @@ async function judgeDeliveries(world) {
       ...webhooks.judge(delivery, row?.status, receiver.seen.get(delivery.webhookId)),
     );
   }
-  for (const { idempotency_key: key, attempts, noted } of rows) {
-    if (attempts !== noted && !key.startsWith('copy_'))
-      world.say(`${key} had ${attempts} attempts, and ${noted} are noted`);
+  for (const { idempotency_key: key, status, attempts, noted } of rows) {
+    // An attempt of a delivery that is discarded meanwhile is noted, and no longer counted.
+    if (attempts === noted || status === 'discarded') continue;
+    world.say(`${key} is ${status} after ${attempts} attempts, and ${noted} are noted`);
   }
   for (const [webhookId, seen] of receiver.seen) {
     if (!byKey.has(webhookId)) world.say(`${webhookId} came to ${seen.path}, and is no delivery`);

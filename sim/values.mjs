@@ -118,7 +118,7 @@ export function microsOf(time) {
 /** Incidents: mostly small, some as large as allowed. */
 export const incident = fc.record({
   tenant,
-  key: fc.integer({ min: 0, max: 1_000_000_000 }),
+  number: fc.integer({ min: 0, max: 1_000_000 }),
   type: fc.constantFrom('incident.created', 'incident.updated', 'incident.resolved', 'custom.kind'),
   size: fc.constantFrom(0, 0, 0, 1000, 200_000),
 });

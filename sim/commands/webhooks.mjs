@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { behaviours } from '../receiver.mjs';
-import { incident, tenant } from '../values.mjs';
+import { incident, tenant, tenants } from '../values.mjs';
 import { call, outcomeOf } from '../world.mjs';
 import { isAnswer } from './records.mjs';
 
@@ -30,11 +30,12 @@ export const webhookCommands = [
     weight: 10,
     draw: fc.record({ via, incident, count: fc.constantFrom(1, 1, 1, 5, 40) }),
     async play(world, { via: through, incident: drawn, count }) {
-      await Promise.all(
-        Array.from({ length: count }, (_, n) =>
-          report(world, through, { ...drawn, key: `k${drawn.key}-${n}` }),
-        ),
-      );
+      // The same draw is the same incident again, and a key belongs to one tenant and one body.
+      const { tenant: own, type, size, number } = drawn;
+      const key = `${number}-${tenants.indexOf(own)}-${type}-${size}`;
+      const reportOne = (n) =>
+        report(world, through, { tenant: own, type, size, key: `${key}-${n}` });
+      await Promise.all(Array.from({ length: count }, (_, n) => reportOne(n)));
     },
   },
   {
