@@ -162,7 +162,9 @@ test('an export whose backend is terminated midway never looks whole', async () 
   await expectNothingHeld(service);
 });
 
-test('the service has lived through all of it', async () => {
+test('the service has lived through all of it, and calls nothing of it a mistake of its own', async () => {
+  expect(service.output()).toContain('export ended early');
+  expect(service.output()).not.toContain('"level":50');
   expect(service.exit()).toBeUndefined();
   expect((await service.probe('/readyz')).status).toBe(200);
   expect(await service.stop()).toEqual({ code: 0, signal: null });

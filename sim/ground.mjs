@@ -6,17 +6,18 @@ import { until } from './world.mjs';
 /** The PostgreSQL on which all histories of a run are played, each in a database of its own. */
 export async function openGround(scope, dir) {
   const server = await startPostgres(scope, dir);
+  const cluster = join(dir, 'server', 'postgres');
   const postmaster = () => {
     try {
-      return Number(
-        readFileSync(join(dir, 'server', 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0],
-      );
+      return Number(readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n')[0]);
     } catch {
       return undefined;
     }
   };
   let made = 0;
   return {
+    /** The folder of its files. */
+    dir: cluster,
     createDatabase(own) {
       made += 1;
       return server.createDatabase(own, `sim_${made}`);

@@ -282,6 +282,32 @@ async function findErased(world) {
     [markers],
   );
   if (bodies > 0) world.say(`${bodies} erased payloads are still in the table`);
+  await findInPages(world, markers);
+}
+
+/** Looks for erased texts in the files of PostgreSQL. Tables that are written anew no more are large, and told as such. */
+async function findInPages(world, markers) {
+  await until(
+    'erased rows to be taken out of the pages',
+    async () => {
+      const [{ due }] = await world.rows(
+        `select count(*)::int as due from moves where kind = 'erase' and cardinality(scrub_due) > 0`,
+      );
+      if (due > 0) await finishRun(world);
+      return due === 0;
+    },
+    60_000,
+  );
+  const files = await world.rows(`
+    select relname as name, pg_relation_filepath(pg_class.oid) as path from pg_class join pg_inherits on inhrelid = pg_class.oid
+    where inhparent = 'enrichment_records'::regclass and pg_relation_size(pg_class.oid) between 1 and 16777216`);
+  await world.rows('checkpoint');
+  for (const { name, path } of files) {
+    const bytes = readFileSync(join(world.ground.dir, path));
+    for (const marker of markers) {
+      if (bytes.includes(marker)) world.say(`the pages of ${name} still hold the erased ${marker}`);
+    }
+  }
 }
 
 /** What a disk was told to answer, and what nobody can do but tell it. */

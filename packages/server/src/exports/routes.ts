@@ -206,7 +206,10 @@ async function streamFile(
     // Nobody is left to receive an answer.
     if (isGone) reply.hijack();
     if (!reply.sent) throw refusal ?? error;
-    const level = isGone || refusal || error instanceof ReaderGone ? 'info' : 'error';
+    const isExpected = isGone || refusal || error instanceof ReaderGone;
+    // What is away for a while is no mistake of ours.
+    const isAway = error instanceof AppError && error.status === 503;
+    const level = isExpected ? 'info' : isAway ? 'warn' : 'error';
     options.log[level]({ err: refusal ?? error, reqId: request.id }, 'export ended early');
     // Without the last chunk and the trailer, what arrived cannot look whole.
     response.destroy();
