@@ -24,7 +24,7 @@ function readArguments(args) {
       options: {
         seed: { type: 'string' },
         minutes: { type: 'string', default: '1' },
-        steps: { type: 'string', default: '240' },
+        steps: { type: 'string', default: '300' },
         profile: { type: 'string', default: 'all' },
         path: { type: 'string' },
         'shrink-minutes': { type: 'string', default: '5' },

@@ -19,11 +19,11 @@ const commands = [
   ...accessCommands,
 ];
 /** So many commands are under way at once. */
-const clients = 4;
+const clients = 8;
 /** A fault after about so many commands. */
 const commandsPerFault = 10;
 /** All must hold at rest after so many steps, and at the end. */
-const stepsBetweenRests = 120;
+const stepsBetweenRests = 300;
 
 /**
  * Histories: processes, and what is done to them, in this order. `only` names the kinds that a profile plays, of commands

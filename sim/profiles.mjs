@@ -10,5 +10,7 @@ export const profiles = {
   webhooks: { commands: /incident|endpoint|backlog|secret|deliver|dead|bulk/ },
   retention: { commands: /ingest|retention|erase|page|tree|policy|export$/, layouts: [one, two] },
   exports: { commands: /ingest|export|version|tag|retention|token/, layouts: [one, two] },
+  /** Months that nobody has written before, by several processes at once. */
+  partitions: { commands: /ingest/, layouts: [two, four] },
   rolling: { faults: /restart/, layouts: [two, four] },
 };

@@ -83,7 +83,7 @@ async function revokeAmidStream(world, via, own, afterMillis) {
     let n = 0;
     const send = () => {
       if (isAnswered || sent.destroyed) return;
-      const made = Array.from({ length: 50 }, () => {
+      const made = Array.from({ length: 200 }, () => {
         n += 1;
         return content({
           tenant: own,
