@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { settleJobs, streamExport } from './commands/exports.mjs';
 import { readTree, walkPages } from './commands/records.mjs';
+import { findDisorder } from './order.mjs';
 import { call, until } from './world.mjs';
 
 /** A tenant with more records is not read page by page at rest: its export is. */
@@ -19,6 +20,7 @@ export const invariants = [
   { name: 'cold data is whole, and no object is left', check: verifyCold },
   { name: 'deliveries were made or wait, each as it was reported', check: judgeDeliveries },
   { name: 'the dead-letter queue and the hours are counted right', check: checkWebhookCounters },
+  { name: 'what one client saw, no later one sees undone', check: checkOrder },
   { name: 'the audit log is whole', check: verifyAudit },
   { name: 'nothing of what was erased is left', check: findErased },
   { name: 'no process has met an error of its own', check: readLogs },
@@ -255,6 +257,10 @@ async function checkWebhookCounters(world) {
     left join made on made.endpoint_id = e.id left join counted on counted.endpoint_id = e.id
     where coalesce(hours, 0) not between coalesce(least, 0) and coalesce(most, 0) limit 5`);
   for (const row of hours) world.say(`hours and attempts differ: ${JSON.stringify(row)}`);
+}
+
+async function checkOrder(world) {
+  world.faults.push(...findDisorder(world.observed));
 }
 
 async function verifyAudit(world) {

@@ -23,6 +23,8 @@ export class RecordModel {
   #tenants = new Map();
   /** Erasures under way or lost, and those that ended while a write of today was under way. */
   #erasures = [];
+  /** All of them. */
+  #begunErasures = [];
 
   /** A write begins: each of these may be stored from now on. */
   beginWrite(contents) {
@@ -89,6 +91,7 @@ export class RecordModel {
       entry.touchedAt = erasure.startedAt;
     }
     this.#erasures.push(erasure);
+    this.#begunErasures.push(erasure);
     return erasure;
   }
 
@@ -176,13 +179,23 @@ export class RecordModel {
     return this.#sum(read).exact;
   }
 
+  /**
+   * How many erasures have begun of the tenant of a read; null when one was under way meanwhile, so that its count may
+   * have shrunk.
+   */
+  epochOf({ filter: { tenant }, startedAt }) {
+    const own = this.#begunErasures.filter((erasure) => erasure.filter.tenant === tenant);
+    return own.some(({ endedAt }) => endedAt > startedAt) ? null : own.length;
+  }
+
   /** All is at rest: no call that was lost is at work any more. */
   rest() {
     for (const records of this.#tenants.values()) {
       for (const entry of records.values()) entry.open.clear();
     }
+    const now = this.#next();
+    for (const erasure of this.#erasures) erasure.endedAt = Math.min(erasure.endedAt, now);
     this.#erasures = [];
-    this.#next();
   }
 
   /** Contents that are certainly stored. */

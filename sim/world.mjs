@@ -82,6 +82,8 @@ export async function makeWorld(scope, { ground, dir, layout, program = programP
     })),
     /** Bulk retries, which end only when their endpoints are enabled. */
     retries: [],
+    /** What clients have seen of things that only grow; see order.mjs. */
+    observed: [],
     /** When deliveries may have been sent twice. */
     repeatSpans: [],
     /** When something was last broken on purpose, and how much is broken now. */

@@ -183,6 +183,7 @@ export async function walkPages(world, via, { slice: filter, limit, isDescending
 /** Reads the rows of a tenant at a level; each must be what its records sum up to. */
 export async function readTree(world, via, own, level) {
   const read = world.records.beginRead({ tenant: own });
+  const from = performance.now();
   const rows = [];
   let cursor = '';
   do {
@@ -205,6 +206,11 @@ export async function readTree(world, via, own, level) {
   }
   const shown = rows.reduce((sum, { count }) => sum + count, 0);
   world.faults.push(...world.records.endCount(read, { count: shown }));
+  // A tenant's own row is read at one moment, and grows until something is erased.
+  const epoch = world.records.epochOf(read);
+  if (level !== 'tenant' || epoch === null) return;
+  const key = `count of ${own} since erasure ${epoch}`;
+  world.observed.push({ key, from, to: performance.now(), value: shown, what: String(shown) });
 }
 
 /** Sends records as lines of NDJSON. */

@@ -65,10 +65,10 @@ export const webhookCommands = [
     },
   },
   {
-    name: 'discard a backlog',
+    name: 'discard a backlog while incidents come in',
     weight: 1,
-    draw: fc.record({ via, at }),
-    async play(world, { via: through, at: place }) {
+    draw: fc.record({ via, at, number: fc.nat(1_000_000) }),
+    async play(world, { via: through, at: place, number }) {
       const endpoint = pick(alive(world), place);
       if (endpoint === undefined) return;
       const path = `/webhook/endpoints/${endpoint.id}`;
@@ -78,6 +78,11 @@ export const webhookCommands = [
       const mine = world.webhooks.beginDiscard(endpoint.id);
       const answer = await call(world, 'POST', `${path}/discard-backlog`, { via: through });
       if (outcomeOf(answer) !== 'lost') world.webhooks.endDiscard(mine);
+      const { tenant: own, types } = endpoint;
+      const type = types[0] === '*' ? 'incident.created' : types[0];
+      const one = (n) =>
+        report(world, through, { tenant: own, type, size: 0, key: `late-${number}-${n}` });
+      await Promise.all(Array.from({ length: 5 }, (_, n) => one(n)));
       isAnswer(world, answer, 'discard', [200, 404, 409]);
     },
   },
@@ -163,6 +168,20 @@ export const webhookCommands = [
     },
   },
   {
+    name: 'look at a delivery',
+    weight: 4,
+    // Of few, so that several look at the same.
+    draw: fc.record({ via, at: fc.nat(5) }),
+    async play(world, { via: through, at: place }) {
+      const delivery = pick([...world.webhooks.deliveries.values()].slice(-6), place);
+      if (delivery === undefined) return;
+      const from = performance.now();
+      const answer = await call(world, 'GET', `/webhook/dlq/${delivery.id}`, { via: through });
+      if (!isAnswer(world, answer, 'delivery', [200])) return;
+      observe(world, answer.json, from);
+    },
+  },
+  {
     name: 'retry in bulk',
     weight: 2,
     draw: fc.record({
@@ -211,6 +230,15 @@ export const webhookCommands = [
     },
   },
 ];
+
+/** Notes what was seen of a delivery: attempts are only ever added, and what ended stays so. */
+function observe(world, { id, status, attempts }, from) {
+  const span = { from, to: performance.now() };
+  const what = `${status} after ${attempts} attempts`;
+  world.observed.push({ key: `attempts of ${id}`, ...span, what, value: attempts });
+  const isOver = ['delivered', 'discarded'].includes(status);
+  world.observed.push({ key: `end of ${id}`, ...span, what, value: isOver ? 1 : 0 });
+}
 
 /** Registers an endpoint with a path of its own. A registration that is lost leaves one that nobody names. */
 export async function register(world, via, { tenant: own, behaviour, types, maxAttempts }) {
