@@ -11,10 +11,11 @@ try {
   const options = readArguments(process.argv.slice(2));
   await build();
   const { simulate } = await import('../sim/run.mjs');
-  if (!(await simulate(options))) process.exitCode = 1;
+  // Node 20 may hang in its own end where sockets were reset.
+  process.exit((await simulate(options)) ? 0 : 1);
 } catch (error) {
   process.stderr.write(`${error.stack}\n`);
-  process.exitCode = 1;
+  process.exit(1);
 }
 
 function readArguments(args) {

@@ -362,7 +362,7 @@ export class TagModel {
 export class WebhookModel {
   /**
    * @type {Map<string, { id: string, tenant: string, path: string, types: string[], secrets: string[],
-   *   areSecretsKnown: boolean, isDeleted: boolean, changedAt: number }>}
+   *   areSecretsKnown: boolean, isDeleted: boolean, isUnsure?: boolean, changedAt: number }>}
    */
   endpoints = new Map();
   /** Paths of endpoints whose registration was lost: they may be there, and nobody knows their ids. */
@@ -404,9 +404,9 @@ export class WebhookModel {
       if (this.endpoints.get(endpointId)?.isDeleted) kept.mayGo = true;
     }
     const present = new Set(deliveries.map((row) => row.endpoint_id));
-    for (const { id, tenant, types, isDeleted, changedAt } of this.endpoints.values()) {
+    for (const { id, tenant, types, isDeleted, isUnsure, changedAt } of this.endpoints.values()) {
       // What changed while it was reported may be seen before or after; so may what changed since a report that was lost.
-      if (changedAt >= startedAt || incident.isRepeated) continue;
+      if (isUnsure || changedAt >= startedAt || incident.isRepeated) continue;
       const isMeant =
         !isDeleted &&
         tenant === incident.tenant &&

@@ -129,6 +129,7 @@ export const webhookCommands = [
         via: through,
       });
       if (outcomeOf(answer) === 'refused' && answer.status !== 404) endpoint.isDeleted = false;
+      endpoint.isUnsure = outcomeOf(answer) === 'lost';
       endpoint.changedAt = world.webhooks.now();
     },
   },
