@@ -2,7 +2,8 @@
 // Ends with one line `N passed, N failed`.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { build } from './build.mjs';
 import { check } from './check.mjs';
 import { installed, isMain, runLeavingNothing } from './program.mjs';
@@ -23,6 +24,24 @@ export function countResults(report) {
   };
 }
 
+/** A line for each failure: its file, its name and how its message begins. They end a long output, where one looks first. */
+export function describeFailures(report) {
+  return report.testResults
+    .filter(({ status }) => status === 'failed')
+    .flatMap(({ name, message, assertionResults }) => {
+      const failed = assertionResults.filter((test) => test.status === 'failed');
+      if (failed.length === 0) return [describeFailure(name, '', message)];
+      return failed.map((test) =>
+        describeFailure(name, ` > ${test.fullName}`, test.failureMessages.join('\n')),
+      );
+    });
+}
+
+function describeFailure(file, test, message) {
+  const begin = stripVTControlCharacters(message).trim().split('\n').slice(0, 3).join(' ');
+  return `failed: ${relative(process.cwd(), file)}${test}: ${begin.slice(0, 400)}`;
+}
+
 async function main(args) {
   await ensureInstalled();
   await build();
@@ -41,7 +60,9 @@ async function runTests(args) {
       ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
       ...args,
     ]);
-    const counts = countResults(JSON.parse(readFileSync(report, 'utf8')));
+    const results = JSON.parse(readFileSync(report, 'utf8'));
+    const counts = countResults(results);
+    for (const line of describeFailures(results)) say(line);
     if (code === 0 || counts.failed > 0) return counts;
     say(
       `vitest ended with ${code} though no test failed (see above); it counts as one failed test.`,

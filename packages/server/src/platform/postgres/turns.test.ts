@@ -1,8 +1,12 @@
 import fc from 'fast-check';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createTurns, type Turns } from './turns.ts';
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** Those who are left waiting when a test ends would be told so while another test runs. */
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+});
 afterEach(() => {
   vi.useRealTimers();
 });
@@ -86,7 +90,6 @@ test('what the process does by itself has turns, but no share', async () => {
 });
 
 test('who waits too long is told, and takes no turn afterwards', async () => {
-  vi.useFakeTimers();
   const { turns, take, given, held } = startTaking({ places: 1, share: 1 });
   await take('a');
   const refused = expect(take('b')).rejects.toThrow('timeout exceeded');
