@@ -99,6 +99,16 @@ test('what was erased is in no file of a table any more; the receipt says where 
   expect(await differences(mover, 'T')).toEqual([]);
 });
 
+test('one record of a large month is in no file of a table any more, though a vacuum would leave what is on few pages', async () => {
+  const secret = 'secret-of-many';
+  const rows = makeRecords('many', { days: [day], stores: ['DFW'], perDay: 10_000 });
+  await addRecords(mover.db, rows);
+  await seed('many', secret, ['2001-03-11']);
+  const receipt = await eraseOnce(mover, { tenant: 'many', event_ids: [`${secret}-0`] });
+  expect(whats(receipt)).toEqual(['ids', 'wal', 'backups']);
+  expect((await filesWith(secret)).tables).toEqual([]);
+});
+
 test('a dry run and an erasure of nothing leave nothing, and say so', async () => {
   await seed('none', 'secret-none');
   const dry = await eraseOnce(mover, { tenant: 'none', store: 'ORD', dry_run: true });

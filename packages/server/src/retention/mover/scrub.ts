@@ -48,7 +48,7 @@ async function scrubTables(session: Session, tables: readonly string[]): Promise
     if (liveBytes > rewriteBytes) return 'kept';
     if (month !== undefined) await rewriteInstead(session, month);
     for (;;) {
-      await vacuum(session, table);
+      await vacuum(session, table, { isWhole: true });
       if ((await countRows(session, table)).held === 0) break;
       if (leftMillis <= 0) return 'due';
       leftMillis -= pauseMillis;
