@@ -13,7 +13,11 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const all = ['e2e/**/*.test.ts', 'packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.mjs'];
+const all = [
+  'e2e/**/*.test.ts',
+  'packages/*/{src,test}/**/*.test.ts',
+  '{scripts,sim}/**/*.test.mjs',
+];
 /** What `npm run test:citus` runs: the tests of the database, and those that only a cluster can answer. */
 const onCitus = [
   'packages/server/src/**/*.db.test.ts',

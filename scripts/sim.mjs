@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 
 const usage =
-  'usage: npm run sim [-- --seed N] [--minutes M] [--steps S] [--profile NAME] [--path P] [--shrink-minutes M]';
+  'usage: npm run sim [-- --seed N] [--minutes M] [--steps S] [--profile NAME] [--path P] [--shrink-minutes M] [--from REF] [--pooler] [--s3]';
 
 try {
   const options = readArguments(process.argv.slice(2));
@@ -28,6 +28,9 @@ function readArguments(args) {
         steps: { type: 'string', default: '300' },
         profile: { type: 'string', default: 'all' },
         path: { type: 'string' },
+        from: { type: 'string' },
+        pooler: { type: 'boolean', default: false },
+        s3: { type: 'boolean', default: false },
         'shrink-minutes': { type: 'string', default: '5' },
       },
     });
@@ -43,6 +46,8 @@ function readArguments(args) {
       shrinkMinutes: number('shrink-minutes'),
       profile: values.profile,
       path: values.path,
+      from: values.from,
+      on: { hasPooler: values.pooler, hasS3: values.s3 },
     };
   } catch (error) {
     process.stderr.write(`error: ${error.message}\n${usage}\n`);

@@ -14,7 +14,7 @@ async function main() {
   }
   await build();
   const [{ tryPoolers }, { replaceBetweenMarkers }, { markdownTable }] = await Promise.all([
-    import('../chaos/poolers/try.mjs'),
+    import('../sim/poolers/try.mjs'),
     import('../bench/lib/document.mjs'),
     import('../bench/lib/table.mjs'),
   ]);

@@ -1,8 +1,9 @@
-// npm test: installs and builds what is missing, checks, runs all tests. Arguments go to vitest.
-// Ends with one line `N passed, N failed`.
+// npm test: installs and builds what is missing, checks, runs all tests, and plays a minute of random histories with a
+// new seed. Arguments go to vitest, and then nothing is played. Ends with one line `N passed, N failed`.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { build } from './build.mjs';
 import { check } from './check.mjs';
@@ -47,8 +48,23 @@ async function main(args) {
   await build();
   const isClean = await check();
   const { passed, failed } = await runTests(args);
+  const isHeld = args.length > 0 || (await playMinute());
   if (!isClean) say('npm run check failed (see above); it counts as one failed test.');
-  finish(passed, isClean ? failed : failed + 1);
+  if (!isHeld) say('npm run sim failed (see above); it counts as one failed test.');
+  finish(passed, failed + [isClean, isHeld].filter((held) => !held).length);
+}
+
+/** Alone, since what it finds slow or refused in calm is a fault. */
+async function playMinute() {
+  const script = fileURLToPath(new URL('sim.mjs', import.meta.url));
+  const { code } = await runLeavingNothing(process.execPath, [
+    script,
+    '--minutes',
+    '1',
+    '--shrink-minutes',
+    '0',
+  ]);
+  return code === 0;
 }
 
 async function runTests(args) {

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { control, endProcess } from './world.mjs';
+import { control, endProcess, isReplaceable, startProcess } from './world.mjs';
 
 const at = fc.nat(3);
-const millis = fc.integer({ min: 100, max: 2500 });
+const duration = fc.integer({ min: 100, max: 1500 });
 
 /**
  * The kinds of fault. `begin` breaks something and answers how it is mended; between the two pass `millis`. `mayRepeat`
- * says whether a delivery may come twice because of it. What must hold is the same for all of them: see invariants.mjs.
+ * says whether a delivery may come twice because of it, `isQuiet` that nobody may notice it. What must hold is the same for all of them: see invariants.mjs.
  */
 export const faults = [
   {
@@ -16,21 +16,24 @@ export const faults = [
     async begin(world, { at: which }) {
       const each = pick(world, which);
       each.url = '';
+      each.isReady = false;
       await endProcess(each, 'SIGKILL');
-      return () => world.start(each);
+      return () => startProcess(world, each);
     },
   },
   {
     name: 'restart a process',
     weight: 2,
     mayRepeat: false,
-    async begin(world, { at: which }) {
+    // While another one serves, no call may fail.
+    isQuiet: (world, { at: which }) => isReplaceable(world, pick(world, which)),
+    async begin(world, { at: which, millis }) {
       const each = pick(world, which);
-      const ended = endProcess(each, 'SIGTERM');
+      const code = await endProcess(each, 'SIGTERM');
       each.url = '';
-      const code = await ended;
+      each.isReady = false;
       if (code !== 0) world.say(`process ${each.at} ended with ${code} after SIGTERM`);
-      return () => world.start(each);
+      return () => startProcess(world, each, world.programs[millis % world.programs.length]);
     },
   },
   {
@@ -68,6 +71,18 @@ export const faults = [
     async begin(world) {
       world.databaseProxy.slow(30);
       return () => world.databaseProxy.heal();
+    },
+  },
+  {
+    name: 'slow the database down and cut its connections',
+    weight: 2,
+    mayRepeat: true,
+    async begin(world) {
+      world.databaseProxy.slow(30);
+      return () => {
+        world.databaseProxy.cut();
+        world.databaseProxy.heal();
+      };
     },
   },
   {
@@ -109,13 +124,14 @@ export const faults = [
 ];
 
 /** What is drawn of a fault: which process it meets, and how long it lasts. */
-export const drawnFault = fc.record({ at, millis });
+export const drawnFault = fc.record({ at, millis: duration });
 
 /** All processes see their store so. */
 function ofStore(how) {
   return {
     mayRepeat: false,
     async begin(world) {
+      if (world.store.disturb !== undefined) return world.store.disturb(how);
       for (const each of world.processes) control(world, each, how);
       return () => {
         for (const each of world.processes) control(world, each, {});

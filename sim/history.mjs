@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { accessCommands } from './commands/access.mjs';
+import { backupCommands } from './commands/backups.mjs';
 import { exportCommands } from './commands/exports.mjs';
 import { recordCommands } from './commands/records.mjs';
 import { retentionCommands } from './commands/retention.mjs';
@@ -17,11 +18,12 @@ const commands = [
   ...retentionCommands,
   ...webhookCommands,
   ...accessCommands,
+  ...backupCommands,
 ];
 /** So many commands are under way at once. */
-const clients = 8;
+const clients = 12;
 /** A fault after about so many commands. */
-const commandsPerFault = 10;
+const commandsPerFault = 12;
 /** All must hold at rest after so many steps, and at the end. */
 const stepsBetweenRests = 300;
 
@@ -86,7 +88,7 @@ export async function play(world, { steps }, tally) {
     if (!isLast && (place + 1) % stepsBetweenRests !== 0) continue;
     await breaking;
     await Promise.all(running);
-    await tally.time('at rest', () => checkAtRest(world));
+    await checkAtRest(world, tally);
     if (world.faults.length > 0) return;
   }
 }
@@ -110,7 +112,8 @@ async function playCommand(world, { command: name, drawn }, tally) {
 
 async function playFault(world, { fault: name, drawn }, tally) {
   const kind = faults.find((each) => each.name === name);
-  world.activeFaults += 1;
+  const isQuiet = kind.isQuiet?.(world, drawn) ?? false;
+  if (!isQuiet) world.activeFaults += 1;
   const startedAt = performance.now();
   const span = [startedAt, Infinity];
   if (kind.mayRepeat) world.repeatSpans.push(span);
@@ -123,8 +126,10 @@ async function playFault(world, { fault: name, drawn }, tally) {
   } catch (error) {
     world.say(`${name}: ${error.stack}`);
   } finally {
-    world.activeFaults -= 1;
-    world.disturbedAt = performance.now();
+    if (!isQuiet) {
+      world.activeFaults -= 1;
+      world.disturbedAt = performance.now();
+    }
     span[1] = performance.now() + 10_000;
   }
 }

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { withRestored } from './commands/backups.mjs';
 import { settleJobs, streamExport } from './commands/exports.mjs';
 import { readTree, walkPages } from './commands/records.mjs';
 import { findDisorder } from './order.mjs';
@@ -18,19 +19,22 @@ export const invariants = [
   { name: 'the counters of all levels are the sums of the rows', check: checkCounters },
   { name: 'tags cover what they should', check: checkCoverage },
   { name: 'cold data is whole, and no object is left', check: verifyCold },
+  { name: 'each minute of the schedule has its run', check: checkSchedule },
   { name: 'deliveries were made or wait, each as it was reported', check: judgeDeliveries },
   { name: 'the dead-letter queue and the hours are counted right', check: checkWebhookCounters },
   { name: 'what one client saw, no later one sees undone', check: checkOrder },
   { name: 'the audit log is whole', check: verifyAudit },
+  { name: 'a backup holds what was there at its moment', check: restoreBackup },
   { name: 'nothing of what was erased is left', check: findErased },
   { name: 'no process has met an error of its own', check: readLogs },
 ];
 
-/** Waits until all is at rest, and checks all of it. */
-export async function checkAtRest(world) {
-  await settle(world);
+/** Waits until all is at rest, and checks all of it. `time` notes what each check takes. */
+export async function checkAtRest(world, { time }) {
+  await time('rest: all that was begun ends', () => settle(world));
   for (const { name, check } of invariants) {
-    await check(world).catch((error) => world.say(`${name}: ${error.message}`));
+    const looking = time(`rest: ${name}`, () => check(world));
+    await looking.catch((error) => world.say(`${name}: ${error.message}`));
   }
 }
 
@@ -69,8 +73,11 @@ async function settle(world) {
   world.records.rest();
 }
 
+/** A run that ends what others have begun, and moves nothing by itself. */
+const nothingNew = { before: '1970-01-01' };
+
 async function finishRun(world) {
-  const { status, json } = await call(world, 'POST', '/retention/run', { body: {} });
+  const { status, json } = await call(world, 'POST', '/retention/run', { body: nothingNew });
   if (status !== 202) return delay(200);
   await until(
     'a run to end',
@@ -84,8 +91,8 @@ async function finishRun(world) {
 
 async function readAll(world) {
   for (const tenant of world.records.tenants()) {
-    await streamExport(world, 0, { tenant }, 'ndjson');
-    for (const format of ['csv', 'parquet']) await streamExport(world, 1, { tenant }, format);
+    const formats = ['ndjson', 'csv', 'parquet'];
+    await Promise.all(formats.map((format, at) => streamExport(world, at, { tenant }, format)));
     if (world.records.stored({ tenant }).length <= walkedAtMost) {
       await walkPages(world, 0, { slice: { tenant }, limit: 500, isDescending: false });
     }
@@ -171,18 +178,23 @@ async function verifyCold(world) {
     union select object_key from move_segments where object_key is not null`)
     ).map((row) => row.object_key),
   );
-  for (const key of listFiles(join(world.store, 'records'), 'records')) {
+  for (const key of await world.store.objects()) {
     if (!known.has(key)) world.say(`the object ${key} belongs to nothing`);
   }
 }
 
-function listFiles(folder, prefix) {
-  try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.parquet'))
-      .map((entry) => join(prefix, join(entry.parentPath, entry.name).slice(folder.length + 1)));
-  } catch {
-    return [];
+/** Nobody was away for as long as a minute, so none may be passed over. */
+async function checkSchedule(world) {
+  if (world.settings.SVC_RETENTION_SCHEDULE === 'off') return;
+  const rows = await world.rows(
+    `select (extract(epoch from scheduled_for) / 60)::int as minute from retention_runs where scheduled_for is not null`,
+  );
+  const made = new Set(rows.map(({ minute }) => minute));
+  const patienceMillis = 10_000;
+  const last = Math.floor((Date.now() - patienceMillis) / 60_000);
+  for (let minute = Math.ceil(world.startedAt / 60_000); minute <= last; minute += 1) {
+    const time = new Date(minute * 60_000).toISOString();
+    if (!made.has(minute)) world.say(`there was no run for ${time}`);
   }
 }
 
@@ -269,6 +281,21 @@ async function verifyAudit(world) {
   });
   if (!json.ok) world.say(`the audit log: ${JSON.stringify(json.problems.slice(0, 3))}`);
   world.auditHead = json.head;
+}
+
+async function restoreBackup(world) {
+  if (world.backup === null) return;
+  await withRestored(world, async (restored, { records, deliveries }) => {
+    for (const tenant of records.tenants()) {
+      await streamExport(restored, 0, { tenant }, 'ndjson');
+      await readTree(restored, 0, tenant, 'month');
+    }
+    await checkCounters(restored);
+    const rows = await restored.rows('select idempotency_key from deliveries');
+    const held = new Set(rows.map((row) => row.idempotency_key));
+    const missing = deliveries.filter((key) => !held.has(key));
+    if (missing.length > 0) world.say(`a backup has not ${missing.slice(0, 3).join(', ')}`);
+  });
 }
 
 /** Looks for the texts of erased records in the answers, the tables and the store. */

@@ -160,23 +160,26 @@ export class RecordModel {
   }
 
   /** Whether so many records, and these bytes and digest, may be all that match. */
-  endCount(read, { count, bytes, digest }) {
-    const { least, most, exact } = this.#sum(read);
-    const { filter } = read;
-    if (count < least || count > most)
-      return [`counted ${count} of ${least} to ${most}: ${tell(filter)}`];
-    if (exact === null || digest === undefined) return [];
-    if (digest !== exact.digest)
-      return [`digest ${digest} instead of ${exact.digest}: ${tell(filter)}`];
-    if (bytes !== undefined && bytes !== exact.bytes) {
-      return [`${bytes} bytes instead of ${exact.bytes}: ${tell(filter)}`];
-    }
-    return [];
+  endCount(read, row) {
+    return judgeCount(this.#sum(read), row, tell(read.filter));
+  }
+
+  /** The same for all rows of a level of the tree, each of a tenant, store or month. */
+  endTree(read, rows) {
+    const sums = this.#sums(read, ({ store, day }) => [
+      leafKey(null, null),
+      leafKey(store, null),
+      leafKey(store, day.slice(0, 7)),
+    ]);
+    return rows.flatMap((row) => {
+      const leaf = leafKey(row.store, row.month);
+      return judgeCount(sums.get(leaf) ?? emptySum(), row, `${tell(read.filter)} ${leaf}`);
+    });
   }
 
   /** Count, bytes and digest of what matches, if they are certain and did not change since the read began; else null. */
   exactSum(read) {
-    return this.#sum(read).exact;
+    return exactOf(this.#sum(read));
   }
 
   /**
@@ -215,19 +218,17 @@ export class RecordModel {
     return [...this.#tenants.keys()];
   }
 
-  /** A copy as of now, to go back to. Nothing may be under way. */
-  copy() {
+  /** What a copy of the service may hold that was made between `since` and now. */
+  copy({ since }) {
     const copied = new RecordModel();
     copied.#tick = this.#tick;
     for (const [tenant, records] of this.#tenants) {
       const own = new Map();
       for (const [key, entry] of records) {
-        own.set(key, {
-          ...entry,
-          possible: new Set(entry.possible),
-          contents: new Map(entry.contents),
-          open: new Map(),
-        });
+        const { contents, touchedAt } = entry;
+        const isSettled = touchedAt <= since;
+        const possible = new Set(isSettled ? entry.possible : [absent, ...contents.keys()]);
+        own.set(key, { ...entry, possible, contents: new Map(contents), open: new Map() });
       }
       copied.#tenants.set(tenant, own);
     }
@@ -272,21 +273,21 @@ export class RecordModel {
     );
   }
 
-  #sum({ filter, startedAt }) {
-    let [least, most, count, bytes, digest, isExact] = [0, 0, 0, 0, 0n, true];
+  #sum(read) {
+    return this.#sums(read, () => ['']).get('') ?? emptySum();
+  }
+
+  /** Sums by key; a record counts for each of its keys. */
+  #sums({ filter, startedAt }, keysOf) {
+    const sums = new Map();
     for (const entry of this.#matching(filter)) {
-      const isStable = entry.touchedAt <= startedAt;
-      const [value] = [...entry.possible].filter((possible) => possible !== absent);
-      if (isStable && !entry.possible.has(absent)) least += 1;
-      if (!isStable || value !== undefined) most += 1;
-      if (!isStable || entry.possible.size > 1) isExact = false;
-      const stored = entry.contents.get(value ?? '');
-      count += stored === undefined ? 0 : 1;
-      bytes += stored?.bytes ?? 0;
-      digest += stored?.digest ?? 0n;
+      for (const key of keysOf(entry.content)) {
+        const sum = sums.get(key) ?? emptySum();
+        addTo(sum, entry, entry.touchedAt <= startedAt);
+        sums.set(key, sum);
+      }
     }
-    const exact = { count, bytes, digest: hex(BigInt.asUintN(64, digest)) };
-    return { least, most, exact: isExact ? exact : null };
+    return sums;
   }
 
   #close(entry, own) {
@@ -323,6 +324,43 @@ export function matches({ tenant, store, from, to, ids, kind }, content) {
   );
 }
 
+function leafKey(store, month) {
+  return JSON.stringify([store, month]);
+}
+
+/** At least and at most so many records; the other three are certain if it is exact. */
+function emptySum() {
+  return { least: 0, most: 0, count: 0, bytes: 0, digest: 0n, isExact: true };
+}
+
+function addTo(sum, { possible, contents }, isStable) {
+  const [value] = [...possible].filter((each) => each !== absent);
+  const stored = contents.get(value ?? '');
+  if (isStable && !possible.has(absent)) sum.least += 1;
+  if (!isStable || value !== undefined) sum.most += 1;
+  if (!isStable || possible.size > 1) sum.isExact = false;
+  sum.count += stored === undefined ? 0 : 1;
+  sum.bytes += stored?.bytes ?? 0;
+  sum.digest += stored?.digest ?? 0n;
+}
+
+function exactOf({ isExact, count, bytes, digest }) {
+  return isExact ? { count, bytes, digest: hex(BigInt.asUintN(64, digest)) } : null;
+}
+
+function judgeCount(sum, { count, bytes, digest }, what) {
+  if (count < sum.least || count > sum.most) {
+    return [`counted ${count} of ${sum.least} to ${sum.most}: ${what}`];
+  }
+  const exact = exactOf(sum);
+  if (exact === null || digest === undefined) return [];
+  if (digest !== exact.digest) return [`digest ${digest} instead of ${exact.digest}: ${what}`];
+  if (bytes !== undefined && bytes !== exact.bytes) {
+    return [`${bytes} bytes instead of ${exact.bytes}: ${what}`];
+  }
+  return [];
+}
+
 /** What a content is known by: its digest, spelled as the service spells it. */
 function id({ digest }) {
   return hex(digest);
@@ -351,97 +389,10 @@ export class TagModel {
 
   /** How many of these contents lie in a window, of any dataset or of one. */
   covered(contents, dataset) {
+    const tenants = new Set(contents.map(({ tenant }) => tenant));
     const windows = [...this.tags.values()].filter(
-      (tag) => dataset === undefined || tag.dataset === dataset,
+      (tag) => tenants.has(tag.tenant) && (dataset === undefined || tag.dataset === dataset),
     );
     return contents.filter((content) => windows.some((window) => matches(window, content))).length;
-  }
-}
-
-/** Endpoints, incidents and what may become of their deliveries. */
-export class WebhookModel {
-  /**
-   * @type {Map<string, { id: string, tenant: string, path: string, types: string[], secrets: string[],
-   *   areSecretsKnown: boolean, isDeleted: boolean, isUnsure?: boolean, changedAt: number }>}
-   */
-  endpoints = new Map();
-  /** Paths of endpoints whose registration was lost: they may be there, and nobody knows their ids. */
-  unnamed = new Set();
-  /** By the caller's key. @type {Map<string, any>} */
-  incidents = new Map();
-  /** By webhook-id. @type {Map<string, any>} */
-  deliveries = new Map();
-  /** Backlogs that were asked to be discarded: of which endpoint, and until when what was reported may go. */
-  #discards = [];
-  #tick = 0;
-
-  now() {
-    this.#tick += 1;
-    return this.#tick;
-  }
-
-  /** The incident was acknowledged. Answers what must not be. */
-  accept(incident, { id: incidentId, deliveries }, startedAt) {
-    const told = deliveries
-      .map((row) => row.id)
-      .toSorted()
-      .join();
-    const known = incident.answer;
-    if (known !== undefined) {
-      if (known.id === incidentId && known.told === told) return [];
-      return [
-        `incident ${incident.key} was answered as ${incidentId} (${told}), and before as ${known.id} (${known.told})`,
-      ];
-    }
-    incident.answer = { id: incidentId, told };
-    const faults = [];
-    for (const { id, endpoint_id: endpointId, idempotency_key: webhookId } of deliveries) {
-      const kept = { id, webhookId, endpointId, incident, startedAt, mayGo: false, retries: 0 };
-      kept.mayGo = this.#discards.some(
-        (each) => each.endpointId === endpointId && startedAt < each.endedAt,
-      );
-      this.deliveries.set(webhookId, kept);
-      if (this.endpoints.get(endpointId)?.isDeleted) kept.mayGo = true;
-    }
-    const present = new Set(deliveries.map((row) => row.endpoint_id));
-    for (const { id, tenant, types, isDeleted, isUnsure, changedAt } of this.endpoints.values()) {
-      // What changed while it was reported may be seen before or after; so may what changed since a report that was lost.
-      if (isUnsure || changedAt >= startedAt || incident.isRepeated) continue;
-      const isMeant =
-        !isDeleted &&
-        tenant === incident.tenant &&
-        (types.includes('*') || types.includes(incident.type));
-      if (isMeant === present.has(id)) continue;
-      faults.push(`${incidentId} of ${tenant} ${isMeant ? 'did not go' : 'went'} to ${id}`);
-    }
-    return faults;
-  }
-
-  /** Whatever waits for this endpoint may be discarded from now on, until `endDiscard` also what is reported. */
-  beginDiscard(endpointId) {
-    const discard = { endpointId, endedAt: Infinity };
-    this.#discards.push(discard);
-    this.letGo((delivery) => delivery.endpointId === endpointId);
-    return discard;
-  }
-
-  endDiscard(discard) {
-    discard.endedAt = this.now();
-  }
-
-  /** From now on these deliveries may be given up: they are purged, erased, discarded or orphaned. */
-  letGo(isMeant) {
-    for (const delivery of this.deliveries.values()) if (isMeant(delivery)) delivery.mayGo = true;
-  }
-
-  /** Judges a row of the service against what the receiver has seen of it. */
-  judge(delivery, status, seen) {
-    const name = `delivery ${delivery.id}`;
-    if (status === undefined) return [`${name} is gone`];
-    if (status === 'discarded' && !delivery.mayGo)
-      return [`${name} was discarded, though nobody asked for it`];
-    if (status === 'delivered' && !(seen?.accepted > 0))
-      return [`${name} is said to be delivered, and never came`];
-    return [];
   }
 }

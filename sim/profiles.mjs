@@ -2,7 +2,7 @@ import { layouts } from './world.mjs';
 
 const [one, two, , four] = layouts;
 
-/** Which commands and faults a run plays, by what their names begin with, and on which processes. */
+/** Which commands and faults a run plays, by what their names contain, on which processes, and with which settings. */
 export const profiles = {
   all: {},
   /** No faults: what fails here fails in calm. */
@@ -12,5 +12,14 @@ export const profiles = {
   exports: { commands: /ingest|export|version|tag|retention|token/, layouts: [one, two] },
   /** Months that nobody has written before, by several processes at once. */
   partitions: { commands: /ingest/, layouts: [two, four] },
+  backups: { commands: /ingest|erase|retention|incident|export|back up/, layouts: [one, two] },
+  /** A run of retention is due each minute, whoever is dead then. */
+  schedule: {
+    commands: /ingest|tree|run retention/,
+    faults: /process|PostgreSQL|connections/,
+    layouts: [one, two],
+    settings: { SVC_RETENTION_SCHEDULE: '* * * * *' },
+  },
+  /** While a process is restarted, nobody may notice. */
   rolling: { faults: /restart/, layouts: [two, four] },
 };

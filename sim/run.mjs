@@ -2,19 +2,22 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { programPath } from '../bench/lib/product.mjs';
 import { openScope, runInScope } from '../bench/lib/scope.mjs';
 import { markdownTable } from '../bench/lib/table.mjs';
 import { openGround } from './ground.mjs';
 import { histories, play } from './history.mjs';
 import { profiles } from './profiles.mjs';
+import { buildRelease } from './release.mjs';
 import { makeWorld } from './world.mjs';
 
 /**
  * Plays histories one after the other until the time is over or one fails. Each has a seed of its own, the first that of
- * the call, so that a failing one can be played alone; with `path` a piece of one, as it was printed. Answers whether all
+ * the call, so that a failing one can be played alone; with `path` a piece of one, as it was printed. With `from`,
+ * processes of that commit take turns with those of this tree; `on` says what they are played on. Answers whether all
  * held.
  */
-export function simulate({ seed, minutes, steps, profile, path, shrinkMinutes }) {
+export function simulate({ seed, minutes, steps, profile, path, shrinkMinutes, from, on }) {
   const { [profile]: kinds } = profiles;
   if (kinds === undefined) {
     throw new Error(`no profile ${profile}: ${Object.keys(profiles).join(', ')}`);
@@ -22,9 +25,12 @@ export function simulate({ seed, minutes, steps, profile, path, shrinkMinutes })
   return runInScope(async (scope) => {
     const dir = mkdtempSync(join(tmpdir(), 'svcctl-sim-'));
     say(`seed ${seed}, profile ${profile}, in ${dir}`);
-    const ground = await openGround(scope, dir);
+    const ground = await openGround(scope, dir, on);
+    const programs = [programPath];
+    if (from !== undefined) programs.push(await buildRelease(from, join(dir, 'release')));
     const tally = makeTally();
-    const stage = { ground, dir, drawn: histories({ steps, ...kinds }) };
+    const { settings } = kinds;
+    const stage = { ground, dir, programs, settings, drawn: histories({ steps, ...kinds }) };
     if (path !== undefined)
       return (await playPieces(stage, { seed, path, minutes: shrinkMinutes })) === null;
     const deadline = performance.now() + minutes * 60_000;
@@ -57,12 +63,18 @@ export function simulate({ seed, minutes, steps, profile, path, shrinkMinutes })
 }
 
 /** Plays a history in a world of its own. Answers what was wrong. */
-async function playOne({ ground, dir }, { history, tally, name }) {
+async function playOne({ ground, dir, programs, settings }, { history, tally, name }) {
   const scope = openScope();
   const own = join(dir, name);
   mkdirSync(own);
   try {
-    const world = await makeWorld(scope, { ground, dir: own, layout: history.layout });
+    const world = await makeWorld(scope, {
+      ground,
+      programs,
+      settings,
+      dir: own,
+      layout: history.layout,
+    });
     await play(world, history, tally);
     return world.faults;
   } catch (error) {
@@ -114,7 +126,7 @@ function makeTally() {
   const sum = (isMeant) =>
     [...kinds].reduce((total, [name, { count }]) => total + (isMeant(name) ? count : 0), 0);
   const isFault = (name) => name.startsWith('fault: ');
-  const isCommand = (name) => !isFault(name) && name !== 'at rest';
+  const isCommand = (name) => !isFault(name) && !name.startsWith('rest: ');
   return {
     async time(name, work) {
       const from = performance.now();

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,9 +7,10 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { cleanEnvironment } from '../bench/lib/child.mjs';
 import { programPath } from '../bench/lib/product.mjs';
-import { RecordModel, TagModel, WebhookModel } from './model.mjs';
+import { RecordModel, TagModel } from './model.mjs';
 import { startProxy } from './proxy.mjs';
 import { startReceiver } from './receiver.mjs';
+import { WebhookModel } from './webhook-model.mjs';
 
 /** What the processes of a history do. All roles are there in each; four processes are as many as two cores bear. */
 export const layouts = [
@@ -20,7 +21,7 @@ export const layouts = [
 ];
 
 /** Waits that an operator would choose longer. */
-const settings = {
+const quickSettings = {
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
   SVC_WEBHOOK_TIMEOUT_SECONDS: '2',
   SVC_COLD_GRACE_SECONDS: '2',
@@ -29,11 +30,15 @@ const settings = {
   SVC_DATABASE_CONNECTIONS: '10',
   SVC_EXPORT_STALL_SECONDS: '5',
   SVC_SHUTDOWN_SECONDS: '10',
+  // Ten times as long as a client takes to notice.
+  SVC_SHUTDOWN_LEAD_SECONDS: '1',
   SVC_RATE_LIMIT: '0',
   SVC_TENANT_RATE_LIMIT: '0',
   SVC_LOG_LEVEL: 'warn',
   SVC_SECRET_KEY: 'a key of the simulator, long enough',
 };
+/** How often clients look which processes are ready, as a load balancer would. */
+const lookMillis = 100;
 /** So long after a fault an answer may still be due to it. */
 const calmMillis = 15_000;
 const shim = fileURLToPath(new URL('shim.mjs', import.meta.url));
@@ -43,13 +48,17 @@ const shim = fileURLToPath(new URL('shim.mjs', import.meta.url));
  * model of what all that must show.
  *
  * @param {any} scope
- * @param {{ ground: any, dir: string, layout: string[], program?: string }} options `ground` has the PostgreSQL
+ * @param {{ ground: any, dir: string, layout: string[], programs?: string[], settings?: Record<string, string> }} options
+ *   `ground` has the PostgreSQL; processes that are restarted take turns between the releases of `programs`, which all begin with the last one
  */
-export async function makeWorld(scope, { ground, dir, layout, program = programPath }) {
-  const store = join(dir, 'store');
-  mkdirSync(store, { recursive: true });
+export async function makeWorld(
+  scope,
+  { ground, dir, layout, programs = [programPath], settings = {} },
+) {
+  const store = await ground.openStore(scope, dir);
   const databaseUrl = new URL(await ground.createDatabase(scope));
-  const databaseProxy = await startProxy(scope, () => Number(databaseUrl.port));
+  const behindProxy = await ground.portOf(scope, dir, databaseUrl);
+  const databaseProxy = await startProxy(scope, () => behindProxy);
   const proxied = new URL(databaseUrl);
   proxied.port = String(databaseProxy.port);
   const webhooks = new WebhookModel();
@@ -63,7 +72,9 @@ export async function makeWorld(scope, { ground, dir, layout, program = programP
 
   /** @type {any} */
   const world = {
-    ...{ dir, store, databaseProxy, receiver, ground, program, agent },
+    settings: { ...quickSettings, ...settings },
+    startedAt: Date.now(),
+    ...{ dir, store, databaseProxy, receiver, ground, programs, agent },
     ...{ records: new RecordModel(), tags: new TagModel(), webhooks },
     /** Tokens that were minted: by name, whether they may still be used. */
     tokens: new Map(),
@@ -73,13 +84,10 @@ export async function makeWorld(scope, { ground, dir, layout, program = programP
     faults: [],
     /** Markers of records that were erased for good. */
     erased: new Map(),
-    processes: layout.map((roles, at) => ({
-      at,
-      roles,
-      child: null,
-      url: '',
-      dir: join(dir, `process-${at}`),
-    })),
+    processes: layout.map((roles, at) => makeProcess(at, roles, join(dir, `process-${at}`))),
+    /** The newest backup, and what it must hold; null when there is none that was not judged yet. */
+    backup: null,
+    isBackingUp: false,
     /** Bulk retries, which end only when their endpoints are enabled. */
     retries: [],
     /** What clients have seen of things that only grow; see order.mjs. */
@@ -95,33 +103,47 @@ export async function makeWorld(scope, { ground, dir, layout, program = programP
   };
   const [first] = world.processes;
   scope.defer(() => Promise.all(world.processes.map((each) => endProcess(each, 'SIGKILL'))));
+  world.databaseUrl = proxied.href;
+  world.rows = (text, values = []) => rowsOf(databaseUrl.href, text, values);
   for (const each of world.processes) {
-    mkdirSync(each.dir);
-    control(world, each, {});
-    await startProcess(world, each, { proxied });
+    await startProcess(world, each, programs.at(-1));
     world.token ||= readFileSync(join(first.dir, 'admin-token'), 'utf8').trim();
   }
-  world.start = (each, other) => startProcess(world, each, { proxied, program: other });
-  world.rows = (text, values = []) => rowsOf(databaseUrl.href, text, values);
+  const looking = setInterval(() => world.processes.forEach(look), lookMillis);
+  scope.defer(() => clearInterval(looking));
   return world;
 }
 
+/** A process of the service that is not started yet. */
+export function makeProcess(at, roles, dir) {
+  mkdirSync(dir);
+  return { at, roles, dir, child: null, url: '', isReady: false, isLooking: false };
+}
+
+/** What a process or a command of this world is told: where its database and its store are. */
+export function environmentOf(world, { dir, roles = '' }) {
+  return cleanEnvironment({
+    ...world.settings,
+    SVC_DATA_DIR: dir,
+    SVC_PORT: '0',
+    ...(roles !== '' && { SVC_ROLES: roles }),
+    SVC_BLOB_URL: world.store.url,
+    ...world.store.environment,
+    DATABASE_URL: world.databaseUrl,
+    NODE_OPTIONS: `--import=${shim}`,
+    SIMULATED: join(dir, 'simulated.json'),
+  });
+}
+
 /** Starts a process and waits until it is ready. */
-async function startProcess(world, each, { proxied, program = world.program }) {
+export async function startProcess(world, each, program = world.programs[0]) {
+  control(world, each, {});
   const log = openSync(join(each.dir, 'log'), 'a');
   each.child = spawn(process.execPath, [program, 'serve'], {
-    env: cleanEnvironment({
-      ...settings,
-      SVC_DATA_DIR: each.dir,
-      SVC_PORT: '0',
-      SVC_ROLES: each.roles,
-      SVC_BLOB_URL: `file://${world.store}`,
-      DATABASE_URL: proxied.href,
-      NODE_OPTIONS: `--import=${shim}`,
-      SIMULATED: join(each.dir, 'simulated.json'),
-    }),
+    env: environmentOf(world, each),
     stdio: ['ignore', log, log],
   });
+  closeSync(log);
   const { child } = each;
   each.exited = new Promise((resolve) =>
     child.once('exit', (code, signal) => resolve(code ?? signal)),
@@ -131,8 +153,26 @@ async function startProcess(world, each, { proxied, program = world.program }) {
     if (child.exitCode !== null)
       throw new Error(`process ${each.at} ended with ${child.exitCode}: ${lastWords(each)}`);
     each.url = announcedUrl(each.dir, child.pid) ?? '';
-    return each.url !== '' && (await statusOf(`${each.url}/readyz`)) === 200;
+    each.isReady = each.url !== '' && (await statusOf(`${each.url}/readyz`)) === 200;
+    return each.isReady;
   });
+}
+
+async function look(each) {
+  if (each.isLooking) return;
+  each.isLooking = true;
+  each.isReady = each.url !== '' && (await statusOf(`${each.url}/readyz`)) === 200;
+  each.isLooking = false;
+}
+
+/** Whether another process serves while this one does not. */
+export function isReplaceable({ processes }, each) {
+  const others = processes.filter((other) => other !== each);
+  return !serves(each) || others.some((other) => serves(other) && other.isReady);
+}
+
+function serves({ roles }) {
+  return roles.includes('api');
 }
 
 /** Sends a signal and waits for the end. Answers the exit code, or the name of the signal. */
@@ -148,7 +188,7 @@ export async function endProcess(each, signal) {
 export function control(world, each, how) {
   const told = {
     clockMillis: 0,
-    store: world.store,
+    ...world.store.shimmed,
     storeDelayMillis: 0,
     storeError: null,
     ...how,
@@ -157,14 +197,14 @@ export function control(world, each, how) {
 }
 
 /**
- * Calls the API at one of the processes that serve it. `status` is 0 where no whole answer came: then nobody knows what
+ * Calls the API at one of the processes that serve it and are ready. `status` is 0 where no whole answer came: then nobody knows what
  * was done, unless `isRefused` says that nothing was sent. An answer of 500 is a fault whatever goes on.
  *
  * @param {any} world
  * @param {string} method
  * @param {string} path below `/api/v1`
  * @param {{ body?: any, token?: string, via?: number, headers?: Record<string, string>, timeoutMillis?: number,
- *   onRequest?: (sent: import('node:http').ClientRequest) => void }} options `via`: at which process; `onRequest` sends
+ *   onRequest?: (sent: import('node:http').ClientRequest) => void }} options `via`: at which of them; `onRequest` sends
  *   the body itself
  */
 export function call(
@@ -173,8 +213,9 @@ export function call(
   path,
   { body, token, via = 0, headers = {}, timeoutMillis = 30_000, onRequest } = {},
 ) {
-  const serving = world.processes.filter(({ roles }) => roles.includes('api'));
-  const each = serving[via % serving.length];
+  const serving = world.processes.filter(serves);
+  const ready = serving.filter(({ isReady }) => isReady);
+  const each = ready[via % ready.length] ?? serving[via % serving.length];
   if (each.url === '')
     return Promise.resolve({ status: 0, isRefused: true, json: null, text: '', headers: {} });
   const isText = typeof body === 'string' || Buffer.isBuffer(body) || body === undefined;
@@ -240,7 +281,8 @@ export async function until(what, probe, timeoutMillis = 60_000) {
   }
 }
 
-async function rowsOf(url, text, values) {
+/** Asks a database itself, over a connection of its own. */
+export async function rowsOf(url, text, values) {
   const client = new pg.Client({ connectionString: url, application_name: 'simulator' });
   client.on('error', () => {});
   await client.connect();
@@ -251,7 +293,8 @@ async function rowsOf(url, text, values) {
   }
 }
 
-function announcedUrl(dir, pid) {
+/** Where the service of a data folder listens, if it is this process. */
+export function announcedUrl(dir, pid) {
   try {
     const announced = JSON.parse(readFileSync(join(dir, 'service.json'), 'utf8'));
     return announced.pid === pid ? announced.url : undefined;

@@ -56,6 +56,25 @@ export const recordCommands = [
     },
   },
   {
+    name: 'ingest into very many stores',
+    weight: 1,
+    draw: fc.record({
+      ...{ via, tenant, day },
+      count: fc.constantFrom(300, 300, 300, 2000, 2000, 20_000),
+      series: fc.nat(2),
+    }),
+    async play(world, { via: at, count, series, ...where }) {
+      const contents = Array.from({ length: count }, (_, n) =>
+        content({
+          ...{ ...where, store: `many-${n}`, time: timeOf(n), event: `m${series}` },
+          ...{ kind: null, size: 0, variant: 0 },
+        }),
+      );
+      const write = world.records.beginWrite(contents);
+      endIngest(world, write, await sendLines(world, contents, { via: at, sending: 'whole' }));
+    },
+  },
+  {
     name: 'read a page',
     weight: 6,
     draw: fc.record({
@@ -91,12 +110,24 @@ export const recordCommands = [
     name: 'tag days',
     weight: 2,
     draw: fc.record({ via, slice, dataset: fc.constantFrom('training', 'fine_tuning') }),
-    async play(world, { via: at, slice: filter, dataset }) {
-      const tag = { ...filter, dataset };
-      const answer = await call(world, 'POST', '/enrichment/tags', { body: tag, via: at });
-      if (answer.status === 201) world.tags.tags.set(answer.json.id, tag);
-      else if (outcomeOf(answer) === 'lost') world.tags.unknown.push(tag);
-      else isAnswer(world, answer, 'tag', [409]);
+    play: (world, { via: at, slice: filter, dataset }) => addTag(world, at, { ...filter, dataset }),
+  },
+  {
+    name: 'tag very many windows',
+    weight: 1,
+    draw: fc.record({ via, tenant, count: fc.constantFrom(10, 10, 10, 100, 700) }),
+    async play(world, { via: at, tenant: own, count }) {
+      for (let n = 0; n < count; n += 1) {
+        const from = `20${String(n % 90).padStart(2, '0')}-01-${String(1 + (n % 28)).padStart(2, '0')}`;
+        const store = `many-${n}`;
+        await addTag(world, at, {
+          tenant: own,
+          store,
+          from,
+          to: '2099-12-31',
+          dataset: 'training',
+        });
+      }
     },
   },
   {
@@ -130,6 +161,13 @@ export const recordCommands = [
       erase(world, at, { filter, ids, isDryRun }),
   },
 ];
+
+async function addTag(world, via, tag) {
+  const answer = await call(world, 'POST', '/enrichment/tags', { body: tag, via });
+  if (answer.status === 201) world.tags.tags.set(answer.json.id, tag);
+  else if (outcomeOf(answer) === 'lost') world.tags.unknown.push(tag);
+  else isAnswer(world, answer, 'tag', [409]);
+}
 
 async function erase(world, via, { filter, ids, isDryRun }) {
   const { tenant: own, store: ownStore, from = '1970-01-01', to = '2999-12-31' } = filter;
@@ -196,14 +234,7 @@ export async function readTree(world, via, own, level) {
         ? ''
         : `&cursor=${encodeURIComponent(answer.json.next_cursor)}`;
   } while (cursor !== '');
-  for (const row of rows) {
-    const filter = {
-      tenant: own,
-      ...(row.store !== null && { store: row.store }),
-      ...daysOf(row.month),
-    };
-    world.faults.push(...world.records.endCount({ ...read, filter }, row));
-  }
+  world.faults.push(...world.records.endTree(read, rows));
   const shown = rows.reduce((sum, { count }) => sum + count, 0);
   world.faults.push(...world.records.endCount(read, { count: shown }));
   // A tenant's own row is read at one moment, and grows until something is erased.
@@ -290,11 +321,6 @@ export function isAnswer(world, answer, what, statuses) {
 
 export function queryOf(filter) {
   return new URLSearchParams(filter).toString();
-}
-
-/** The days of a month, as a slice has them. */
-function daysOf(month) {
-  return month === null ? {} : { from: `${month}-01`, to: `${month}-31` };
 }
 
 const enrichments =

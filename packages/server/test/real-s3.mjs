@@ -162,6 +162,8 @@ export async function startRealS3(found) {
       if (through !== null) query.set('endpoint', through);
       return `s3://${bucket}/${own}/${encodeURI(prefix)}?${query}`;
     },
+    /** All keys that begin so. */
+    list: (prefix) => listKeys(client, bucket, prefix),
     close,
   };
 }
@@ -293,12 +295,21 @@ async function untilReady(client, bucket, { output, hasExited, isOurs }) {
 }
 
 async function removeAll(client, Bucket, own) {
-  for (;;) {
-    const { Contents = [] } = await client.send(
-      new ListObjectsV2Command({ Bucket, Prefix: `${own}/` }),
-    );
-    if (Contents.length === 0) return;
-    const Objects = Contents.map(({ Key }) => ({ Key }));
+  const keys = await listKeys(client, Bucket, `${own}/`);
+  // As many as one request may name.
+  for (let at = 0; at < keys.length; at += 1000) {
+    const Objects = keys.slice(at, at + 1000).map((Key) => ({ Key }));
     await client.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects } }));
   }
+}
+
+async function listKeys(client, Bucket, Prefix) {
+  const keys = [];
+  let ContinuationToken;
+  do {
+    const page = await client.send(new ListObjectsV2Command({ Bucket, Prefix, ContinuationToken }));
+    keys.push(...(page.Contents ?? []).map(({ Key }) => Key));
+    ContinuationToken = page.NextContinuationToken;
+  } while (ContinuationToken !== undefined);
+  return keys;
 }

@@ -1,13 +1,12 @@
-import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { listen } from '../../bench/lib/listen.mjs';
-import { startEmbeddedPostgres } from '../../bench/lib/product.mjs';
+import { cleanEnvironment, startChild, untilReady } from '../../bench/lib/child.mjs';
+import { programPath, startEmbeddedPostgres } from '../../bench/lib/product.mjs';
 import { makeTempDir, openScope, runInScope } from '../../bench/lib/scope.mjs';
-import { call, startRole } from '../lib/role.mjs';
+import { startPgbouncer } from '../pgbouncer.mjs';
+import { announcedUrl } from '../world.mjs';
 import { useEverything } from './use.mjs';
 
 /** How the service comes to its database, and whether that must work. */
@@ -108,24 +107,29 @@ async function tryCase({ server, place, user, how }) {
     const url = new URL(server.url);
     [url.username, url.password, url.pathname] = [user, 'secret', `/${user}`];
     if (how.settings !== undefined) {
-      url.port = await startPgbouncer(own, { place, user, port: url.port, settings: how.settings });
+      const given = { place, user, password: 'secret', port: url.port, settings: how.settings };
+      url.port = String(await startPgbouncer(own, given));
     }
     if (how.options !== undefined) url.searchParams.set('options', how.options);
     const dataDir = join(place, 'data');
-    let service;
+    const settings = {
+      DATABASE_URL: url.href.replaceAll('+', '%20'),
+      SVC_DATA_DIR: dataDir,
+      SVC_PORT: '0',
+      SVC_LOG_LEVEL: 'error',
+      SVC_ALLOW_TARGETS: '127.0.0.0/8',
+      SVC_RETENTION_SCHEDULE: 'off',
+    };
+    const service = startChild(own, [programPath, 'serve'], cleanEnvironment(settings));
+    let origin;
     try {
-      service = await startRole(own, dataDir, 'api,drainer,retention,exports', {
-        DATABASE_URL: url.href.replaceAll('+', '%20'),
-        SVC_ALLOW_TARGETS: '127.0.0.0/8',
-        SVC_RETENTION_SCHEDULE: 'off',
-      });
+      origin = await untilReady(service, () => announcedUrl(dataDir, service.pid));
     } catch (error) {
       return { refusal: refusalIn(error.message) };
     }
-    await untilServing(service.url);
+    await untilServing(origin);
     const token = readFileSync(join(dataDir, 'admin-token'), 'utf8').trim();
-    const ask = (...request) => call({ origin: service.url, token }, ...request);
-    return { seen: JSON.stringify(await useEverything(own, { ask, origin: service.url, token })) };
+    return { seen: JSON.stringify(await useEverything(own, { origin, token })) };
   } finally {
     await own.close();
   }
@@ -140,42 +144,4 @@ function refusalIn(text) {
 
 async function untilServing(origin) {
   while ((await fetch(`${origin}/readyz`)).status !== 200) await delay(25);
-}
-
-/** Answers its port. */
-async function startPgbouncer(scope, { place, user, port, settings }) {
-  const own = await freePort();
-  const lines = Object.entries({
-    listen_addr: '127.0.0.1',
-    listen_port: own,
-    unix_socket_dir: '',
-    auth_type: 'plain',
-    auth_file: join(place, 'users.txt'),
-    default_pool_size: 40,
-    ...settings,
-  }).map(([name, value]) => `${name} = ${value}`);
-  writeFileSync(join(place, 'users.txt'), `"${user}" "secret"\n`);
-  writeFileSync(
-    join(place, 'pgbouncer.ini'),
-    ['[databases]', `* = host=127.0.0.1 port=${port}`, '[pgbouncer]', ...lines, ''].join('\n'),
-  );
-  const asUser = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
-  const child = spawn('pgbouncer', ['-q', ...asUser, join(place, 'pgbouncer.ini')], {
-    stdio: 'ignore',
-  });
-  const exited = new Promise((resolve) => child.once('exit', resolve));
-  scope.defer(async () => {
-    child.kill('SIGINT');
-    const late = setTimeout(() => child.kill('SIGKILL'), 5000);
-    await exited;
-    clearTimeout(late);
-  });
-  return own;
-}
-
-async function freePort() {
-  const server = createServer();
-  const { port } = new URL(await listen(server));
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { listen } from '../../bench/lib/listen.mjs';
-import { until } from '../lib/wait.mjs';
+import { until } from '../world.mjs';
 
 const tenant = 'NY';
 /** Enough for a part that is copied, over days of two months, on which day and month can be mistaken. */
@@ -16,11 +16,22 @@ const records = Array.from({ length: 1200 }, (_, n) => ({
 }));
 
 /** Uses whatever the service can do with dates, locks, COPY and notifications, and answers what it showed. */
-export async function useEverything(scope, { ask, origin, token }) {
-  const insist = async (...request) => {
-    const { status, json } = await ask(...request);
-    if (status >= 300) throw new Error(`${request[1]}: ${status} ${JSON.stringify(json)}`);
-    return json;
+export async function useEverything(scope, { origin, token }) {
+  /** @type {(method: string, path: string, body?: any, headers?: any) => Promise<any>} */
+  const insist = async (method, path, body, headers = {}) => {
+    const response = await fetch(`${origin}/api/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...headers,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(30_000),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
+    return JSON.parse(text);
   };
   const settle = (path, id) =>
     until(path, async () => {

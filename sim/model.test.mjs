@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import { RecordModel } from './model.mjs';
+import { findDisorder } from './order.mjs';
+import { content } from './values.mjs';
+import { WebhookModel } from './webhook-model.mjs';
+
+const where = { tenant: 'TX', store: 'S1', day: '2026-02-01', time: '12:00:00.000001' };
+const record = (event, variant = 0) => content({ ...where, event, kind: null, size: 0, variant });
+const row = ({ key, digest }) => ({ key, digest: digest.toString(16).padStart(16, '0') });
+
+function written(model, contents, outcome) {
+  const write = model.beginWrite(contents);
+  return model.endWrite(
+    write,
+    contents.map(() => outcome),
+  );
+}
+
+function shown(model, contents) {
+  return model.endRead(model.beginRead({ tenant: 'TX' }), contents.map(row));
+}
+
+test('what was acknowledged must be shown, once, and what was refused must not', () => {
+  const model = new RecordModel();
+  expect(written(model, [record(1)], 'stored')).toEqual([]);
+  written(model, [record(2)], 'refused');
+  expect(shown(model, [record(1)])).toEqual([]);
+  expect(shown(model, [])[0]).toContain('was not shown, though it is stored');
+  expect(shown(model, [record(1), record(1)])[0]).toContain('was shown twice');
+  expect(shown(model, [record(1), record(2)])[0]).toContain('must not be');
+  expect(shown(model, [record(1), record(3)])[0]).toContain('nobody has sent');
+});
+
+test('what was lost may be either, and stays what it was seen to be once all is at rest', () => {
+  const model = new RecordModel();
+  written(model, [record(1)], 'lost');
+  expect(shown(model, [])).toEqual([]);
+  expect(shown(model, [record(1)])).toEqual([]);
+  expect(shown(model, [])).toEqual([]);
+  model.rest();
+  expect(shown(model, [record(1)])).toEqual([]);
+  expect(shown(model, [])[0]).toContain('was not shown');
+});
+
+test('the first of two contents stays, and the other is a conflict', () => {
+  const model = new RecordModel();
+  written(model, [record(1)], 'stored');
+  expect(written(model, [record(1, 1)], 'conflict')).toEqual([]);
+  expect(written(model, [record(1, 1)], 'stored')[0]).toContain('another is stored');
+  expect(written(model, [record(2)], 'conflict')[0]).toContain('no other is stored');
+});
+
+test('what was erased is gone, and what was written meanwhile may be either', () => {
+  const model = new RecordModel();
+  written(model, [record(1)], 'stored');
+  const erasure = model.beginErasure({ tenant: 'TX' });
+  written(model, [record(2)], 'stored');
+  expect(model.endErasure(erasure).map(({ eventId }) => eventId)).toEqual(['e1']);
+  expect(shown(model, [record(2)])).toEqual([]);
+  expect(shown(model, [record(1), record(2)])[0]).toContain('must not be');
+});
+
+test('counts and digests of all leaves are those of their records', () => {
+  const model = new RecordModel();
+  const contents = [record(1), record(2)];
+  written(model, contents, 'stored');
+  const [{ bytes }] = contents;
+  const sum = BigInt.asUintN(64, contents[0].digest + contents[1].digest);
+  const { digest } = row({ key: '', digest: sum });
+  const leaf = { store: 'S1', month: '2026-02', count: 2, bytes: 2 * bytes, digest };
+  const judged = (change) =>
+    model.endTree(model.beginRead({ tenant: 'TX' }), [{ ...leaf, ...change }]);
+  expect(judged({})).toEqual([]);
+  expect(judged({ count: 3 })[0]).toContain('counted 3 of 2 to 2');
+  expect(judged({ bytes: 1 })[0]).toContain('1 bytes instead of');
+  expect(judged({ store: 'S2' })[0]).toContain('counted 2 of 0 to 0');
+  expect(judged({ digest: '0'.repeat(16) })[0]).toContain('digest');
+});
+
+test('a backup holds what was there before it, and may hold what came while it was made', () => {
+  const model = new RecordModel();
+  written(model, [record(1)], 'stored');
+  const { startedAt } = model.beginRead({});
+  written(model, [record(2)], 'stored');
+  const copy = model.copy({ since: startedAt });
+  written(model, [record(3)], 'stored');
+  expect(shown(copy, [record(1)])).toEqual([]);
+  expect(shown(model.copy({ since: startedAt }), [record(1), record(2)])).toEqual([]);
+  expect(shown(copy, [record(2)])[0]).toContain('was not shown');
+  expect(shown(copy, [record(1), record(3)])[0]).toContain('nobody has sent');
+});
+
+test('a delivery is there, came if it is said to, and is discarded only if somebody asked for it', () => {
+  const webhooks = new WebhookModel();
+  const delivery = { id: 'dlv_1', mayGo: false };
+  expect(webhooks.judge(delivery, undefined, undefined)[0]).toContain('is gone');
+  expect(webhooks.judge(delivery, 'delivered', { accepted: 0 })[0]).toContain('never came');
+  expect(webhooks.judge(delivery, 'discarded', undefined)[0]).toContain('nobody asked');
+  expect(webhooks.judge({ ...delivery, mayGo: true }, 'discarded', undefined)).toEqual([]);
+  expect(webhooks.judge(delivery, 'delivered', { accepted: 1 })).toEqual([]);
+});
+
+test('what a call saw that had ended may not be undone for one that begins later', () => {
+  const seen = (from, to, value) => ({ key: 'attempts', from, to, value, what: String(value) });
+  expect(findDisorder([seen(0, 1, 1), seen(2, 3, 2), seen(2, 5, 1)])).toEqual([]);
+  expect(findDisorder([seen(0, 1, 2), seen(2, 3, 1)])).toEqual([
+    'attempts was seen as 1, and before as 2',
+  ]);
+  expect(findDisorder([seen(0, 9, 2), seen(2, 3, 1)])).toEqual([]);
+});

@@ -1,0 +1,87 @@
+/** Endpoints, incidents and what may become of their deliveries. */
+export class WebhookModel {
+  /**
+   * @type {Map<string, { id: string, tenant: string, path: string, types: string[], secrets: string[],
+   *   areSecretsKnown: boolean, isDeleted: boolean, isUnsure?: boolean, changedAt: number }>}
+   */
+  endpoints = new Map();
+  /** Paths of endpoints whose registration was lost: they may be there, and nobody knows their ids. */
+  unnamed = new Set();
+  /** By the caller's key. @type {Map<string, any>} */
+  incidents = new Map();
+  /** By webhook-id. @type {Map<string, any>} */
+  deliveries = new Map();
+  /** Backlogs that were asked to be discarded: of which endpoint, and until when what was reported may go. */
+  #discards = [];
+  #tick = 0;
+
+  now() {
+    this.#tick += 1;
+    return this.#tick;
+  }
+
+  /** The incident was acknowledged. Answers what must not be. */
+  accept(incident, { id: incidentId, deliveries }, startedAt) {
+    const told = deliveries
+      .map((row) => row.id)
+      .toSorted()
+      .join();
+    const known = incident.answer;
+    if (known !== undefined) {
+      if (known.id === incidentId && known.told === told) return [];
+      return [
+        `incident ${incident.key} was answered as ${incidentId} (${told}), and before as ${known.id} (${known.told})`,
+      ];
+    }
+    incident.answer = { id: incidentId, told };
+    const faults = [];
+    for (const { id, endpoint_id: endpointId, idempotency_key: webhookId } of deliveries) {
+      const kept = { id, webhookId, endpointId, incident, startedAt, mayGo: false, retries: 0 };
+      kept.mayGo = this.#discards.some(
+        (each) => each.endpointId === endpointId && startedAt < each.endedAt,
+      );
+      this.deliveries.set(webhookId, kept);
+      if (this.endpoints.get(endpointId)?.isDeleted) kept.mayGo = true;
+    }
+    const present = new Set(deliveries.map((row) => row.endpoint_id));
+    for (const { id, tenant, types, isDeleted, isUnsure, changedAt } of this.endpoints.values()) {
+      // What changed while it was reported may be seen before or after; so may what changed since a report that was lost.
+      if (isUnsure || changedAt >= startedAt || incident.isRepeated) continue;
+      const isMeant =
+        !isDeleted &&
+        tenant === incident.tenant &&
+        (types.includes('*') || types.includes(incident.type));
+      if (isMeant === present.has(id)) continue;
+      faults.push(`${incidentId} of ${tenant} ${isMeant ? 'did not go' : 'went'} to ${id}`);
+    }
+    return faults;
+  }
+
+  /** Whatever waits for this endpoint may be discarded from now on, until `endDiscard` also what is reported. */
+  beginDiscard(endpointId) {
+    const discard = { endpointId, endedAt: Infinity };
+    this.#discards.push(discard);
+    this.letGo((delivery) => delivery.endpointId === endpointId);
+    return discard;
+  }
+
+  endDiscard(discard) {
+    discard.endedAt = this.now();
+  }
+
+  /** From now on these deliveries may be given up: they are purged, erased, discarded or orphaned. */
+  letGo(isMeant) {
+    for (const delivery of this.deliveries.values()) if (isMeant(delivery)) delivery.mayGo = true;
+  }
+
+  /** Judges a row of the service against what the receiver has seen of it. */
+  judge(delivery, status, seen) {
+    const name = `delivery ${delivery.id}`;
+    if (status === undefined) return [`${name} is gone`];
+    if (status === 'discarded' && !delivery.mayGo)
+      return [`${name} was discarded, though nobody asked for it`];
+    if (status === 'delivered' && !(seen?.accepted > 0))
+      return [`${name} is said to be delivered, and never came`];
+    return [];
+  }
+}
