@@ -44,7 +44,7 @@ async function checkTypes() {
     'e2e/tsconfig.json',
     'scripts/tsconfig.benches.json',
   ];
-  // Benches and chaos scripts use the built program, so they are checked against what it declares.
+  // Benches and the simulator use the built program, so they are checked against what it declares.
   await build();
   // The compiler keeps notes of the last check and skips what has not changed since: that takes 2 s of CPU instead of
   // 18.
