@@ -361,8 +361,11 @@ test('a tenant with an unfinished move has work though nothing of it is due', as
       ('T1', 'a', 'compact', 'switched', '2026-03-01', '2026-03-01', 'r'),
       ('T2', 'b', 'delete', 'planned', '2026-03-01', '2026-03-01', 'r'),
       ('T3', 'd', 'erase', 'copied', '2026-03-01', '2026-03-01', 'r'),
+      ('T0', 'e', 'erase', 'switched', '2026-03-01', '2026-03-01', 'r'),
       ('ö', 'c', 'move', 'removed', '2026-03-01', '2026-03-01', 'r')`);
+  // Of T0 all records are erased.
   expect((await findWork(db, { tenants: null })).tenants).toEqual([
+    { tenant: 'T0', has_moves: true, has_deletes: false },
     { tenant: 'T1', has_moves: true, has_deletes: false },
     { tenant: 'T2', has_moves: false, has_deletes: true },
     { tenant: 'T3', has_moves: true, has_deletes: false },

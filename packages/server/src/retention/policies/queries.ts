@@ -203,9 +203,10 @@ function bounds(before: string | null | undefined): Sql {
 export type DuePage = { readonly from: string; readonly isAfter: boolean; readonly limit: number };
 
 /**
- * Looks at the next tenants in reach, and lists what is due of them by tenant. The last tenant of the stretch is always
- * listed, so the next stretch begins after it; no row means that there are no more. A stretch is read along the keys of
- * its tenants, and of their days only those that are due are read, however many there are.
+ * Looks at the next tenants in reach, and lists what is due of them by tenant; one whose records are all erased may have
+ * a move to be ended. The last tenant of the stretch is always listed, so the next stretch begins after it; no row means
+ * that there are no more. A stretch is read along the keys of its tenants, and of their days only those that are due are
+ * read, however many there are.
  */
 export async function listDue(
   db: Queryable,
@@ -218,18 +219,22 @@ export async function listDue(
   // for all values, would then sort all that follow for each stretch.
   const inReach = tenants === null ? empty : sql`and t.tenant = any(${tenants}::text[])`;
   const isWanted = tenant === null ? empty : sql`and t.tenant = ${tenant}`;
+  const limit = raw(String(page.limit));
+  const nextOf = (table: string, more = empty) => sql`(
+    select distinct t.tenant from ${raw(table)} t
+    where t.tenant ${raw(page.isAfter ? '>' : '>=')} ${page.from} ${isWanted} ${inReach} ${more}
+    order by t.tenant limit ${limit})`;
   return db.query<DueTenant>(sql`
     with bounded as materialized (
       select policy.tenant, policy.hold, ${bounds(before)} from (
         select t.tenant, coalesce(own.hold, base.hold) as hold,
           coalesce(own.hot_days, base.hot_days) as hot_days,
           case when own.tenant is null then base.delete_days else own.delete_days end as delete_days
-        from leaf_tenants t
+        from (${nextOf('leaf_tenants')} union ${nextOf('moves', sql`and t.state not in ('removed', 'failed')`)}) t
         left join retention_policies own on own.tenant = t.tenant
         left join retention_policies base on base.tenant = ${defaultTenant}
-        where t.tenant ${raw(page.isAfter ? '>' : '>=')} ${page.from} ${isWanted} ${inReach}
-          and coalesce(own.tenant, base.tenant) is not null
-        order by t.tenant limit ${raw(String(page.limit))}
+        where coalesce(own.tenant, base.tenant) is not null
+        order by t.tenant limit ${limit}
       ) policy
     ), kept as (
       select w.tenant, range_agg(daterange(w.first_day, w.until)) as days
