@@ -140,6 +140,23 @@ test('a database that holds anything is refused, and stays as it was', async () 
   await migrate(service.db);
 });
 
+test('a restore that was killed amid the migrations goes on, but not over what somebody has stored since', async () => {
+  const { migrations } = await manifestOf(place, id);
+  const only = new Set(migrations.slice(0, 9).map(({ name }) => name));
+  const made = await migrate(target.db, undefined, { only, isRestoring: true });
+  expect(made).toHaveLength(9);
+  await target.db.query(
+    sql`insert into leaf_tenants (tenant, count, bytes, digest, first_at, last_at) values ('T', 1, 1, 0, now(), now())`,
+  );
+  await expect(restore()).rejects.toMatchObject({
+    code: 'database_not_empty',
+    detail: expect.stringContaining('leaf_tenants'),
+  });
+  expect(await target.db.query(sql`select from schema_migrations`)).toHaveLength(9);
+  await target.db.query(sql`delete from leaf_tenants`);
+  expect((await restore()).verification.problem_count).toBe(0);
+});
+
 test('a half restored database serves nobody, and the next restore goes on', async () => {
   const { tables } = await manifestOf(place, id);
   const file = tables.find(({ name }) => name === 'enrichment_records')?.parts[0]?.files[0];

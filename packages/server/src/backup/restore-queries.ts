@@ -28,6 +28,14 @@ export async function listAppliedMigrations(db: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
+/** Which of these tables exist. */
+export async function listPresent(db: Queryable, tables: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(
+    sql`select name from unnest(${tables}::text[]) name where to_regclass(name) is not null`,
+  );
+  return rows.map(({ name }) => name);
+}
+
 /** Which of these tables hold anything. Each of them exists. */
 export async function listFilled(db: Queryable, tables: readonly string[]): Promise<string[]> {
   const filled: string[] = [];

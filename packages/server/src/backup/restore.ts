@@ -94,9 +94,9 @@ async function refuseForeignSchema({ migrations, release }: Manifest): Promise<v
 
 /**
  * Returns whether a restore of this backup has begun here. Throws `database_not_empty` unless the database has no tables
- * of svcctl, or only empty ones of the same schema.
+ * of svcctl, or only empty ones of the same schema, which may lack some: those of a restore that was killed early.
  */
-async function checkTarget({ id, migrations }: Manifest, db: Database): Promise<boolean> {
+async function checkTarget({ id, migrations, tables }: Manifest, db: Database): Promise<boolean> {
   const open = await queries.findOpenRestore(db);
   if (open?.backup_id === id) return true;
   if (open !== undefined) {
@@ -107,9 +107,11 @@ async function checkTarget({ id, migrations }: Manifest, db: Database): Promise<
   const applied = await queries.listAppliedMigrations(db);
   if (applied.length === 0) return false;
   const wanted = migrations.map(({ name }) => name);
-  if (applied.join() !== wanted.join()) {
+  if (applied.some((name, at) => name !== wanted[at])) {
     throw notEmpty('has the tables of another release, or of a service that was started here.');
   }
+  const names = tables.map(({ name }) => name);
+  await refuseFilled(db, await queries.listPresent(db, names));
   return false;
 }
 
