@@ -21,7 +21,7 @@ const commands = [
   ...backupCommands,
 ];
 /** So many commands are under way at once. */
-const clients = 12;
+const clients = 8;
 /** A fault after about so many commands. */
 const commandsPerFault = 12;
 /** All must hold at rest after so many steps, and at the end. */

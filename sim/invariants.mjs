@@ -330,7 +330,15 @@ async function findInPages(world, markers) {
       return due === 0;
     },
     60_000,
-  );
+  ).catch(async (error) => {
+    const due = await world.rows(`
+      select name, pg_stat_get_dead_tuples(name::regclass)::int as dead, pg_stat_get_live_tuples(name::regclass)::int as live,
+        pg_relation_size(name::regclass)::int as bytes,
+        (select json_agg(a) from (select application_name, state, query from pg_stat_activity
+          where backend_xmin is not null and pid <> pg_backend_pid()) a) as holders
+      from moves, unnest(scrub_due) name`);
+    throw new Error(`${error.message}: ${JSON.stringify(due).slice(0, 1500)}`);
+  });
   const files = await world.rows(`
     select relname as name, pg_relation_filepath(pg_class.oid) as path from pg_class join pg_inherits on inhrelid = pg_class.oid
     where inhparent = 'enrichment_records'::regclass and pg_relation_size(pg_class.oid) between 1 and 16777216`);

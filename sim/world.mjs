@@ -29,9 +29,9 @@ const quickSettings = {
   SVC_BACKUP_MAX_AGE_HOURS: '0',
   SVC_DATABASE_CONNECTIONS: '10',
   SVC_EXPORT_STALL_SECONDS: '5',
-  SVC_SHUTDOWN_SECONDS: '10',
-  // Ten times as long as a client takes to notice.
-  SVC_SHUTDOWN_LEAD_SECONDS: '1',
+  SVC_SHUTDOWN_SECONDS: '30',
+  // Many times as long as a client takes to notice, also one on a busy machine.
+  SVC_SHUTDOWN_LEAD_SECONDS: '2',
   SVC_RATE_LIMIT: '0',
   SVC_TENANT_RATE_LIMIT: '0',
   SVC_LOG_LEVEL: 'warn',
@@ -161,7 +161,7 @@ export async function startProcess(world, each, program = world.programs[0]) {
 async function look(each) {
   if (each.isLooking) return;
   each.isLooking = true;
-  each.isReady = each.url !== '' && (await statusOf(`${each.url}/readyz`)) === 200;
+  each.isReady = each.url !== '' && (await statusOf(`${each.url}/readyz`, 500)) === 200;
   each.isLooking = false;
 }
 
@@ -214,9 +214,10 @@ export function call(
   { body, token, via = 0, headers = {}, timeoutMillis = 30_000, onRequest } = {},
 ) {
   const serving = world.processes.filter(serves);
-  const ready = serving.filter(({ isReady }) => isReady);
-  const each = ready[via % ready.length] ?? serving[via % serving.length];
-  if (each.url === '')
+  const up = serving.filter(({ url }) => url !== '');
+  const ready = up.filter(({ isReady }) => isReady);
+  const each = ready[via % ready.length] ?? up[via % up.length];
+  if (each === undefined)
     return Promise.resolve({ status: 0, isRefused: true, json: null, text: '', headers: {} });
   const isText = typeof body === 'string' || Buffer.isBuffer(body) || body === undefined;
   const payload = isText ? body : JSON.stringify(body);
@@ -269,12 +270,19 @@ export function outcomeOf({ status, isRefused, json }) {
   return 'lost';
 }
 
-/** Asks `probe` until it answers something true; throws what was waited for when time is up. */
-export async function until(what, probe, timeoutMillis = 60_000) {
-  const deadline = performance.now() + timeoutMillis;
+/**
+ * Asks `probe` until it answers something true; throws what was waited for when time is up, which begins anew whenever
+ * `progress` says something else.
+ */
+export async function until(what, probe, timeoutMillis = 60_000, progress = () => '') {
+  let deadline = performance.now() + timeoutMillis;
+  let last = progress();
   for (;;) {
     const answer = await probe();
     if (answer) return answer;
+    const now = progress();
+    if (now !== last) deadline = performance.now() + timeoutMillis;
+    last = now;
     if (performance.now() > deadline)
       throw new Error(`waited ${timeoutMillis / 1000} s in vain for ${what}`);
     await delay(25);
@@ -303,9 +311,9 @@ export function announcedUrl(dir, pid) {
   }
 }
 
-async function statusOf(url) {
+async function statusOf(url, timeoutMillis = 2000) {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(2000) });
+    const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMillis) });
     await response.arrayBuffer();
     return response.status;
   } catch {
