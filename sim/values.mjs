@@ -1,4 +1,5 @@
 import { createCipheriv, hash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { recordDigest } from '../packages/server/dist/kernel/digest.js';
 
@@ -108,6 +109,23 @@ export function content(draw) {
     digest: recordDigest({ ...names, occurredAtMicros, source: null, enrichment: enrichmentOf() }),
     bytes: Buffer.byteLength(text()),
   };
+}
+
+/** Makes so many small records, with pauses, since calls that are under way want to be seen to. */
+export async function contentsOf(count, draw) {
+  const contents = [];
+  for (let n = 0; n < count; n += 1) {
+    contents.push(content({ ...draw(n), kind: null, size: 0, variant: 0 }));
+    if (n % 2000 === 0) await delay(1);
+  }
+  return contents;
+}
+
+/** A time of its own within a day for each of a hundred thousand records. */
+export function timeOf(n) {
+  const seconds = n % 86_400;
+  const two = (value) => String(value).padStart(2, '0');
+  return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}.000000`;
 }
 
 /** Microseconds since 1970 of a time with six fraction digits. */

@@ -31,7 +31,7 @@ const quickSettings = {
   SVC_EXPORT_STALL_SECONDS: '5',
   SVC_SHUTDOWN_SECONDS: '30',
   // Many times as long as a client takes to notice, also one on a busy machine.
-  SVC_SHUTDOWN_LEAD_SECONDS: '2',
+  SVC_SHUTDOWN_LEAD_SECONDS: '3',
   SVC_RATE_LIMIT: '0',
   SVC_TENANT_RATE_LIMIT: '0',
   SVC_LOG_LEVEL: 'warn',
@@ -39,6 +39,8 @@ const quickSettings = {
 };
 /** How often clients look which processes are ready, as a load balancer would. */
 const lookMillis = 100;
+/** What was seen longer ago, since the simulator itself was busy, is looked at again. */
+const staleMillis = 500;
 /** So long after a fault an answer may still be due to it. */
 const calmMillis = 15_000;
 const shim = fileURLToPath(new URL('shim.mjs', import.meta.url));
@@ -117,7 +119,7 @@ export async function makeWorld(
 /** A process of the service that is not started yet. */
 export function makeProcess(at, roles, dir) {
   mkdirSync(dir);
-  return { at, roles, dir, child: null, url: '', isReady: false, isLooking: false };
+  return { at, roles, dir, child: null, url: '', isReady: false, looking: null, lookedAt: 0 };
 }
 
 /** What a process or a command of this world is told: where its database and its store are. */
@@ -158,11 +160,19 @@ export async function startProcess(world, each, program = world.programs[0]) {
   });
 }
 
-async function look(each) {
-  if (each.isLooking) return;
-  each.isLooking = true;
-  each.isReady = each.url !== '' && (await statusOf(`${each.url}/readyz`, 500)) === 200;
-  each.isLooking = false;
+/** Looks whether a process is ready, unless somebody is looking. */
+function look(each) {
+  const ask = async () => {
+    const { url } = each;
+    const status = await statusOf(`${url}/readyz`, 500);
+    // One that is only late stays what it was; one that came up meanwhile has told so itself.
+    if (status !== undefined && url === each.url) each.isReady = status === 200;
+    each.lookedAt = performance.now();
+  };
+  each.looking ??= ask().finally(() => {
+    each.looking = null;
+  });
+  return each.looking;
 }
 
 /** Whether another process serves while this one does not. */
@@ -207,18 +217,19 @@ export function control(world, each, how) {
  *   onRequest?: (sent: import('node:http').ClientRequest) => void }} options `via`: at which of them; `onRequest` sends
  *   the body itself
  */
-export function call(
+export async function call(
   world,
   method,
   path,
   { body, token, via = 0, headers = {}, timeoutMillis = 30_000, onRequest } = {},
 ) {
   const serving = world.processes.filter(serves);
+  const since = performance.now() - staleMillis;
+  await Promise.all(serving.filter(({ lookedAt }) => lookedAt < since).map(look));
   const up = serving.filter(({ url }) => url !== '');
   const ready = up.filter(({ isReady }) => isReady);
   const each = ready[via % ready.length] ?? up[via % up.length];
-  if (each === undefined)
-    return Promise.resolve({ status: 0, isRefused: true, json: null, text: '', headers: {} });
+  if (each === undefined) return { status: 0, isRefused: true, json: null, text: '', headers: {} };
   const isText = typeof body === 'string' || Buffer.isBuffer(body) || body === undefined;
   const payload = isText ? body : JSON.stringify(body);
   return new Promise((resolve) => {
@@ -311,13 +322,14 @@ export function announcedUrl(dir, pid) {
   }
 }
 
+/** The status of an answer: 0 when nobody answers, undefined when nobody does in time. */
 async function statusOf(url, timeoutMillis = 2000) {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMillis) });
     await response.arrayBuffer();
     return response.status;
-  } catch {
-    return 0;
+  } catch (error) {
+    return error.name === 'TimeoutError' ? undefined : 0;
   }
 }
 

@@ -129,7 +129,7 @@ export async function settleJobs(world) {
         (answer.status === 404 && kind === 'version') || (answer.status === 200 && isOver(row))
       );
     };
-    await until(`${what} to end`, look, 90_000, () => JSON.stringify(row)).then(
+    await until(`${what} to end`, look, 240_000, () => JSON.stringify(row)).then(
       () => row !== undefined && judgeJob(world, job, row),
       (error) => world.say(`${error.message}: ${JSON.stringify(row)}`),
     );

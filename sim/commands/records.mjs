@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { recordDigest } from '../../packages/server/dist/kernel/digest.js';
-import { batch, content, day, microsOf, slice, store, tenant } from '../values.mjs';
+import { batch, contentsOf, day, microsOf, slice, store, tenant, timeOf } from '../values.mjs';
 import { call, outcomeOf } from '../world.mjs';
 
 const via = fc.nat(3);
@@ -37,20 +37,15 @@ export const recordCommands = [
     draw: fc.record({
       ...{ via, tenant, store, day },
       // Around the size of a row group, whose multiples DuckDB may cut anew.
-      count: fc.constantFrom(3000, 3000, 10_001, 10_001, 30_000, 123_000),
+      count: fc.constantFrom(...Array(6).fill(3000), 10_001, 10_001, 10_001, 30_000, 123_000),
       series: fc.nat(2),
     }),
     async play(world, { via: at, count, series, ...where }) {
-      const contents = Array.from({ length: count }, (_, n) =>
-        content({
-          ...where,
-          time: timeOf(n),
-          event: `b${series}-${n}`,
-          kind: null,
-          size: 0,
-          variant: 0,
-        }),
-      );
+      const contents = await contentsOf(count, (n) => ({
+        ...where,
+        time: timeOf(n),
+        event: `b${series}-${n}`,
+      }));
       const write = world.records.beginWrite(contents);
       endIngest(world, write, await sendLines(world, contents, { via: at, sending: 'whole' }));
     },
@@ -64,12 +59,12 @@ export const recordCommands = [
       series: fc.nat(2),
     }),
     async play(world, { via: at, count, series, ...where }) {
-      const contents = Array.from({ length: count }, (_, n) =>
-        content({
-          ...{ ...where, store: `many-${n}`, time: timeOf(n), event: `m${series}` },
-          ...{ kind: null, size: 0, variant: 0 },
-        }),
-      );
+      const contents = await contentsOf(count, (n) => ({
+        ...where,
+        store: `many-${n}`,
+        time: timeOf(n),
+        event: `m${series}`,
+      }));
       const write = world.records.beginWrite(contents);
       endIngest(world, write, await sendLines(world, contents, { via: at, sending: 'whole' }));
     },
@@ -245,8 +240,13 @@ export async function readTree(world, via, own, level) {
 }
 
 /** Sends records as lines of NDJSON. */
-function sendLines(world, contents, { via, sending }) {
-  const bytes = Buffer.from(contents.map(({ text }) => `${text()}\n`).join(''));
+async function sendLines(world, contents, { via, sending }) {
+  const pieces = [];
+  for (const [n, { text }] of contents.entries()) {
+    pieces.push(`${text()}\n`);
+    if (n % 5000 === 4999) await delay(1);
+  }
+  const bytes = Buffer.from(pieces.join(''));
   const headers = { 'content-type': 'application/x-ndjson' };
   const path = '/enrichment/records';
   if (sending === 'gzip') {
@@ -385,11 +385,4 @@ export function compareKeys(one, other) {
     if (order !== 0) return order;
   }
   return 0;
-}
-
-/** A time of its own within a day for each of a hundred thousand records. */
-function timeOf(n) {
-  const seconds = n % 86_400;
-  const two = (value) => String(value).padStart(2, '0');
-  return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}.000000`;
 }
