@@ -123,7 +123,8 @@ export const webhookCommands = [
       const endpoint = pick(alive(world), place);
       if (endpoint === undefined || alive(world).length < 3) return;
       endpoint.isDeleted = true;
-      endpoint.changedAt = world.webhooks.now();
+      // Nobody knows when it happens until it is answered.
+      endpoint.changedAt = Infinity;
       world.webhooks.letGo((delivery) => delivery.endpointId === endpoint.id);
       const answer = await call(world, 'DELETE', `/webhook/endpoints/${endpoint.id}`, {
         via: through,
