@@ -20,6 +20,12 @@ export class WebhookModel {
     return this.#tick;
   }
 
+  /** The secrets that sign for this path; null when nobody was told them, or not all. */
+  secretsOf(path) {
+    const endpoint = [...this.endpoints.values()].find((each) => each.path === path);
+    return endpoint?.areSecretsKnown ? endpoint.secrets : null;
+  }
+
   /** The incident was acknowledged. Answers what must not be. */
   accept(incident, { id: incidentId, deliveries }, startedAt) {
     const told = deliveries

@@ -64,11 +64,7 @@ export async function makeWorld(
   const proxied = new URL(databaseUrl);
   proxied.port = String(databaseProxy.port);
   const webhooks = new WebhookModel();
-  const receiver = await startReceiver(scope, (path) =>
-    [...webhooks.endpoints.values()].flatMap((endpoint) =>
-      endpoint.path === path ? endpoint.secrets : [],
-    ),
-  );
+  const receiver = await startReceiver(scope, (path) => webhooks.secretsOf(path));
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   scope.defer(() => agent.destroy());
 

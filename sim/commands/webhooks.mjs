@@ -93,12 +93,15 @@ export const webhookCommands = [
     async play(world, { via: through, at: place }) {
       const endpoint = pick(alive(world), place);
       if (endpoint === undefined) return;
+      // Until its answer says the new secret, nothing that it signs can be told from what is not signed.
+      const { areSecretsKnown } = endpoint;
+      endpoint.areSecretsKnown = false;
       const answer = await call(world, 'POST', `/webhook/endpoints/${endpoint.id}/rotate-secret`, {
         via: through,
       });
       if (answer.status === 200) endpoint.secrets.push(answer.json.secret);
-      // The new one is not known: nothing that is signed by it can be told from what is not.
-      if (outcomeOf(answer) === 'lost') endpoint.areSecretsKnown = false;
+      const outcome = outcomeOf(answer);
+      if (outcome !== 'lost') endpoint.areSecretsKnown = outcome === 'done' || areSecretsKnown;
       isAnswer(world, answer, 'rotation', [200, 404]);
     },
   },
