@@ -1,3 +1,6 @@
+/** Begins the webhook-ids of copies that only make a backlog long. */
+export const copyPrefix = 'copy_';
+
 /** Endpoints, incidents and what may become of their deliveries. */
 export class WebhookModel {
   /**
@@ -27,7 +30,8 @@ export class WebhookModel {
   }
 
   /** The incident was acknowledged. Answers what must not be. */
-  accept(incident, { id: incidentId, deliveries }, startedAt) {
+  accept(incident, { id: incidentId, deliveries: answered }, startedAt) {
+    const deliveries = answered.filter((row) => !row.idempotency_key.startsWith(copyPrefix));
     const told = deliveries
       .map((row) => row.id)
       .toSorted()

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { behaviours } from '../receiver.mjs';
 import { incident, tenant, tenants } from '../values.mjs';
+import { copyPrefix } from '../webhook-model.mjs';
 import { call, outcomeOf } from '../world.mjs';
 import { isAnswer } from './records.mjs';
 
@@ -289,7 +290,7 @@ async function lengthenBacklog(world, { id }) {
     .rows(
       `insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key, max_attempts)
        select lane, left(id, 13) || substr(md5(id || n || random()), 1, 11), incident_id, endpoint_id, tenant, event_type,
-         target, 'copy_' || md5(id || n || random()), max_attempts
+         target, '${copyPrefix}' || md5(id || n || random()), max_attempts
        from (select * from deliveries where endpoint_id = $1 limit 1) as one, generate_series(1, 6000) as n`,
       [id],
     )
