@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { parquetMetadata } from 'hyparquet';
+import { rowsOf } from '../rows.mjs';
 import { slice, tenant } from '../values.mjs';
 import { call, until } from '../world.mjs';
-import { isAnswer, rowsOf } from './records.mjs';
+import { isAnswer } from './records.mjs';
 
 const via = fc.nat(3);
 const format = fc.constantFrom('csv', 'ndjson', 'parquet');

@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { recordDigest } from '../../packages/server/dist/kernel/digest.js';
-import { batch, contentsOf, day, microsOf, slice, store, tenant, timeOf } from '../values.mjs';
+import { compareKeys, rowsOf } from '../rows.mjs';
+import { batch, contentsOf, day, slice, store, tenant, timeOf } from '../values.mjs';
 import { call, outcomeOf } from '../world.mjs';
 
 const via = fc.nat(3);
 /** How an NDJSON stream is sent: whole, zipped, in pieces with a pause between, or broken off by its client. */
 const sendings = ['whole', 'gzip', 'slow', 'hang-up'];
+
+/** So many new months one command begins, one after the other. */
+const monthsAtOnce = 10;
 
 export const recordCommands = [
   {
@@ -67,6 +70,27 @@ export const recordCommands = [
       }));
       const write = world.records.beginWrite(contents);
       endIngest(world, write, await sendLines(world, contents, { via: at, sending: 'whole' }));
+    },
+  },
+  {
+    name: 'ingest into new months through all processes at once',
+    weight: 2,
+    draw: fc.record({ tenant, first: fc.nat(20) }),
+    async play(world, { tenant: own, first }) {
+      const one = async (month, at) => {
+        const day = new Date(Date.UTC(1980, first * monthsAtOnce + month, 5)).toISOString();
+        const where = { tenant: own, store: 'S1', day: day.slice(0, 10), time: timeOf(at) };
+        const contents = await contentsOf(1, () => ({ ...where, event: `p${at}` }));
+        const write = world.records.beginWrite(contents);
+        const body = `{"records":[${contents.map(({ text }) => text()).join()}]}`;
+        endIngest(
+          world,
+          write,
+          await call(world, 'POST', '/enrichment/records', { body, via: at }),
+        );
+      };
+      for (let month = 0; month < monthsAtOnce; month += 1)
+        await Promise.all([0, 1, 2, 3].map((at) => one(month, at)));
     },
   },
   {
@@ -323,66 +347,9 @@ export function queryOf(filter) {
   return new URLSearchParams(filter).toString();
 }
 
-const enrichments =
-  /"enrichment":(\{"marker":"mk\w+","n":9007199254740993,"x":1\.50e\+3(?:,"pad":"[^"]*")?\})/g;
-
-/**
- * The records in a text of JSON or NDJSON, with the digest of what it says to the letter: key and digest of each, in
- * order. A record whose enrichment is not spelled as it was sent has no digest that anybody knows.
- */
-export function rowsOf(text) {
-  const lines = text.startsWith('{"data"')
-    ? JSON.parse(text).data
-    : text
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line));
-  const spelled = [];
-  let from = 0;
-  for (const match of text.matchAll(enrichments)) {
-    const [, confidence = 'null'] =
-      /"confidence":([0-9.]+)/.exec(text.slice(from, match.index)) ?? [];
-    spelled.push({ enrichment: match[1], confidence: confidence === 'null' ? null : confidence });
-    from = match.index + match[0].length;
-  }
-  return lines.map(
-    (
-      {
-        tenant: own,
-        store: ownStore,
-        event_id: eventId,
-        occurred_at: occurredAt,
-        kind,
-        source,
-        model,
-      },
-      at,
-    ) => ({
-      key: JSON.stringify([own, ownStore, occurredAt, eventId]),
-      digest: recordDigest({
-        ...{ tenant: own, store: ownStore, occurredAtMicros: microsOf(occurredAt), eventId },
-        ...{ kind: kind ?? null, source: source ?? null, model: model ?? null },
-        ...(spelled.length === lines.length ? spelled[at] : { confidence: null, enrichment: '' }),
-      })
-        .toString(16)
-        .padStart(16, '0'),
-    }),
-  );
-}
-
 function faultsOfOrder(rows, isDescending) {
   const sorted = rows.every(
     (row, at) => at === 0 || compareKeys(rows[at - 1].key, row.key) < 0 !== isDescending,
   );
   return sorted ? [] : ['records came out of order'];
-}
-
-/** By tenant, store, time, event, each by its UTF-8 bytes. */
-export function compareKeys(one, other) {
-  const [left, right] = [JSON.parse(one), JSON.parse(other)];
-  for (let at = 0; at < left.length; at += 1) {
-    const order = Buffer.compare(Buffer.from(left[at]), Buffer.from(right[at]));
-    if (order !== 0) return order;
-  }
-  return 0;
 }
