@@ -100,6 +100,20 @@ test('a delivery is there, came if it is said to, and is discarded only if someb
   expect(webhooks.judge(delivery, 'delivered', { accepted: 1 })).toEqual([]);
 });
 
+test('a delivery whose first report was lost may be discarded with the backlog of before the second', () => {
+  const mayGo = (startedAt) => {
+    const webhooks = new WebhookModel();
+    const discard = webhooks.beginDiscard('ep_1');
+    webhooks.endDiscard(discard);
+    const incident = { key: 'k', tenant: 'TX', type: 'x', isRepeated: true, startedAt };
+    const row = { id: 'dlv_1', endpoint_id: 'ep_1', idempotency_key: 'msg_1' };
+    webhooks.accept(incident, { id: 'inc_1', deliveries: [row] }, webhooks.now());
+    return webhooks.deliveries.get('msg_1').mayGo;
+  };
+  expect(mayGo(0)).toBe(true);
+  expect(mayGo(undefined)).toBe(false);
+});
+
 test('what a call saw that had ended may not be undone for one that begins later', () => {
   const seen = (from, to, value) => ({ key: 'attempts', from, to, value, what: String(value) });
   expect(findDisorder([seen(0, 1, 1), seen(2, 3, 2), seen(2, 5, 1)])).toEqual([]);

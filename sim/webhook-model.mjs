@@ -47,8 +47,10 @@ export class WebhookModel {
     const faults = [];
     for (const { id, endpoint_id: endpointId, idempotency_key: webhookId } of deliveries) {
       const kept = { id, webhookId, endpointId, incident, startedAt, mayGo: false, retries: 0 };
+      // It may be there since its first report, which was lost.
+      const since = incident.startedAt ?? startedAt;
       kept.mayGo = this.#discards.some(
-        (each) => each.endpointId === endpointId && startedAt < each.endedAt,
+        (each) => each.endpointId === endpointId && since < each.endedAt,
       );
       this.deliveries.set(webhookId, kept);
       if (this.endpoints.get(endpointId)?.isDeleted) kept.mayGo = true;

@@ -278,6 +278,7 @@ export async function report(world, via, { key, tenant: own, type, size }) {
   if (webhooks.incidents.has(key)) known.isRepeated = true;
   webhooks.incidents.set(key, known);
   const startedAt = webhooks.now();
+  known.startedAt ??= startedAt;
   const body = { tenant: own, type, data: { marker, pad: 'x'.repeat(size) }, idempotency_key: key };
   const answer = await call(world, 'POST', '/incidents', { body, via });
   if (answer.status === 202) world.faults.push(...webhooks.accept(known, answer.json, startedAt));
