@@ -56,8 +56,8 @@ export async function withRestored(world, work) {
     };
     const args = ['restore', placeOf(world), '--id', backup.id];
     // What a killed one has left, the next one goes on with.
-    await runCommand(restored, args, 1500);
-    const { code, output } = await runCommand(restored, args, null);
+    const early = await runCommand(restored, args, 1500);
+    const { code, output } = early.code === 0 ? early : await runCommand(restored, args, null);
     if (code !== 0) throw new Error(`a restore ended with ${code}: ${output.slice(-500)}`);
     scope.defer(() => endProcess(each, 'SIGKILL'));
     await startProcess(restored, each);
