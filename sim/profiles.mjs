@@ -13,11 +13,11 @@ export const profiles = {
   /** Months that nobody has written before, by several processes at once. */
   partitions: { commands: /ingest/, layouts: [two, four] },
   backups: { commands: /ingest|erase|retention|incident|export|back up/, layouts: [one, two] },
-  /** A run of retention is due each minute, whoever is dead then. */
+  /** A run of retention is due each minute, and the only process is often dead then. */
   schedule: {
     commands: /ingest|tree|run retention/,
-    faults: /process|PostgreSQL|connections/,
-    layouts: [one, two],
+    faults: /(kill|restart) a process|kill PostgreSQL/,
+    layouts: [one],
     settings: { SVC_RETENTION_SCHEDULE: '* * * * *' },
   },
   /** While a process is restarted, nobody may notice. */
