@@ -67,8 +67,9 @@ async function playOne({ ground, dir, programs, settings }, { history, tally, na
   const scope = openScope();
   const own = join(dir, name);
   mkdirSync(own);
+  let world;
   try {
-    const world = await makeWorld(scope, {
+    world = await makeWorld(scope, {
       ground,
       programs,
       settings,
@@ -78,7 +79,7 @@ async function playOne({ ground, dir, programs, settings }, { history, tally, na
     await play(world, history, tally);
     return world.faults;
   } catch (error) {
-    return [error.stack];
+    return [...(world?.faults ?? []), error.stack];
   } finally {
     await scope.close();
   }

@@ -133,27 +133,35 @@ export function environmentOf(world, { dir, roles = '' }) {
   });
 }
 
-/** Starts a process and waits until it is ready. */
+/** Starts a process and waits until it is ready. One that finds no database is started again, as a supervisor does. */
 export async function startProcess(world, each, program = world.programs[0]) {
   control(world, each, {});
+  spawnProcess(world, each, program);
+  await until(`process ${each.at} (${each.roles}) to be ready`, async () => {
+    if (each.child.exitCode !== null) {
+      const words = lastWords(each);
+      if (!words.includes('(database_unavailable)'))
+        throw new Error(`process ${each.at} ended with ${each.child.exitCode}: ${words}`);
+      spawnProcess(world, each, program);
+    }
+    each.url = announcedUrl(each.dir, each.child.pid) ?? '';
+    each.isReady = each.url !== '' && (await statusOf(`${each.url}/readyz`)) === 200;
+    return each.isReady;
+  });
+}
+
+function spawnProcess(world, each, program) {
   const log = openSync(join(each.dir, 'log'), 'a');
-  each.child = spawn(process.execPath, [program, 'serve'], {
+  const child = spawn(process.execPath, [program, 'serve'], {
     env: environmentOf(world, each),
     stdio: ['ignore', log, log],
   });
   closeSync(log);
-  const { child } = each;
+  each.child = child;
+  each.url = '';
   each.exited = new Promise((resolve) =>
     child.once('exit', (code, signal) => resolve(code ?? signal)),
   );
-  each.url = '';
-  await until(`process ${each.at} (${each.roles}) to be ready`, async () => {
-    if (child.exitCode !== null)
-      throw new Error(`process ${each.at} ended with ${child.exitCode}: ${lastWords(each)}`);
-    each.url = announcedUrl(each.dir, child.pid) ?? '';
-    each.isReady = each.url !== '' && (await statusOf(`${each.url}/readyz`)) === 200;
-    return each.isReady;
-  });
 }
 
 /** Looks whether a process is ready, unless somebody is looking. */
@@ -331,5 +339,5 @@ async function statusOf(url, timeoutMillis = 2000) {
 
 /** The end of what a process has logged. */
 function lastWords({ dir }) {
-  return readFileSync(join(dir, 'log'), 'utf8').slice(-2000);
+  return readFileSync(join(dir, 'log'), 'utf8').slice(-500);
 }

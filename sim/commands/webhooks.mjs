@@ -82,7 +82,12 @@ export const webhookCommands = [
       const { tenant: own, types } = endpoint;
       const type = types[0] === '*' ? 'incident.created' : types[0];
       const one = (n) =>
-        report(world, through, { tenant: own, type, size: 0, key: `late-${number}-${n}` });
+        report(world, through, {
+          tenant: own,
+          type,
+          size: 0,
+          key: `late-${endpoint.path}-${number}-${n}`,
+        });
       await Promise.all(Array.from({ length: 5 }, (_, n) => one(n)));
       isAnswer(world, answer, 'discard', [200, 404, 409]);
     },
