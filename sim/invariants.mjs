@@ -351,8 +351,8 @@ async function findInPages(world, markers) {
   }
 }
 
-/** What a disk was told to answer, and what nobody can do but tell it. */
-const told = /ENOSPC|EIO/;
+/** What a disk was told to answer or a clock is set to, and what nobody can do but tell it. */
+const told = /ENOSPC|EIO|RequestTimeTooSkewed/;
 
 /** An error of level 50 is a mistake of ours, whatever was broken. */
 async function readLogs(world) {

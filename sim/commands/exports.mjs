@@ -137,8 +137,8 @@ export async function settleJobs(world) {
   }
 }
 
-/** Nobody can wait for room, or for a disk that fails: what meets that says so and ends. */
-const excused = /\((ENOSPC|EIO)\)/;
+/** Nobody can wait for room, for a disk that fails or a clock that is wrong: what meets that says so and ends. */
+const excused = /\((ENOSPC|EIO)\)|RequestTimeTooSkewed/;
 
 function judgeJob(world, { what, kind, expected, isCancelled }, row) {
   const { state, error, error_code: code } = row;

@@ -40,7 +40,15 @@ export const recordCommands = [
     draw: fc.record({
       ...{ via, tenant, store, day },
       // Around the size of a row group, whose multiples DuckDB may cut anew.
-      count: fc.constantFrom(...Array(6).fill(3000), 10_001, 10_001, 10_001, 30_000, 123_000),
+      count: fc.constantFrom(
+        ...Array(5).fill(3000),
+        10_001,
+        10_001,
+        10_001,
+        70_000,
+        70_000,
+        123_000,
+      ),
       series: fc.nat(2),
     }),
     async play(world, { via: at, count, series, ...where }) {
