@@ -132,6 +132,7 @@ test('the calendar has weeks from Monday, and says of a day what is stored', asy
   const { page, expectQuiet, close } = await openPage(browser, filled.service);
   await openSignedIn(page, filled.service, '/records?tenant=CA&store=DFW&view=days');
   const month = page.getByRole('grid', { name: '2001-03' });
+  await month.waitFor();
   const weekdays = await month.getByRole('columnheader').allInnerTexts();
   expect(weekdays).toEqual(['Mo', 'Tu', 'We', 'Th', 'Fr', 'Sa', 'Su']);
   // 2001-03-01 was a Thursday.
