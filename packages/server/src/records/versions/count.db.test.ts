@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
 import { rename } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { countPace, holdPace } from '../../../test/held-pace.ts';
+import { AppError } from '../../kernel/errors.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
+import { createLog, type Log } from '../../platform/log.ts';
 import { tryLock } from '../../platform/postgres/locks.ts';
 import type { Pace } from '../../platform/work/pace.ts';
 import {
@@ -27,7 +29,8 @@ const days = ['2001-03-30', '2001-03-31', '2001-04-01'];
 const [first = '', second = '', third = ''] = days;
 const shares: Shares = { train: 60, validation: 30, test: 10 };
 
-const count = (more: { duckdb?: DuckDb; pace?: Pace } = {}, signal?: AbortSignal) =>
+type More = { duckdb?: DuckDb; pace?: Pace; log?: Log };
+const count = (more: More = {}, signal?: AbortSignal) =>
   countNow({ ...mover, dir: mover.context().spoolDir, ...more }, signal);
 
 /** Sixty records a day in two stores; two days of one of them are tagged, and one of both. */
@@ -159,6 +162,23 @@ test('a version that cannot be read waits, says why, and is counted once it can'
   await rename(`${path}.away`, path);
   expect(await count()).toEqual([]);
   expect(await read(id)).toMatchObject({ state: 'ready', error: null, is_whole: true });
+});
+
+test('a store that is away is a warning, a damaged object an error', async () => {
+  const id = await freeze('levels');
+  await mover.move('levels', third);
+  const logged = async (error: Error) => {
+    const log = createLog('silent');
+    const [warn, mistake] = [vi.spyOn(log, 'warn'), vi.spyOn(log, 'error')];
+    const duckdb = { ...mover.duckdb, run: () => Promise.reject(error) };
+    expect(await count({ duckdb, log })).toEqual([id]);
+    return [warn.mock.calls.length, mistake.mock.calls.length];
+  };
+  const cause = Object.assign(new Error('away'), { code: 'ETIMEDOUT' });
+  expect(await logged(new AppError('cold_tier_unavailable', { detail: 'away', cause }))).toEqual([
+    1, 0,
+  ]);
+  expect(await logged(new AppError('segment_damaged', { detail: 'damaged' }))).toEqual([0, 1]);
 });
 
 /** Does something right after cold records were read. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError, type ErrorCode, isDatabaseAway } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
+import { mayPass } from '../../platform/objects/s3-errors.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace, Rest } from '../../platform/work/pace.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
@@ -75,7 +76,9 @@ export async function countVersions(
         // The version was deleted while it was read.
         if (isFault(error, 'version_not_found')) continue;
         const about = { tenant: version.tenant, version: version.id };
-        log.error({ err: error, ...about }, 'a dataset version could not be counted');
+        // A store that is away for a moment is nobody's mistake.
+        const level = mayPass(error) ? 'warn' : 'error';
+        log[level]({ err: error, ...about }, 'a dataset version could not be counted');
         await queries.setTrouble(db, version, reasonOf(error));
         failed.push(version.id);
       }
