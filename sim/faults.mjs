@@ -6,15 +6,18 @@ const duration = fc.integer({ min: 100, max: 1500 });
 
 /**
  * The kinds of fault. `begin` breaks something and answers how it is mended; between the two pass `millis`. `mayRepeat`
- * says whether a delivery may come twice because of it, `isQuiet` that nobody may notice it. What must hold is the same for all of them: see invariants.mjs.
+ * says whether a delivery may come twice because of it, `isQuiet` that no call to another process may fail because of it.
+ * What must hold is the same for all of them: see invariants.mjs.
  */
 export const faults = [
   {
     name: 'kill a process',
     weight: 4,
     mayRepeat: true,
+    isQuiet: (world, { at: which }) => isReplaceable(world, pick(world, which)),
     async begin(world, { at: which }) {
       const each = pick(world, which);
+      each.kills += 1;
       each.url = '';
       each.isReady = false;
       await endProcess(each, 'SIGKILL');
@@ -25,7 +28,6 @@ export const faults = [
     name: 'restart a process',
     weight: 2,
     mayRepeat: false,
-    // While another one serves, no call may fail.
     isQuiet: (world, { at: which }) => isReplaceable(world, pick(world, which)),
     async begin(world, { at: which, millis }) {
       const each = pick(world, which);

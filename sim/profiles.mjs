@@ -20,6 +20,6 @@ export const profiles = {
     layouts: [one],
     settings: { SVC_RETENTION_SCHEDULE: '* * * * *' },
   },
-  /** While a process is restarted, nobody may notice. */
-  rolling: { faults: /restart/, layouts: [two, four] },
+  /** While a process is restarted, no call may fail; when it is killed, none but those that it had. */
+  rolling: { faults: /(restart|kill) a process/, layouts: [two, four] },
 };

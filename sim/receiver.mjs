@@ -10,7 +10,8 @@ const throttledPerSecond = 20;
  * One server for all endpoints, which notes for each webhook-id what came: `/BEHAVIOUR/NUMBER`.
  *
  * @param {{ defer: (closer: () => unknown) => void }} scope
- * @param {(path: string) => string[] | null} secretsOf the secrets that may have signed for this path; null when they are not known
+ * @param {(path: string) => string[] | null} secretsOf the secrets that may have signed for this path; null when they
+ *   are not known
  */
 export async function startReceiver(scope, secretsOf) {
   /** @type {Map<string, { body: string, path: string, requests: number, accepted: number, times: number[],

@@ -8,8 +8,6 @@ export class WebhookModel {
    *   areSecretsKnown: boolean, isDeleted: boolean, isUnsure?: boolean, changedAt: number }>}
    */
   endpoints = new Map();
-  /** Paths of endpoints whose registration was lost: they may be there, and nobody knows their ids. */
-  unnamed = new Set();
   /** By the caller's key. @type {Map<string, any>} */
   incidents = new Map();
   /** By webhook-id. @type {Map<string, any>} */
@@ -46,14 +44,12 @@ export class WebhookModel {
     incident.answer = { id: incidentId, told };
     const faults = [];
     for (const { id, endpoint_id: endpointId, idempotency_key: webhookId } of deliveries) {
-      const kept = { id, webhookId, endpointId, incident, startedAt, mayGo: false, retries: 0 };
       // It may be there since its first report, which was lost.
       const since = incident.startedAt ?? startedAt;
-      kept.mayGo = this.#discards.some(
-        (each) => each.endpointId === endpointId && since < each.endedAt,
-      );
-      this.deliveries.set(webhookId, kept);
-      if (this.endpoints.get(endpointId)?.isDeleted) kept.mayGo = true;
+      const mayGo =
+        this.endpoints.get(endpointId)?.isDeleted === true ||
+        this.#discards.some((each) => each.endpointId === endpointId && since < each.endedAt);
+      this.deliveries.set(webhookId, { id, webhookId, endpointId, incident, mayGo, retries: 0 });
     }
     const present = new Set(deliveries.map((row) => row.endpoint_id));
     for (const { id, tenant, types, isDeleted, isUnsure, changedAt } of this.endpoints.values()) {

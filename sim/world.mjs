@@ -51,7 +51,7 @@ const shim = fileURLToPath(new URL('shim.mjs', import.meta.url));
  *
  * @param {any} scope
  * @param {{ ground: any, dir: string, layout: string[], programs?: string[], settings?: Record<string, string> }} options
- *   `ground` has the PostgreSQL; processes that are restarted take turns between the releases of `programs`, which all begin with the last one
+ *   `ground` has the PostgreSQL; all processes begin with the last release of `programs`, and a restart takes any of them
  */
 export async function makeWorld(
   scope,
@@ -115,7 +115,17 @@ export async function makeWorld(
 /** A process of the service that is not started yet. */
 export function makeProcess(at, roles, dir) {
   mkdirSync(dir);
-  return { at, roles, dir, child: null, url: '', isReady: false, looking: null, lookedAt: 0 };
+  return {
+    at,
+    roles,
+    dir,
+    child: null,
+    url: '',
+    isReady: false,
+    looking: null,
+    lookedAt: 0,
+    kills: 0,
+  };
 }
 
 /** What a process or a command of this world is told: where its database and its store are. */
@@ -211,8 +221,9 @@ export function control(world, each, how) {
 }
 
 /**
- * Calls the API at one of the processes that serve it and are ready. `status` is 0 where no whole answer came: then nobody knows what
- * was done, unless `isRefused` says that nothing was sent. An answer of 500 is a fault whatever goes on.
+ * Calls the API at one of the processes that serve it and are ready. `status` is 0 where no whole answer came: then
+ * nobody knows what was done, unless `isRefused` says that nothing was sent; `wasKilled` says that the process was killed
+ * meanwhile. An answer of 500 is a fault whatever goes on.
  *
  * @param {any} world
  * @param {string} method
@@ -236,11 +247,13 @@ export async function call(
   if (each === undefined) return { status: 0, isRefused: true, json: null, text: '', headers: {} };
   const isText = typeof body === 'string' || Buffer.isBuffer(body) || body === undefined;
   const payload = isText ? body : JSON.stringify(body);
+  const { kills } = each;
   return new Promise((resolve) => {
     const lost = (error) =>
       resolve({
         status: 0,
         isRefused: error.code === 'ECONNREFUSED',
+        wasKilled: each.kills > kills,
         error,
         json: null,
         text: '',

@@ -59,10 +59,10 @@ export async function withRestored(world, work) {
     await runCommand(restored, args, 1500);
     const ended = 'select from restores where finished_at is not null';
     const isOver = (await restored.rows(ended).catch(() => [])).length > 0;
-    const { code, output } = isOver
-      ? { code: 0, output: '' }
-      : await runCommand(restored, args, null);
-    if (code !== 0) throw new Error(`a restore ended with ${code}: ${output.slice(-500)}`);
+    if (!isOver) {
+      const { code, output } = await runCommand(restored, args, null);
+      if (code !== 0) throw new Error(`a restore ended with ${code}: ${output.slice(-500)}`);
+    }
     scope.defer(() => endProcess(each, 'SIGKILL'));
     await startProcess(restored, each);
     await work(restored, backup);

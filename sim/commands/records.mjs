@@ -18,10 +18,7 @@ export const recordCommands = [
     weight: 10,
     draw: fc.record({ via, contents: batch }),
     async play(world, { via: at, contents }) {
-      const write = world.records.beginWrite(contents);
-      const body = `{"records":[${contents.map(({ text }) => text()).join()}]}`;
-      const answer = await call(world, 'POST', '/enrichment/records', { body, via: at });
-      endIngest(world, write, answer);
+      await ingestBatch(world, contents, at);
     },
   },
   {
@@ -88,14 +85,7 @@ export const recordCommands = [
       const one = async (month, at) => {
         const day = new Date(Date.UTC(1980, first * monthsAtOnce + month, 5)).toISOString();
         const where = { tenant: own, store: 'S1', day: day.slice(0, 10), time: timeOf(at) };
-        const contents = await contentsOf(1, () => ({ ...where, event: `p${at}` }));
-        const write = world.records.beginWrite(contents);
-        const body = `{"records":[${contents.map(({ text }) => text()).join()}]}`;
-        endIngest(
-          world,
-          write,
-          await call(world, 'POST', '/enrichment/records', { body, via: at }),
-        );
+        await ingestBatch(world, await contentsOf(1, () => ({ ...where, event: `p${at}` })), at);
       };
       for (let month = 0; month < monthsAtOnce; month += 1)
         await Promise.all([0, 1, 2, 3].map((at) => one(month, at)));
@@ -271,6 +261,13 @@ export async function readTree(world, via, own, level) {
   world.observed.push({ key, from, to: performance.now(), value: shown, what: String(shown) });
 }
 
+/** Sends records in one JSON body, and tells the model what became of them. */
+async function ingestBatch(world, contents, via) {
+  const write = world.records.beginWrite(contents);
+  const body = `{"records":[${contents.map(({ text }) => text()).join()}]}`;
+  endIngest(world, write, await call(world, 'POST', '/enrichment/records', { body, via }));
+}
+
 /** Sends records as lines of NDJSON. */
 async function sendLines(world, contents, { via, sending }) {
   const pieces = [];
@@ -341,7 +338,7 @@ export function isAnswer(world, answer, what, statuses) {
   if (statuses.includes(answer.status)) return true;
   if (answer.status === 500) return false;
   if ([0, 408, 429, 503].includes(answer.status)) {
-    if (world.isCalm(answer))
+    if (world.isCalm() && !answer.wasKilled)
       world.say(
         `${what}: ${answer.status} ${answer.error?.message ?? answer.text.slice(0, 200)} in calm`,
       );

@@ -264,8 +264,7 @@ export async function register(world, via, { tenant: own, behaviour, types, maxA
     const { id, secret } = answer.json;
     const isNew = { isDeleted: false, areSecretsKnown: true, changedAt: webhooks.now() };
     webhooks.endpoints.set(id, { id, tenant: own, path, types, secrets: [secret], ...isNew });
-  } else if (outcomeOf(answer) === 'lost') webhooks.unnamed.add(path);
-  else isAnswer(world, answer, 'registration', [409]);
+  } else if (outcomeOf(answer) !== 'lost') isAnswer(world, answer, 'registration', [409]);
 }
 
 /** Reports an incident, or one again under its key. */
