@@ -200,7 +200,7 @@ function Question(props: QuestionProps): ReactNode {
         </>
       )}
       <p className={formClasses.formFault} role="alert">
-        {erase.error === null || isStepUp(erase.error) ? '' : reasonOf(erase.error)}
+        {erase.error === null || isStepUp(erase.error) || isHeld ? '' : reasonOf(erase.error)}
       </p>
       <div className={formClasses.answers}>
         <Button onClick={onClose}>{isAny && !isHeld ? 'Cancel' : 'Close'}</Button>
