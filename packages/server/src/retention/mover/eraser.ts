@@ -3,6 +3,7 @@ import { mayTouchTenant } from '../../kernel/actor.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
+import { mayPass } from '../../platform/objects/s3-errors.ts';
 import {
   type EraseReceipt,
   type EraseRemain,
@@ -86,8 +87,7 @@ export function createEraser(options: EraserOptions): Eraser {
     const settled = work
       .catch((error: unknown) => {
         // If the caller still waits, the caller is told of the error instead.
-        if (isAnswered)
-          context.log.error({ err: error, tenant: scope.tenant }, 'an erasure broke off');
+        if (isAnswered) tellBrokenOff(scope.tenant, error);
       })
       .finally(() => {
         ended.abort();
@@ -104,6 +104,14 @@ export function createEraser(options: EraserOptions): Eraser {
     const receipt = await Promise.race([work, asItStands.catch(() => work)]);
     isAnswered = true;
     return receipt;
+  }
+
+  /** It stands in the journal. The end of this process and an outage are no faults of it. */
+  function tellBrokenOff(tenant: string, error: unknown): void {
+    const text = 'an erasure broke off, and the next mover of its tenant finishes it';
+    if (stopping.signal.aborted) context.log.info({ tenant }, text);
+    else if (mayPass(error)) context.log.warn({ err: error, tenant }, text);
+    else context.log.error({ err: error, tenant }, text);
   }
 
   /** Says what would be erased. */

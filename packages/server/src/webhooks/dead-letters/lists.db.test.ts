@@ -90,6 +90,24 @@ test('the queue shows the newest failure first, each row once over all pages, an
   expect(await walk('/webhook/dlq?status=abandoned', 7)).toEqual(whole.data);
 });
 
+test('a page has no more rows than its total, whatever is delivered between them', async () => {
+  const endpoint = await seedEndpoint(service.db, { tenant: 'C' });
+  await seedDeliveries(service.db, endpoint, 2, { status: 'abandoned' });
+  const asked = await service.db.transaction(async (holder) => {
+    await holder.query(sql`lock table dead_letter_counts in access exclusive mode`);
+    // In an object of its own, so that the transaction does not wait for it.
+    const answer = { page: rowsOf('/webhook/dlq?status=abandoned&tenant=C') };
+    const waiting = sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await expect.poll(() => service.db.query(waiting)).toHaveLength(1);
+    await holder.query(sql`delete from deliveries where endpoint_id = ${endpoint.id}`);
+    await holder.query(sql`delete from dead_letter_counts where endpoint_id = ${endpoint.id}`);
+    return answer;
+  });
+  const { data, total } = await asked.page;
+  expect(total).toBe(data.length);
+});
+
 test('a row has the fields of the contract', async () => {
   const { data } = await rowsOf(`/webhook/dlq?status=pending&limit=1`);
   expect(data[0]).toMatchObject({

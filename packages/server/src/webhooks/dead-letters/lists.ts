@@ -77,20 +77,24 @@ export async function listDeadLetters(
   const { status, failure_class: failureClass, q } = filters;
   if (reach === null) return { ...emptyPage(), total: q === undefined ? 0 : null };
 
-  const { shown, readOn } = await readRows(
-    db,
-    { orderedBy: 'last_attempt_at', status, ...reach },
-    { failureClass, q },
-    keyset,
+  // Of one snapshot: no page has more rows than their total.
+  return db.transaction(
+    async (connection) => {
+      const { shown, readOn } = await readRows(
+        connection,
+        { orderedBy: 'last_attempt_at', status, ...reach },
+        { failureClass, q },
+        keyset,
+      );
+      const counted = { statuses: [status], ...reach, failureClass };
+      return {
+        data: shown,
+        next_cursor: cursorAfter(page, readOn),
+        total: q === undefined ? await queries.sumCounts(connection, counted) : null,
+      };
+    },
+    { isolation: 'repeatable read' },
   );
-  return {
-    data: shown,
-    next_cursor: cursorAfter(page, readOn),
-    total:
-      q === undefined
-        ? await queries.sumCounts(db, { statuses: [status], ...reach, failureClass })
-        : null,
-  };
 }
 
 /** The dead-letter queue by endpoint and failure class, the largest group first. There is only one page. */
@@ -128,11 +132,10 @@ export async function listDeliveries(
   const keyset = toKeyset<RowKey>(page);
   const reach = await findReach(db, actor, filters);
   if (reach === null) return emptyPage();
-  const { shown, readOn } = await readRows(
-    db,
-    { orderedBy: 'created_at', incidentId: filters.incident_id, ...reach },
-    { status: filters.status },
-    keyset,
+  const source = { orderedBy: 'created_at', incidentId: filters.incident_id, ...reach } as const;
+  const { shown, readOn } = await db.transaction(
+    (connection) => readRows(connection, source, { status: filters.status }, keyset),
+    { isolation: 'repeatable read' },
   );
   return { data: shown, next_cursor: cursorAfter(page, readOn) };
 }
@@ -142,10 +145,11 @@ const scanLimit = 10_000;
 
 /**
  * The rows of a page, the newest first, and the key to read on from if there may be more. With a filter that no index
- * serves, the page may be short or empty although there is more.
+ * serves, the page may be short or empty although there is more. It needs a snapshot: a row that moves between its
+ * statements would move the end of the scan.
  */
 async function readRows(
-  db: Database,
+  db: Queryable,
   source: queries.RowSource,
   sought: queries.Sought,
   keyset: { after: queries.RowKey | null; limit: number },
@@ -164,18 +168,7 @@ async function readRows(
   if (Object.values(sought).every((value) => value === undefined)) {
     return cut(await queries.listRows(db, source, sought, { ...scan, scanLimit: null }));
   }
-  // Both statements need one snapshot: a row that moves in between would move the end of the scan.
-  return db.transaction(
-    async (connection) => {
-      const { shown, readOn } = cut(
-        await queries.listRows(connection, source, sought, { ...scan, scanLimit }),
-      );
-      if (readOn !== undefined) return { shown, readOn };
-      return {
-        shown,
-        readOn: await queries.findScanEnd(connection, source, { ...scan, scanLimit }),
-      };
-    },
-    { isolation: 'repeatable read' },
-  );
+  const { shown, readOn } = cut(await queries.listRows(db, source, sought, { ...scan, scanLimit }));
+  if (readOn !== undefined) return { shown, readOn };
+  return { shown, readOn: await queries.findScanEnd(db, source, { ...scan, scanLimit }) };
 }
