@@ -13,28 +13,50 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const all = [
-  'e2e/**/*.test.ts',
-  'packages/*/{src,test}/**/*.test.ts',
-  '{scripts,sim}/**/*.test.mjs',
-];
-/** What `npm run test:citus` runs: the tests of the database, and those that only a cluster can answer. */
-const onCitus = [
-  'packages/server/src/**/*.db.test.ts',
-  'e2e/full-pass.test.ts',
-  'e2e/citus/*.citus.ts',
+const server = 'packages/server/test/postgres.ts';
+const database = ['packages/*/{src,test}/**/*.db.test.ts'];
+const slow = ['e2e/slow/**/*.test.ts'];
+
+/** A kind of tests: which they are, and what is started for them once. `npm run test:slow` runs the kind `slow`. */
+const kind = (
+  name: string,
+  include: readonly string[],
+  { exclude = [], globalSetup = [] }: { exclude?: string[]; globalSetup?: string[] } = {},
+) => ({
+  extends: true as const,
+  test: {
+    name,
+    include: [...include],
+    exclude: [...configDefaults.exclude, ...exclude],
+    globalSetup,
+  },
+});
+
+const kinds = [
+  kind('pure', ['packages/*/{src,test}/**/*.test.ts', '{scripts,sim}/**/*.test.mjs'], {
+    exclude: database,
+  }),
+  kind('db', database, { globalSetup: [server] }),
+  kind('e2e', ['e2e/**/*.test.ts'], { exclude: slow, globalSetup: [server] }),
+  kind('slow', slow, { globalSetup: [server] }),
 ];
 
-/** One starts a server of its own, of the package; backups of a cluster are refused. */
-const notOnCitus = ['**/embedded.db.test.ts', '**/app/{backup,restore}.db.test.ts'];
-
-const isCitus = process.env.SVC_TEST_CITUS !== undefined;
+/**
+ * What `npm run test:citus` runs: the tests of the database, and those that only a cluster can answer. One starts a
+ * server of its own, of the package; backups of a cluster are refused.
+ */
+const citus = kind(
+  'citus',
+  ['packages/server/src/**/*.db.test.ts', 'e2e/full-pass.test.ts', 'e2e/citus/*.citus.ts'],
+  {
+    exclude: ['**/embedded.db.test.ts', '**/app/{backup,restore}.db.test.ts'],
+    globalSetup: [server],
+  },
+);
 
 export default defineConfig({
   test: {
-    include: isCitus ? onCitus : all,
-    exclude: [...configDefaults.exclude, ...(isCitus ? notOnCitus : [])],
-    globalSetup: ['packages/server/test/postgres.ts'],
+    projects: process.env.SVC_TEST_CITUS === undefined ? kinds : [citus],
     sequence: { sequencer: LongestFirst },
     pool: 'forks',
     // On two cores: tests wait for processes, disks and clocks in about a third of their time.

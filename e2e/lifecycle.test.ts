@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openExport } from './lib/api.ts';
 import { expectCountersTrue } from './lib/counters.ts';
@@ -61,15 +58,6 @@ describe('on an empty data dir', () => {
     expect(started.output()).toContain('SVC_PORT');
     await expectPostgresStopped(started);
   });
-
-  test('restarts fail no call, a kill none but those that the killed process had, and nothing is lost', async () => {
-    const script = fileURLToPath(new URL('../scripts/sim.mjs', import.meta.url));
-    const args = [script, '--seed', '2', '--minutes', '0', '--steps', '80', '--profile', 'rolling'];
-    const { stdout } = await promisify(execFile)(process.execPath, args);
-    expect(stdout).toContain('fault: restart a process');
-    expect(stdout).toContain('fault: kill a process');
-    expect(stdout).toContain('no fault');
-  }, 300_000);
 
   test('SIGTERM while the database is waited for ends the start', async () => {
     const [port] = await findFreePorts(1);

@@ -28,7 +28,7 @@ describe('the Dockerfile', () => {
     }
   });
 
-  test('packs and installs the package, as e2e/packed.test.ts does', () => {
+  test('packs and installs the package, as e2e/slow/packed.test.ts does', () => {
     const commands = find('RUN').join('\n');
     expect(commands).toContain('npm pack --workspace packages/server --pack-destination');
     expect(commands).toMatch(/npm install --global .*svcctl-\*\.tgz/);

@@ -1,5 +1,6 @@
-// npm test: installs and builds what is missing, checks, runs all tests, and plays a minute of random histories with a
-// new seed. Arguments go to vitest, and then nothing is played. Ends with one line `N passed, N failed`.
+// npm test: installs and builds what is missing, checks, and runs the tests but those of e2e/slow, which npm run test:slow
+// runs before it plays a minute of random histories with a new seed. Arguments of npm test go to vitest, and may name any
+// test. Each ends with one line `N passed, N failed`.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -45,9 +46,11 @@ function describeFailure(file, test, message) {
 async function main(args) {
   await ensureInstalled();
   await build();
-  const isClean = await check();
-  const { passed, failed } = await runTests(args);
-  const isHeld = args.length > 0 || (await playMinute());
+  const isSlow = args.includes('--slow');
+  const isClean = isSlow || (await check());
+  const kind = isSlow ? ['--project=slow'] : ['--project=!slow'];
+  const { passed, failed } = await runTests(isSlow || args.length === 0 ? kind : args);
+  const isHeld = !isSlow || (await playMinute());
   if (!isClean) say('npm run check failed (see above); it counts as one failed test.');
   if (!isHeld) say('npm run sim failed (see above); it counts as one failed test.');
   finish(passed, failed + [isClean, isHeld].filter((held) => !held).length);

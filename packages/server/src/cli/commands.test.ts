@@ -96,7 +96,7 @@ const calls: Record<
   'incidents erase': { argv: ['inc_1', '--yes'], asksApi: true, json: 'object' },
   'incidents show': { argv: ['inc_1'], asksApi: true, json: 'object' },
   'deliveries ls': { argv: [], asksApi: true, json: 'array' },
-  // What they do is tested on a database: see backup/ and e2e/backup.test.ts.
+  // What they do is tested on a database: see backup/ and e2e/slow/backup.test.ts.
   'backup verify': { argv: ['/b'] },
   'backup ls': { argv: ['/b'] },
   restore: { argv: ['/b'] },

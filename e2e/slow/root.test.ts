@@ -1,16 +1,16 @@
 import { chown, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { limitTo, openContainer } from './lib/container.ts';
-import { ingestBatch } from './lib/ingest.ts';
+import { limitTo, openContainer } from '../lib/container.ts';
+import { ingestBatch } from '../lib/ingest.ts';
 import {
   createInstallation,
   type Installation,
   ownCommand,
   type Service,
-} from './lib/installation.ts';
-import { readPostmasterPid } from './lib/postgres.ts';
-import { makeLeaf } from './lib/records.ts';
+} from '../lib/installation.ts';
+import { readPostmasterPid } from '../lib/postgres.ts';
+import { makeLeaf } from '../lib/records.ts';
 
 const isRoot = process.getuid?.() === 0;
 const container = await openContainer();

@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { advisoryLocks } from '../packages/server/src/platform/postgres/locks.ts';
-import { answer, delayed, type Receiver, startReceiver } from '../packages/server/test/receiver.ts';
-import { createInstallation, type Installation } from './lib/installation.ts';
-import { query } from './lib/postgres.ts';
-import { waitFor } from './lib/wait-for.ts';
+import { advisoryLocks } from '../../packages/server/src/platform/postgres/locks.ts';
+import {
+  answer,
+  delayed,
+  type Receiver,
+  startReceiver,
+} from '../../packages/server/test/receiver.ts';
+import { createInstallation, type Installation } from '../lib/installation.ts';
+import { query } from '../lib/postgres.ts';
+import { waitFor } from '../lib/wait-for.ts';
 import {
   addEndpoint,
   countByStatus,
@@ -12,7 +17,7 @@ import {
   leasedKeys,
   report,
   webhookSettings,
-} from './lib/webhooks.ts';
+} from '../lib/webhooks.ts';
 
 const apiOnly = { ...webhookSettings, SVC_ROLES: 'api' };
 // Long enough that what is in flight still is when a drainer is frozen.

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findRealS3 } from '../packages/server/test/real-s3.mjs';
-import { startS3, type TestS3 } from '../packages/server/test/s3.ts';
-import { createJob, downloadFile, untilCompleted } from './lib/exports.ts';
-import { ingestStream } from './lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
-import { makeLeaf } from './lib/records.ts';
-import { runRetention, verifyAll, viewTenant } from './lib/retention.ts';
-import { waitFor } from './lib/wait-for.ts';
+import { findRealS3 } from '../../packages/server/test/real-s3.mjs';
+import { startS3, type TestS3 } from '../../packages/server/test/s3.ts';
+import { createJob, downloadFile, untilCompleted } from '../lib/exports.ts';
+import { ingestStream } from '../lib/ingest.ts';
+import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { makeLeaf } from '../lib/records.ts';
+import { runRetention, verifyAll, viewTenant } from '../lib/retention.ts';
+import { waitFor } from '../lib/wait-for.ts';
 
 let installation: Installation;
 let s3: TestS3;

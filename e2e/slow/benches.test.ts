@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, inject, test } from 'vitest';
-import { findRealS3 } from '../packages/server/test/real-s3.mjs';
-import { startS3 } from '../packages/server/test/s3.ts';
+import { findRealS3 } from '../../packages/server/test/real-s3.mjs';
+import { startS3 } from '../../packages/server/test/s3.ts';
 
 const run = promisify(execFile);
-const script = fileURLToPath(new URL('../scripts/bench.mjs', import.meta.url));
+const script = fileURLToPath(new URL('../../scripts/bench.mjs', import.meta.url));
 
 /** Each bench, and how many tables its sections print. */
 const benches = [

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createInstallation, type Installation } from './lib/installation.ts';
-import { waitFor } from './lib/wait-for.ts';
+import { createInstallation, type Installation } from '../lib/installation.ts';
+import { waitFor } from '../lib/wait-for.ts';
 
 let installation: Installation;
 beforeAll(async () => {

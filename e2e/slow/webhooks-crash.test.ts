@@ -1,10 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { answer, delayed, type Receiver, startReceiver } from '../packages/server/test/receiver.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
-import { readPostmasterPid } from './lib/postgres.ts';
-import { waitFor } from './lib/wait-for.ts';
+import {
+  answer,
+  delayed,
+  type Receiver,
+  startReceiver,
+} from '../../packages/server/test/receiver.ts';
+import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { readPostmasterPid } from '../lib/postgres.ts';
+import { waitFor } from '../lib/wait-for.ts';
 import {
   type Accepted,
   addEndpoint,
@@ -18,7 +23,7 @@ import {
   report,
   untilDelivery,
   webhookSettings,
-} from './lib/webhooks.ts';
+} from '../lib/webhooks.ts';
 
 let installation: Installation;
 let receiver: Receiver;

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ingestStream } from './lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
-import { query } from './lib/postgres.ts';
-import { makeRecord, type NewRecord } from './lib/records.ts';
-import { runRetention, verifyAll, viewTenant } from './lib/retention.ts';
-import { waitFor } from './lib/wait-for.ts';
+import { ingestStream } from '../lib/ingest.ts';
+import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { query } from '../lib/postgres.ts';
+import { makeRecord, type NewRecord } from '../lib/records.ts';
+import { runRetention, verifyAll, viewTenant } from '../lib/retention.ts';
+import { waitFor } from '../lib/wait-for.ts';
 
 let installation: Installation;
 beforeEach(async () => {

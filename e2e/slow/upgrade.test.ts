@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDatabase } from '../packages/server/src/platform/postgres/database.ts';
-import { printSchema } from '../packages/server/test/print-schema.ts';
-import { type Receiver, startReceiver } from '../packages/server/test/receiver.ts';
-import { callApi, openExport } from './lib/api.ts';
-import { createJob, downloadFile, untilCompleted } from './lib/exports.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
-import { type Expected, restoreRelease } from './lib/old-release.ts';
-import { runRetention, verifyAll } from './lib/retention.ts';
-import { untilDelivery, webhookSettings } from './lib/webhooks.ts';
+import { openDatabase } from '../../packages/server/src/platform/postgres/database.ts';
+import { printSchema } from '../../packages/server/test/print-schema.ts';
+import { type Receiver, startReceiver } from '../../packages/server/test/receiver.ts';
+import { callApi, openExport } from '../lib/api.ts';
+import { createJob, downloadFile, untilCompleted } from '../lib/exports.ts';
+import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { type Expected, restoreRelease } from '../lib/old-release.ts';
+import { runRetention, verifyAll } from '../lib/retention.ts';
+import { untilDelivery, webhookSettings } from '../lib/webhooks.ts';
 
 /** What was made on one day in 2026 must not run out. */
 const forever = {
@@ -37,7 +37,7 @@ afterAll(async () => {
 test('the schema is the one of a new database', async () => {
   const url = await installation.postgresUrl();
   const db = openDatabase({ url, maxConnections: 1, onError: () => {} });
-  const made = new URL('../packages/server/migrations/schema.sql', import.meta.url);
+  const made = new URL('../../packages/server/migrations/schema.sql', import.meta.url);
   const partition = /^(create table|CREATE .*INDEX) .*enrichment_records_\d{4}_\d{2}/;
   const printed = (await printSchema(db)).split('\n\n').filter((part) => !partition.test(part));
   await db.close();

@@ -2,22 +2,22 @@ import { spawnSync } from 'node:child_process';
 import { chown, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startReceiver } from '../packages/server/test/receiver.ts';
-import { openExport } from './lib/api.ts';
-import { readCsv } from './lib/csv.ts';
-import { createJob, downloadFile, untilCompleted } from './lib/exports.ts';
-import { ingestBatch } from './lib/ingest.ts';
+import { startReceiver } from '../../packages/server/test/receiver.ts';
+import { openExport } from '../lib/api.ts';
+import { readCsv } from '../lib/csv.ts';
+import { createJob, downloadFile, untilCompleted } from '../lib/exports.ts';
+import { ingestBatch } from '../lib/ingest.ts';
 import {
   createInstallation,
   type Installation,
   type Service,
   statusOf,
-} from './lib/installation.ts';
-import { installPackage, type Package, readManifest } from './lib/package.ts';
-import { makeLeaf } from './lib/records.ts';
-import { runRetention, verifyAll } from './lib/retention.ts';
-import { waitFor } from './lib/wait-for.ts';
-import { addEndpoint, report, untilDelivery, webhookSettings } from './lib/webhooks.ts';
+} from '../lib/installation.ts';
+import { installPackage, type Package, readManifest } from '../lib/package.ts';
+import { makeLeaf } from '../lib/records.ts';
+import { runRetention, verifyAll } from '../lib/retention.ts';
+import { waitFor } from '../lib/wait-for.ts';
+import { addEndpoint, report, untilDelivery, webhookSettings } from '../lib/webhooks.ts';
 
 const isRoot = process.getuid?.() === 0;
 const nobody = 65534;

@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { expectCountersTrue } from './lib/counters.ts';
-import { ingestStream } from './lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from './lib/installation.ts';
-import { listBusyBackends, listEventIds, query } from './lib/postgres.ts';
-import { makeRecord, type NewRecord, toNdjson } from './lib/records.ts';
-import { waitFor } from './lib/wait-for.ts';
+import { expectCountersTrue } from '../lib/counters.ts';
+import { ingestStream } from '../lib/ingest.ts';
+import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import { listBusyBackends, listEventIds, query } from '../lib/postgres.ts';
+import { makeRecord, type NewRecord, toNdjson } from '../lib/records.ts';
+import { waitFor } from '../lib/wait-for.ts';
 
 let installation: Installation;
 beforeEach(async () => {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createJob, downloadFile, freezeVersion, untilCompleted } from './lib/exports.ts';
-import { ingestStream } from './lib/ingest.ts';
-import { createInstallation, type Installation } from './lib/installation.ts';
-import { query } from './lib/postgres.ts';
-import { makeRecord } from './lib/records.ts';
-import { runRetention } from './lib/retention.ts';
-import { waitFor } from './lib/wait-for.ts';
+import { createJob, downloadFile, freezeVersion, untilCompleted } from '../lib/exports.ts';
+import { ingestStream } from '../lib/ingest.ts';
+import { createInstallation, type Installation } from '../lib/installation.ts';
+import { query } from '../lib/postgres.ts';
+import { makeRecord } from '../lib/records.ts';
+import { runRetention } from '../lib/retention.ts';
+import { waitFor } from '../lib/wait-for.ts';
 
 let installation: Installation;
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startEmbeddedPostgres } from '../packages/server/src/platform/postgres/embedded.ts';
-import { expectCountersTrue } from './lib/counters.ts';
+import { startEmbeddedPostgres } from '../../packages/server/src/platform/postgres/embedded.ts';
+import { expectCountersTrue } from '../lib/counters.ts';
 import {
   createInstallation,
   findFreePorts,
@@ -8,10 +8,10 @@ import {
   type Service,
   statusOf,
   waitUntilReadyAt,
-} from './lib/installation.ts';
-import { startLoad } from './lib/load.ts';
-import { listEventIds, readPostmasterPid } from './lib/postgres.ts';
-import { waitFor } from './lib/wait-for.ts';
+} from '../lib/installation.ts';
+import { startLoad } from '../lib/load.ts';
+import { listEventIds, readPostmasterPid } from '../lib/postgres.ts';
+import { waitFor } from '../lib/wait-for.ts';
 
 let installation: Installation;
 let databaseInstallation: Installation;
