@@ -1,6 +1,6 @@
 // Checks who imports whom inside packages/server/src, and what the console imports of it; ARCHITECTURE.md has the
 // rules. oxlint's no-restricted-imports cannot do this: it sees how a path is spelled, not where it leads, and cannot
-// tell a dynamic import from a static one.
+// tell a dynamic import from a static one. Checks, too, that tests are named after what they test.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { isMain, root } from './program.mjs';
@@ -136,6 +136,30 @@ function findCycle(targetsOf) {
   return null;
 }
 
+/**
+ * Answers one sentence for each test under `folder` that nobody who changes a source would find. The name up to its
+ * first dot must be that of a file or folder beside the test, or of the folder it is in; or the name says `scenario`.
+ */
+export function findUnnamedTests(folder) {
+  const paths = readdirSync(folder, { recursive: true }).map((path) =>
+    String(path).split(sep).join('/'),
+  );
+  const isTest = (path) => /\.test\.tsx?$/.test(path);
+  const placeOf = (path) => posix.join(dirname(path), posix.basename(path).split('.')[0]);
+  const tested = new Set(paths.filter((path) => !isTest(path)).map(placeOf));
+  return paths
+    .filter(isTest)
+    .sort()
+    .flatMap((path) => {
+      const [name, ...more] = posix.basename(path).split('.');
+      const isOfFolder = name === posix.basename(dirname(path));
+      if (isOfFolder || tested.has(placeOf(path)) || more.includes('scenario')) return [];
+      return [
+        `${path} is named after no source or folder beside it; if none fits: ${name}.scenario`,
+      ];
+    });
+}
+
 function faultsOf(rules, file, text) {
   const rule = rules.find(({ files }) => files.test(file));
   if (rule === undefined) return [`${file} is in no row of the import rules`];
@@ -175,7 +199,11 @@ if (isMain(import.meta.url)) {
   const checked = { server: serverRules, console: consoleRules };
   for (const [name, rules] of Object.entries(checked)) {
     const source = join(root, 'packages', name, 'src');
-    for (const fault of [...findForbiddenImports(source, rules), ...findFolderCycles(source)]) {
+    for (const fault of [
+      ...findForbiddenImports(source, rules),
+      ...findFolderCycles(source),
+      ...findUnnamedTests(source),
+    ]) {
       process.stdout.write(`${relative(root, source)}/${fault}\n`);
       process.exitCode = 1;
     }

@@ -2,7 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { consoleRules, findFolderCycles, findForbiddenImports } from './import-rules.mjs';
+import {
+  consoleRules,
+  findFolderCycles,
+  findForbiddenImports,
+  findUnnamedTests,
+} from './import-rules.mjs';
 
 let folder;
 beforeEach(() => {
@@ -254,4 +259,17 @@ test.each([
   { 'a/x.ts': ['../../../server/src/contract.ts'], 'contract.ts': ['./a/x.ts'] },
 ])('%j has no cycle', (files) => {
   expect(cyclesOf(files)).toEqual([]);
+});
+
+test('a test bears the name of a source or folder, or says scenario', () => {
+  const tested = ['access/tokens.ts', 'access/words.tsx', 'access/verify/run.ts'];
+  const found = [
+    ...['access/tokens.test.ts', 'access/tokens.expiry.db.test.ts', 'access/words.test.tsx'],
+    ...['access/verify.test.ts', 'access/access.db.test.ts', 'access/proxy.scenario.db.test.ts'],
+  ];
+  const lost = ['access/expiry.test.ts', 'access/scenario.test.ts', 'access/verify/tokens.test.ts'];
+  for (const file of [...tested, ...found, ...lost]) faultsOf(file, '');
+  expect(findUnnamedTests(folder)).toEqual(
+    lost.map((file) => expect.stringContaining(`${file} is named after no source or folder`)),
+  );
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countOf, formatDistance, formatDuration, shortId } from './words.ts';
+import { countOf, formatDistance, formatDuration, shellLine, shortId } from './words.ts';
 
 test.each([
   ['dlv_07t5zq0aXbCdEfGh7Kq2', 'dlv…7Kq2'],
@@ -25,4 +25,8 @@ test('a duration and a count read as people say them', () => {
     '1 row',
     '1,200 deliveries',
   ]);
+});
+
+test('a line for the shell quotes the empty word and everything that the shell would read', () => {
+  expect(shellLine(['a', '', '$HOME', 'x*y', '~'])).toBe("a '' '$HOME' 'x*y' '~'");
 });

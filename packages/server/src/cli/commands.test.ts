@@ -37,7 +37,7 @@ const calls: Record<
   'exports show': { argv: ['exp_1'], asksApi: true, json: 'object' },
   'exports get': { argv: ['exp_1'], asksApi: true },
   'exports cancel': { argv: ['exp_1'], asksApi: true },
-  // What it prints is about a real file: see exports-verify.db.test.ts.
+  // What it prints is about a real file: see exports/verify.db.test.ts.
   'exports verify': { argv: ['exp_1'], asksApi: true },
   'tokens create': { argv: ['--name', 'N', '--preset', 'pipeline'], asksApi: true, json: 'object' },
   'tokens ls': { argv: [], asksApi: true, json: 'array' },

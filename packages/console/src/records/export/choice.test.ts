@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { betterWay, bodyOf, type ExportChoice, fileName, selectionOf } from './choice.ts';
+import { defaultColumns, exportColumns, recordColumns } from '../../api/values.ts';
+import {
+  betterWay,
+  bodyOf,
+  type ExportChoice,
+  exportLine,
+  fileName,
+  parsePaths,
+  selectionOf,
+} from './choice.ts';
 
 const plain: ExportChoice = {
   slice: { tenant: 'TX', store: 'DFW', month: '2001-03' },
@@ -72,5 +81,85 @@ describe('fileName', () => {
 describe('betterWay', () => {
   it('is a job above 500,000 rows', () => {
     expect([undefined, 500_000, 500_001].map(betterWay)).toEqual(['now', 'now', 'job']);
+  });
+});
+
+describe('defaultColumns', () => {
+  it('has the split only where there are splits, and of NDJSON the record as it was sent', () => {
+    expect(defaultColumns('csv', true)).toEqual(exportColumns);
+    expect(defaultColumns('parquet', false)).not.toContain('split');
+    expect(defaultColumns('ndjson', true)).toEqual(recordColumns);
+  });
+});
+
+describe('parsePaths', () => {
+  it('takes paths with and without their first name, once each', () => {
+    expect(parsePaths('origin.iata, enrichment.score\nscore,,').paths).toEqual([
+      'enrichment.origin.iata',
+      'enrichment.score',
+    ]);
+  });
+
+  it('says what is no path', () => {
+    expect(parsePaths('a..b').fault).toContain('a..b');
+    expect(parsePaths('')).toEqual({ paths: [], fault: null });
+  });
+});
+
+describe('exportLine', () => {
+  it('says the leaf', () => {
+    const slice = { tenant: 'TX', store: 'DFW', month: '2001-03' };
+    expect(exportLine({ ...plain, slice }, ['2001-03-01', '2001-03-31'])).toBe(
+      'svcctl analytics export --tenant TX --store DFW --month 2001-03 --format csv --out TX_DFW_2001-03.csv',
+    );
+  });
+
+  it('says the days of a whole tenant, because the command line wants some', () => {
+    expect(exportLine({ ...plain, slice: { tenant: 'TX' } }, ['2001-01-01', '2001-03-31'])).toBe(
+      'svcctl analytics export --tenant TX --from 2001-01-01 --to 2001-03-31 --format csv --out TX.csv',
+    );
+  });
+
+  it('says every choice, quoted for the shell', () => {
+    const slice = { tenant: "O'Hare & Co", from: '2001-01-01', to: '2001-01-02' };
+    const line = exportLine(
+      {
+        ...plain,
+        slice,
+        kind: '-x',
+        columns: ['event_id', 'enrichment.a b'],
+        profile: 'spreadsheet',
+        header: false,
+      },
+      null,
+    );
+    expect(line).toBe(
+      "svcctl analytics export --tenant 'O'\\''Hare & Co' --from 2001-01-01 --to 2001-01-02 --kind=-x --format csv --columns 'event_id,enrichment.a b' --profile spreadsheet --no-header --out O-Hare---Co_2001-01-01_2001-01-02_-x.csv",
+    );
+  });
+});
+
+describe('exportLine of other formats', () => {
+  const slice = { tenant: 'TX', store: 'DFW', month: '2001-03' };
+
+  it('says format, compression, dataset and that it is a job', () => {
+    const choice = { ...plain, slice, format: 'ndjson', compression: 'gzip' } as const;
+    expect(exportLine({ ...choice, dataset: 'training' }, null, 'job')).toBe(
+      'svcctl analytics export --tenant TX --store DFW --month 2001-03 --dataset training --format ndjson --compression gzip --async --out TX_DFW_2001-03_training.ndjson.gz',
+    );
+  });
+
+  it('says of Parquet nothing that it does not know', () => {
+    const choice = { ...plain, slice, format: 'parquet', compression: 'gzip' } as const;
+    expect(exportLine({ ...choice, profile: 'spreadsheet', header: false }, null)).toBe(
+      'svcctl analytics export --tenant TX --store DFW --month 2001-03 --format parquet --out TX_DFW_2001-03.parquet',
+    );
+  });
+
+  it('says version and split in place of the slice', () => {
+    const version = { id: 'dsv_1', name: 'q1' };
+    expect(exportLine({ ...plain, slice, kind: 'x', version, split: 'test' }, null)).toBe(
+      'svcctl analytics export --tenant TX --version q1 --split test --format csv --out TX_q1_test.csv',
+    );
   });
 });

@@ -1,6 +1,6 @@
 import type { Scope } from '../../kernel/values.ts';
 
-/** What holds for a route. matrix.db.test.ts calls every route by it, as every kind of caller. */
+/** What holds for a route. matrix.scenario.db.test.ts calls every route by it, as every kind of caller. */
 export type RouteRule = {
   /** The scope that the token needs; `any`: any valid token will do; `open`: the call needs no token. */
   readonly scope: Scope | 'any' | 'open';

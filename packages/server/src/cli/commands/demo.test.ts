@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { newFolder, run } from './testing/run.ts';
+import { newFolder, run } from '../testing/run.ts';
 
 test.each([
   ['a database', { DATABASE_URL: 'postgresql://svcctl@127.0.0.1:1/svcctl' }, 'DATABASE_URL is set'],

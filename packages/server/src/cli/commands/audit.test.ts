@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { json, pages, type Receiver, startReceiver } from './testing/receiver.ts';
-import { run } from './testing/run.ts';
+import { json, pages, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { run } from '../testing/run.ts';
 
 let api: Receiver;
 beforeAll(async () => {

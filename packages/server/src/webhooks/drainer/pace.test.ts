@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Rate } from './pace.ts';
+import { Rate, restAfter, scanMillis } from './pace.ts';
 
 const step = fc.record({
   /** Until what is claimed in it goes out, one after the other. */
@@ -54,4 +54,13 @@ test('what is claimed counts until it is sent, however long that takes', () => {
   }
   expect(rate.available(60_999)).toBe(0);
   expect(rate.available(61_020)).toBe(5);
+});
+
+test('a short look is followed at once, and a long one after four times as long', () => {
+  expect(restAfter(0)).toBe(10);
+  expect(restAfter(50)).toBe(200);
+});
+
+test('a drainer never rests longer than it would without a call', () => {
+  expect(restAfter(10_000)).toBe(scanMillis);
 });

@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { startTestService, type TestService } from '../../../test/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

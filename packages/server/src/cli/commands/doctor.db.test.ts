@@ -2,17 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
-import type { Finding } from '../health/contract.ts';
-import { json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
-import { run } from './testing/run.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import type { Finding } from '../../health/contract.ts';
+import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { run } from '../testing/run.ts';
 
 let api: Receiver;
 let db: TestDatabase;
 let folder: string;
 beforeAll(async () => {
   // The command loads it when it looks for itself, which is to take no test's time.
-  await import('../app.ts');
+  await import('../../app.ts');
   api = await startReceiver();
   db = await createTestDatabase();
   folder = await mkdtemp(join(tmpdir(), 'svcctl-test-'));

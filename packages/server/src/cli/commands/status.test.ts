@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Overview } from '../overview/contract.ts';
-import { linesOf } from './commands/status.ts';
-import { json, type Receiver, startReceiver } from './testing/receiver.ts';
-import { nowMillis, run } from './testing/run.ts';
+import type { Overview } from '../../overview/contract.ts';
+import { json, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { nowMillis, run } from '../testing/run.ts';
+import { linesOf } from './status.ts';
 
 let api: Receiver;
 beforeAll(async () => {

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createTestDatabase } from '../../test/database.ts';
-import { AppError } from '../kernel/errors.ts';
-import { newFolder, run } from './testing/run.ts';
+import { createTestDatabase } from '../../../test/database.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { newFolder, run } from '../testing/run.ts';
 
 test.each([
   ['a first start into a log prints no sign-in link', false, [], false],

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { DatasetRow } from '../contract.ts';
-import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
-import { run } from './testing/run.ts';
+import type { DatasetRow } from '../../contract.ts';
+import { json, pages, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { run } from '../testing/run.ts';
 
 let api: Receiver;
 beforeAll(async () => {

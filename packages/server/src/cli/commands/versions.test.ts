@@ -1,9 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Tag, Tagged } from './commands/tags.ts';
-import type { Version } from './dataset-versions.ts';
-import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
-import { run } from './testing/run.ts';
+import type { Version } from '../dataset-versions.ts';
+import { json, pages, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { run } from '../testing/run.ts';
 
 let api: Receiver;
 beforeAll(async () => {
@@ -12,31 +11,6 @@ beforeAll(async () => {
 afterEach(() => api.reset());
 afterAll(() => api.close());
 
-const tag: Tag = {
-  id: 'tag_1',
-  tenant: 'TX',
-  store: 'DFW',
-  from: '2001-01-01',
-  to: '2001-01-31',
-  dataset: 'training',
-  note: null,
-  count: 41_022,
-  bytes: 19_700_000,
-  created_at: '2026-03-05T10:00:00.000000Z',
-  created_by: 'ops',
-};
-const wholeTag: Tag = {
-  ...tag,
-  id: 'tag_2',
-  store: null,
-  from: null,
-  to: null,
-  dataset: 'fine_tuning',
-  note: 'by hand',
-};
-const both: Tagged['warnings'] = [
-  { code: 'in_both_datasets', message: '1,204 records are in both datasets.', count: 1204 },
-];
 const version: Version = {
   id: 'ver_1',
   tenant: 'TX',
@@ -90,14 +64,6 @@ const sent = (method: string, path: string) =>
   api.requests
     .filter((request) => request.method === method && request.path === path)
     .map((request) => JSON.parse(String(request.body)));
-
-/** Answers a dry run and the tag itself. */
-const offerTag = (warnings: Tagged['warnings'] = []) =>
-  api.on('POST /enrichment/tags', (request, response) => {
-    const isDry = JSON.parse(String(request.body)).dry_run === true;
-    const answer = { ...tag, id: isDry ? null : tag.id, warnings };
-    json(answer, isDry ? 200 : 201)(request, response);
-  });
 const offerVersion = (...states: Version[]) => {
   api.on('POST /enrichment/dataset-versions', json(counting, 201));
   let polls = 0;
@@ -106,17 +72,9 @@ const offerVersion = (...states: Version[]) => {
     json(states[Math.min(polls, states.length) - 1] ?? counting)(request, response);
   });
 };
-const add = 'records tags add --tenant TX --store DFW --month 2001-01 --dataset training';
 const create = 'records versions create --tenant TX --dataset training --name 2026-q1';
 
 test.each([
-  ['records tags add --dataset training', '--tenant is missing'],
-  ['records tags add --tenant TX', '--dataset is missing'],
-  ['records tags add --tenant TX --dataset tuning', 'Allowed choices are training, fine_tuning'],
-  ['records tags add --tenant TX --dataset training --from 2001-01-01', 'need each other'],
-  ['records tags ls --month 2001-13', 'is not a month'],
-  ['records tags ls --json nothing', 'there is no field'],
-  ['records tags rm', "missing required argument 'id'"],
   ['records versions create --tenant TX --dataset training', '--name is missing'],
   [`${create} --split 80/10`, 'not three shares of 100 together'],
   [`${create} --split 80/10/20`, 'not three shares of 100 together'],
@@ -127,96 +85,6 @@ test.each([
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toContain(message);
   expect(api.requests).toEqual([]);
-});
-
-describe('tags add', () => {
-  test('tells what the service refuses', async () => {
-    api.on(
-      'POST /enrichment/tags',
-      problem(409, 'tag_exists', 'This slice is tagged so already: tag_1.'),
-    );
-    const { code, stdout, stderr } = await cli(add);
-    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
-    expect(stderr).toContain('(409 tag_exists)');
-  });
-
-  test('does not put records into both datasets unasked where there is no terminal', async () => {
-    offerTag(both);
-    const { code, stdout, stderr } = await cli(add);
-    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
-    expect(stderr).toContain('1,204 records would be in both datasets (in_both_datasets)');
-    expect(stderr).toContain('Nothing was tagged. If that is meant: --yes');
-    expect(sent('POST', '/enrichment/tags')).toHaveLength(1);
-  });
-
-  test('asks on a terminal when records would be in both datasets', async () => {
-    offerTag(both);
-    const refused = await cli(add, { typed: 'n\n' });
-    expect(refused.code).toBe(130);
-    expect(refused.stderr).toContain('Tag 41,022 records, 1,204 of them for both? [y/N]');
-    expect(sent('POST', '/enrichment/tags')).toHaveLength(1);
-    expect(await cli(add, { typed: 'y\n' })).toMatchObject({ code: 0, stdout: 'tag_1\n' });
-  });
-
-  test('goes on with --yes, and says so all the same', async () => {
-    offerTag(both);
-    const { code, stdout, stderr } = await cli(`${add} --yes`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'tag_1\n' });
-    expect(stderr).toContain('warning: 1,204 records are in both datasets.');
-  });
-
-  test('asks for the slice first, then tags it, and says how many records that are', async () => {
-    offerTag();
-    const { code, stdout, stderr } = await cli(`${add} --note ok`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'tag_1\n' });
-    expect(stderr).toBe(
-      'Tagged 41,022 records (19.7 MB) of TX, store DFW, 2001-01-01 … 2001-01-31, as training data.\n',
-    );
-    const body = { tenant: 'TX', store: 'DFW', month: '2001-01', dataset: 'training', note: 'ok' };
-    expect(sent('POST', '/enrichment/tags')).toEqual([{ ...body, dry_run: true }, body]);
-  });
-
-  test('--dry-run changes nothing; --json prints the whole answer', async () => {
-    offerTag();
-    const dry = await cli(`${add} --dry-run --json`);
-    expect(JSON.parse(dry.stdout)).toEqual({ ...tag, id: null, warnings: [] });
-    expect(dry.stderr).toContain('Would tag 41,022 records');
-    expect(sent('POST', '/enrichment/tags')).toEqual([expect.objectContaining({ dry_run: true })]);
-    expect(JSON.parse((await cli(`${add} --json`)).stdout)).toEqual({ ...tag, warnings: [] });
-  });
-});
-
-test('tags ls walks all pages: a table, tabs, or JSON', async () => {
-  api.on('GET /enrichment/tags', pages([JSON.stringify(tag)], [JSON.stringify(wholeTag)]));
-  const piped = await cli('records tags ls --tenant TX --month 2001-01 --dataset training');
-  expect(piped.stdout).toBe(
-    'tag_1\tTX\tDFW\t2001-01-01/2001-01-31\ttraining\t41022\t19700000\t2026-03-05T10:00:00.000000Z\t\n' +
-      'tag_2\tTX\t\t/\tfine_tuning\t41022\t19700000\t2026-03-05T10:00:00.000000Z\tby hand\n',
-  );
-  expect(api.requests[0]?.query).toMatchObject({
-    tenant: 'TX',
-    month: '2001-01',
-    dataset: 'training',
-  });
-  const shown = await cli('records tags ls', { isTerminal: true });
-  expect(shown.stdout).toMatch(/^ID +TENANT +STORE +DAYS \(UTC\) +DATASET +RECORDS/);
-  expect(shown.stdout).toMatch(/tag_2 +TX +all +all days/);
-  expect(shown.stderr).toContain('2 tags');
-  expect(JSON.parse((await cli('records tags ls --json id,store')).stdout)).toEqual([
-    { id: 'tag_1', store: 'DFW' },
-    { id: 'tag_2', store: null },
-  ]);
-});
-
-test('tags rm untags each, and tells which there were not', async () => {
-  api.on('DELETE /enrichment/tags/tag_1', (_request, response) => {
-    response.writeHead(204).end();
-  });
-  api.on('DELETE /enrichment/tags/tag_9', problem(404, 'tag_not_found', 'There is no such tag.'));
-  expect(await cli('records tags rm tag_9')).toMatchObject({ code: 3, stdout: '' });
-  const { code, stderr } = await cli('records tags rm tag_1 tag_9');
-  expect(code).toBe(7);
-  expect(stderr).toContain('Untagged tag_1.\n✗ tag_9: There is no such tag. (404 tag_not_found)');
 });
 
 describe('versions create', () => {

@@ -3,9 +3,9 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { manifestOf, offerFile, servesFile } from './testing/export-jobs.ts';
-import { json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
-import { newFolder, type RunOptions, run } from './testing/run.ts';
+import { manifestOf, offerFile, servesFile } from '../testing/export-jobs.ts';
+import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { newFolder, type RunOptions, run } from '../testing/run.ts';
 
 let api: Receiver;
 let cwd: string;

@@ -1,8 +1,8 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
-import { newFolder, type RunOptions, run } from './testing/run.ts';
+import { startTestService, type TestService } from '../../../test/service.ts';
+import { newFolder, type RunOptions, run } from '../testing/run.ts';
 
 let service: TestService;
 let cwd: string;

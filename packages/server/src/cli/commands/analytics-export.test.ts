@@ -11,8 +11,8 @@ import {
   problem,
   type Receiver,
   startReceiver,
-} from './testing/receiver.ts';
-import { newFolder, type RunOptions, run } from './testing/run.ts';
+} from '../testing/receiver.ts';
+import { newFolder, type RunOptions, run } from '../testing/run.ts';
 
 let api: Receiver;
 let cwd: string;

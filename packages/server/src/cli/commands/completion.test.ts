@@ -3,8 +3,8 @@ import { chmod, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { json, type Receiver, startReceiver } from './testing/receiver.ts';
-import { newFolder, run } from './testing/run.ts';
+import { json, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { newFolder, run } from '../testing/run.ts';
 
 let api: Receiver;
 beforeAll(async () => {

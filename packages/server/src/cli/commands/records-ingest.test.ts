@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
-import { newFolder, run } from './testing/run.ts';
+import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { newFolder, run } from '../testing/run.ts';
 
 let api: Receiver;
 let cwd: string;

@@ -1,8 +1,8 @@
 import { readdir, rm } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
-import { newFolder, run } from './testing/run.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { newFolder, run } from '../testing/run.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
-import { run } from './testing/run.ts';
-import type { DeliveryRow } from './webhooks/deliveries.ts';
-import type { RetryJob } from './webhooks/retry-jobs.ts';
+import { json, pages, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { run } from '../testing/run.ts';
+import type { DeliveryRow } from '../webhooks/deliveries.ts';
+import type { RetryJob } from '../webhooks/retry-jobs.ts';
 
 let api: Receiver;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { ProcessRow } from '../health/contract.ts';
-import { json, type Receiver, startReceiver } from './testing/receiver.ts';
-import { run } from './testing/run.ts';
+import type { ProcessRow } from '../../health/contract.ts';
+import { json, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { run } from '../testing/run.ts';
 
 let api: Receiver;
 beforeAll(async () => {

@@ -1,0 +1,38 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { pages, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { run } from '../testing/run.ts';
+
+let api: Receiver;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterEach(() => api.reset());
+afterAll(() => api.close());
+
+test('a status that does not exist is a usage error, before anything is asked', async () => {
+  const { code, stdout, stderr } = await run(['deliveries', 'ls', '--status', 'lost'], {
+    env: api.env,
+  });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain('Allowed choices are queued');
+  expect(api.requests).toEqual([]);
+});
+
+test('deliveries ls asks with its filters and says that there are older ones', async () => {
+  const row = JSON.stringify({
+    id: 'dlv_1',
+    target: 'https://hooks.acme.example/in',
+    status: 'delivered',
+    attempts: 1,
+  });
+  api.on('GET /webhook/deliveries', pages([row], [row]));
+  const filters = '--status delivered --tenant TX --endpoint ep_1 --incident inc_1';
+  const { stderr } = await run(`deliveries ls ${filters} --limit 1`.split(' '), {
+    env: { ...api.env, NO_COLOR: '1' },
+    isTerminal: true,
+  });
+  expect(stderr).toBe('1 delivery · there are older ones: --limit · one: svcctl dlq show dlv_…\n');
+  expect(api.requests.map(({ query }) => query)).toEqual([
+    { status: 'delivered', tenant: 'TX', endpoint_id: 'ep_1', incident_id: 'inc_1', limit: '1' },
+  ]);
+});

@@ -1,0 +1,107 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { newFolder, run } from '../testing/run.ts';
+
+let api: Receiver;
+beforeAll(async () => {
+  api = await startReceiver();
+});
+afterEach(() => api.reset());
+afterAll(() => api.close());
+
+const call = (words: string) => run(words.split(' '), { env: { ...api.env, NO_COLOR: '1' } });
+const bodies = () => api.requests.map(({ body }) => JSON.parse(String(body)));
+
+test.each([
+  ['incidents send --type a.b', '--tenant is missing'],
+  ['incidents send --tenant TX', '--type is missing'],
+  ['incidents send --tenant TX --type a.b --data x.json', 'it is not JSON'],
+])('%s is a usage error, before anything is asked', async (words, message) => {
+  const { code, stdout, stderr } = await call(words);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(message);
+  expect(api.requests).toEqual([]);
+});
+
+test('incidents ls passes its filters on, and says what became of the deliveries', async () => {
+  const counts = { queued: 0, pending: 0, abandoned: 1, delivered: 2, discarded: 0 };
+  const at = '2026-03-05T14:07:09.000000Z';
+  const times = { occurred_at: at, created_at: at };
+  const incident = { id: 'inc_1', tenant: 'TX', store: null, type: 'a.b', ...times };
+  const data = [{ ...incident, delivery_counts: counts }];
+  api.on('GET /incidents', json({ data, next_cursor: null }));
+  const ls = (...argv: string[]) => run(['incidents', 'ls', ...argv], { env: api.env });
+  const days = ['--from', '2026-03-01', '--to', '2026-03-05'];
+  const { stdout } = await ls('--failed', '--type', 'a.', '--store', 'S', ...days);
+  expect(stdout).toContain('1 abandoned, 2 delivered');
+  expect(api.requests.at(-1)?.query).toEqual({
+    ...{ deliveries: 'failed', type: 'a.', store: 'S', from: '2026-03-01', to: '2026-03-05' },
+    ...{ include: 'delivery_counts', limit: '100' },
+  });
+  expect(JSON.parse((await ls('--json', 'id,delivery_counts')).stdout)).toEqual([
+    { id: 'inc_1', delivery_counts: counts },
+  ]);
+  expect(await ls('--from', '2026-03-01')).toMatchObject({ code: 2 });
+});
+
+test('incidents send takes data as JSON, from a file and from stdin, and prints the id', async () => {
+  const cwd = await newFolder();
+  await writeFile(join(cwd, 'i.json'), '{"from":"file"}');
+  api.on('POST /incidents', json({ id: 'inc_1', deliveries: [{ id: 'dlv_1' }] }, 202));
+  const send = (argv: string[], stdin = '') =>
+    run(['incidents', 'send', '--tenant', 'TX', '--type', 'a.b', ...argv], {
+      env: api.env,
+      cwd,
+      stdin,
+    });
+  const { stdout, stderr } = await send([]);
+  expect(stdout).toBe('inc_1\n');
+  expect(stderr).toBe('Accepted, with 1 delivery. Look: svcctl incidents show inc_1\n');
+  await send(['--data', '[1]']);
+  await send(['--data', '@i.json']);
+  await send(['--data', '-'], '{"from":"stdin"}');
+  expect(bodies().map(({ data }) => data)).toEqual([{}, [1], { from: 'file' }, { from: 'stdin' }]);
+  expect(await send(['--data', '@none.json'])).toMatchObject({ code: 1 });
+  await send(['--data', '{"id": 12345678901234567890}']);
+  expect(String(api.requests.at(-1)?.body)).toContain('"data":{"id": 12345678901234567890}}');
+});
+
+test('incidents send ends with 130 on Ctrl-C while it waits for stdin', async () => {
+  const interrupt = new AbortController();
+  const waiting = run('incidents send --tenant TX --type a.b --data -'.split(' '), {
+    env: api.env,
+    stdin: new PassThrough(),
+    signal: interrupt.signal,
+  });
+  setImmediate(() => interrupt.abort());
+  expect(await waiting).toMatchObject({ code: 130, stdout: '' });
+  expect(api.requests).toEqual([]);
+});
+
+test('incidents send is repeated while the service is busy only with a key', async () => {
+  const busy = problem(503, 'not_ready', 'Starting.', { headers: { 'retry-after': '1' } });
+  let calls = 0;
+  api.on('POST /incidents', (request, response) => {
+    calls += 1;
+    (calls % 2 === 1 ? busy : json({ id: 'inc_1', deliveries: [] }, 202))(request, response);
+  });
+  const words = 'incidents send --tenant TX --type a.b';
+  expect(await call(words)).toMatchObject({ code: 5 });
+  calls = 0;
+  const { code, stderr } = await call(
+    `${words} --key k --store S --occurred-at 2026-03-05T00:00:00Z`,
+  );
+  expect(code).toBe(0);
+  expect(stderr).toBe('Accepted. No endpoint of TX wants a.b: nothing to deliver.\n');
+  expect(bodies().at(-1)).toEqual({
+    tenant: 'TX',
+    type: 'a.b',
+    data: {},
+    store: 'S',
+    occurred_at: '2026-03-05T00:00:00Z',
+    idempotency_key: 'k',
+  });
+});
