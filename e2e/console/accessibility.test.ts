@@ -25,7 +25,6 @@ beforeAll(async () => {
   await filled.service.call('POST', '/incidents', { body });
 });
 afterAll(async () => {
-  await browser?.close();
   await filled?.installation.remove();
 });
 

@@ -2,9 +2,8 @@ import { expect, test } from 'vitest';
 import { launchBrowser } from './lib/browser.ts';
 
 test('texts are drawn in the fonts that come with the browser, whatever this machine has', async () => {
-  const browser = await launchBrowser();
+  const page = await (await launchBrowser()).newPage();
   try {
-    const page = await browser.newPage();
     await page.setContent('<p style="font-family: monospace">4,213 records</p>');
     const devtools = await page.context().newCDPSession(page);
     const { root } = await devtools.send('DOM.getDocument');
@@ -13,6 +12,6 @@ test('texts are drawn in the fonts that come with the browser, whatever this mac
     const { fonts } = await devtools.send('CSS.getPlatformFontsForNode', text);
     expect(fonts.map(({ familyName }) => familyName)).toEqual(['Open Sans']);
   } finally {
-    await browser.close();
+    await page.close();
   }
 });

@@ -18,7 +18,6 @@ beforeAll(async () => {
   [webhooks, browser] = await Promise.all([startWebhookService(), launchBrowser()]);
 });
 afterAll(async () => {
-  await browser?.close();
   await webhooks?.remove();
 });
 

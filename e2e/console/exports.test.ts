@@ -26,7 +26,6 @@ beforeAll(async () => {
   [filled, browser] = await Promise.all([startFilled(withoutWorkers), launchBrowser()]);
 });
 afterAll(async () => {
-  await browser?.close();
   await filled?.installation.remove();
 });
 

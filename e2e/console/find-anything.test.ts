@@ -14,7 +14,6 @@ beforeAll(async () => {
   ids = await makeEveryKind(filled.service);
 });
 afterAll(async () => {
-  await browser?.close();
   await filled?.installation.remove();
 });
 

@@ -24,7 +24,6 @@ beforeAll(async () => {
   for (const tenant of ['CA', 'TX']) await createJob(filled.service, 'csv', { tenant });
 });
 afterAll(async () => {
-  await browser?.close();
   await filled?.installation.remove();
 });
 

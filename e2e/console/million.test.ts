@@ -21,7 +21,6 @@ beforeAll(async () => {
   await seedLeaves(await installation.postgresUrl(), shape);
 });
 afterAll(async () => {
-  await browser?.close();
   await installation?.remove();
 });
 

@@ -24,7 +24,6 @@ beforeAll(async () => {
   ids = await makeEveryKind(filled.service);
 });
 afterAll(async () => {
-  await browser?.close();
   await filled?.installation.remove();
 });
 

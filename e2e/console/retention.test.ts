@@ -19,7 +19,6 @@ beforeAll(async () => {
   [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
 });
 afterAll(async () => {
-  await browser?.close();
   await filled?.installation.remove();
 });
 

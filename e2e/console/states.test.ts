@@ -21,7 +21,6 @@ beforeAll(async () => {
   [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
 });
 afterAll(async () => {
-  await browser?.close();
   await filled?.installation.remove();
 });
 

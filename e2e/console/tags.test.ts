@@ -23,7 +23,6 @@ beforeAll(async () => {
   await runRetention(filled.service, 'CA');
 });
 afterAll(async () => {
-  await browser?.close();
   await filled?.installation.remove();
 });
 afterEach(async () => {

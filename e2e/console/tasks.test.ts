@@ -37,7 +37,6 @@ beforeAll(async () => {
   }
 });
 afterAll(async () => {
-  await browser?.close();
   await webhooks?.remove();
 });
 

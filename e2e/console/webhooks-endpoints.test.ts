@@ -23,7 +23,6 @@ beforeAll(async () => {
   [webhooks, browser] = await Promise.all([startWebhookService(true), launchBrowser()]);
 });
 afterAll(async () => {
-  await browser?.close();
   await webhooks?.remove();
 });
 

@@ -9,7 +9,6 @@ beforeAll(async () => {
   [webhooks, browser] = await Promise.all([startWebhookService(), launchBrowser()]);
 });
 afterAll(async () => {
-  await browser?.close();
   await webhooks?.remove();
 });
 

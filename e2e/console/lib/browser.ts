@@ -20,9 +20,12 @@ export type PageOptions = BrowserContextOptions & { initScripts?: readonly strin
 /** A generous time-out for what the browser does at once: only a fault ever waits until its end. */
 export const patient = { timeout: 120_000 };
 
-/** The browser of all tests. */
+let launched: Promise<Browser> | undefined;
+
+/** The browser of all tests of this process, which ends with it. */
 export function launchBrowser(): Promise<Browser> {
-  return launchChromium();
+  launched ??= launchChromium();
+  return launched;
 }
 
 /** A fresh profile with one empty page. */
