@@ -72,14 +72,21 @@ export function useRetries(endpointOf: (id: string) => string | undefined): Retr
       await forget(client, queued);
       setLeaving((before) => new Set([...before].filter((id) => !fresh.includes(id))));
       tell(queued, failures, current.current.endpointOf);
-      void client.invalidateQueries({ queryKey: dlqKey });
-      void client.invalidateQueries({ queryKey: deliveriesKey });
-      void client.invalidateQueries({ queryKey: incidentsKey });
-      for (const id of queued) void client.invalidateQueries({ queryKey: deliveryKey(id) });
+      readAgain(client, queued);
+      if (queued.length > 0) setTimeout(() => readAgain(client, queued), outcomeMillis);
     },
     [client],
   );
   return { leaving, retry };
+}
+
+/** When most attempts have ended: what came of a retry is shown then, instead of at the next poll. */
+const outcomeMillis = 2_000;
+
+function readAgain(client: QueryClient, ids: readonly string[]): void {
+  for (const queryKey of [dlqKey, deliveriesKey, incidentsKey, ...ids.map(deliveryKey)]) {
+    void client.invalidateQueries({ queryKey });
+  }
 }
 
 /** Retries all of them, a few at a time; answers those that were refused, with the reasons. */
