@@ -94,10 +94,13 @@ async function playPieces(stage, { seed, path, minutes }) {
   /** @type {any} */
   let shortest = null;
   let why = [];
+  /** @type {Promise<string[]>} */
+  let playing = Promise.resolve([]);
   const property = fc.asyncProperty(stage.drawn, async (/** @type {any} */ history) => {
     number += 1;
     const name = `piece-${number}`;
-    const found = await playOne(stage, { history, tally: makeTally(), name });
+    playing = playOne(stage, { history, tally: makeTally(), name });
+    const found = await playing;
     if (found.length === 0)
       return rmSync(join(stage.dir, name), { recursive: true, maxRetries: 3 });
     [shortest, why] = [history, found];
@@ -108,6 +111,8 @@ async function playPieces(stage, { seed, path, minutes }) {
     ...{ seed, numRuns: 1, interruptAfterTimeLimit: minutes * 60_000 },
     ...(path !== undefined && { path, endOnFailure: true }),
   });
+  // When time is up, the check does not wait for the last piece, which would leave processes behind.
+  await playing;
   if (shortest === null) {
     say('it did not fail again');
     return null;

@@ -2,6 +2,7 @@ import { unlink, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { recordDigest } from '../../kernel/digest.ts';
+import { AppError } from '../../kernel/errors.ts';
 import { literal } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
@@ -332,6 +333,35 @@ test('an erasure that takes long is answered as it stands, and goes on', async (
   expect(await differences(mover, 'slow')).toEqual([]);
   expect(await countOf('slow', 'late-0')).toBe(1);
 });
+
+test.each([
+  { error: new AppError('database_unavailable'), level: 'warn' },
+  { error: new Error('our own'), level: 'error' },
+] as const)(
+  'what breaks an erasure off after its answer is logged: $error.message',
+  async (row) => {
+    const tenant = row.level;
+    await seed(tenant);
+    let tellAnswered = () => {};
+    const answered = new Promise<void>((resolve) => {
+      tellAnswered = resolve;
+    });
+    const onArrow = async (to: MoveState, when: string) => {
+      if (to !== 'copied' || when !== 'after') return;
+      await answered;
+      throw row.error;
+    };
+    const log = createLog('silent');
+    const logged = vi.spyOn(log, row.level);
+    const onAnswer = async () => {
+      tellAnswered();
+      await expect.poll(() => logged.mock.calls).toHaveLength(1);
+    };
+    const request = { tenant, store: 'DFW' };
+    await eraseOnce(mover, request, { onArrow, answerMillis: 0, onAnswer, log });
+    await mover.move(tenant, '2001-01-01');
+  },
+);
 
 test('the digest of what is left is that of the records left', async () => {
   const tenant = 'digest';

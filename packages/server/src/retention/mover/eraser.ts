@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { mayTouchTenant } from '../../kernel/actor.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { isDatabaseAway } from '../../kernel/errors.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import { mayPass } from '../../platform/objects/s3-errors.ts';
@@ -110,7 +111,8 @@ export function createEraser(options: EraserOptions): Eraser {
   function tellBrokenOff(tenant: string, error: unknown): void {
     const text = 'an erasure broke off, and the next mover of its tenant finishes it';
     if (stopping.signal.aborted) context.log.info({ tenant }, text);
-    else if (mayPass(error)) context.log.warn({ err: error, tenant }, text);
+    else if (mayPass(error) || isDatabaseAway(error))
+      context.log.warn({ err: error, tenant }, text);
     else context.log.error({ err: error, tenant }, text);
   }
 

@@ -16,7 +16,7 @@ type More = Partial<MoverContext> &
   Pick<EraserOptions, 'lockMillis' | 'answerMillis'> & {
     actor?: Actor;
     /** Is told the answer while what may be left of the work goes on. */
-    onAnswer?: (receipt: EraseReceipt) => void;
+    onAnswer?: (receipt: EraseReceipt) => unknown;
   };
 
 /** Erases as the service does, by another process each time. */
@@ -27,7 +27,7 @@ export async function eraseOnce(
 ): Promise<EraseReceipt> {
   return withEraser(mover, more, async (eraser) => {
     const receipt = await eraser.erase({ actor, request: testRequest }, request);
-    onAnswer?.(receipt);
+    await onAnswer?.(receipt);
     return receipt;
   });
 }
