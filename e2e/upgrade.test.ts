@@ -14,6 +14,7 @@ import { untilDelivery, webhookSettings } from './lib/webhooks.ts';
 /** What was made on one day in 2026 must not run out. */
 const forever = {
   SVC_DELIVERY_DAYS: '3650',
+  SVC_INCIDENT_DAYS: '0',
   SVC_HISTORY_DAYS: '0',
   SVC_AUDIT_DAYS: '0',
   SVC_RETENTION_SCHEDULE: 'off',
@@ -25,7 +26,7 @@ let expected: Expected;
 let receiver: Receiver;
 beforeAll(async () => {
   installation = await createInstallation();
-  expected = await restoreRelease('0007', installation.dataDir);
+  expected = await restoreRelease('0040', installation.dataDir);
   receiver = await startReceiver();
   service = await installation.start({ ...webhookSettings, ...forever });
 });
@@ -128,7 +129,10 @@ test('incidents, deliveries and dead letters are there, and drain to a receiver 
     expect(answer.status, answer.text).toBeLessThan(300);
     await untilDelivery(service, String(id), 'delivered');
   }
-  const keys = new Set(dead.map((row) => row.idempotency_key));
+  // What waited for its endpoint goes out, too.
+  const waiting = expected.deliveries.filter((row) => row.waits_for_endpoint === true);
+  for (const { id } of waiting) await untilDelivery(service, String(id), 'delivered');
+  const keys = new Set([...dead, ...waiting].map((row) => row.idempotency_key));
   expect(new Set(receiver.requests.map(({ id }) => id))).toEqual(keys);
   for (const { path, body, headers } of receiver.requests) {
     const [secret = ''] = expected.secrets[path.slice(1)]?.secrets ?? [];
