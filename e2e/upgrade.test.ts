@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { baseline, lastReplaced } from '../packages/server/src/platform/postgres/baseline.ts';
 import { openDatabase } from '../packages/server/src/platform/postgres/database.ts';
+import { readJournal } from '../packages/server/src/platform/postgres/migrate.ts';
 import { printSchema } from '../packages/server/test/print-schema.ts';
 import { type Receiver, startReceiver } from '../packages/server/test/receiver.ts';
 import { callApi, openExport } from './lib/api.ts';
@@ -35,14 +37,17 @@ afterAll(async () => {
   await receiver.close();
 });
 
-test('the schema is the one of a new database', async () => {
+test('the schema is the one of a new database, and builds of before can go on beside this one', async () => {
   const url = await installation.postgresUrl();
   const db = openDatabase({ url, maxConnections: 1, onError: () => {} });
   const made = new URL('../packages/server/migrations/schema.sql', import.meta.url);
   const partition = /^(create table|CREATE .*INDEX) .*enrichment_records_\d{4}_\d{2}/;
   const printed = (await printSchema(db)).split('\n\n').filter((part) => !partition.test(part));
+  const journal = await readJournal(db);
   await db.close();
   expect(printed.join('\n\n')).toBe(await readFile(made, 'utf8'));
+  expect(journal).toContainEqual(expect.objectContaining({ name: baseline, needs: lastReplaced }));
+  expect(journal).toContainEqual(expect.objectContaining({ name: lastReplaced }));
 });
 
 test('tags, versions, policies and the journal of moves are there', async () => {

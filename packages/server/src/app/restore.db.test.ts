@@ -11,6 +11,7 @@ import { startTestService, type TestService } from '../../test/service.ts';
 import { randomText } from '../kernel/ids.ts';
 import { createStoreFence } from '../platform/objects/fence.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
+import { baseline } from '../platform/postgres/baseline.ts';
 import { type Database, openDatabase } from '../platform/postgres/database.ts';
 import { listTables, migrate } from '../platform/postgres/migrate.ts';
 import { backUp } from './backup.ts';
@@ -140,11 +141,10 @@ test('a database that holds anything is refused, and stays as it was', async () 
   await migrate(service.db);
 });
 
-test('a restore that was killed amid the migrations goes on, but not over what somebody has stored since', async () => {
+test('a restore that was killed after the migrations goes on, but not over what somebody has stored since', async () => {
   const { migrations } = await manifestOf(place, id);
-  const only = new Set(migrations.slice(0, 9).map(({ name }) => name));
-  const made = await migrate(target.db, undefined, { only, isRestoring: true });
-  expect(made).toHaveLength(9);
+  const only = new Set(migrations.map(({ name }) => name));
+  expect(await migrate(target.db, undefined, { only, isRestoring: true })).toContain(baseline);
   await target.db.query(
     sql`insert into leaf_tenants (tenant, count, bytes, digest, first_at, last_at) values ('T', 1, 1, 0, now(), now())`,
   );
@@ -152,7 +152,6 @@ test('a restore that was killed amid the migrations goes on, but not over what s
     code: 'database_not_empty',
     detail: expect.stringContaining('leaf_tenants'),
   });
-  expect(await target.db.query(sql`select from schema_migrations`)).toHaveLength(9);
   await target.db.query(sql`delete from leaf_tenants`);
   expect((await restore()).verification.problem_count).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { AppError } from '../kernel/errors.ts';
 import { copyIntoTable } from '../platform/postgres/copy-in.ts';
 import { type Database, usualLimits } from '../platform/postgres/database.ts';
-import { listReleaseMigrations, migrate } from '../platform/postgres/migrate.ts';
+import { migrate, readMigrations } from '../platform/postgres/migrate.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { createPartitions } from '../records/index.ts';
 import type { Manifest, PackedFile } from './manifest.ts';
@@ -84,8 +84,8 @@ async function restoreAlone(
 
 /** Throws `backup_newer` when the backup has a migration that this release lacks, or has in another form. */
 async function refuseForeignSchema({ migrations, release }: Manifest): Promise<void> {
-  const own = new Map((await listReleaseMigrations()).map((each) => [each.name, each.checksums]));
-  const foreign = migrations.find(({ name, checksum }) => !own.get(name)?.includes(checksum));
+  const own = new Map((await readMigrations()).map(({ name, checksum }) => [name, checksum]));
+  const foreign = migrations.find(({ name, checksum }) => own.get(name) !== checksum);
   if (foreign === undefined) return;
   throw new AppError('backup_newer', {
     detail: `The backup has the migration ${foreign.name}, which this release does not know in this form. Restore it with svcctl ${release} or newer.`,

@@ -158,6 +158,12 @@ export const errorCatalogue = {
     false,
     'The database cannot be used by this version, or on this machine.',
   ),
+  database_older: row(
+    0,
+    1,
+    false,
+    'The database must be brought up to date by an earlier build of svcctl first.',
+  ),
   schema_older: row(0, 7, false, 'The schema of the database is older than this release.'),
   schema_refused: row(0, 6, false, 'This release cannot start on the database.'),
   keys_busy: row(0, 6, true, 'Another rotation of keys is under way.'),
