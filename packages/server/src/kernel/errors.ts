@@ -171,6 +171,12 @@ export const errorCatalogue = {
   keys_unknown: row(0, 6, true, 'Some process does not know the new key yet.'),
   backup_not_found: row(0, 3, false, 'There is no whole backup there.'),
   backup_damaged: row(0, 1, false, 'A part of the backup is missing or is not what was written.'),
+  backup_older: row(
+    0,
+    1,
+    false,
+    'The backup must be restored by an earlier build of svcctl first.',
+  ),
   backup_newer: row(0, 1, false, 'The backup was made by a newer release of svcctl.'),
   backup_busy: row(0, 6, true, 'Another backup of this database is under way.'),
   backup_foreign: row(0, 6, false, 'A copy of the database has made backups in this place.'),

@@ -3,7 +3,7 @@ import { AppError } from '../../kernel/errors.ts';
 /** The first migration: the schema of the first release. */
 export const baseline = '0001-baseline.sql';
 
-/** What is known of a migration that was applied. */
+/** What is known of a migration that was applied, in a database or a backup. */
 export type Applied = { readonly name: string; readonly checksum: string };
 
 /**
@@ -90,7 +90,7 @@ export function findGap(applied: readonly Applied[]): string | undefined {
 }
 
 /** The build that brings an older database to where this release goes on, and how to know it. */
-const passThrough = `the last build of 0.1.0 before the single baseline, the one whose svcctl version says "schema ${lastReplaced}" (see Upgrade in docs/operations.md)`;
+export const passThrough = `the last build of 0.1.0 before the single baseline, the one whose svcctl version says "schema ${lastReplaced}" (see Upgrade in docs/operations.md)`;
 
 /** Throws `database_older` for a database that has some of the replaced migrations, but not all as they should be. */
 export function refuseOlder(applied: readonly Applied[]): void {
