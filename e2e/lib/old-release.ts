@@ -51,7 +51,7 @@ export async function restoreRelease(name: string, dataDir: string): Promise<Exp
     );
   });
   await postgres.stop();
-  return JSON.parse(await readFile(join(folder, 'expected.json'), 'utf8'));
+  return JSON.parse(gunzipSync(await readFile(join(folder, 'expected.json.gz'))).toString());
 }
 
 async function inDatabase(

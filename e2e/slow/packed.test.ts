@@ -46,7 +46,7 @@ test('the package holds what is needed to run, and neither sources nor tests', a
       'package/bin/svcctl.cjs',
       'package/dist/service/app.js',
       'package/dist/svcctl/main.cjs',
-      'package/migrations/0001-access.sql',
+      'package/migrations/0001-baseline.sql',
       'package/console/index.html',
       'package/README.md',
       'package/CHANGELOG.md',

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { baseline, lastReplaced } from '../../packages/server/src/platform/postgres/baseline.ts';
 import { openDatabase } from '../../packages/server/src/platform/postgres/database.ts';
+import { readJournal } from '../../packages/server/src/platform/postgres/migrate.ts';
 import { printSchema } from '../../packages/server/test/print-schema.ts';
 import { type Receiver, startReceiver } from '../../packages/server/test/receiver.ts';
 import { callApi, openExport } from '../lib/api.ts';
@@ -14,6 +16,7 @@ import { untilDelivery, webhookSettings } from '../lib/webhooks.ts';
 /** What was made on one day in 2026 must not run out. */
 const forever = {
   SVC_DELIVERY_DAYS: '3650',
+  SVC_INCIDENT_DAYS: '0',
   SVC_HISTORY_DAYS: '0',
   SVC_AUDIT_DAYS: '0',
   SVC_RETENTION_SCHEDULE: 'off',
@@ -25,7 +28,7 @@ let expected: Expected;
 let receiver: Receiver;
 beforeAll(async () => {
   installation = await createInstallation();
-  expected = await restoreRelease('0007', installation.dataDir);
+  expected = await restoreRelease('0040', installation.dataDir);
   receiver = await startReceiver();
   service = await installation.start({ ...webhookSettings, ...forever });
 });
@@ -34,14 +37,17 @@ afterAll(async () => {
   await receiver.close();
 });
 
-test('the schema is the one of a new database', async () => {
+test('the schema is the one of a new database, and builds of before can go on beside this one', async () => {
   const url = await installation.postgresUrl();
   const db = openDatabase({ url, maxConnections: 1, onError: () => {} });
   const made = new URL('../../packages/server/migrations/schema.sql', import.meta.url);
   const partition = /^(create table|CREATE .*INDEX) .*enrichment_records_\d{4}_\d{2}/;
   const printed = (await printSchema(db)).split('\n\n').filter((part) => !partition.test(part));
+  const journal = await readJournal(db);
   await db.close();
   expect(printed.join('\n\n')).toBe(await readFile(made, 'utf8'));
+  expect(journal).toContainEqual(expect.objectContaining({ name: baseline, needs: lastReplaced }));
+  expect(journal).toContainEqual(expect.objectContaining({ name: lastReplaced }));
 });
 
 test('tags, versions, policies and the journal of moves are there', async () => {
@@ -128,7 +134,10 @@ test('incidents, deliveries and dead letters are there, and drain to a receiver 
     expect(answer.status, answer.text).toBeLessThan(300);
     await untilDelivery(service, String(id), 'delivered');
   }
-  const keys = new Set(dead.map((row) => row.idempotency_key));
+  // What waited for its endpoint goes out, too.
+  const waiting = expected.deliveries.filter((row) => row.waits_for_endpoint === true);
+  for (const { id } of waiting) await untilDelivery(service, String(id), 'delivered');
+  const keys = new Set([...dead, ...waiting].map((row) => row.idempotency_key));
   expect(new Set(receiver.requests.map(({ id }) => id))).toEqual(keys);
   for (const { path, body, headers } of receiver.requests) {
     const [secret = ''] = expected.secrets[path.slice(1)]?.secrets ?? [];

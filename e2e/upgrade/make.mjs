@@ -16,9 +16,10 @@ import copyStreams from 'pg-copy-streams';
 const [release, target] = process.argv.slice(2);
 const tenants = { TX: ['AUS', 'DFW', 'IAH'], CA: ['SFO'], 'Ünï & Co': ['Łódź #1'] };
 const base = '/api/v1';
-/** The first columns of the table in which every release notes its migrations. */
+/** The table in which every release notes its migrations. */
 const journal = `create table schema_migrations (
-  name text collate "C" primary key, checksum text not null, applied_at timestamptz not null default now());`;
+  name text collate "C" primary key, checksum text not null, applied_at timestamptz not null default now(),
+  needs text collate "C");`;
 
 const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-old-'));
 const receiver = await startReceiver();
@@ -29,7 +30,7 @@ try {
   const tokens = await fillTokens();
   const expected = await describeAll({ secrets, tokens });
   await mkdir(target, { recursive: true });
-  await writeFile(join(target, 'expected.json'), `${JSON.stringify(expected, null, 2)}\n`);
+  await writeFile(join(target, 'expected.json.gz'), gzipSync(JSON.stringify(expected, null, 2)));
   await writeFile(join(target, 'tables.sql.gz'), gzipSync(await dump(), { level: 9 }));
   await rm(join(target, 'files'), { recursive: true, force: true });
   for (const name of ['admin-token', 'secret-key', 'cold']) {
@@ -157,7 +158,7 @@ async function fillWebhooks() {
   }
   await until(async () => {
     const { data } = await call('GET', '/webhook/deliveries?status=queued');
-    return data.length === 0;
+    return data.every((delivery) => delivery.waits_for_endpoint);
   });
   return secrets;
 }
@@ -217,8 +218,8 @@ async function dump() {
   const { rows } = await client.query(`
     select relname as name, pg_get_expr(relpartbound, oid) as bound, (
       select string_agg(attname, ', ' order by attnum) from pg_attribute
-      where attrelid = pg_class.oid and attnum > 0 and not attisdropped
-    ) as columns
+      where attrelid = pg_class.oid and attnum > 0 and not attisdropped and attgenerated = ''
+    ) as columns, exists (select from pg_trigger where tgrelid = pg_class.oid and not tgisinternal) as has_triggers
     from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by relname`);
   const lines = [journal];
   const migrations = join(release, 'packages', 'server', 'migrations');
@@ -230,9 +231,12 @@ async function dump() {
   }
   // Some migrations store rows of their own, which are among those that follow.
   lines.push(`truncate ${rows.map(({ name }) => name).join(', ')};`);
-  for (const { name, columns } of rows) {
-    const copied = client.query(copyStreams.to(`copy ${name} to stdout`));
+  for (const { name, columns, has_triggers: hasTriggers } of rows) {
+    const copied = client.query(copyStreams.to(`copy ${name} (${columns}) to stdout`));
+    // What a trigger has done to these rows is among the others.
+    if (hasTriggers) lines.push(`alter table ${name} disable trigger user;`);
     lines.push(`copy ${name} (${columns}) from stdin;`, `${await text(copied)}\\.`);
+    if (hasTriggers) lines.push(`alter table ${name} enable trigger user;`);
   }
   const sequences = await client.query('select sequencename as name, last_value from pg_sequences');
   for (const { name, last_value: last } of sequences.rows) {

@@ -12,6 +12,7 @@ import { after, answer, hang, startReceiver } from '../test/receiver.ts';
 import { startTestService } from '../test/service.ts';
 import { createLog, startService } from './app.ts';
 import { loadSettings } from './config/settings.ts';
+import { baseline } from './platform/postgres/baseline.ts';
 import { createGate } from './webhooks/drainer/testing/world.ts';
 
 const settings = { SVC_SHUTDOWN_SECONDS: '3', SVC_EXPORT_STALL_SECONDS: '3600' };
@@ -158,7 +159,7 @@ test('a process says when a newer release has migrated its database, and is not 
     service.db.query(sql`
       insert into schema_migrations (name, checksum, needs) values ('9999-future.sql', 'x', ${needs})
       on conflict (name) do update set needs = excluded.needs`);
-  await migrated('0016-tenant-months.sql');
+  await migrated(baseline);
   expect(await service.call('GET', '/~/readyz')).toMatchObject({
     status: 200,
     json: { status: 'ready', warnings: [{ code: 'database_newer' }] },

@@ -1,6 +1,8 @@
+import sql from 'sql-template-tag';
 import { inject } from 'vitest';
 import { randomText } from '../src/kernel/ids.ts';
-import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
+import { replaced } from '../src/platform/postgres/baseline.ts';
+import { type Database, openDatabase, type Queryable } from '../src/platform/postgres/database.ts';
 import { runOn } from './citus.ts';
 
 declare module 'vitest' {
@@ -42,6 +44,17 @@ export async function createTestDatabase(original?: { url: string }): Promise<Te
       for (const node of nodes) await runOn(node, [`drop database ${name} with (force)`]);
     },
   };
+}
+
+/**
+ * Has a database say what it said when these migrations had made it, which are those from before the baseline. Its
+ * tables are the same.
+ */
+export async function writeOldJournal(db: Queryable, migrations = replaced): Promise<void> {
+  await db.query(sql`delete from schema_migrations`);
+  await db.query(sql`
+    insert into schema_migrations (name, checksum)
+    select * from unnest(${[...migrations.keys()]}::text[], ${[...migrations.values()]}::text[])`);
 }
 
 /** Ends all connections to a database, on every node before the next step: nodes connect to each other. */

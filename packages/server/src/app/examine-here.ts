@@ -6,9 +6,10 @@ import { examine, look, severityOf } from '../health/index.ts';
 import type { CheckName, Severity } from '../health/values.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
+import { refuseOlder } from '../platform/postgres/baseline.ts';
 import { openDatabase } from '../platform/postgres/database.ts';
 import { readPostmaster } from '../platform/postgres/embedded-postmaster.ts';
-import { listNewerMigrations } from '../platform/postgres/migrate.ts';
+import { listNewerMigrations, readJournal } from '../platform/postgres/migrate.ts';
 import { refuseUnfit } from '../platform/postgres/probe.ts';
 import { withClosers } from '../platform/work/stop.ts';
 import { openColdTier } from './cold-tier.ts';
@@ -46,6 +47,7 @@ export async function examineHere(
         finding('database', 'ok', 'the database answers, and svcctl can work with it'),
       ];
       if (!isAlone) return found;
+      refuseOlder(await readJournal(db));
       // It throws where the database has no tables of svcctl yet.
       await listNewerMigrations(db);
       const cold = await openColdTier(settings, { db, log }, closers);

@@ -6,11 +6,13 @@ import { pathToFileURL } from 'node:url';
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { runOn } from '../../test/citus.ts';
+import { writeOldJournal } from '../../test/database.ts';
 import { startS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { randomText } from '../kernel/ids.ts';
 import { createStoreFence } from '../platform/objects/fence.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
+import { baseline, lastReplaced, replaced } from '../platform/postgres/baseline.ts';
 import { type Database, openDatabase } from '../platform/postgres/database.ts';
 import { listTables, migrate } from '../platform/postgres/migrate.ts';
 import { backUp } from './backup.ts';
@@ -102,6 +104,22 @@ async function contentOf(db: Database): Promise<Record<string, string>> {
   return content;
 }
 
+type Changeable = { migrations: { name: string; checksum: string }[] };
+
+/** Has the backup say something else of itself. Returns what puts its manifest back. */
+async function changeManifest(
+  change: (manifest: Changeable) => void,
+): Promise<() => Promise<void>> {
+  const path = await manifestPath(place, id);
+  const text = await readFile(path, 'utf8');
+  const manifest = JSON.parse(text).backup;
+  change(manifest);
+  const body = JSON.stringify(manifest);
+  const sha256 = createHash('sha256').update(body).digest('hex');
+  await writeFile(path, `{"sha256":"${sha256}","backup":${body}}\n`);
+  return () => writeFile(path, text);
+}
+
 const auditSql = sql`select l.place, encode(l.hash, 'hex') as hash, e.id, e.action
   from audit_links l join audit_log e on e.id = l.entry_id order by l.place`;
 
@@ -140,11 +158,10 @@ test('a database that holds anything is refused, and stays as it was', async () 
   await migrate(service.db);
 });
 
-test('a restore that was killed amid the migrations goes on, but not over what somebody has stored since', async () => {
+test('a restore that was killed after the migrations goes on, but not over what somebody has stored since', async () => {
   const { migrations } = await manifestOf(place, id);
-  const only = new Set(migrations.slice(0, 9).map(({ name }) => name));
-  const made = await migrate(target.db, undefined, { only, isRestoring: true });
-  expect(made).toHaveLength(9);
+  const only = new Set(migrations.map(({ name }) => name));
+  expect(await migrate(target.db, undefined, { only, isRestoring: true })).toContain(baseline);
   await target.db.query(
     sql`insert into leaf_tenants (tenant, count, bytes, digest, first_at, last_at) values ('T', 1, 1, 0, now(), now())`,
   );
@@ -152,9 +169,40 @@ test('a restore that was killed amid the migrations goes on, but not over what s
     code: 'database_not_empty',
     detail: expect.stringContaining('leaf_tenants'),
   });
-  expect(await target.db.query(sql`select from schema_migrations`)).toHaveLength(9);
   await target.db.query(sql`delete from leaf_tenants`);
   expect((await restore()).verification.problem_count).toBe(0);
+});
+
+test('a backup of the last build before the baseline is restored, one of an earlier build is not', async () => {
+  const old = [...replaced].map(([name, checksum]) => ({ name, checksum }));
+  const mend = await changeManifest(({ migrations }) => {
+    migrations.splice(0, migrations.length, ...old.slice(0, 20));
+  });
+  await expect(restore()).rejects.toMatchObject({
+    code: 'backup_older',
+    detail: expect.stringMatching(`${old[20]?.name} .*"schema ${lastReplaced}"`),
+  });
+  expect(await target.db.query(sql`select from pg_tables where schemaname = 'public'`)).toEqual([]);
+  await mend();
+  const mendAgain = await changeManifest(({ migrations }) => {
+    migrations.splice(0, migrations.length, ...old);
+  });
+  expect((await restore()).verification.problem_count).toBe(0);
+  expect(await contentOf(target.db)).toEqual(await contentOf(service.db));
+  await mendAgain();
+});
+
+test('a restore that the last build before the baseline has begun goes on', async () => {
+  const old = [...replaced].map(([name, checksum]) => ({ name, checksum }));
+  const mend = await changeManifest(({ migrations }) => {
+    migrations.splice(0, migrations.length, ...old);
+  });
+  await migrate(target.db);
+  await writeOldJournal(target.db, new Map([...replaced].slice(0, 20)));
+  await expect(restore()).rejects.toMatchObject({ code: 'database_not_empty' });
+  await writeOldJournal(target.db);
+  expect((await restore()).verification.problem_count).toBe(0);
+  await mend();
 });
 
 test('a half restored database serves nobody, and the next restore goes on', async () => {
@@ -225,15 +273,11 @@ test('a damaged file of rows names the backups that do without it', async () => 
 });
 
 test('a backup of a newer release is refused, and one under another passphrase', async () => {
-  const path = await manifestPath(place, id);
-  const text = await readFile(path, 'utf8');
-  const manifest = JSON.parse(text).backup;
-  manifest.migrations.push({ name: '9999-later.sql', checksum: 'c' });
-  const body = JSON.stringify(manifest);
-  const sha256 = createHash('sha256').update(body).digest('hex');
-  await writeFile(path, `{"sha256":"${sha256}","backup":${body}}\n`);
+  const mend = await changeManifest(({ migrations }) => {
+    migrations.push({ name: '9999-later.sql', checksum: 'c' });
+  });
   await expect(restore()).rejects.toMatchObject({ code: 'backup_newer' });
-  await writeFile(path, text);
+  await mend();
   const findPassphrase = async () => `${passphrase}!`;
   await expect(restore({ findPassphrase })).rejects.toMatchObject({ code: 'passphrase_wrong' });
   const tables = await target.db.query(sql`select from pg_tables where schemaname = 'public'`);

@@ -1,4 +1,5 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
+import { type Applied, replaced } from '../platform/postgres/baseline.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import type { Triple } from '../records/segments.ts';
 import type { RecordMonth, SavedSequence } from './manifest.ts';
@@ -214,8 +215,10 @@ export async function countObjects(db: Queryable): Promise<number> {
   return row?.count ?? 0;
 }
 
-export async function listMigrations(db: Queryable): Promise<{ name: string; checksum: string }[]> {
-  return db.query(sql`select name, checksum from schema_migrations order by name`);
+/** The migrations that make the schema of a backup: not those that the baseline stands for. */
+export async function listMigrations(db: Queryable): Promise<Applied[]> {
+  return db.query(sql`
+    select name, checksum from schema_migrations where name <> all(${[...replaced.keys()]}) order by name`);
 }
 
 /** Notes that all of a backup was read back and found right. */

@@ -18,16 +18,6 @@ export async function findOpenRestore(
   return open;
 }
 
-/** The migrations of the database; none when it has no tables of svcctl. */
-export async function listAppliedMigrations(db: Queryable): Promise<string[]> {
-  const [table] = await db.query(sql`select where to_regclass('schema_migrations') is not null`);
-  if (table === undefined) return [];
-  const rows = await db.query<{ name: string }>(
-    sql`select name from schema_migrations order by name`,
-  );
-  return rows.map(({ name }) => name);
-}
-
 /** Which of these tables exist. */
 export async function listPresent(db: Queryable, tables: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ name: string }>(

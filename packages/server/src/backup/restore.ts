@@ -1,7 +1,14 @@
 import { AppError } from '../kernel/errors.ts';
+import {
+  type Applied,
+  findGap,
+  passThrough,
+  replaced,
+  withBaseline,
+} from '../platform/postgres/baseline.ts';
 import { copyIntoTable } from '../platform/postgres/copy-in.ts';
 import { type Database, usualLimits } from '../platform/postgres/database.ts';
-import { listReleaseMigrations, migrate } from '../platform/postgres/migrate.ts';
+import { migrate, readJournal, readMigrations } from '../platform/postgres/migrate.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { createPartitions } from '../records/index.ts';
 import type { Manifest, PackedFile } from './manifest.ts';
@@ -23,8 +30,8 @@ const connections = 3;
 /**
  * Restores the database of a backup into an empty one. `beforeEnd` does what belongs to it before a service may start:
  * it brings the objects. The schema is first that of the backup, and at the end that of this release. After a kill the
- * same call goes on behind the files that are loaded. Throws `backup_newer`, `backup_damaged`, and `database_not_empty`
- * before anything is changed.
+ * same call goes on behind the files that are loaded. Throws `backup_newer`, `backup_older`, `backup_damaged`, and
+ * `database_not_empty` before anything is changed.
  */
 export async function restoreDatabase(
   manifest: Manifest,
@@ -51,7 +58,7 @@ async function restoreAlone(
   const { db, signal, place } = tools;
   const { id, taken_at: takenAt } = manifest;
   const isBegun = await checkTarget(manifest, db);
-  const only = new Set(manifest.migrations.map(({ name }) => name));
+  const only = new Set(namesOf(manifest.migrations));
   await migrate(db, signal, { only, isRestoring: true });
   const tables = await describeTables(
     db,
@@ -82,10 +89,25 @@ async function restoreAlone(
   );
 }
 
-/** Throws `backup_newer` when the backup has a migration that this release lacks, or has in another form. */
+function namesOf(migrations: readonly Applied[]): string[] {
+  return withBaseline(migrations.map(({ name }) => name));
+}
+
+/**
+ * Throws `backup_newer` when the backup has a migration that this release lacks, or has in another form, and
+ * `backup_older` when it was made before the baseline, by another build than the last one.
+ */
 async function refuseForeignSchema({ migrations, release }: Manifest): Promise<void> {
-  const own = new Map((await listReleaseMigrations()).map((each) => [each.name, each.checksums]));
-  const foreign = migrations.find(({ name, checksum }) => !own.get(name)?.includes(checksum));
+  const gap = findGap(migrations);
+  if (gap !== undefined) {
+    throw new AppError('backup_older', {
+      detail: `The backup, made by svcctl ${release}, has migrations from before the single baseline, but not all: ${gap} is missing or had another text. Nothing was changed. Restore it with ${passThrough}, then start this release on that database.`,
+    });
+  }
+  const own = new Map((await readMigrations()).map(({ name, checksum }) => [name, checksum]));
+  const foreign = migrations.find(
+    ({ name, checksum }) => !replaced.has(name) && own.get(name) !== checksum,
+  );
   if (foreign === undefined) return;
   throw new AppError('backup_newer', {
     detail: `The backup has the migration ${foreign.name}, which this release does not know in this form. Restore it with svcctl ${release} or newer.`,
@@ -104,10 +126,10 @@ async function checkTarget({ id, migrations, tables }: Manifest, db: Database): 
       `holds a part of the backup ${open.backup_id} of ${open.place}. Go on with it: svcctl restore … --id ${open.backup_id}, and with --skip-damaged where objects of it are damaged. For another backup it takes an empty database.`,
     );
   }
-  const applied = await queries.listAppliedMigrations(db);
+  const applied = await readJournal(db);
   if (applied.length === 0) return false;
-  const wanted = migrations.map(({ name }) => name);
-  if (applied.some((name, at) => name !== wanted[at])) {
+  const wanted = namesOf(migrations);
+  if (findGap(applied) !== undefined || namesOf(applied).some((name, at) => name !== wanted[at])) {
     throw notEmpty('has the tables of another release, or of a service that was started here.');
   }
   const names = tables.map(({ name }) => name);

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import type { StoreState } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
+import { newestApplied } from '../platform/postgres/migrate.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { ProcessCommand } from './values.ts';
 
@@ -88,7 +89,7 @@ export async function listStoredProcesses(db: Queryable): Promise<StoredProcess[
 export async function readDatabase(db: Queryable) {
   const [row] = await db.query<{ version: string; size_bytes: number; migration: string }>(sql`
     select current_setting('server_version') as version, pg_database_size(current_database()) as size_bytes,
-      (select max(name) from schema_migrations) as migration`);
+      (${newestApplied}) as migration`);
   if (row === undefined) throw new Error('the database says nothing of itself');
   return row;
 }

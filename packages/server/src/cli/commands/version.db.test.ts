@@ -1,7 +1,8 @@
 import { readdir, rm } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { createTestDatabase, type TestDatabase, writeOldJournal } from '../../../test/database.ts';
+import { baseline, replaced } from '../../platform/postgres/baseline.ts';
 import { newFolder, run } from '../testing/run.ts';
 
 let db: TestDatabase;
@@ -11,8 +12,8 @@ beforeAll(async () => {
 afterAll(() => db.drop());
 
 /** Runs `svcctl version --check-schema` on the database. */
-async function check(): Promise<{ code: number; database: Record<string, unknown> }> {
-  const env = { DATABASE_URL: db.url };
+async function check({ url } = db): Promise<{ code: number; database: Record<string, unknown> }> {
+  const env = { DATABASE_URL: url };
   const { code, stdout } = await run(['version', '--check-schema', '--json'], { env });
   return { code, database: JSON.parse(stdout).database };
 }
@@ -38,7 +39,7 @@ test('a database as this release needs it ends with 0', async () => {
 
 test('one of a newer release ends with 0 if this one works beside it, else with 6', async () => {
   const newer = ['9999-future.sql'];
-  await future('0016-tenant-months.sql');
+  await future(baseline);
   expect(await check()).toMatchObject({ code: 0, database: { newer, problem: null } });
   await future(null);
   const problem = expect.stringContaining('9999-future.sql');
@@ -47,19 +48,29 @@ test('one of a newer release ends with 0 if this one works beside it, else with 
 });
 
 test('an older one ends with 7, says what a start would apply, and stays as it is', async () => {
-  await db.query(sql`delete from schema_migrations where name >= '0024'`);
-  // Early releases kept no column `needs`.
-  await db.query(sql`alter table schema_migrations drop column needs`);
-  const before = await db.query(sql`select * from schema_migrations`);
-  const { code, database } = await check();
+  const older = await createTestDatabase();
+  await older.query(sql`delete from schema_migrations`);
+  const { code, database } = await check(older);
   expect({ code, problem: database.problem }).toEqual({ code: 7, problem: null });
-  expect(database.missing).toContain('0024-delivery-hours.sql');
-  expect(await db.query(sql`select * from schema_migrations`)).toEqual(before);
+  expect(database.missing).toContain(baseline);
+  expect(await older.query(sql`select from schema_migrations`)).toEqual([]);
+  await older.drop();
+});
+
+test('one from before the baseline ends with 0 if the last build made it, else with 6', async () => {
+  const older = await createTestDatabase();
+  await writeOldJournal(older);
+  const asItIs = { database: baseline, missing: [], newer: [], problem: null };
+  expect(await check(older)).toMatchObject({ code: 0, database: asItIs });
+  await writeOldJournal(older, new Map([...replaced].slice(0, 9)));
+  const problem = expect.stringContaining('0010-waiting-for-endpoints.sql');
+  expect(await check(older)).toMatchObject({ code: 6, database: { problem } });
+  await older.drop();
 });
 
 test('an applied migration whose file has changed ends with 6', async () => {
-  await db.query(sql`update schema_migrations set checksum = 'x' where name = '0001-access.sql'`);
-  const problem = expect.stringContaining('0001-access.sql');
+  await db.query(sql`update schema_migrations set checksum = 'x' where name = ${baseline}`);
+  const problem = expect.stringContaining(baseline);
   expect(await check()).toMatchObject({ code: 6, database: { problem } });
 });
 

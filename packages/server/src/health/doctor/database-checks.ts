@@ -1,3 +1,4 @@
+import { missingOf, newerOf, readJournal } from '../../platform/postgres/migrate.ts';
 import { findMissingStandbys, isReadOnly } from '../../platform/postgres/replication.ts';
 import type { SlowStatement } from '../../platform/postgres/slow-statements.ts';
 import { type Check, type Examined, numberOf, type Wrong } from './check.ts';
@@ -161,17 +162,20 @@ const oldSnapshotSeconds = 900;
 const fewestStatements = 20;
 
 async function compareSchema({ db, knownMigrations }: Examined): Promise<Wrong[]> {
-  const applied = await queries.listAppliedMigrations(db);
-  const missing = knownMigrations.filter((name) => !applied.some((row) => row.name === name));
-  const newer = applied.filter(({ name }) => !knownMigrations.includes(name));
-  const known = knownMigrations.at(-1) ?? '';
+  const known = knownMigrations.map((name) => ({ name }));
+  const rows = await readJournal(db);
+  const missing = missingOf(rows, known);
   return [
     ...(missing.length > 0
-      ? [{ found: `the database lacks ${numberOf(missing.length, 'migration')}: ${missing[0]} …` }]
+      ? [
+          {
+            found: `the database lacks ${numberOf(missing.length, 'migration')}: ${missing[0]?.name} …`,
+          },
+        ]
       : []),
-    ...newer.map(({ name, needs }) => ({
+    ...newerOf(rows, known).map(({ name, isSurvived }) => ({
       found: `the database belongs to a newer release (${name})`,
-      severity: needs !== null && needs <= known ? ('warning' as const) : ('problem' as const),
+      severity: isSurvived ? ('warning' as const) : ('problem' as const),
     })),
   ];
 }

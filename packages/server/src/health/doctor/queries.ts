@@ -15,12 +15,6 @@ export async function countConnectionsOf(
   return row ?? { connections: 0, locks: 0 };
 }
 
-export async function listAppliedMigrations(
-  db: Queryable,
-): Promise<{ name: string; needs: string | null }[]> {
-  return db.query(sql`select name, needs from schema_migrations order by name`);
-}
-
 /** As the server, the database and the role have it: what our own connections set is not meant. */
 export async function readDurability(
   db: Queryable,

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { createGate } from '../../kernel/gate.ts';
 import type { Figure, FigureSource } from '../metrics/figures.ts';
 import type { Database, Queryable } from './database.ts';
+import { newestApplied } from './migrate.ts';
 import { findMissingStandbys, isReadOnly } from './replication.ts';
 
 /** What a feature tells of the whole database, by a few statements that follow an index or read rows of sums. */
@@ -61,7 +62,7 @@ export const ownFigures = databaseFigures({
   async read(db) {
     const [found] = await db.query<{ size: number; migration: string; partitions: number }>(sql`
       select pg_database_size(current_database()) as size,
-        (select max(name) from schema_migrations) as migration,
+        (${newestApplied}) as migration,
         (select count(*) from pg_inherits where inhparent = 'enrichment_records'::regclass) as partitions`);
     return {
       svcctl_database_up: 1,

@@ -1,12 +1,19 @@
-import { readdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { createTestDatabase, type TestDatabase, writeOldJournal } from '../../../test/database.ts';
 import { printSchema } from '../../../test/print-schema.ts';
-import { openDatabase } from './database.ts';
+import { baseline, lastReplaced, replaced } from './baseline.ts';
+import { type Database, openDatabase } from './database.ts';
 import { advisoryLocks } from './locks.ts';
-import { listNewerMigrations, migrate, requireSurvivors } from './migrate.ts';
+import {
+  listNewerMigrations,
+  migrate,
+  newestApplied,
+  readJournal,
+  readMigrations,
+  requireSurvivors,
+} from './migrate.ts';
 import { checkSchema } from './schema-check.ts';
 
 let db: TestDatabase;
@@ -25,113 +32,152 @@ test('a second run changes nothing', async () => {
 });
 
 test('many processes starting at once migrate an empty database once', async () => {
-  const url = new URL(db.url);
-  url.pathname += '_empty';
-  const name = url.pathname.slice(1);
-  await db.pool.query(`create database ${name} template template0`);
-  const empty = openDatabase({ url: url.href, maxConnections: 8, onError: () => {} });
-  const runs = await Promise.all(Array.from({ length: 4 }, () => migrate(empty)));
-  await empty.close();
-  await db.pool.query(`drop database ${name} with (force)`);
-  expect(runs.filter((applied) => applied.length > 0)).toHaveLength(1);
-  const names = runs.flat();
-  const numbers = names.map((name) => Number(name.slice(0, 4)));
-  expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+  await withEmptyDatabase(async (empty) => {
+    const runs = await Promise.all(Array.from({ length: 4 }, () => migrate(empty)));
+    expect(runs.filter((applied) => applied.length > 0)).toHaveLength(1);
+    const names = runs.flat();
+    const numbers = names.map((name) => Number(name.slice(0, 4)));
+    expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+  });
 });
 
 test('a migration waits for a lock no longer than others can wait behind it, and is tried again', async () => {
-  await db.query(sql`drop table limit_use`);
-  await db.query(sql`delete from schema_migrations where name like '%-limits.sql'`);
-  const migrating = await db.withConnection(async ({ client }) => {
-    await client.query('begin; create table limit_use ()');
-    const started = migrate(db);
-    const isWaiting = async () => {
-      const waiting = await db.query(sql`
-        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`);
-      return waiting.length > 0;
-    };
-    await until(isWaiting);
-    await until(async () => !(await isWaiting()));
-    await client.query('rollback');
-    return { started };
+  await withEmptyDatabase(async (empty) => {
+    const migrating = await empty.withConnection(async ({ client }) => {
+      await client.query('begin; create table limit_use ()');
+      const started = migrate(empty);
+      await until(async () => (await listWaits(empty)).length > 0);
+      await until(async () => (await listWaits(empty)).length === 0);
+      await client.query('rollback');
+      return { started };
+    });
+    expect(await migrating.started).toContain(baseline);
   });
-  expect(await migrating.started).toEqual([expect.stringMatching(/-limits\.sql$/)]);
 });
 
 test('a migration that a live process does not survive is refused, and that process is named', async () => {
-  await db.query(sql`drop table limit_use`);
-  await db.query(sql`delete from schema_migrations where name like '%-limits.sql'`);
   await db.query(sql`
     insert into processes (id, host, pid, version, node, roles, settings, migration, since)
-    values ('a', 'web-1', 41, '0.1.0+abc1234', 'v20', '{api}', '{}', '0010-x.sql', now()),
-      -- It does not say what it knows, and started when the database had nothing yet.
+    values ('a', 'web-1', 41, '0.1.0+abc1234', 'v20', '{api}', '{}', '0000-x.sql', now()),
       ('b', 'web-2', 7, '0.0.9', 'v20', '{api}', '{}', null, '2000-01-01'),
       -- It was killed on this machine.
-      ('c', ${hostname()}, 4194305, '0.0.8', 'v20', '{api}', '{}', '0010-x.sql', now()),
-      ('f', 'web-5', 5, '0.1.0', 'v20', '{api}', '{}', '0016-tenant-months.sql', now())`);
+      ('c', ${hostname()}, 4194305, '0.0.8', 'v20', '{api}', '{}', '0000-x.sql', now()),
+      ('e', 'web-4', 4, '0.1.0', 'v20', '{api}', '{}', ${lastReplaced}, now()),
+      ('f', 'web-5', 5, '0.1.0', 'v20', '{api}', '{}', ${baseline}, now())`);
   await db.query(sql`
     insert into processes (id, host, pid, version, node, roles, settings, seen_at)
     values ('d', 'web-3', 3, '0.0.7', 'v20', '{api}', '{}', now() - interval '1 minute')`);
-  const told =
-    /-limits\.sql, beside which processes that run now cannot work: web-2:7 \(0\.0\.9\), web-1:41 \(0\.1\.0\+abc1234\)\. Stop/;
-  await expect(migrate(db)).rejects.toMatchObject({
+  const survived = '-- The previous release survives this migration.';
+  const harmless = { name: '0002-x.sql', text: survived, checksum: '' };
+  await expect(requireSurvivors(db, [harmless])).rejects.toMatchObject({
     code: 'database_unusable',
-    detail: matching(told),
+    detail: matching(
+      /0002-x\.sql, beside which processes that run now cannot work: web-2:7 \(0\.0\.9\), web-1:41 \(0\.1\.0\+abc1234\)\. Stop/,
+    ),
   });
-  expect((await checkSchema(db)).problem).toMatch(told);
   await db.query(sql`delete from processes where id in ('a', 'b')`);
-  expect((await checkSchema(db)).problem).toBeNull();
-  expect(await migrate(db)).toEqual([expect.stringMatching(/-limits\.sql$/)]);
+  await requireSurvivors(db, [harmless]);
 
   // One that does not say that the previous release survives it.
-  const breaking = { name: '9999-x.sql', text: 'drop table leaf_days', checksum: '' };
-  await expect(requireSurvivors(db, [breaking])).rejects.toMatchObject({
-    detail: matching(/9999-x\.sql.*web-5:5 \(0\.1\.0\)/),
-  });
+  const [row] = await db.query<{ checksum: string }>(
+    sql`delete from schema_migrations where name = ${baseline} returning checksum`,
+  );
+  const told = /0001-baseline\.sql, beside .* work: web-4:4 \(0\.1\.0\), web-5:5 \(0\.1\.0\)\./;
+  await expect(migrate(db)).rejects.toMatchObject({ detail: matching(told) });
+  expect((await checkSchema(db)).problem).toMatch(told);
   await db.query(sql`delete from processes`);
-  await requireSurvivors(db, [breaking]);
+  expect((await checkSchema(db)).problem).toBeNull();
+  await db.query(
+    sql`insert into schema_migrations (name, checksum) values (${baseline}, ${row?.checksum})`,
+  );
 });
 
 const matching = (pattern: RegExp) => expect.stringMatching(pattern);
 
 test('a migration that is told to stop neither waits for another process nor leaves anything half', async () => {
-  await db.query(sql`drop table limit_use`);
-  await db.query(sql`delete from schema_migrations where name like '%-limits.sql'`);
-  const waitFor = (kind: string) =>
-    until(async () => {
-      const waiting = await db.query(sql`
-        select from pg_stat_activity
-        where wait_event_type = 'Lock' and wait_event = ${kind} and datname = current_database()`);
-      return waiting.length > 0;
+  await withEmptyDatabase(async (empty) => {
+    const stopWhileWaiting = async (kind: string) => {
+      const stop = new AbortController();
+      const migrating = expect(migrate(empty, stop.signal)).rejects.toThrow('enough');
+      await until(async () => (await listWaits(empty)).includes(kind));
+      stop.abort(new Error('enough'));
+      await migrating;
+    };
+    await empty.withConnection(async ({ client }) => {
+      await client.query('begin; create table limit_use ()');
+      await stopWhileWaiting('transactionid');
+      const held = `select pg_advisory_xact_lock(${advisoryLocks.migrations})`;
+      await client.query(`rollback; begin; ${held}`);
+      await stopWhileWaiting('advisory');
+      await client.query('rollback');
     });
-  const stopWhileWaiting = async (kind: string) => {
-    const stop = new AbortController();
-    const migrating = expect(migrate(db, stop.signal)).rejects.toThrow('enough');
-    await waitFor(kind);
-    stop.abort(new Error('enough'));
-    await migrating;
-  };
-  await db.withConnection(async ({ client }) => {
-    await client.query('begin; create table limit_use ()');
-    await stopWhileWaiting('transactionid');
-    const held = `select pg_advisory_xact_lock(${advisoryLocks.migrations})`;
-    await client.query(`rollback; begin; ${held}`);
-    await stopWhileWaiting('advisory');
-    await client.query('rollback');
+    expect(await migrate(empty)).toContain(baseline);
   });
-  expect(await migrate(db)).toEqual([expect.stringMatching(/-limits\.sql$/)]);
 });
 
-test('every migration since the previous release says whether that survives it', async () => {
-  const folder = new URL('../../../migrations/', import.meta.url);
-  const names = (await readdir(folder)).filter((name) => /^\d{4}-/.test(name) && name > '0017');
-  expect(names).not.toEqual([]);
-  for (const name of names) {
-    const text = await readFile(new URL(name, folder), 'utf8');
+test('every migration since the first release says whether the previous release survives it', async () => {
+  for (const { name, text } of await readMigrations()) {
+    if (name === baseline) continue;
     expect(text, name).toMatch(
       /^-- The previous release (survives|does not survive) this migration/m,
     );
   }
+});
+
+test('a database of the last build before the baseline goes on, and only that is noted', async () => {
+  const old = await createTestDatabase();
+  await writeOldJournal(old);
+  const [before, schema] = [await readJournal(old), await printSchema(old)];
+  expect(before).toHaveLength(39);
+  const asItIs = { database: baseline, missing: [], newer: [], problem: null };
+  expect(await checkSchema(old)).toEqual(asItIs);
+  expect(await readJournal(old)).toEqual(before);
+  expect(await migrate(old)).toEqual([]);
+  expect(await migrate(old)).toEqual([]);
+  // Builds that know nothing of the baseline find what they have applied, and that they survive what is new.
+  const [made] = await readMigrations();
+  const noted = { name: baseline, checksum: made?.checksum, needs: lastReplaced };
+  const after = await readJournal(old);
+  expect(after.filter(({ name }) => name !== baseline)).toEqual(before);
+  expect(after.filter(({ name }) => name === baseline)).toEqual([noted]);
+  expect(await printSchema(old)).toBe(schema);
+  expect(await checkSchema(old)).toEqual(asItIs);
+  expect(await listNewerMigrations(old)).toEqual([]);
+  expect(await old.query(newestApplied)).toEqual([{ name: baseline }]);
+  await old.drop();
+});
+
+test('one of an earlier build is refused with what to start first, and stays as it is', async () => {
+  const old = await createTestDatabase();
+  const without = new Map([...replaced].slice(0, -1));
+  const other = new Map([...replaced, ['0014-ingest.sql', 'x']]);
+  for (const [journal, gap] of [
+    [without, '0040-process-schema.sql'],
+    [other, '0014-ingest.sql'],
+    [new Map([...replaced].slice(0, 3)), '0004-webhooks.sql'],
+  ] as const) {
+    await writeOldJournal(old, journal);
+    const before = await readJournal(old);
+    const told = matching(new RegExp(`not all: ${gap} is missing .*"schema ${lastReplaced}"`));
+    await expect(migrate(old)).rejects.toMatchObject({ code: 'database_older', detail: told });
+    expect(await checkSchema(old)).toEqual({
+      ...{ database: [...journal.keys()].at(-1), missing: [], newer: [], problem: told },
+    });
+    expect(await readJournal(old)).toEqual(before);
+  }
+  // Early builds kept no column `needs`.
+  await old.query(sql`alter table schema_migrations drop column needs`);
+  await expect(migrate(old)).rejects.toMatchObject({ code: 'database_older' });
+  const columns = await old.query(
+    sql`select from information_schema.columns where table_name = 'schema_migrations'`,
+  );
+  expect(columns).toHaveLength(3);
+  await old.drop();
+});
+
+test('no migration has the name of one that the baseline replaced', async () => {
+  const names = (await readMigrations()).map(({ name }) => name);
+  expect(names.filter((name) => replaced.has(name))).toEqual([]);
 });
 
 test('a release works on a database of the next one, and refuses one that it cannot work on', async () => {
@@ -139,7 +185,7 @@ test('a release works on a database of the next one, and refuses one that it can
     db.query(sql`
       insert into schema_migrations (name, checksum, needs) values ('9999-future.sql', 'x', ${needs})
       on conflict (name) do update set needs = excluded.needs`);
-  await insert('0016-tenant-months.sql');
+  await insert(baseline);
   expect(await migrate(db)).toEqual([]);
   expect(await listNewerMigrations(db)).toEqual([{ name: '9999-future.sql', isSurvived: true }]);
   for (const needs of ['9998-future.sql', null]) {
@@ -152,19 +198,33 @@ test('a release works on a database of the next one, and refuses one that it can
   await db.query(sql`delete from schema_migrations where name = '9999-future.sql'`);
 });
 
-test('what was applied before releases could work side by side is known again', async () => {
-  await db.query(sql`alter table schema_migrations drop column needs`);
-  expect(await migrate(db)).toEqual([]);
-  expect(await listNewerMigrations(db)).toEqual([]);
-});
-
 test('an applied migration that was changed is refused', async () => {
-  await db.query(sql`update schema_migrations set checksum = 'x' where name = '0001-access.sql'`);
+  await db.query(sql`update schema_migrations set checksum = 'x' where name = ${baseline}`);
   await expect(migrate(db)).rejects.toMatchObject({
     code: 'database_unusable',
-    detail: expect.stringContaining('0001-access.sql'),
+    detail: expect.stringContaining(baseline),
   });
 });
+
+/** Does `work` with a database that has no tables. */
+async function withEmptyDatabase(work: (empty: Database) => Promise<void>): Promise<void> {
+  const url = new URL(db.url);
+  url.pathname += '_empty';
+  const name = url.pathname.slice(1);
+  await db.pool.query(`create database ${name} template template0`);
+  const empty = openDatabase({ url: url.href, maxConnections: 8, onError: () => {} });
+  await work(empty);
+  await empty.close();
+  await db.pool.query(`drop database ${name} with (force)`);
+}
+
+/** The kinds of locks that sessions on a database wait for. */
+async function listWaits(on: Database): Promise<string[]> {
+  const rows = await on.query<{ kind: string }>(sql`
+    select wait_event as kind from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database()`);
+  return rows.map(({ kind }) => kind);
+}
 
 async function until(probe: () => Promise<boolean>): Promise<void> {
   while (!(await probe()));

@@ -3,8 +3,16 @@ import { readdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
-import sql, { type Sql } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
+import {
+  type Applied,
+  baseline,
+  lastReplaced,
+  refuseOlder,
+  replaced,
+  withBaseline,
+} from './baseline.ts';
 import {
   type Connection,
   type Database,
@@ -15,13 +23,12 @@ import {
 import { sqlState } from './errors.ts';
 import { advisoryLocks } from './locks.ts';
 import { refuseUnfit } from './probe.ts';
-import { type Revision, revisions } from './revisions.ts';
 
 const migrationsDir = new URL('../../../migrations/', import.meta.url);
 const fileName = /^\d{4}-[a-z0-9-]+\.sql$/;
 
 /** The last migration of the previous release. A release sets it to the last one that its predecessor had. */
-const previousRelease = '0016-tenant-months.sql';
+const previousRelease = baseline;
 /**
  * How a newer migration says that the previous release can go on while it is there. Then `needs` of its row names the
  * last migration that a release must have to do so.
@@ -38,10 +45,10 @@ type Migration = { name: string; text: string; checksum: string };
 /**
  * Brings the schema to this version and returns the names of the migrations that it applied. Each new file of
  * migrations/ runs in a transaction of its own, in the order of the names. One lock makes sure that only one process
- * migrates, however many start. Throws `database_unusable` when a newer version made the database in a way that this
- * one does not survive, or when an applied file has changed, and before anything else when the database is none that
- * svcctl can work with. When the signal aborts, waiting ends, the migration under way is undone, and the reason of the
- * signal is thrown.
+ * migrates, however many start. Throws `database_unusable` when the database is none that svcctl can work with, when a
+ * newer version made it in a way that this one does not survive, or when an applied file has changed; and
+ * `database_older` when it was made before the baseline, by another build than the last one. Then nothing was changed.
+ * When the signal aborts, waiting ends, the migration under way is undone, and the reason of the signal is thrown.
  */
 export async function migrate(
   database: Database,
@@ -93,23 +100,51 @@ async function applyMissing(
   migrations: Migration[],
   { only, isRestoring = false, signal }: Migrating,
 ): Promise<string[]> {
-  await prepareJournal(connection);
+  const rows = await readJournal(connection);
+  refuseJournal(rows, migrations);
   if (!isRestoring) await refuseHalfRestored(connection);
-  const rows = await connection.query<{ name: string; checksum: string }>(
-    sql`select name, checksum from schema_migrations`,
-  );
-  const known = new Map(migrations.map((migration) => [migration.name, migration]));
-  const revised = rows.flatMap((row) => findRevision(row, known.get(row.name)) ?? []);
-  const isNewer = rows.some((row) => !known.has(row.name));
-  if (isNewer) requireSurvival(await listNewerMigrations(connection));
-  const applied = new Set(rows.map((row) => row.name));
-  const missing = migrations.filter(
-    ({ name }) => !applied.has(name) && (only === undefined || only.has(name)),
-  );
+  const missing = missingOf(rows, migrations).filter(({ name }) => only?.has(name) ?? true);
   if (!isRestoring) await requireSurvivors(connection, missing);
-  for (const revision of revised) await revise(connection, revision, known, signal);
+  await prepareJournal(connection);
+  await noteBaseline(connection, rows, migrations);
   for (const migration of missing) await apply(connection, migration, signal);
   return missing.map((migration) => migration.name);
+}
+
+/** A row of the table of what was applied. Early builds kept no `needs`. */
+type JournalRow = Applied & { readonly needs: string | null };
+
+/** Returns what was applied, by name; nothing where there is no table of it yet. */
+export async function readJournal(db: Queryable): Promise<JournalRow[]> {
+  const [table] = await db.query(sql`select where to_regclass('schema_migrations') is not null`);
+  if (table === undefined) return [];
+  return db.query(sql`
+    select name, checksum, to_jsonb(row) ->> 'needs' as needs from schema_migrations row order by name`);
+}
+
+/** The migrations that were not applied, neither as they are nor by what the baseline replaced. */
+export function missingOf<Named extends Pick<Migration, 'name'>>(
+  rows: readonly Applied[],
+  migrations: readonly Named[],
+): Named[] {
+  const applied = new Set(withBaseline(rows.map(({ name }) => name)));
+  return migrations.filter(({ name }) => !applied.has(name));
+}
+
+/**
+ * Notes the baseline where the migrations that it replaced have made the database, and changes nothing else: their rows
+ * say to builds of before that they need not be applied. Those builds survive this row.
+ */
+async function noteBaseline(
+  connection: Connection,
+  rows: readonly Applied[],
+  migrations: readonly Migration[],
+): Promise<void> {
+  const isNoted = rows.some(({ name }) => name === baseline);
+  if (isNoted || !rows.some(({ name }) => replaced.has(name))) return;
+  const checksum = migrations.find(({ name }) => name === baseline)?.checksum;
+  await connection.query(sql`
+    insert into schema_migrations (name, checksum, needs) values (${baseline}, ${checksum}, ${lastReplaced})`);
 }
 
 /** Throws `database_unusable` while a restore into this database has not ended. */
@@ -125,7 +160,7 @@ async function refuseHalfRestored(db: Queryable): Promise<void> {
   });
 }
 
-/** Makes the table of what was applied. Early releases made it without `needs`. */
+/** Makes the table of what was applied. */
 async function prepareJournal(connection: Connection): Promise<void> {
   await connection.client.query(`create table if not exists schema_migrations (
     name text collate "C" not null,
@@ -134,10 +169,6 @@ async function prepareJournal(connection: Connection): Promise<void> {
     needs text collate "C",
     constraint schema_migrations_pkey primary key (name)
   )`);
-  const columns = await connection.query(sql`
-    select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'needs'`);
-  if (columns.length > 0) return;
-  await connection.client.query('alter table schema_migrations add column needs text collate "C"');
 }
 
 /** The last migration that a release must know to go on beside this one; null when none can. */
@@ -150,7 +181,7 @@ const silentSeconds = 30;
 
 /**
  * Throws `database_unusable` when a process that lives could not go on beside one of these migrations, and names those
- * that could not. What a process of an earlier build knows is not more than the database had when it started.
+ * that could not. A process that does not say what it knows could not either.
  */
 export async function requireSurvivors(
   db: Queryable,
@@ -160,10 +191,8 @@ export async function requireSurvivors(
   if (missing.length === 0 || table === undefined) return;
   const seen = await db.query<{ host: string; pid: number; version: string; known: string | null }>(
     sql`
-    select host, pid, version, coalesce(to_jsonb(p) ->> 'migration', (
-        select max(name) from schema_migrations where applied_at <= p.since
-      )) as known
-    from processes p where seen_at > now() - make_interval(secs => ${silentSeconds}) order by since, id`,
+    select host, pid, version, migration as known
+    from processes where seen_at > now() - make_interval(secs => ${silentSeconds}) order by since, id`,
   );
   const live = seen.filter((one) => one.host !== hostname() || isRunning(one.pid));
   for (const migration of missing) {
@@ -187,46 +216,23 @@ function isRunning(pid: number): boolean {
   }
 }
 
+/**
+ * Changes the schema, and what the journal says of it, in one transaction. Processes of the previous release may be at
+ * work meanwhile: whoever wants a table that the change waits for waits behind it, so it gives up soon and tries again.
+ */
 async function apply(
   connection: Connection,
   { name, text, checksum }: Migration,
   signal: AbortSignal,
 ): Promise<void> {
   const needs = needsOf({ name, text });
-  const note = sql`
-    insert into schema_migrations (name, checksum, needs) values (${name}, ${checksum}, ${needs})`;
-  await change(connection, text, note, signal);
-}
-
-/** Brings what an earlier text of a migration has made to what its text of today makes. */
-async function revise(
-  connection: Connection,
-  revision: Revision,
-  migrations: ReadonlyMap<string, Migration>,
-  signal: AbortSignal,
-): Promise<void> {
-  const { text = '', checksum = '' } = migrations.get(revision.name) ?? {};
-  const whole = revision.isRepeated ? `${revision.change};\n${text}` : revision.change;
-  const note = sql`update schema_migrations set checksum = ${checksum} where name = ${revision.name}`;
-  await change(connection, whole, note, signal);
-}
-
-/**
- * Changes the schema, and what the journal says of it, in one transaction. Processes of the previous release may be at
- * work meanwhile: whoever wants a table that the change waits for waits behind it, so it gives up soon and tries again.
- */
-async function change(
-  connection: Connection,
-  text: string,
-  note: Sql,
-  signal: AbortSignal,
-): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
     try {
       await connection.client.query(`begin; set local lock_timeout = ${lockMillis}`);
       for (const statement of statementsOf(text)) await runPatiently(connection, statement);
-      await connection.query(note);
+      await connection.query(sql`
+        insert into schema_migrations (name, checksum, needs) values (${name}, ${checksum}, ${needs})`);
       await connection.client.query('commit');
       return;
     } catch (error) {
@@ -256,18 +262,35 @@ function statementsOf(text: string): string[] {
 /** A migration of a newer release, and whether this one can work on a database that has it. */
 export type NewerMigration = { readonly name: string; readonly isSurvived: boolean };
 
-/** Returns the applied migrations that this release does not know. */
+/** Returns the applied migrations that this release does not know. Throws when there is no table of what was applied. */
 export async function listNewerMigrations(db: Queryable): Promise<NewerMigration[]> {
   const own = await listMigrations();
-  const newest = own.at(-1) ?? '';
   const rows = await db.query<{ name: string; needs: string | null }>(sql`
     select name, needs from schema_migrations where name <> all(${own}) order by name`);
-  return rows.map(({ name, needs }) => ({ name, isSurvived: needs !== null && needs <= newest }));
+  return newerOf(
+    rows,
+    own.map((name) => ({ name })),
+  );
 }
 
-/** Throws `database_unusable` unless this release survives all of these migrations. */
-export function requireSurvival(newer: readonly NewerMigration[]): void {
-  const fatal = newer.find(({ isSurvived }) => !isSurvived);
+/** Returns those of the applied migrations that this release does not know. */
+export function newerOf(
+  rows: readonly Pick<JournalRow, 'name' | 'needs'>[],
+  migrations: readonly Pick<Migration, 'name'>[],
+): NewerMigration[] {
+  const known = new Set(migrations.map(({ name }) => name));
+  const newest = migrations.at(-1)?.name ?? '';
+  return rows
+    .filter(({ name }) => !known.has(name) && !replaced.has(name))
+    .map(({ name, needs }) => ({ name, isSurvived: needs !== null && needs <= newest }));
+}
+
+/** Throws what a start refuses a database for by what was applied: see `migrate`. */
+export function refuseJournal(rows: readonly JournalRow[], migrations: readonly Migration[]): void {
+  refuseOlder(rows);
+  const known = new Map(migrations.map((migration) => [migration.name, migration]));
+  for (const row of rows) refuseChanged(row, known.get(row.name));
+  const fatal = newerOf(rows, migrations).find(({ isSurvived }) => !isSurvived);
   if (fatal === undefined) return;
   throw new AppError('database_unusable', {
     detail: `The database has the migration ${fatal.name}, which this version of svcctl does not know and cannot work beside. Start a newer version.`,
@@ -279,35 +302,22 @@ function runPatiently({ client }: Connection, text: string) {
   return client.query({ text, query_timeout: longestTimerMillis } as pg.QueryConfig);
 }
 
-/**
- * Returns how to revise an applied migration, and undefined if it is as its file says. Throws `database_unusable` when
- * it is neither.
- */
-export function findRevision(
-  row: { name: string; checksum: string },
-  known: Migration | undefined,
-): Revision | undefined {
-  if (known === undefined || known.checksum === row.checksum) return undefined;
-  const revision = revisions.find(
-    ({ name, checksum }) => name === row.name && checksum === row.checksum,
-  );
-  if (revision !== undefined) return revision;
+function refuseChanged(row: Applied, known: Migration | undefined): void {
+  if (known === undefined || known.checksum === row.checksum) return;
   throw new AppError('database_unusable', {
     detail: `The migration ${row.name} was changed after it had been applied. Restore the file as released.`,
   });
 }
 
+/**
+ * The last migration that was applied. Of a database that the replaced migrations have made, the names do not tell it.
+ */
+export const newestApplied = sql`
+  select name from schema_migrations order by applied_at desc, name desc limit 1`;
+
 /** The name of the last migration of this release. */
 export async function newestMigration(): Promise<string> {
   return (await listMigrations()).at(-1) ?? '';
-}
-
-/** The migrations of this release, in their order, each with the checksums of its texts of today and before. */
-export async function listReleaseMigrations(): Promise<{ name: string; checksums: string[] }[]> {
-  return (await readMigrations()).map(({ name, checksum }) => {
-    const earlier = revisions.filter((revision) => revision.name === name);
-    return { name, checksums: [checksum, ...earlier.map((revision) => revision.checksum)] };
-  });
 }
 
 /** The names of the migrations of this release, in their order. */

@@ -1,7 +1,14 @@
-import sql from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
+import { findGap, withBaseline } from './baseline.ts';
 import type { Database } from './database.ts';
-import { findRevision, readMigrations, requireSurvival, requireSurvivors } from './migrate.ts';
+import {
+  missingOf,
+  newerOf,
+  readJournal,
+  readMigrations,
+  refuseJournal,
+  requireSurvivors,
+} from './migrate.ts';
 import { refuseUnfit } from './probe.ts';
 
 /** How the schema of a database stands to this release. */
@@ -20,38 +27,19 @@ export type SchemaState = {
 export async function checkSchema(db: Database): Promise<SchemaState> {
   const migrations = await readMigrations();
   const rows = await readJournal(db);
-  const known = new Map(migrations.map((migration) => [migration.name, migration]));
-  const applied = new Set(rows.map((row) => row.name));
-  const newer = rows.filter((row) => !known.has(row.name));
-  const newest = migrations.at(-1)?.name ?? '';
+  const names = rows.map(({ name }) => name);
+  const applied = findGap(rows) === undefined ? withBaseline(names) : names;
+  const missing = missingOf(rows, migrations);
   return {
-    database: rows.at(-1)?.name ?? null,
-    missing: [...known.keys()].filter((name) => !applied.has(name)),
-    newer: newer.map((row) => row.name),
+    database: applied.at(-1) ?? null,
+    missing: missing.map(({ name }) => name),
+    newer: newerOf(rows, migrations).map(({ name }) => name),
     problem: await findProblem(async () => {
       await refuseUnfit(db);
-      for (const row of rows) findRevision(row, known.get(row.name));
-      requireSurvival(
-        newer.map(({ name, needs }) => ({ name, isSurvived: needs !== null && needs <= newest })),
-      );
-      await requireSurvivors(
-        db,
-        migrations.filter(({ name }) => !applied.has(name)),
-      );
+      refuseJournal(rows, migrations);
+      await requireSurvivors(db, missing);
     }),
   };
-}
-
-/** Returns what was applied, by name. Early releases kept no `needs`. */
-async function readJournal(
-  db: Database,
-): Promise<{ name: string; checksum: string; needs: string | null }[]> {
-  const [journal] = await db.query<{ is_there: boolean }>(
-    sql`select to_regclass('schema_migrations') is not null as is_there`,
-  );
-  if (journal?.is_there !== true) return [];
-  return db.query(sql`
-    select name, checksum, to_jsonb(row) ->> 'needs' as needs from schema_migrations row order by name`);
 }
 
 /** Returns what a start would refuse the database for. */
@@ -60,7 +48,8 @@ async function findProblem(work: () => Promise<void>): Promise<string | null> {
     await work();
     return null;
   } catch (error) {
-    if (error instanceof AppError && error.code === 'database_unusable') return error.detail ?? '';
+    const refusals: readonly string[] = ['database_unusable', 'database_older'];
+    if (error instanceof AppError && refusals.includes(error.code)) return error.detail ?? '';
     throw error;
   }
 }
