@@ -29,6 +29,7 @@ const kind = (
     include: [...include],
     exclude: [...configDefaults.exclude, ...exclude],
     globalSetup,
+    setupFiles: ['packages/server/test/equal-bytes.ts'],
   },
 });
 
