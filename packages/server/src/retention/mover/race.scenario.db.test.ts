@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { createLog } from '../../platform/log.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
@@ -72,7 +73,7 @@ async function writeWhile(bases: readonly number[], work: () => Promise<void>) {
     return { accepted, sent: rounds * stretch };
   });
   try {
-    for (let time = 0; time < 6; time += 1) await work();
+    for (let time = 0; time < runs(3); time += 1) await work();
   } finally {
     isWorking = false;
   }
