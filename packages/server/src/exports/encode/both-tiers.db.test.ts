@@ -214,7 +214,7 @@ test('any records in any places make the same bytes in each format, however cut'
         }
       },
     ),
-    { numRuns: runs(8) },
+    { numRuns: runs(12) },
   );
 });
 
