@@ -15,9 +15,12 @@ class LongestFirst extends BaseSequencer {
 
 const server = 'packages/server/test/postgres.ts';
 const database = ['packages/*/{src,test}/**/*.db.test.ts'];
-const slow = ['e2e/slow/**/*.test.ts'];
+const slow = ['e2e/slow/**/*.test.ts', 'packages/*/src/**/*.slow.*test.ts'];
 
-/** A kind of tests: which they are, and what is started for them once. `npm run test:slow` runs the kind `slow`. */
+/**
+ * A kind of tests: which they are, and what is started for them once. `npm run test:slow` runs the kind `slow`: what takes
+ * long by its nature, such as more records than the memory holds.
+ */
 const kind = (
   name: string,
   include: readonly string[],
@@ -29,14 +32,15 @@ const kind = (
     include: [...include],
     exclude: [...configDefaults.exclude, ...exclude],
     globalSetup,
+    setupFiles: ['packages/server/test/equal-bytes.ts'],
   },
 });
 
 const kinds = [
   kind('pure', ['packages/*/{src,test}/**/*.test.ts', '{scripts,sim}/**/*.test.mjs'], {
-    exclude: database,
+    exclude: [...database, ...slow],
   }),
-  kind('db', database, { globalSetup: [server] }),
+  kind('db', database, { exclude: slow, globalSetup: [server] }),
   kind('e2e', ['e2e/**/*.test.ts'], { exclude: slow, globalSetup: [server] }),
   kind('slow', slow, { globalSetup: [server] }),
 ];

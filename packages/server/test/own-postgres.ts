@@ -17,12 +17,18 @@ export type OwnPostgres = {
   stop(): Promise<void>;
 };
 
-export async function startOwnPostgres(): Promise<OwnPostgres> {
+export async function startOwnPostgres({
+  standbyMillis,
+}: {
+  /** How often waits of `db` for a standby are looked at. */
+  standbyMillis?: number;
+} = {}): Promise<OwnPostgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-own-'));
   const prepared = inject('preparedCluster');
   if (prepared !== '') await copyCluster(prepared, join(dataDir, 'postgres'));
   const postgres = await startEmbeddedPostgres({ dataDir, fsync: false, log: () => {} });
-  const db = openDatabase({ url: postgres.url, maxConnections: 2, onError: () => {} });
+  const options = { maxConnections: 2, onError: () => {} };
+  const db = openDatabase({ url: postgres.url, standbyMillis, ...options });
   return {
     url: postgres.url,
     db,

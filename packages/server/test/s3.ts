@@ -111,7 +111,7 @@ async function startReal(found: FoundS3): Promise<S3Backend> {
   };
 }
 
-const pauseMillis = 4000;
+const pauseMillis = 2000;
 
 async function handle(
   incoming: IncomingMessage,

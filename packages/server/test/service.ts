@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLog, type Service, startService } from '../src/app.ts';
 import { type Environment, loadSettings } from '../src/config/settings.ts';
+import { usualWaits, type Waits } from '../src/config/waits.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export type Answer = {
@@ -31,14 +32,18 @@ export type CallOptions = {
   signal?: AbortSignal;
 };
 
-/**
- * The whole service in this process, on a free port and a database of its own, which may be a copy of
- * another service's as it is now.
- */
+export type TestServiceOptions = {
+  /** Whose database, as it is now, the service gets a copy of. */
+  original?: TestService;
+  /** Waits that the test waits for to pass, and shortens. */
+  waits?: Partial<Waits>;
+};
+
+/** The whole service in this process, on a free port and a database of its own. */
 export async function startTestService(
   env: Environment = {},
   log = createLog('silent'),
-  original?: TestService,
+  { original, waits = {} }: TestServiceOptions = {},
 ): Promise<TestService> {
   const db = await createTestDatabase(original?.db);
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
@@ -50,7 +55,7 @@ export async function startTestService(
     SVC_NOTIFY_DISK_PERCENT: '0',
     ...env,
   });
-  const service = await startService(settings, log);
+  const service = await startService({ ...settings, waits: { ...usualWaits, ...waits } }, log);
   const adminToken =
     original?.adminToken ?? (await readFile(service.adminTokenPath, 'utf8')).trim();
   const call = (method: string, path: string, options: CallOptions = {}) =>

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runs } from '../../test/runs.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { createLocalToken, createLog } from '../app.ts';
 import { loadSettings } from '../config/settings.ts';
@@ -94,7 +95,7 @@ test('pages of any size hold every entry exactly once', async () => {
         Array.from({ length: 20 }, (_, n) => `ep_${19 - n}`),
       );
     }),
-    { numRuns: 15 },
+    { numRuns: runs(15) },
   );
 });
 

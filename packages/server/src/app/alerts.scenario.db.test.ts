@@ -42,7 +42,7 @@ let panels: Panel[];
 const seen = new Map<string, Series>();
 const states = new Map<string, Set<'silent' | 'firing'>>();
 
-const patient = { timeout: 120_000, interval: 300 };
+const patient = { timeout: 120_000, interval: 100 };
 const dir = await mkdtemp(join(tmpdir(), 'svcctl-alerts-'));
 const store = join(dir, 'store');
 const common = {
@@ -51,7 +51,7 @@ const common = {
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
   SVC_RETENTION_SCHEDULE: 'off',
   SVC_COLD_GRACE_SECONDS: '0',
-  SVC_METRICS_CACHE_SECONDS: '1',
+  SVC_METRICS_CACHE_SECONDS: '0',
   SVC_DATABASE_CONNECTIONS: '6',
   SVC_SHUTDOWN_SECONDS: '5',
 };
@@ -69,7 +69,11 @@ beforeAll(async () => {
   db = await createTestDatabase();
   proxy = await startDatabaseProxy(db.url);
   receiver = await startReceiver();
-  api = await startTestService({ ...common, DATABASE_URL: proxy.url, SVC_ROLES: 'api' });
+  api = await startTestService(
+    { ...common, DATABASE_URL: proxy.url, SVC_ROLES: 'api' },
+    undefined,
+    { waits: { scrapeMillis: 2000, scrapeTokenMillis: 500 } },
+  );
 });
 afterAll(async () => {
   await worker?.close();
@@ -212,7 +216,12 @@ describe('the alerts', { timeout: 120_000 }, () => {
       ...['SvcctlEndpointsFailing', 'SvcctlEndpointsGone', 'SvcctlDeliveriesAbandoned'],
     );
     await scrape(worker?.url);
-    expect(isFiring('SvcctlDeadLettersPileUp', [await scrape()], ['1000', '10'])).toBe(true);
+    await expect
+      .poll(
+        async () => isFiring('SvcctlDeadLettersPileUp', [await scrape()], ['1000', '10']),
+        patient,
+      )
+      .toBe(true);
     await api.call('DELETE', `/webhook/endpoints/${id}`);
   });
 
@@ -270,10 +279,12 @@ describe('the alerts', { timeout: 120_000 }, () => {
   });
 
   test('fire for a disk that is nearly full, from where OVERVIEW tells it', async () => {
-    const now = [await scrape()];
     const share = String(loadSettings({}).notifyDiskPercent / 100);
-    expect(isFiring('SvcctlDiskNearlyFull', now, [share, '0'])).toBe(false);
-    expect(isFiring('SvcctlDiskNearlyFull', now, [share, '1.1'])).toBe(true);
+    const firing = async () => {
+      const now = [await scrape()];
+      return ['0', '1.1'].map((least) => isFiring('SvcctlDiskNearlyFull', now, [share, least]));
+    };
+    await expect.poll(firing, patient).toEqual([false, true]);
   });
 
   test('fire for a table that somebody locks, and for a database that hangs', async () => {
@@ -299,7 +310,7 @@ describe('the alerts', { timeout: 120_000 }, () => {
   test('fire for a database that only reads, and name the standby that writes wait for', async () => {
     const postgres = await startOwnPostgres();
     const own = await startTestService({
-      ...{ SVC_METRICS_CACHE_SECONDS: '1', DATABASE_URL: postgres.url, SVC_ROLES: 'api' },
+      ...{ SVC_METRICS_CACHE_SECONDS: '0', DATABASE_URL: postgres.url, SVC_ROLES: 'api' },
     });
     const both = ['SvcctlDatabaseReadOnly', 'SvcctlStandbyMissing'];
     const firing = async () => {

@@ -381,13 +381,13 @@ test('a backup waits for a place that is away, and says so', async () => {
     },
     // It goes away in the middle, while the snapshot is held.
     onStep: ({ name }: { name: string }) => {
-      if (name === 'records' && pauses === 0) s3.behave(() => 'slow_down');
+      if (name === 'records' && pauses === 0) s3.behave(() => 'fail');
     },
   };
   const made = await backUp(patient, optionsFor(s3.urlOf('away'), { isVerified: true }));
   expect(made).toMatchObject({ records: 150, report: { problem_count: 0 } });
   expect(told).toEqual([
-    expect.stringMatching(/^Waiting for s3:.*SlowDown/),
+    expect.stringMatching(/^Waiting for s3:.*InternalError/),
     expect.stringMatching(/answers again/),
   ]);
   await s3.close();

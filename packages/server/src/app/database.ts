@@ -22,6 +22,7 @@ export async function openOwnDatabase(
     url,
     maxConnections: settings.databaseConnections,
     slowMillis: settings.slowStatementMillis,
+    standbyMillis: settings.waits.standbyMillis,
     onError: (error) => log.warn({ err: error }, 'a database connection broke'),
   });
   closers.push(() => db.close());

@@ -60,6 +60,7 @@ export function createOwnPresence(
     },
     clock: systemClock,
     log,
+    beatMillis: settings.waits.beatMillis,
   });
 }
 

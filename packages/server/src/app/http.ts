@@ -129,7 +129,8 @@ export function createHttp(parts: {
     ...{ settings, log, spoolDir: cold.spoolDir, assertReady: findWarnings },
   });
   addMetricsRoute(http, {
-    ...{ metrics, publicUrl: settings.publicUrl, admit: createMetricsAccess(authenticate) },
+    ...{ metrics, publicUrl: settings.publicUrl },
+    admit: createMetricsAccess(authenticate, settings.waits.scrapeTokenMillis),
   });
   addConsole(http);
   observe(http, parts);

@@ -206,11 +206,9 @@ async function chooseKeys(db: Database, settings: Settings): Promise<FoundKeys> 
   return findKeyring(db, settings);
 }
 
-const lookMillis = 1000;
-
 async function untilProcesses(
   db: Database,
-  { waitSeconds, signal }: RotateTools,
+  { settings, waitSeconds, signal }: RotateTools,
   isReady: (keys: readonly string[]) => boolean,
 ): Promise<void> {
   const endsAt = performance.now() + waitSeconds * 1000;
@@ -223,7 +221,7 @@ async function untilProcesses(
         detail: `Not every process knows the key yet: ${names}. All go on with the keys that they have. Give them the key, by SVC_SECRET_KEY and SVC_SECRET_KEY_PREVIOUS or in their data folder, or end those that hang; then run this again.`,
       });
     }
-    await setTimeout(lookMillis, undefined, { signal });
+    await setTimeout(settings.waits.keysMillis, undefined, { signal });
   }
 }
 

@@ -37,7 +37,7 @@ describe('the metrics of a service', () => {
     service = await startTestService({
       SVC_TRUSTED_PROXIES: '127.0.0.0/8',
       SVC_METRICS_PORT: '0',
-      SVC_METRICS_CACHE_SECONDS: '1',
+      SVC_METRICS_CACHE_SECONDS: '0',
       SVC_RETENTION_SCHEDULE: 'off',
     });
   });
@@ -172,16 +172,22 @@ test('the metrics are told under the names of this machine and of the service al
 test('a database that hangs holds no scrape up, and its series are absent until it goes on', async () => {
   const db = await createTestDatabase();
   const proxy = await startDatabaseProxy(db.url);
-  const service = await startTestService({
-    DATABASE_URL: proxy.url,
-    SVC_TRUSTED_PROXIES: '127.0.0.0/8',
-    SVC_METRICS_CACHE_SECONDS: '1',
-  });
+  const service = await startTestService(
+    {
+      DATABASE_URL: proxy.url,
+      SVC_TRUSTED_PROXIES: '127.0.0.0/8',
+      SVC_METRICS_CACHE_SECONDS: '1',
+    },
+    undefined,
+    { waits: { scrapeMillis: 2000, scrapeTokenMillis: 500 } },
+  );
   try {
     const { token } = await service.makeToken({ preset: 'support-readonly' });
     const elsewhere = from('203.0.113.9', token);
-    for (const options of [elsewhere, {}])
-      expect((await service.call('GET', '/~/metrics', options)).status).toBe(200);
+    for (const options of [elsewhere, {}]) {
+      const ask = async () => (await service.call('GET', '/~/metrics', options)).status;
+      await expect.poll(ask, patient).toBe(200);
+    }
     proxy.freeze({ newcomers: true });
     // It was known a moment ago; a token that was not is refused, because nobody can be asked.
     await untilTold(service, 'svcctl_database_up', { '': 0 });

@@ -15,9 +15,6 @@ import { recordFigures } from '../records/index.ts';
 import { retentionFigures } from '../retention/index.ts';
 import { webhookFigures } from '../webhooks/index.ts';
 
-/** A scrape never waits longer than so long for the database or a disk: Prometheus gives up after ten seconds. */
-const limitMillis = 5000;
-
 /** Makes the metrics of this process. `addAllFigures` adds those of the database and the disks. */
 export async function createProcessMetrics(
   db: Database,
@@ -73,7 +70,7 @@ export function addAllFigures(
     ],
     {
       keepMillis: settings.metricsCacheSeconds * 1000,
-      limitMillis,
+      limitMillis: settings.waits.scrapeMillis,
       onFailure: (source, error) => log.warn({ source, err: error }, 'metrics could not be read'),
     },
   );

@@ -11,6 +11,7 @@ import {
   text,
   url,
 } from './types.ts';
+import { usualWaits, type Waits } from './waits.ts';
 
 /** What a process can be told to do with `SVC_ROLES`; one process may have several roles. */
 export const roles = ['api', 'drainer', 'retention', 'exports'] as const;
@@ -390,7 +391,7 @@ type Rows = typeof settingRows;
 /** All settings as the service uses them: numbers are parsed, sizes are in bytes, and names say the other units. */
 export type Settings = {
   readonly [K in keyof Rows]: ReturnType<Rows[K]['parse']> | DefaultOf<Rows[K]>;
-};
+} & { readonly waits: Waits };
 type DefaultOf<R> = R extends { default: infer D } ? D : never;
 
 /** Variables that only the command line reads. `loadSettings` must know them, or it would refuse them as mistyped. */
@@ -410,7 +411,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function loadSettings(env: Environment): Settings {
   const faults: string[] = [];
-  const settings: Record<string, unknown> = {};
+  const settings: Record<string, unknown> = { waits: usualWaits };
   for (const [name, row] of Object.entries(settingRows)) {
     const given = env[row.env];
     if (given === undefined || given === '') {

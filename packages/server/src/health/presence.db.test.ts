@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { testOnOneServer } from '../../test/one-server.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
+import { usualWaits } from '../config/waits.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { ProcessRow } from './contract.ts';
 import { createPresence } from './presence.ts';
@@ -28,6 +29,7 @@ const present = (clock = systemClock) =>
     storeState: () => 'own',
     clock,
     log,
+    beatMillis: usualWaits.beatMillis,
   });
 const list = async (): Promise<ProcessRow[]> =>
   (await service.call('GET', '/status')).json.processes;

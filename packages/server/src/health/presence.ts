@@ -9,7 +9,7 @@ import type { Database } from '../platform/postgres/database.ts';
 import { newestMigration } from '../platform/postgres/migrate.ts';
 import { type Repeated, repeat } from '../platform/work/repeat.ts';
 import { forgetProcesses, removeProcess, writeBeat } from './queries.ts';
-import { beatSeconds, type ProcessCommand } from './values.ts';
+import type { ProcessCommand } from './values.ts';
 
 /** What a process tells the others of itself. */
 export type About = {
@@ -40,7 +40,7 @@ const diskMillis = 1000;
 const clockMillis = 1000;
 
 /**
- * Makes the presence of this process. A beat is one small statement every ten seconds, on whatever connection of the
+ * Makes the presence of this process. A beat is one small statement every `beatMillis`, on whatever connection of the
  * pool is free: a process that has none for so long is told as silent, which is what its callers see, too.
  */
 export function createPresence(
@@ -53,9 +53,10 @@ export function createPresence(
     secretKeys: () => Promise<readonly string[]>;
     clock: Clock;
     log: Log;
+    beatMillis: number;
   },
 ): Presence {
-  const { about, storeState, secretKeys, clock, log } = parts;
+  const { about, storeState, secretKeys, clock, log, beatMillis } = parts;
   const id = newId('prc');
   const measureDisk = createDiskMeasure(about.dataDir);
   let clockAheadMillis: number | null = null;
@@ -106,7 +107,7 @@ export function createPresence(
     id,
     async start(url) {
       listensAt = url;
-      beating = repeat(beat, { everyMillis: beatSeconds * 1000, onError: tell });
+      beating = repeat(beat, { everyMillis: beatMillis, onError: tell });
       // The second one tells how far the clocks differ.
       await beat().then(beat).catch(tell);
     },

@@ -14,9 +14,7 @@ export type ProcessState = (typeof processStates)[number];
 export const processCommands = ['serve', 'drain'] as const;
 export type ProcessCommand = (typeof processCommands)[number];
 
-/** How often a process says that it lives. */
-export const beatSeconds = 10;
-/** Three beats missing: a process that is only busy misses one. */
+/** Three beats of ten seconds are missing: a process that is only busy misses one. */
 const silentSeconds = 30;
 /** The database ends any connection that was silent for 90 s, so nothing of the process is left there. */
 const goneSeconds = 120;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../test/runs.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 
 const key = Buffer.alloc(32, 1);
@@ -35,7 +36,7 @@ test('refuses any changed character', () => {
         expect(() => decodeCursor(key, scope, tampered)).toThrow('cursor_invalid');
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

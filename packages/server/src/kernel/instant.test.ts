@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../test/runs.ts';
 import { formatMicros, parseInstant } from './instant.ts';
 
 const pad = (value: number, length = 2) => String(value).padStart(length, '0');
@@ -37,7 +38,7 @@ test('an instant is what Date.UTC makes of its parts, and null when a part rolls
       const micros = (date.getTime() - offsetMillis) * 1000 + Number(fraction.padEnd(6, '0'));
       expect([text, parseInstant(text)]).toEqual([text, isReal ? micros : null]);
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   );
 });
 
@@ -51,7 +52,7 @@ test('an instant is written with six fraction digits and read back', () => {
       expect(text.slice(23)).toBe(`${pad(micros - ms * 1000, 3)}Z`);
       expect(parseInstant(text)).toBe(micros);
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   );
 });
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../test/runs.ts';
 import { type JsonFault, JsonScanner } from './json-text.ts';
 
 type CompactReading =
@@ -75,7 +76,7 @@ test('a compacted value is the same value, smaller, and stays as it is', () => {
       // Without escapes of choice there is one compact spelling.
       expect(compactJson(JSON.stringify(value, null, 3)).compact).toBe(JSON.stringify(value));
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -116,7 +117,7 @@ test('text is refused as JSON exactly when JSON.parse refuses it', () => {
       }
     },
   );
-  fc.assert(property, { numRuns: 3000 });
+  fc.assert(property, { numRuns: runs(3000) });
 });
 
 test.each([
@@ -209,7 +210,7 @@ test('a duplicate key is found among any number of keys in any spelling', () => 
       const isUnique = new Set(keys).size === keys.length;
       expect(codeOf(`{${members.join(',')}}`)).toBe(isUnique ? 'accepted' : 'json_duplicate_key');
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

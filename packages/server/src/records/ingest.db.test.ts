@@ -2,6 +2,7 @@ import zlib, { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runs } from '../../test/runs.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { formatDigest, recordDigest, sumDigests } from '../kernel/digest.ts';
 
@@ -461,7 +462,7 @@ test('any mix of records leaves counters that equal what counting gives, in Node
       const { accepted, duplicates, rejected_count } = answer.json;
       expect(accepted + duplicates + rejected_count).toBe(records.length);
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
   await expectCountersExact();
 }, 120_000);

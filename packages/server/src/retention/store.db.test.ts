@@ -71,7 +71,7 @@ describe('two copies of a database on one S3 store', () => {
     expect(await run(ours)).toMatchObject({ state: 'completed', moved_count: 20 });
     await ingest(ours, '2001-03-01', 100);
     await ingest(ours, '2001-03-02', 200);
-    copy = await startTestService(env, undefined, ours);
+    copy = await startTestService(env, undefined, { original: ours });
     expect(await run(copy)).toMatchObject({ state: 'completed', moved_count: 40 });
   });
   afterAll(async () => {
@@ -271,8 +271,7 @@ describe('a restored backup that is only to be looked at', () => {
     await db.query(sql`insert into retention_runs (id, requested_by) values ('run_left', 'test')`);
     s3.clear();
     drill = await startTestService({ ...env(), SVC_STORE: 'read-only' }, undefined, {
-      ...ours,
-      db,
+      original: { ...ours, db },
     });
     await db.drop();
   });

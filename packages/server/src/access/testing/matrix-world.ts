@@ -1,7 +1,7 @@
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { CallOptions, TestService } from '../../../test/service.ts';
 import { newAccessToken } from '../../kernel/ids.ts';
 import { seedDeliveries, seedDelivery } from '../../webhooks/dead-letters/testing/seed.ts';
@@ -61,6 +61,8 @@ export type MatrixTenant = {
   readonly complete: (id: string) => Promise<string>;
 };
 
+const isCompleted = ({ state }: { state: string }) => state === 'completed';
+
 /** A tenant that has one of everything, some of it cold. */
 export async function seedTenant(service: TestService, tenant: string): Promise<MatrixTenant> {
   const owner = await service.makeToken({ preset: 'admin', tenants: [tenant] });
@@ -70,12 +72,17 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
     expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300);
     return answer.json;
   };
-  const until = async (path: string, isDone: (row: { state: string }) => boolean) => {
-    for (;;) {
-      const row = await call('GET', path);
-      if (isDone(row)) return row.id as string;
+  const until = (
+    path: string,
+    isDone: (row: { state: string }) => boolean,
+    options?: CallOptions,
+  ): Promise<string> => {
+    const look = async () => {
+      const row = await call('GET', path, options);
       if (row.state === 'failed') throw new Error(JSON.stringify(row));
-    }
+      return isDone(row) && row.id;
+    };
+    return vi.waitUntil(look, { timeout: 120_000, interval: 20 });
   };
   const idOf = async (method: string, path: string, body: unknown) =>
     (await call(method, path, { body })).id as string;
@@ -145,11 +152,10 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
     // The only segment of a tenant of its own, which is in no table any more, and was written long ago.
     async orphan() {
       const other = `${tenant}-${++made}`;
-      const asAdmin = async (method: string, path: string, body?: unknown) =>
-        (await service.call(method, path, { body })).json;
-      await asAdmin('POST', '/enrichment/records', { records: [recordOf(other, 0)] });
-      const { id } = await asAdmin('POST', '/retention/run', { tenant: other });
-      while ((await asAdmin('GET', `/retention/runs/${id}`)).state !== 'completed');
+      const token = service.adminToken;
+      await call('POST', '/enrichment/records', { token, body: { records: [recordOf(other, 0)] } });
+      const { id } = await call('POST', '/retention/run', { token, body: { tenant: other } });
+      await until(`/retention/runs/${id}`, isCompleted, { token });
       const [gone] = await service.db.query<{ key: string }>(
         sql`delete from segments where tenant = ${other} returning object_key as key`,
       );
@@ -169,7 +175,7 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
   const records = Array.from({ length: 10 }, (_, n) => recordOf(tenant, n));
   await call('POST', '/enrichment/records', { body: { records } });
   const run = await makers.run();
-  await until(`/retention/runs/${run}`, ({ state }) => state === 'completed');
+  await until(`/retention/runs/${run}`, isCompleted);
   // A late record: there is something hot, and something for the next run to do.
   await call('POST', '/enrichment/records', { body: { records: [recordOf(tenant, 10)] } });
   await call('POST', '/enrichment/tags', { body: { tenant, dataset: 'training' } });
@@ -186,7 +192,7 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
   await service.db.query(sql`
     insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
     values (${laneOf(things.endpoint)}, ${things.endpoint}, date_trunc('hour', now()), 5, 0, 0)`);
-  const complete = (id: string) => until(`/exports/${id}`, ({ state }) => state === 'completed');
+  const complete = (id: string) => until(`/exports/${id}`, isCompleted);
   await complete(things.export);
   return { tenant, secret, things, fresh: (kind) => makers[kind](), complete };
 }

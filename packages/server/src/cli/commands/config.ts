@@ -24,7 +24,8 @@ export function fillConfig(command: Command, context: Context): void {
 
 /** Prints all settings of the service and where each value comes from. Secrets are masked. */
 async function printSettings(context: Context, { json }: { json?: JsonOption }): Promise<void> {
-  const settings: Record<string, SettingValue['value'] | undefined> = loadSettings(context.io.env);
+  const { waits: _waits, ...own } = loadSettings(context.io.env);
+  const settings: Record<string, SettingValue['value'] | undefined> = own;
   const values = Object.entries(settingRows).map(([name, row]): SettingValue => {
     const value = settings[name] ?? null;
     const isSecret = 'secret' in row && row.secret === true;

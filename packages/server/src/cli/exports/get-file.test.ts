@@ -3,6 +3,7 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { manifestOf, offerFile, servesFile } from '../testing/export-jobs.ts';
 import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
 import { newFolder, type RunOptions, run } from '../testing/run.ts';
@@ -200,7 +201,7 @@ test('connections that break anywhere end in the whole file', async () => {
         for (const [range, etag] of ranges()) expect(etag).toBe(range && '"v1"');
       },
     ),
-    { numRuns: 10 },
+    { numRuns: runs(10) },
   );
 });
 

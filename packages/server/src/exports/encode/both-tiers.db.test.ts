@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { runs } from '../../../test/runs.ts';
 import { createGate } from '../../kernel/gate.ts';
 import { openDatabase } from '../../platform/postgres/database.ts';
 import { type CutOptions, type Slice, sumTiers } from '../../records/index.ts';
@@ -213,7 +214,7 @@ test('any records in any places make the same bytes in each format, however cut'
         }
       },
     ),
-    { numRuns: 12 },
+    { numRuns: runs(12) },
   );
 });
 

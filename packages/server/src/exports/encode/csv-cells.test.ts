@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { type Cell, dialects, MachineCsvReader } from './csv-cells.ts';
 
 const sheet = (text: string) => dialects.spreadsheet.encode({ text, isText: true });
@@ -73,6 +74,6 @@ test('the machine profile reads back any rows, wherever the pieces are cut', () 
       read.push(...reader.read(text.slice(at)));
       expect(read).toEqual(written);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

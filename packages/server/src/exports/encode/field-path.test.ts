@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { pickField } from './field-path.ts';
 
 const json =
@@ -38,6 +39,6 @@ test('finds in any JSON what walking the parsed value finds', () => {
         else expect(cell?.text).toBe(JSON.stringify(expected));
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { giveBack, markedQuote, mendByBytes, mendQuotes } from './marked-quotes.ts';
 
 const text = fc.string({ unit: fc.constantFrom(...'"ab,\n', markedQuote, 'é', '\u{1F600}') });
@@ -13,7 +14,7 @@ test('turns marks into quotes and doubles quotes, at any length and place', () =
       expect(mendQuotes(Buffer.from(marked))).toEqual(mended);
       expect(mendByBytes(Buffer.from(marked))).toEqual(mended);
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });
 

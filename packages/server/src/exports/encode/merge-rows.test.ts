@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { dialects } from './csv-cells.ts';
 import { mergeRows } from './merge-rows.ts';
 
@@ -57,7 +58,7 @@ test('merges any rows by the bytes of their keys, wherever the pieces are cut', 
       expect(Buffer.concat(pieces).toString()).toBe(sorted.map(({ cell }) => row([cell])).join(''));
       expect(count).toBe(rows.length);
     }),
-    { numRuns: 400 },
+    { numRuns: runs(400) },
   );
 });
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { SpillQueue } from './spill-queue.ts';
 
 const miB = 1024 * 1024;
@@ -91,7 +92,7 @@ test('any sizes and any pace give the same bytes', async () => {
         await queue.close();
       },
     ),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { type Answer, startTestService, type TestService } from '../../../test/service.ts';
 import { createDuckDb } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
@@ -272,7 +273,7 @@ describe('a file', () => {
         expect(answer.status).toBe(206);
         expect(answer.text).toBe(whole.slice(first, last + 1));
       }),
-      { numRuns: 25 },
+      { numRuns: runs(25) },
     );
   });
 

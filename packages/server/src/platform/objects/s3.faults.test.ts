@@ -86,7 +86,7 @@ describeEachS3((world) => {
     const url = world.nextUrl();
     await (await world.open(patient, url)).put('a', await world.fileOf(randomBytes(1000)));
     const store = await world.open(
-      { ...patient, answerMillis: 600_000, idleMillis: 600_000, readMillis: 1000 },
+      { ...patient, answerMillis: 600_000, idleMillis: 600_000, readMillis: 300 },
       url,
     );
     world.s3.clear();
@@ -102,7 +102,7 @@ describeEachS3((world) => {
   test('reads on past its time while bytes have come that earn it more', async () => {
     const url = world.nextUrl();
     await (await world.open(patient, url)).put('a', await world.fileOf(randomBytes(manyParts)));
-    const store = await world.open({ ...patient, readMillis: 3000 }, url);
+    const store = await world.open({ ...patient, readMillis: 1500 }, url);
     world.s3.clear();
     world.s3.behave((method) => (method === 'GET' ? 'pause_answer' : 'pass'));
     const path = join(world.dir, 'slow');

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { runs } from '../../../test/runs.ts';
 import { encodeArray } from './array-text.ts';
 
 let db: TestDatabase;
@@ -53,7 +54,7 @@ test('every text comes back as it was sent', async () => {
     fc.asyncProperty(fc.array(fc.option(text), { minLength: 1 }), async (values) => {
       expect(await echo(values, 'text')).toEqual(values);
     }),
-    { numRuns: 50 },
+    { numRuns: runs(50) },
   );
 });
 

@@ -6,6 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { runs } from '../../../test/runs.ts';
 import { CopyWriter } from './copy-binary.ts';
 
 let db: TestDatabase;
@@ -73,7 +74,7 @@ test('every value comes back as it was written', async () => {
     fc.asyncProperty(fc.array(row), async (rows) => {
       expect((await roundTrip(rows)).stored).toEqual(rows);
     }),
-    { numRuns: 50 },
+    { numRuns: runs(50) },
   );
 });
 

@@ -95,11 +95,7 @@ const connectMillis = 10_000;
  * transaction, and while the process does not read an answer.
  */
 const frozenMillis = 60_000;
-/**
- * How often waits for a standby are looked at. A wait is ended when it has lasted two to three times as long: sooner than
- * those give up who wait for its locks.
- */
-const standbyMillis = 3000;
+const usualStandbyMillis = 3000;
 const sessionSilenceSeconds = 45;
 /**
  * The pool closes a connection that nobody has used for so long. If the process is frozen the server does it instead, a
@@ -145,6 +141,11 @@ export function openDatabase(options: {
   answerMillis?: number;
   /** Statements that take so long are remembered; 0 or nothing: none. */
   slowMillis?: number;
+  /**
+   * How often waits for a standby are looked at. A wait is ended when it has lasted two to three times as long: sooner
+   * than those give up who wait for its locks.
+   */
+  standbyMillis?: number | undefined;
 }): Database {
   const sockets = new Set<Socket>();
   const slow = createSlowStatements(options.slowMillis ?? 0);
@@ -185,7 +186,11 @@ export function openDatabase(options: {
     patienceMillis: connectMillis,
   });
   const lender = { pool, turns };
-  const stopWatching = endWaits(running, () => new OwnClient(connection));
+  const { standbyMillis = usualStandbyMillis } = options;
+  const stopWatching = endWaits(running, {
+    connect: () => new OwnClient(connection),
+    standbyMillis,
+  });
   const database: Database = {
     pool,
     as: turns.as,
@@ -290,7 +295,10 @@ async function watched<T>(on: pg.ClientBase, work: () => Promise<T>): Promise<T>
  * whose client has gone waits on, until the server has no connection left. A wait that two looks have found is ended. The
  * looks use a connection of their own, because those of the pool may all be waiting.
  */
-function endWaits(running: ReadonlyMap<OwnClient, number>, connect: () => pg.Client): () => void {
+function endWaits(
+  running: ReadonlyMap<OwnClient, number>,
+  { connect, standbyMillis }: { connect: () => pg.Client; standbyMillis: number },
+): () => void {
   let isLooking = false;
   let found = new Map<number, number>();
   async function look(): Promise<void> {

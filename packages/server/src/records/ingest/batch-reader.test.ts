@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { EnvelopeFault, LineReader, readBatch, readLine } from './batch-reader.ts';
 
 const limits = {
@@ -107,7 +108,7 @@ test('in whatever pieces a body comes, it says the same', async () => {
       expect(await outcome(sizes)).toEqual(await outcome([Infinity]));
     },
   );
-  await fc.assert(property, { numRuns: 400 });
+  await fc.assert(property, { numRuns: runs(400) });
 });
 
 test.each([
@@ -198,7 +199,7 @@ test('a batch cut or changed anywhere is refused if it is not JSON, and not as J
       expect([text, code]).not.toEqual([text, isJson ? 'json_invalid' : 'accepted']);
     },
   );
-  await fc.assert(property, { numRuns: 3000 });
+  await fc.assert(property, { numRuns: runs(3000) });
 });
 
 test('a line is one record with white space around it', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import { readLine } from './batch-reader.ts';
 import type { IncomingRecord } from './record-reader.ts';
@@ -302,5 +303,5 @@ test('a record keeps its content, and bytes is the length of its NDJSON line', (
       bytes: Buffer.byteLength(canonical),
     });
   });
-  fc.assert(property, { numRuns: 1000 });
+  fc.assert(property, { numRuns: runs(1000) });
 });

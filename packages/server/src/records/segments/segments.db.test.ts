@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { runs } from '../../../test/runs.ts';
 import { createDuckDb, type DuckDb } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
 import { createPartitions } from '../ingest/store-part.ts';
@@ -49,11 +50,11 @@ type Stored = {
 };
 
 const range = { firstDay: '2001-03-01', lastDay: '2001-03-31' };
-let runs = 0;
+let tenants = 0;
 
 /** Puts records into a tenant of their own and makes a segment of them. */
 async function makeSegment(records: readonly Stored[]) {
-  const tenant = `TX-${++runs}`;
+  const tenant = `TX-${++tenants}`;
   await db.query(sql`
     insert into enrichment_records (tenant, store, occurred_at, event_id, recorded_at, kind, source, model,
       confidence, bytes, digest, enrichment)
@@ -144,7 +145,7 @@ test('what is awkward in CSV comes through the spool file to the letter', async 
         expect(stored.sort(order)).toEqual([...records].sort(order));
       },
     ),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 }, 60_000);
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { type CutOptions, type Step, StepCutter } from './cut-steps.ts';
 import type { Island } from './queries.ts';
 
@@ -99,7 +100,7 @@ test('every record is in one step, in key order, and chunks are bounded', () => 
         }
       },
     ),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { runs } from '../../../test/runs.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { DatasetRow } from '../contract.ts';
 import { type DatasetsRequest, listDatasets } from '../datasets.ts';
@@ -120,7 +121,7 @@ test('any tags give at every level, filter and day the coverage that counting gi
       }
     }
   });
-  await fc.assert(property, { numRuns: 20 });
+  await fc.assert(property, { numRuns: runs(20) });
 }, 120_000);
 
 async function calendar(
@@ -166,7 +167,7 @@ test('the rows of a level add up to their parents', async () => {
     expect(sums(await tree({ level: 'store' }))).toBe(sums(months));
     expect(sums(await tree({ level: 'tenant' }))).toBe(sums(months));
   });
-  await fc.assert(any, { numRuns: 10 });
+  await fc.assert(any, { numRuns: runs(10) });
 }, 60_000);
 
 test('records that arrive in a tagged window later are covered, others are not', async () => {

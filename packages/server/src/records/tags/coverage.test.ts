@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import type { CounterRun } from './counters.ts';
 import { type CountedRow, planCoverage } from './coverage.ts';
 import { arbitraryTags, countTagged, type TestTag, toWindows } from './testing/arbitrary-tags.ts';
@@ -73,7 +74,7 @@ test('any tags cover of tenant, stores, months and leaves what counting gives', 
     }
     expect(coverage(rows, days, tags)).toEqual(parts.map((part) => countTagged(part, tags)));
   });
-  fc.assert(property, { numRuns: 1000 });
+  fc.assert(property, { numRuns: runs(1000) });
 });
 
 const quarter = ['2001-01-01', '2001-01-20', '2001-02-10', '2001-03-31'].map((day) => ({

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { runs } from '../../../test/runs.ts';
 import { newId } from '../../kernel/ids.ts';
 import { listDatasets } from '../datasets.ts';
 import * as queries from '../queries.ts';
@@ -73,7 +74,7 @@ test('stores that share their days are covered as counting says, whatever is hot
       ),
     );
   });
-  await fc.assert(property, { numRuns: 40 });
+  await fc.assert(property, { numRuns: runs(40) });
 }, 120_000);
 
 test('tenants that are tagged the same are covered as counting says', async () => {
@@ -91,7 +92,7 @@ test('tenants that are tagged the same are covered as counting says', async () =
       ),
     );
   });
-  await fc.assert(property, { numRuns: 16 });
+  await fc.assert(property, { numRuns: runs(16) });
 }, 120_000);
 
 test('tenants of one month, and tags of whole months, are read from counters of months alone', async () => {

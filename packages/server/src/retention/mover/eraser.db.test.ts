@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
 
 let service: TestService;
@@ -29,11 +29,12 @@ function erase(body: Record<string, unknown>, token = service.adminToken) {
 async function seedCold(tenant: string): Promise<void> {
   await ingest(...Array.from({ length: 10 }, (_, n) => record(tenant, n)));
   const { json } = await service.call('POST', '/retention/run', { body: { tenant } });
-  for (;;) {
+  const hasEnded = async () => {
     const run = (await service.call('GET', `/retention/runs/${json.id}`)).json;
-    if (run.state === 'completed') break;
     if (run.state === 'failed') throw new Error(JSON.stringify(run));
-  }
+    return run.state === 'completed';
+  };
+  await vi.waitUntil(hasEnded, { timeout: 120_000, interval: 20 });
   const tree = await service.call('GET', `/retention/tenants?q=${tenant}`);
   expect(tree.json.data).toMatchObject([{ tenant, hot_count: 0, cold_count: 10 }]);
 }

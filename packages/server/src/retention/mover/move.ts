@@ -47,6 +47,11 @@ export type MoverContext = {
   readonly runner: string;
   /** How long objects are kept that nothing refers to any more, for readers that still use them. */
   readonly graceSeconds: number;
+  /**
+   * How long an erasure waits, for all tables together, until the readers that began before it have ended. This is
+   * usually left out.
+   */
+  readonly snapshotMillis?: number;
   readonly log: Log;
   readonly pace: Pace;
   /** Whoever works on several tenants at once has moves wait for their turns. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { createLog } from '../../platform/log.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
@@ -58,7 +59,8 @@ async function send(from: number, count: number): Promise<number> {
   return answer.accepted;
 }
 
-const stretch = 60;
+/** Small parts meet a move more often in the same time. */
+const stretch = 10;
 
 /** Sends new records, and again some that may be cold by now, while `work` is done some times. */
 async function writeWhile(bases: readonly number[], work: () => Promise<void>) {
@@ -72,7 +74,7 @@ async function writeWhile(bases: readonly number[], work: () => Promise<void>) {
     return { accepted, sent: rounds * stretch };
   });
   try {
-    for (let time = 0; time < 6; time += 1) await work();
+    for (let time = 0; time < runs(6); time += 1) await work();
   } finally {
     isWorking = false;
   }

@@ -178,7 +178,8 @@ test('rows that a snapshot may see stay due, and the next run removes them', asy
   const receipt = await mover.db.transaction(
     async (connection) => {
       await connection.query(sql`select count(*) from leaf_tenants`);
-      return eraseOnce(mover, { tenant: 'seen', event_ids: [`${secret}-0`] });
+      const request = { tenant: 'seen', event_ids: [`${secret}-0`] };
+      return eraseOnce(mover, request, { snapshotMillis: 500 });
     },
     { isolation: 'repeatable read' },
   );

@@ -5,8 +5,7 @@ import { checkpoint, countRows, listMonthSpaces, sizeOf, vacuum } from '../queri
 import { findScrub, setScrubbed } from './erase-queries.ts';
 import type { Move, MoverContext } from './move.ts';
 
-/** How long to wait, for all tables together, until the readers that began before the erasure have ended. */
-const snapshotMillis = 5_000;
+const usualSnapshotMillis = 5_000;
 const pauseMillis = 250;
 
 /**
@@ -18,12 +17,12 @@ const pauseMillis = 250;
  * it. The erasure has happened by now, so no error in here may make it fail.
  */
 export async function scrub(context: MoverContext, move: Move, signal: AbortSignal): Promise<void> {
-  const { db, log } = context;
+  const { db, log, snapshotMillis = usualSnapshotMillis } = context;
   try {
     const { due: tables, kept } = await findScrub(db, move);
     if (tables.length === 0) return;
     await inSession(db, signal, async (session) => {
-      const outcomes = await scrubTables(session, tables);
+      const outcomes = await scrubTables(session, tables, snapshotMillis);
       const hasCheckpoint = await checkpoint(session);
       const of = (outcome: Outcome) => tables.filter((_, index) => outcomes[index] === outcome);
       const scrubbed = { kept: [...kept, ...of('kept')], hasCheckpoint };
@@ -38,7 +37,11 @@ export async function scrub(context: MoverContext, move: Move, signal: AbortSign
 /** gone: the table has no deleted rows left. kept: it is too large. due: the next run tries again. */
 type Outcome = 'gone' | 'kept' | 'due';
 
-async function scrubTables(session: Session, tables: readonly string[]): Promise<Outcome[]> {
+async function scrubTables(
+  session: Session,
+  tables: readonly string[],
+  snapshotMillis: number,
+): Promise<Outcome[]> {
   const months = await listMonthSpaces(session);
   const outcomes: Outcome[] = [];
   let leftMillis = snapshotMillis;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { PlanRow } from '../contract.ts';
@@ -252,7 +253,7 @@ test('the plan is what the policies say of every single day', async () => {
         })),
       );
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 
@@ -277,7 +278,7 @@ test('a clock that is set back only makes the plan smaller', async () => {
       const sum = (all: typeof totals) => all.move.count + all.delete.count + all.held.count;
       expect(sum(back.totals)).toBeLessThanOrEqual(sum(totals));
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { runs } from '../../../test/runs.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
@@ -226,7 +227,7 @@ test('whatever happens to deliveries, counts are right and no status is left by 
         }
       },
     ),
-    { numRuns: 15 },
+    { numRuns: runs(15) },
   );
 });
 

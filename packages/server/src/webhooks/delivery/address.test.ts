@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../../test/runs.ts';
 import { createAddressRule, createLookup, literalAddress } from './address.ts';
 
 const rule = createAddressRule([]);
@@ -113,7 +114,7 @@ describe('special addresses', () => {
     });
     fc.assert(
       fc.property(address, (text) => kindOf(text) === 'special'),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 

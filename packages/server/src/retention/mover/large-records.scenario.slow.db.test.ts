@@ -107,17 +107,3 @@ test('a day of records that are together larger than memory becomes several segm
   expect(gone).toMatchObject({ deletedCount: 1220, failedMoves: 0 });
   expect(await differences(mover, 'large')).toEqual([]);
 });
-
-test('a move that DuckDB has too little memory for fails, and keeps nothing waiting', async () => {
-  await addRecords(mover.db, makeRecords('small', { days: [day] }));
-  const tight: DuckDb = {
-    ...duckdb,
-    run: (statements, options) =>
-      duckdb.run(["set memory_limit = '1MB'", ...[statements].flat()], options),
-  };
-  expect(await mover.move('small', day, { duckdb: tight })).toMatchObject({ failedMoves: 1 });
-  expect(await journal(mover, 'small')).toMatchObject([
-    { state: 'failed', failed_in: 'planned', error_code: 'out_of_memory' },
-  ]);
-  expect(await mover.move('small', day)).toMatchObject({ movedCount: 10, failedMoves: 0 });
-});
