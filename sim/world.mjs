@@ -28,7 +28,8 @@ const quickSettings = {
   SVC_RETENTION_SCHEDULE: 'off',
   SVC_BACKUP_MAX_AGE_HOURS: '0',
   SVC_DATABASE_CONNECTIONS: '10',
-  SVC_EXPORT_STALL_SECONDS: '5',
+  // The simulator itself reads nothing while it compares what it has read.
+  SVC_EXPORT_STALL_SECONDS: '20',
   SVC_SHUTDOWN_SECONDS: '30',
   // Many times as long as a client takes to notice, also one on a busy machine.
   SVC_SHUTDOWN_LEAD_SECONDS: '3',

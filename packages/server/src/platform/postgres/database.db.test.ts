@@ -54,6 +54,17 @@ test('a connection whose prepared statement has become stale is not lent again',
   expect(await db.query(sql`select * from shapes`)).toEqual([]);
 });
 
+test('a connection that finds no partition is not lent again, one that fails a check is', async () => {
+  await db.query(sql`create table parted (at int check (at > 0)) partition by range (at)`);
+  const first = await backend();
+  await expect(db.query(sql`insert into parted values (1)`)).rejects.toThrow('no partition');
+  const second = await backend();
+  expect(second).not.toBe(first);
+  await db.query(sql`create table part partition of parted default`);
+  await expect(db.query(sql`insert into parted values (0)`)).rejects.toThrow('check constraint');
+  expect(await backend()).toBe(second);
+});
+
 test.each<[string, (connection: Connection) => Promise<unknown>]>([
   [
     'whose statement took too long',

@@ -5,7 +5,13 @@ import sql, { type Sql } from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
 import { createGate } from '../../kernel/gate.ts';
 import { encodeArray } from './array-text.ts';
-import { databaseError, mayTryAgain, sqlState, translateDatabaseError } from './errors.ts';
+import {
+  databaseError,
+  isPartitionMissing,
+  mayTryAgain,
+  sqlState,
+  translateDatabaseError,
+} from './errors.ts';
 import { getTypeParser } from './parse-types.ts';
 import { createSlowStatements, type SlowStatement } from './slow-statements.ts';
 import { createTurns, type Turns } from './turns.ts';
@@ -437,7 +443,8 @@ function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
   // The server says that it is ready for the next statement only a moment after it has refused one, so `readyForQuery`
   // cannot be asked here.
   if (refusal !== undefined) {
-    return refusal.severity === 'ERROR' && !staleStatements.has(refusal.code ?? '');
+    const isStale = staleStatements.has(refusal.code ?? '') || isPartitionMissing(refusal);
+    return refusal.severity === 'ERROR' && !isStale;
   }
   return (client as unknown as { readyForQuery?: boolean }).readyForQuery === true;
 }

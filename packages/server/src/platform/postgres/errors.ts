@@ -15,6 +15,16 @@ export function databaseError(error: unknown): pg.DatabaseError | undefined {
   return error instanceof Error ? databaseError(error.cause) : undefined;
 }
 
+/**
+ * Whether a row found no partition, which PostgreSQL tells by the code of a check that fails. A session says so also of a
+ * partition that is there, if another attached it while the session was reading which there are: it believes what it has
+ * read until it is told of the next change. So the statement is to be sent again over another connection.
+ */
+export function isPartitionMissing(error: unknown): boolean {
+  const refusal = databaseError(error);
+  return refusal?.code === '23514' && refusal.constraint === undefined;
+}
+
 /** These are serialization failure, deadlock and lock not available. */
 const retriedCodes = new Set(['40001', '40P01', '55P03']);
 

@@ -374,6 +374,20 @@ test('a partition that another process has made is believed only when that has t
   await believing;
 });
 
+test('a partition that is not found is looked for anew, by one record, by few and by many', async () => {
+  const own = await createTestDatabase();
+  const toOwn = createIngest(own, ingestOptions);
+  let sent = 0;
+  for (const count of [1, 1, 3, 2 * fewRows]) {
+    const occurred = { occurred_at: '1984-06-01T00:00:00Z' };
+    const records = numbers(count, sent).map((n) => record('lost', n, occurred));
+    sent += count;
+    expect(await send(records, actor, toOwn)).toMatchObject({ accepted: count });
+    await own.query(sql`drop table enrichment_records_1984_06`);
+  }
+  await own.drop();
+});
+
 /** Rows of one part: a record of each of these tenants, all of one day. */
 function dayOf(tenants: readonly string[], n: number) {
   const part = new Part();

@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Gate } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { mayTryAgain, sqlState } from '../../platform/postgres/errors.ts';
+import { isPartitionMissing, mayTryAgain, sqlState } from '../../platform/postgres/errors.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { addFindings, checkLate, type LateCheck, nothingChecked } from './late-check.ts';
 import type { Novelty } from './novelty.ts';
@@ -93,7 +93,10 @@ export async function storePart(
       attempt += 1;
     } catch (error) {
       const state = sqlState(error);
-      if (isHopedNew && copyRefusals.has(state ?? '')) {
+      if (isPartitionMissing(error) && attempt < maxAttempts) {
+        partitions.forget(part.months());
+        attempt += 1;
+      } else if (isHopedNew && copyRefusals.has(state ?? '')) {
         novelty.note(false);
         hasRepeats = true;
       } else if (!isHopedNew && state === lockNotAvailable && lockWaits < mostLockWaits) {
@@ -209,6 +212,8 @@ type Partitions = {
   ensure(months: Iterable<string>): Promise<void>;
   /** Whether `ensure` has nothing to do. */
   areKnown(months: Iterable<string>): boolean;
+  /** Makes `ensure` look again whether they are there. */
+  forget(months: Iterable<string>): void;
 };
 
 export function createPartitions(db: Database): Partitions {
@@ -218,6 +223,9 @@ export function createPartitions(db: Database): Partitions {
     [...new Set(months)].filter((month) => !known.has(partitionName(month)));
   return {
     areKnown: (months) => missingOf(months).length === 0,
+    forget(months) {
+      for (const month of months) known.delete(partitionName(month));
+    },
     async ensure(months) {
       const missing = missingOf(months);
       if (missing.length === 0) return;
