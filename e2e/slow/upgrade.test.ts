@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDatabase } from '../../packages/server/src/platform/postgres/database.ts';
+import { openDatabase } from '../../packages/server/src/platform/postgres/open-database.ts';
 import { printSchema } from '../../packages/server/test/print-schema.ts';
 import { type Receiver, startReceiver } from '../../packages/server/test/receiver.ts';
 import { callApi, openExport } from '../lib/api.ts';

@@ -1,6 +1,7 @@
 import { inject } from 'vitest';
 import { randomText } from '../src/kernel/ids.ts';
-import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
+import type { Database } from '../src/platform/postgres/database.ts';
+import { openDatabase } from '../src/platform/postgres/open-database.ts';
 import { runOn } from './citus.ts';
 
 declare module 'vitest' {

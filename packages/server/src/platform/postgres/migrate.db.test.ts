@@ -4,9 +4,9 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { printSchema } from '../../../test/print-schema.ts';
-import { openDatabase } from './database.ts';
 import { advisoryLocks } from './locks.ts';
 import { listNewerMigrations, migrate, requireSurvivors } from './migrate.ts';
+import { openDatabase } from './open-database.ts';
 import { checkSchema } from './schema-check.ts';
 
 let db: TestDatabase;

@@ -5,13 +5,8 @@ import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
-import {
-  type Connection,
-  type Database,
-  longestTimerMillis,
-  type Queryable,
-  usualLimits,
-} from './database.ts';
+import { longestTimerMillis, usualLimits } from './client.ts';
+import type { Connection, Database, Queryable } from './database.ts';
 import { sqlState } from './errors.ts';
 import { advisoryLocks } from './locks.ts';
 import { refuseUnfit } from './probe.ts';

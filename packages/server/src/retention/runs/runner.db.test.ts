@@ -5,8 +5,9 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import { hold } from '../../../test/held-pace.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { storeUnavailable } from '../../platform/objects/objects.ts';
-import { type Database, openDatabase } from '../../platform/postgres/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
+import { openDatabase } from '../../platform/postgres/open-database.ts';
 import type { Repeated } from '../../platform/work/repeat.ts';
 import {
   clearRetention,
