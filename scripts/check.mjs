@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkArchitecture } from './architecture.mjs';
 import { build } from './build.mjs';
+import { checkSubject } from './commit-subject.mjs';
 import { checkDocComments } from './doc-comments.mjs';
 import { installed, isMain, root, run } from './program.mjs';
 
@@ -16,6 +17,7 @@ const steps = {
   docs: checkDocs,
   architecture: async () => checkArchitecture(),
   lockfile: checkLockfile,
+  'commit subject': checkSubject,
 };
 
 /** Runs the steps in order and prints one line each; answers whether all passed. */
