@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkArchitecture } from './architecture.mjs';
 import { build } from './build.mjs';
+import { checkSubject } from './commit-subject.mjs';
+import { checkDocComments } from './doc-comments.mjs';
 import { installed, isMain, root, run } from './program.mjs';
 
 /** The steps, by name. Each answers a text that says what is wrong, or '' when nothing is. */
@@ -11,9 +13,11 @@ const steps = {
   'lint and format': () => faultsOf(installed('biome'), ['check', '--error-on-warnings', '.']),
   'typed lint': () => faultsOf(installed('oxlint'), ['--type-aware', '--deny-warnings', '.']),
   'import rules': () => faultsOf(process.execPath, ['scripts/import-rules.mjs']),
+  'doc comments': async () => checkDocComments(),
   docs: checkDocs,
   architecture: async () => checkArchitecture(),
   lockfile: checkLockfile,
+  'commit subject': checkSubject,
 };
 
 /** Runs the steps in order and prints one line each; answers whether all passed. */

@@ -1,6 +1,4 @@
-/**
- * What runs inside the page. Each is sent to the browser as text, so none may use anything from around it.
- */
+// What runs inside the page. Each is sent to the browser as text, so none may use anything from around it.
 
 /** Notes when the first rows of a page are painted: `firstRowsMillis` after the navigation began. */
 export function noteFirstRows(selector) {

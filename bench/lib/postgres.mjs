@@ -55,7 +55,7 @@ export async function connect(scope, url) {
   const client = new pg.Client({
     connectionString: url,
     application_name: 'bench',
-    // As the service's own connections (database.ts).
+    // As the service's own connections (client.ts).
     options: '-c timezone=UTC -c datestyle=ISO -c jit=off',
   });
   client.on('error', () => {});

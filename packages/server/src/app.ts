@@ -26,12 +26,13 @@ import { createSumming } from './app/overview.ts';
 import { createRetention } from './app/retention.ts';
 import type { State } from './app/state.ts';
 import { createCounting } from './app/versions.ts';
-import { createBulkJobs, startDelivery } from './app/webhooks.ts';
+import { createBulkJobs, startDelivery, startDrainer } from './app/webhooks.ts';
 import { readRelease } from './config/release.ts';
 import type { Settings } from './config/settings.ts';
 import { systemClock } from './kernel/clock.ts';
 import { AppError } from './kernel/errors.ts';
 import { serveMetrics } from './platform/http/metrics-route.ts';
+import type { HttpServer } from './platform/http/server.ts';
 import type { Log } from './platform/log.ts';
 import type { Metrics } from './platform/metrics/metrics.ts';
 import type { Database } from './platform/postgres/database.ts';
@@ -48,13 +49,11 @@ import { createPace, createWaiting, type Paced } from './platform/work/pace.ts';
 import {
   type Closers,
   type Cuts,
-  cutShares,
   endInTime,
   stopTogether,
   withClosers,
 } from './platform/work/stop.ts';
-import { isOnHold } from './retention/index.ts';
-import { createWakeUp, startForgetting } from './webhooks/index.ts';
+import { createWakeUp } from './webhooks/index.ts';
 
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { examineHere } from './app/examine-here.ts';
@@ -152,17 +151,9 @@ export async function startService(
       prepare(db, { settings, log, state, keys, signal }),
     );
     if (settings.roles.includes('drainer')) {
-      warnOfLongAttempts(settings, log);
-      const drainer = startDelivery(db, { settings, log, state, metrics, traces });
+      const { drainer, forgetting } = startDrainer(db, own);
       wakeUp.attach(drainer);
       cuts.attempts = () => drainer.cut();
-      const forgetting = startForgetting(db, {
-        days: settings.deliveryDays,
-        incidentDays: settings.incidentDays,
-        historyDays: settings.historyDays,
-        isOnHold,
-        log,
-      });
       works.push(drainer, forgetting);
     }
     // A process that is only a drainer reads no cold data, so it need not watch the store.
@@ -188,15 +179,7 @@ export async function startService(
         const code = settings.roles.includes('api') ? await createSignInCode(db) : null;
         return code === null ? null : `${publicUrl}/#/sign-in?code=${code}`;
       },
-      async leave(hurry) {
-        const seconds = settings.roles.includes('api') ? settings.shutdownLeadSeconds : 0;
-        http.leave();
-        if (seconds === 0) return;
-        log.info({ seconds }, 'leaving: serves until load balancers have noticed');
-        // It rejects when the signal aborts, which only means that the time is over.
-        await setTimeout(seconds * 1000, undefined, { signal: hurry }).catch(() => {});
-        log.info('stopping');
-      },
+      leave: (hurry) => leave(http, { settings, log, hurry }),
       close,
     };
   } catch (error) {
@@ -204,6 +187,20 @@ export async function startService(
     await close().catch(() => {});
     throw error;
   }
+}
+
+/** Still serves for a while, and has each answer close its connection; see `leave` of `Service`. */
+async function leave(
+  http: HttpServer,
+  { settings, log, hurry }: { settings: Settings; log: Log; hurry: AbortSignal },
+): Promise<void> {
+  const seconds = settings.roles.includes('api') ? settings.shutdownLeadSeconds : 0;
+  http.leave();
+  if (seconds === 0) return;
+  log.info({ seconds }, 'leaving: serves until load balancers have noticed');
+  // It rejects when the signal aborts, which only means that the time is over.
+  await setTimeout(seconds * 1000, undefined, { signal: hurry }).catch(() => {});
+  log.info('stopping');
 }
 
 /** Opens the sending of traces, if there is a collector for them. */
@@ -216,15 +213,6 @@ async function openOwnTraces(
   const traces = await openTraces(otlpEndpoint, { version: readRelease(), roles, log });
   closers.push(() => traces.stop());
   return traces;
-}
-
-/** An attempt that is cut has no recorded outcome and is repeated, which an operator should know beforehand. */
-function warnOfLongAttempts({ webhookTimeoutSeconds, shutdownSeconds }: Settings, log: Log): void {
-  if (webhookTimeoutSeconds <= shutdownSeconds * cutShares.attempts) return;
-  log.warn(
-    { webhookTimeoutSeconds, shutdownSeconds },
-    'SVC_WEBHOOK_TIMEOUT_SECONDS is longer than a stop waits for an attempt, three quarters of SVC_SHUTDOWN_SECONDS: an attempt that a stop ends is made again',
-  );
 }
 
 /**

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { openDatabase } from '../src/platform/postgres/database.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/platform/postgres/embedded.ts';
+import { openDatabase } from '../src/platform/postgres/open-database.ts';
 import { copyCluster } from './copy-cluster.ts';
 
 /** A Citus cluster on this machine: a coordinator and two workers, with databases `svcctl`. */

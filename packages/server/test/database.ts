@@ -2,7 +2,8 @@ import sql from 'sql-template-tag';
 import { inject } from 'vitest';
 import { randomText } from '../src/kernel/ids.ts';
 import { replaced } from '../src/platform/postgres/baseline.ts';
-import { type Database, openDatabase, type Queryable } from '../src/platform/postgres/database.ts';
+import type { Database, Queryable } from '../src/platform/postgres/database.ts';
+import { openDatabase } from '../src/platform/postgres/open-database.ts';
 import { runOn } from './citus.ts';
 
 declare module 'vitest' {

@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import { type Database, openDatabase } from '../src/platform/postgres/database.ts';
+import type { Database } from '../src/platform/postgres/database.ts';
 import { startEmbeddedPostgres } from '../src/platform/postgres/embedded.ts';
+import { openDatabase } from '../src/platform/postgres/open-database.ts';
 import { copyCluster } from './copy-cluster.ts';
 
 /** A PostgreSQL of its own, for tests that change what a whole server does; its database `svcctl` is migrated. */

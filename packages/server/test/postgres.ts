@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { openDatabase } from '../src/platform/postgres/database.ts';
 import { distributeSmall } from '../src/platform/postgres/distribute.ts';
 import { startEmbeddedPostgres } from '../src/platform/postgres/embedded.ts';
 import { migrate } from '../src/platform/postgres/migrate.ts';
+import { openDatabase } from '../src/platform/postgres/open-database.ts';
 import { runOn, startCitus } from './citus.ts';
 import { copyCluster } from './copy-cluster.ts';
 

@@ -1,8 +1,6 @@
-/**
- * Reads JSON without changing how it is spelled. `JSON.parse` would turn `0.10` into `0.1` and change integers above
- * 2^53. An operator must see what the pipeline sent, so values are cut out of the source text. The text comes from our
- * own API and is well formed; on anything else these functions throw.
- */
+// Reads JSON without changing how it is spelled. `JSON.parse` would turn `0.10` into `0.1` and change integers above
+// 2^53. An operator must see what the pipeline sent, so values are cut out of the source text. The text comes from our
+// own API and is well formed; on anything else these functions throw.
 
 /** The members of an object: key → source text of its value. */
 export function readMembers(source: string, start = 0): Map<string, string> {

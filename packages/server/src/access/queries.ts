@@ -81,8 +81,10 @@ export async function confirmSession(
   return rows[0]?.confirmed_until;
 }
 
-/** Inserts a session and removes those that have ended. There are few of them, and nothing else removes them. */
-/** Opens a session and returns its id. */
+/**
+ * Opens a session and returns its id. It removes those that have ended, too: there are few of them, and nothing else
+ * removes them.
+ */
 export async function insertSession(
   db: Queryable,
   session: {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../config/settings.ts';
 import { createLog } from '../platform/log.ts';
-import { openDatabase } from '../platform/postgres/database.ts';
+import { openDatabase } from '../platform/postgres/open-database.ts';
 import { openColdTier } from './cold-tier.ts';
 
 test('a process that ends leaves no folder of its own behind', async () => {

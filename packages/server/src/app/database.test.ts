@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { loadSettings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
-import { openDatabase } from '../platform/postgres/database.ts';
+import { openDatabase } from '../platform/postgres/open-database.ts';
 import { untilReachable } from './database.ts';
 
 /** Waits for a database, with a clock that only the pauses move. */

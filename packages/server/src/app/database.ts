@@ -2,9 +2,10 @@ import { setTimeout } from 'node:timers/promises';
 import type { Settings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
-import { type Database, openDatabase, placeOf } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts';
 import { describeFault } from '../platform/postgres/errors.ts';
+import { openDatabase, placeOf } from '../platform/postgres/open-database.ts';
 import { type Closers, withClosers } from '../platform/work/stop.ts';
 
 /**

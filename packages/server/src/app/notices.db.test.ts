@@ -1,63 +1,26 @@
 import sql from 'sql-template-tag';
-import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { answer, type Receiver } from '../../test/receiver.ts';
+import type { TestService } from '../../test/service.ts';
 import { evaluate } from '../notices/evaluate.ts';
 import { claimSends } from '../notices/queries.ts';
 import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
 import { createGate } from '../webhooks/drainer/testing/world.ts';
-import { laneOf } from '../webhooks/lanes.ts';
 import { failFor, type Looking, recover, startLooking } from './testing/looking.ts';
+import { type NoticesWorld, noticesEnv, startNoticesWorld } from './testing/notices-world.ts';
 
+let world: NoticesWorld;
 let service: TestService;
 let receiver: Receiver;
 let process: Looking;
-const env = {
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_NOTIFY_DEAD_LETTERS: '3',
-  SVC_PUBLIC_URL: 'https://svcctl.example',
-};
-
 beforeAll(async () => {
-  receiver = await startReceiver();
-  service = await startTestService({ ...env, SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
-  process = await startLooking(service, env);
+  world = await startNoticesWorld();
+  ({ service, receiver, process } = world);
 });
-afterEach(async () => {
-  for (const table of ['notify_targets', 'notice_sends', 'notices', 'webhook_endpoints']) {
-    await service.db.pool.query(`delete from ${table}`);
-  }
-  for (const table of ['dead_letter_counts', 'exports', 'endpoint_hours', 'deliveries'])
-    await service.db.pool.query(`delete from ${table}`);
-  receiver.behave(() => answer(204));
-});
-afterAll(async () => {
-  await process.stop();
-  await service.stop();
-  await receiver.close();
-});
+afterEach(() => world.clear());
+afterAll(() => world.stop());
 
-async function add(more: object = {}) {
-  const path = `/${Math.random().toString(36).slice(2)}`;
-  const body = { kind: 'webhook', url: receiver.url(path), ...more };
-  const made = await service.call('POST', '/notify/targets', { body });
-  expect(made.status, made.text).toBe(201);
-  const messages = () => receiver.requests.filter((request) => request.path === path);
-  return {
-    ...(made.json as { id: string; secret: string }),
-    path,
-    messages,
-    /** What was told, message by message; each signature is checked. */
-    told: () =>
-      messages().map(({ body: text, headers }) => {
-        new Webhook(made.json.secret).verify(text, headers);
-        const { notices } = JSON.parse(text).data as { notices: Record<string, string>[] };
-        return notices.map(({ telling, kind, subject }) => `${telling} ${kind} ${subject}`.trim());
-      }),
-  };
-}
-
+const add = (more?: object) => world.add(more);
 const list = async () => (await service.call('GET', '/notify/targets')).json.data;
 
 test.each([
@@ -305,93 +268,6 @@ test('how far the audit log is, is told each day to those who want to know of it
   expect([usual, asking, every].map((target) => target.messages().length)).toEqual([0, 2, 2]);
 });
 
-/** An endpoint that the service may disable, with a delivery that waits, and with or without an attempt lately. */
-async function failForDays(days: number, setting: { after: number; isTried: boolean }) {
-  const id = await failFor(service.db, days * 86_400);
-  if (setting.isTried) {
-    await service.db.query(sql`
-      insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
-      values (${laneOf(id)}, ${id}, date_trunc('hour', now()), 0, 1, 0)`);
-  }
-  await seedDeliveries(service.db, { id, tenant: 'TX' }, 2, { status: 'pending' });
-  const body = { disable_after_days: setting.after };
-  const changed = await service.call('PATCH', `/webhook/endpoints/${id}`, { body });
-  expect(changed.json).toMatchObject({ ...body, failing_since: expect.any(String) });
-  return id;
-}
-const endpoint = async (id: string) => (await service.call('GET', `/webhook/endpoints/${id}`)).json;
-const onlyDisabling = { kinds: ['endpoints_disabling', 'endpoints_disabled'] };
-
-test('an endpoint that failed for its days is disabled a day after that was told, and keeps its backlog', async () => {
-  const target = await add(onlyDisabling);
-  // It should have been disabled a week ago, but nobody was told.
-  const id = await failForDays(10, { after: 3, isTried: true });
-  await process.look();
-  await process.pass(3600);
-  await process.look();
-  await receiver.waitUntil(() => target.messages().length > 0);
-  expect(target.told()).toEqual([[`begun endpoints_disabling ${id}`]]);
-  await process.pass(86_400 - 3600 - 60);
-  await process.look();
-  expect(await endpoint(id)).toMatchObject({ enabled: true });
-  await process.pass(60);
-  await process.look();
-  expect(await endpoint(id)).toMatchObject({
-    ...{ enabled: false, disabled_reason: 'failing', disabled_by: null },
-    backlog: { count: 2 },
-  });
-  await process.look();
-  await receiver.waitUntil(() => target.told().length > 1);
-  expect(target.told().slice(1)).toEqual([[`begun endpoints_disabled ${id}`]]);
-  const { json: log } = await service.call('GET', '/audit?action=endpoint.disable');
-  expect(log.data).toMatchObject([
-    { actor: { name: 'svcctl', token_id: null }, target: id, tenant: 'TX' },
-  ]);
-  const { json: overview } = await service.call('GET', '/stats/overview');
-  expect(overview.troubles).toContainEqual({ kind: 'endpoints_disabled', count: 1, id: null });
-
-  // Whoever enables it begins anew.
-  await service.call('PATCH', `/webhook/endpoints/${id}`, { body: { enabled: true } });
-  await process.look();
-  expect(await endpoint(id)).toMatchObject({ enabled: true, failing_since: null });
-});
-
-test('an endpoint is told only a day before it has failed for its days', async () => {
-  const target = await add(onlyDisabling);
-  const id = await failForDays(1.99, { after: 3, isTried: true });
-  await process.look();
-  await process.pass(3600);
-  await process.look();
-  expect(target.told()).toEqual([]);
-  await process.pass(3600);
-  await process.look();
-  await receiver.waitUntil(() => target.messages().length > 0);
-  expect(target.told()).toEqual([[`begun endpoints_disabling ${id}`]]);
-});
-
-test('an endpoint without an attempt for a day is not disabled, however long it has failed', async () => {
-  const target = await add(onlyDisabling);
-  const id = await failForDays(10, { after: 1, isTried: false });
-  for (let day = 0; day < 3; day += 1) {
-    await process.look();
-    await process.pass(86_400);
-  }
-  await process.look();
-  expect(await endpoint(id)).toMatchObject({ enabled: true });
-  expect(target.told()).toEqual([]);
-});
-
-test('an endpoint with a success after that was told is not disabled', async () => {
-  const id = await failForDays(10, { after: 3, isTried: true });
-  await process.look();
-  await process.pass(3600);
-  await process.look();
-  await recover(service.db, id);
-  await process.pass(86_400);
-  await process.look();
-  expect(await endpoint(id)).toMatchObject({ enabled: true });
-});
-
 test('a target that is added or enabled meanwhile is told of what is open, once, and nobody else again', async () => {
   const first = await add();
   const id = await failFor(service.db, 3610);
@@ -430,7 +306,7 @@ test('a target that is added or enabled meanwhile is told of what is open, once,
 });
 
 test('a disk is told as nearly full when less than the share that is set was free for five minutes', async () => {
-  const strict = await startLooking(service, { ...env, SVC_NOTIFY_DISK_PERCENT: '10' });
+  const strict = await startLooking(service, { ...noticesEnv, SVC_NOTIFY_DISK_PERCENT: '10' });
   const target = await add({ kinds: ['disk_nearly_full'] });
   const beat = (id: string, free: number, secondsAgo: number) =>
     service.db.query(sql`

@@ -5,8 +5,9 @@ import sql from 'sql-template-tag';
 import { expect, inject, test, vi } from 'vitest';
 import { copyCluster } from '../../test/copy-cluster.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
-import { type Database, openDatabase } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded.ts';
+import { openDatabase } from '../platform/postgres/open-database.ts';
 import { ingest, untilMoved } from './testing/backups.ts';
 
 test.skipIf(inject('preparedCluster') === '')(

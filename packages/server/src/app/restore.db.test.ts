@@ -13,8 +13,9 @@ import { randomText } from '../kernel/ids.ts';
 import { createStoreFence } from '../platform/objects/fence.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import { baseline, lastReplaced, replaced } from '../platform/postgres/baseline.ts';
-import { type Database, openDatabase } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { listTables, migrate } from '../platform/postgres/migrate.ts';
+import { openDatabase } from '../platform/postgres/open-database.ts';
 import { backUp } from './backup.ts';
 import { type RestoreOptions, restoreBackup } from './restore.ts';
 import {

@@ -8,7 +8,8 @@ import type { Database } from '../platform/postgres/database.ts';
 import type { Traces } from '../platform/traces.ts';
 import type { Pace } from '../platform/work/pace.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
-import { refuseHold } from '../retention/index.ts';
+import { cutShares } from '../platform/work/stop.ts';
+import { isOnHold, refuseHold } from '../retention/index.ts';
 import {
   addWebhookRoutes,
   createSender,
@@ -16,6 +17,7 @@ import {
   Drainer,
   type ReportWakeUp,
   startBulkJobs,
+  startForgetting,
   type WakeUp,
   watchAttempts,
 } from '../webhooks/index.ts';
@@ -79,17 +81,40 @@ function senderOf(settings: Settings, more: { maxIdle?: number } = {}) {
   });
 }
 
+type DeliveryParts = {
+  settings: Settings;
+  log: Log;
+  state: Pick<State, 'secretBox'>;
+  metrics: Pick<Metrics, 'observeAttempt'>;
+  traces: Traces | null;
+};
+
+/** Starts the work of the role `drainer`: what is due is delivered, and what was delivered long ago is forgotten. */
+export function startDrainer(db: Database, parts: DeliveryParts) {
+  const { settings, log } = parts;
+  warnOfLongAttempts(settings, log);
+  const drainer = startDelivery(db, parts);
+  const forgetting = startForgetting(db, {
+    days: settings.deliveryDays,
+    incidentDays: settings.incidentDays,
+    historyDays: settings.historyDays,
+    isOnHold,
+    log,
+  });
+  return { drainer, forgetting };
+}
+
+/** An attempt that is cut has no recorded outcome and is repeated, which an operator should know beforehand. */
+function warnOfLongAttempts({ webhookTimeoutSeconds, shutdownSeconds }: Settings, log: Log): void {
+  if (webhookTimeoutSeconds <= shutdownSeconds * cutShares.attempts) return;
+  log.warn(
+    { webhookTimeoutSeconds, shutdownSeconds },
+    'SVC_WEBHOOK_TIMEOUT_SECONDS is longer than a stop waits for an attempt, three quarters of SVC_SHUTDOWN_SECONDS: an attempt that a stop ends is made again',
+  );
+}
+
 /** Starts the drainer of this process, which sends webhooks. An attempt without a failure class was delivered. */
-export function startDelivery(
-  db: Database,
-  parts: {
-    settings: Settings;
-    log: Log;
-    state: Pick<State, 'secretBox'>;
-    metrics: Pick<Metrics, 'observeAttempt'>;
-    traces: Traces | null;
-  },
-): Drainer {
+export function startDelivery(db: Database, parts: DeliveryParts): Drainer {
   const { settings, log, state, metrics, traces } = parts;
   return new Drainer(db, {
     sender: senderOf(settings),

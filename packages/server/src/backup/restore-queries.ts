@@ -1,10 +1,7 @@
 import pg from 'pg';
 import sql, { raw } from 'sql-template-tag';
-import {
-  type Connection,
-  longestTimerMillis,
-  type Queryable,
-} from '../platform/postgres/database.ts';
+import { longestTimerMillis } from '../platform/postgres/client.ts';
+import type { Connection, Queryable } from '../platform/postgres/database.ts';
 
 /** A restore into this database that has not ended; undefined when there is none, or not even its table. */
 export async function findOpenRestore(

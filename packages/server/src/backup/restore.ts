@@ -6,8 +6,9 @@ import {
   replaced,
   withBaseline,
 } from '../platform/postgres/baseline.ts';
+import { usualLimits } from '../platform/postgres/client.ts';
 import { copyIntoTable } from '../platform/postgres/copy-in.ts';
-import { type Database, usualLimits } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { migrate, readJournal, readMigrations } from '../platform/postgres/migrate.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { createPartitions } from '../records/index.ts';

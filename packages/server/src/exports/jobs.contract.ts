@@ -7,6 +7,7 @@ import {
   limitSchema,
   nullable,
   oneOf,
+  pageOf,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -160,10 +161,7 @@ export const exportJobsContract = {
     responses: {
       200: {
         description: 'One page.',
-        schema: Type.Object({
-          data: Type.Array(exportJobSchema),
-          next_cursor: nullable(Type.String()),
-        }),
+        schema: pageOf(exportJobSchema),
       },
       400: problem,
     },

@@ -6,6 +6,7 @@ import {
   limitSchema,
   nullable,
   oneOf,
+  pageOf,
   problem,
 } from '../platform/http/schemas.contract.ts';
 import { noticeKinds, sendStates, severities, targetKinds } from './values.ts';
@@ -190,10 +191,7 @@ export const noticesContract = {
     responses: {
       200: {
         description: 'One page.',
-        schema: Type.Object({
-          data: Type.Array(noticeSchema),
-          next_cursor: nullable(Type.String()),
-        }),
+        schema: pageOf(noticeSchema),
       },
       400: problem,
     },

@@ -55,6 +55,12 @@ const worker = fileURLToPath(new URL('../../bin/duckdb-worker.js', import.meta.u
 const queryMillis = 60_000;
 
 type Pending = { settle: (rows: unknown) => void; refuse: (error: unknown) => void };
+type Wait = {
+  signal: AbortSignal | undefined;
+  timeoutMillis: number;
+  begin: (waiting: Pending) => void;
+  giveUp: () => void;
+};
 type Answer = { ready?: true; id: number; rows?: unknown; error?: string };
 
 /** The process starts with the first query, and starts again with the first query after it died. */
@@ -78,33 +84,7 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   }
 
   function start(): ChildProcess {
-    const { memoryBytes, threads, tempDir, cachesFiles = true } = options;
-    const settings = {
-      memory_limit: `${Math.floor(memoryBytes / 2 ** 20)}MiB`,
-      threads: String(threads),
-      temp_directory: tempDir,
-      enable_external_file_cache: String(cachesFiles),
-      // Memory that queries let go of returns to the system soon. Without these, a process that had written Parquet
-      // held 335 MiB for good; with them it reaches 237 MiB, and 114 MiB are left when it rests, for no more CPU.
-      allocator_background_threads: 'true',
-      allocator_flush_threshold: '8MiB',
-      allocator_bulk_deallocation_flush_threshold: '8MiB',
-      autoinstall_known_extensions: 'false',
-      autoload_known_extensions: 'false',
-    };
-    const started = fork(worker, [JSON.stringify(settings)], {
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      execArgv: [],
-      // Each query occupies a thread of this pool, so up to eight of them run side by side.
-      env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
-    });
-    if (options.niceness > 0 && started.pid !== undefined) {
-      try {
-        setPriority(started.pid, options.niceness);
-      } catch (error) {
-        options.log.debug({ err: error }, 'the DuckDB process keeps its priority');
-      }
-    }
+    const started = forkWorker(options);
     started.on('message', (message) => settle(message as Answer));
     started.on('error', (error) => lose(started, error));
     started.on('exit', (code, signal) =>
@@ -139,39 +119,19 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
       const target = child;
       const id = ++lastId;
       const list = typeof statements === 'string' ? [statements] : statements;
-      return new Promise((resolve, reject) => {
-        const cancel = (reason: unknown) => {
-          pending.delete(id);
-          watchIdle();
-          if (target.connected) target.send({ cancel: id });
-          refuse(reason);
-        };
-        const onAbort = () => cancel(signal?.reason);
-        const timer = setTimeout(
-          () => cancel(unavailable(new Error(`no answer within ${timeoutMillis} ms`))),
-          timeoutMillis,
-        );
-        const done = () => {
-          clearTimeout(timer);
-          signal?.removeEventListener('abort', onAbort);
-        };
-        const refuse = (error: unknown) => {
-          done();
-          reject(error);
-        };
-        signal?.addEventListener('abort', onAbort, { once: true });
-        pending.set(id, {
-          settle: (rows) => {
-            done();
-            resolve(rows as never);
-          },
-          refuse,
-        });
+      const begin = (waiting: Pending) => {
+        pending.set(id, waiting);
         watchIdle();
         target.send({ id, statements: list }, (error) => {
           if (error !== null) lose(target, error);
         });
-      });
+      };
+      const giveUp = () => {
+        pending.delete(id);
+        watchIdle();
+        if (target.connected) target.send({ cancel: id });
+      };
+      return untilAnswered({ signal, timeoutMillis, begin, giveUp });
     },
     pid: () => child?.pid,
     async close() {
@@ -184,6 +144,72 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
       await ended;
     },
   };
+}
+
+/**
+ * Waits for the answer to what `begin` sends. When the signal aborts, or the time is over, `giveUp` is called and nothing
+ * is waited for any more.
+ */
+function untilAnswered<R>({ signal, timeoutMillis, begin, giveUp }: Wait): Promise<R[]> {
+  return new Promise((resolve, reject) => {
+    const cancel = (reason: unknown) => {
+      giveUp();
+      refuse(reason);
+    };
+    const onAbort = () => cancel(signal?.reason);
+    const timer = setTimeout(
+      () => cancel(unavailable(new Error(`no answer within ${timeoutMillis} ms`))),
+      timeoutMillis,
+    );
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const refuse = (error: unknown) => {
+      done();
+      reject(error);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    begin({
+      settle: (rows) => {
+        done();
+        resolve(rows as never);
+      },
+      refuse,
+    });
+  });
+}
+
+/** Starts the process that runs the queries, with its limits and its priority. */
+function forkWorker(options: DuckDbOptions): ChildProcess {
+  const { memoryBytes, threads, tempDir, cachesFiles = true, niceness, log } = options;
+  const settings = {
+    memory_limit: `${Math.floor(memoryBytes / 2 ** 20)}MiB`,
+    threads: String(threads),
+    temp_directory: tempDir,
+    enable_external_file_cache: String(cachesFiles),
+    // Memory that queries let go of returns to the system soon. Without these, a process that had written Parquet
+    // held 335 MiB for good; with them it reaches 237 MiB, and 114 MiB are left when it rests, for no more CPU.
+    allocator_background_threads: 'true',
+    allocator_flush_threshold: '8MiB',
+    allocator_bulk_deallocation_flush_threshold: '8MiB',
+    autoinstall_known_extensions: 'false',
+    autoload_known_extensions: 'false',
+  };
+  const started = fork(worker, [JSON.stringify(settings)], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    execArgv: [],
+    // Each query occupies a thread of this pool, so up to eight of them run side by side.
+    env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
+  });
+  if (niceness > 0 && started.pid !== undefined) {
+    try {
+      setPriority(started.pid, niceness);
+    } catch (error) {
+      log.debug({ err: error }, 'the DuckDB process keeps its priority');
+    }
+  }
+  return started;
 }
 
 function unavailable(cause: unknown): AppError {

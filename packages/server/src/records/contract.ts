@@ -13,6 +13,7 @@ import {
   newTenantSchema,
   nullable,
   oneOf,
+  pageOf,
   problem,
   problemSchema,
   storeSchema,
@@ -231,10 +232,7 @@ export const recordsContract = {
     responses: {
       200: {
         description: 'Ordered by tenant, store, month.',
-        schema: Type.Object({
-          data: Type.Array(datasetSchema),
-          next_cursor: nullable(Type.String()),
-        }),
+        schema: pageOf(datasetSchema),
       },
       400: problem,
     },

@@ -10,6 +10,7 @@ import {
   newTenantSchema,
   nullable,
   oneOf,
+  pageOf,
   problem,
   storeSchema,
   tenantSchema,
@@ -140,7 +141,7 @@ export const tagsContract = {
     responses: {
       200: {
         description: 'One page.',
-        schema: Type.Object({ data: Type.Array(tagSchema), next_cursor: nullable(Type.String()) }),
+        schema: pageOf(tagSchema),
       },
       400: problem,
     },
@@ -176,7 +177,7 @@ export const tagsContract = {
     responses: {
       200: {
         description: 'One page.',
-        schema: Type.Object({ data: Type.Array(daySchema), next_cursor: nullable(Type.String()) }),
+        schema: pageOf(daySchema),
       },
       400: problem,
     },

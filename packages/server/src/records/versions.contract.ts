@@ -10,6 +10,7 @@ import {
   newTenantSchema,
   nullable,
   oneOf,
+  pageOf,
   problem,
   storeSchema,
   tenantSchema,
@@ -126,10 +127,7 @@ export const versionsContract = {
     responses: {
       200: {
         description: 'One page.',
-        schema: Type.Object({
-          data: Type.Array(versionSchema),
-          next_cursor: nullable(Type.String()),
-        }),
+        schema: pageOf(versionSchema),
       },
       400: problem,
     },

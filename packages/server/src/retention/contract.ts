@@ -6,6 +6,7 @@ import {
   limitSchema,
   nullable,
   oneOf,
+  pageOf,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -33,10 +34,6 @@ import { moveKinds, moveStates, segmentStates } from './values.ts';
 export * from './objects.contract.ts';
 export * from './schemas.contract.ts';
 
-/** A page of rows, as every list answers it. `next_cursor` is null on the last page. */
-const page = <T extends Parameters<typeof Type.Array>[0]>(row: T) =>
-  Type.Object({ data: Type.Array(row), next_cursor: nullable(Type.String()) });
-
 const paging = { limit: Type.Optional(limitSchema), cursor: Type.Optional(cursorSchema) };
 const idParams = Type.Object({ id: Type.String() });
 const tenantParams = Type.Object({ tenant: policyTenantSchema });
@@ -61,7 +58,7 @@ export const retentionContract = {
     description: 'The default (`*`) first, then the tenants that have one of their own.',
     scope: 'enrichment:read',
     query: Type.Object(paging, { additionalProperties: false }),
-    responses: { 200: { description: 'One page.', schema: page(policySchema) }, 400: problem },
+    responses: { 200: { description: 'One page.', schema: pageOf(policySchema) }, 400: problem },
   },
   getPolicy: {
     id: 'getPolicy',
@@ -117,7 +114,10 @@ export const retentionContract = {
       },
       { additionalProperties: false },
     ),
-    responses: { 200: { description: 'One page.', schema: page(tenantStateSchema) }, 400: problem },
+    responses: {
+      200: { description: 'One page.', schema: pageOf(tenantStateSchema) },
+      400: problem,
+    },
   },
   getPlan: {
     id: 'getPlan',
@@ -178,7 +178,7 @@ export const retentionContract = {
     summary: 'List the runs, the latest first',
     scope: 'enrichment:read',
     query: Type.Object(paging, { additionalProperties: false }),
-    responses: { 200: { description: 'One page.', schema: page(runSchema) }, 400: problem },
+    responses: { 200: { description: 'One page.', schema: pageOf(runSchema) }, 400: problem },
   },
   getRun: {
     id: 'getRun',
@@ -242,7 +242,7 @@ export const retentionContract = {
       },
       { additionalProperties: false },
     ),
-    responses: { 200: { description: 'One page.', schema: page(moveSchema) }, 400: problem },
+    responses: { 200: { description: 'One page.', schema: pageOf(moveSchema) }, 400: problem },
   },
   getMove: {
     id: 'getMove',
@@ -271,7 +271,7 @@ export const retentionContract = {
       },
       { additionalProperties: false },
     ),
-    responses: { 200: { description: 'One page.', schema: page(segmentSchema) }, 400: problem },
+    responses: { 200: { description: 'One page.', schema: pageOf(segmentSchema) }, 400: problem },
   },
   startVerification: {
     id: 'startVerification',
@@ -312,7 +312,7 @@ export const retentionContract = {
     scope: 'enrichment:read',
     query: Type.Object(paging, { additionalProperties: false }),
     responses: {
-      200: { description: 'One page.', schema: page(verificationSchema) },
+      200: { description: 'One page.', schema: pageOf(verificationSchema) },
       400: problem,
     },
   },

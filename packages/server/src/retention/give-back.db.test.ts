@@ -3,8 +3,9 @@ import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { testOnOneServer } from '../../test/one-server.ts';
 import { createLog } from '../platform/log.ts';
-import { type Database, openDatabase } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import { sqlState } from '../platform/postgres/errors.ts';
+import { openDatabase } from '../platform/postgres/open-database.ts';
 import { giveBackSpace, measureHotSpace } from './give-back.ts';
 import {
   addRecords,

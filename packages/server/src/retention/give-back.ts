@@ -1,11 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../platform/log.ts';
-import {
-  type Database,
-  longestTimerMillis,
-  type Queryable,
-  type Session,
-} from '../platform/postgres/database.ts';
+import { longestTimerMillis } from '../platform/postgres/client.ts';
+import type { Database, Queryable, Session } from '../platform/postgres/database.ts';
 import { sqlState } from '../platform/postgres/errors.ts';
 import type { HotSpace } from './contract.ts';
 import type { MonthSpace } from './queries.ts';

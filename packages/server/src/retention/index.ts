@@ -16,12 +16,8 @@ export { readRetentionOverview } from './read-overview.ts';
 export { addRetentionRoutes } from './routes.ts';
 export type { DeleteOutcome, MoveOutcome, Movers, TenantJob } from './runs/do-run.ts';
 export { pruneHistory } from './runs/moves.ts';
-export {
-  parseSchedule,
-  type RunnerOptions,
-  type Schedule,
-  startRunner,
-} from './runs/runner.ts';
+export { type RunnerOptions, startRunner } from './runs/runner.ts';
+export { parseSchedule, type Schedule } from './runs/schedule.ts';
 export type { VerificationRow } from './schemas.contract.ts';
 export { isKnownStore } from './store.ts';
 export { type Recounted, recount } from './verify/recount.ts';

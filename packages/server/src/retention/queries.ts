@@ -1,5 +1,6 @@
 import sql, { empty, join, raw } from 'sql-template-tag';
-import { type Queryable, type Session, usualLimits } from '../platform/postgres/database.ts';
+import { usualLimits } from '../platform/postgres/client.ts';
+import type { Queryable, Session } from '../platform/postgres/database.ts';
 import { sqlState } from '../platform/postgres/errors.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { SegmentRow } from './contract.ts';

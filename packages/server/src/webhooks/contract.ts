@@ -2,11 +2,12 @@ import { Type } from 'typebox';
 import type { RouteContract } from '../platform/http/contract.ts';
 import {
   cursorSchema,
-  nullable,
   oneOf,
+  pageOf,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import { deadLettersContract } from './dead-letters.contract.ts';
 import {
   acceptedIncidentSchema,
   incidentDetailSchema,
@@ -16,40 +17,28 @@ import {
   newIncidentSchema,
 } from './incidents.contract.ts';
 import {
-  deliveryDetailSchema,
-  deliveryGroupSchema,
   deliveryHoursSchema,
   deliverySchema,
   endpointChangeSchema,
   endpointSchema,
   idParams,
   idSchema,
+  includeHours,
   listLimit,
   newEndpointSchema,
   pingedDeliverySchema,
-  retryJobChangeSchema,
-  retryJobSchema,
-  retryPreviewSchema,
-  retryRequestSchema,
 } from './schemas.contract.ts';
-import { deadLetterStatuses, deliveryStatuses, failureClasses } from './values.ts';
+import { deliveryStatuses } from './values.ts';
 
+export * from './dead-letters.contract.ts';
 export * from './incidents.contract.ts';
 export * from './schemas.contract.ts';
-
-/** A page of rows, as every list answers it. `next_cursor` is null on the last page. */
-const page = <T extends Parameters<typeof Type.Array>[0]>(row: T) =>
-  Type.Object({ data: Type.Array(row), next_cursor: nullable(Type.String()) });
 
 /** An endpoint with its secret: the only answers that ever contain one. */
 const withSecret = Type.Object({
   ...endpointSchema.properties,
   secret: Type.String({ description: 'whsec_…, shown this once' }),
 });
-
-const includeHours = Type.Optional(
-  oneOf(['hours'], '`hours`: what became of attempts in the last 24 hours of each endpoint'),
-);
 
 /** The routes of the webhooks feature. The server checks requests by them, and docs/http-api.md is made from them. */
 export const webhooksContract = {
@@ -82,7 +71,7 @@ export const webhooksContract = {
       },
       { additionalProperties: false },
     ),
-    responses: { 200: { description: 'One page.', schema: page(endpointSchema) }, 400: problem },
+    responses: { 200: { description: 'One page.', schema: pageOf(endpointSchema) }, 400: problem },
   },
   getEndpoint: {
     id: 'getEndpoint',
@@ -202,7 +191,7 @@ export const webhooksContract = {
       200: {
         description:
           'One page. With a type or a store it may be short while next_cursor is set: the scan behind one page is bounded.',
-        schema: page(listedIncidentSchema),
+        schema: pageOf(listedIncidentSchema),
       },
       400: problem,
     },
@@ -259,72 +248,7 @@ export const webhooksContract = {
       200: {
         description:
           'One page. A filtered page may be short while next_cursor is set: the scan behind one page is bounded.',
-        schema: page(deliverySchema),
-      },
-      400: problem,
-    },
-  },
-  listDeadLetters: {
-    id: 'listDeadLetters',
-    method: 'GET',
-    path: '/webhook/dlq',
-    tag: 'Dead letters',
-    summary: 'List the dead-letter queue, newest failure first',
-    scope: 'admin',
-    query: Type.Object(
-      {
-        status: oneOf(deadLetterStatuses),
-        tenant: Type.Optional(tenantSchema),
-        endpoint_id: Type.Optional(idSchema),
-        failure_class: Type.Optional(oneOf(failureClasses)),
-        q: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 200,
-            description: 'part of the target or the error, or the beginning of an id or key',
-          }),
-        ),
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 200 })),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
-    responses: {
-      200: {
-        description: 'One page. With q it may be short while next_cursor is set.',
-        schema: Type.Object({
-          data: Type.Array(deliverySchema),
-          next_cursor: nullable(Type.String()),
-          total: nullable(Type.Integer({ description: 'rows on all pages; null with q' })),
-        }),
-      },
-      400: problem,
-    },
-  },
-  listDeadLetterGroups: {
-    id: 'listDeadLetterGroups',
-    method: 'GET',
-    path: '/webhook/dlq/groups',
-    tag: 'Dead letters',
-    summary: 'The dead-letter queue by endpoint and failure class, largest group first',
-    scope: 'admin',
-    query: Type.Object(
-      {
-        status: oneOf(deadLetterStatuses),
-        tenant: Type.Optional(tenantSchema),
-        endpoint_id: Type.Optional(idSchema),
-        include: includeHours,
-        limit: Type.Optional(listLimit),
-      },
-      { additionalProperties: false },
-    ),
-    responses: {
-      200: {
-        description: 'The largest groups.',
-        schema: Type.Object({
-          data: Type.Array(deliveryGroupSchema),
-          next_cursor: Type.Null(),
-        }),
+        schema: pageOf(deliverySchema),
       },
       400: problem,
     },
@@ -358,111 +282,5 @@ export const webhooksContract = {
       400: problem,
     },
   },
-  getDeadLetter: {
-    id: 'getDeadLetter',
-    method: 'GET',
-    path: '/webhook/dlq/:id',
-    tag: 'Dead letters',
-    summary: 'Show one delivery, its payload, its attempts and why it is not delivered yet',
-    scope: 'admin',
-    params: idParams,
-    responses: {
-      200: { description: 'A delivery in any status.', schema: deliveryDetailSchema },
-      404: problem,
-    },
-  },
-  retryDeadLetter: {
-    id: 'retryDeadLetter',
-    method: 'POST',
-    path: '/webhook/dlq/:id/retry',
-    tag: 'Dead letters',
-    summary: 'Re-arm one delivery',
-    description:
-      'Queued at once with a fresh budget of attempts; delivery happens when the drainer runs. Nothing changes when it is queued already or an attempt is under way; 409 when it is delivered or discarded, or its endpoint is disabled.',
-    scope: 'admin',
-    params: idParams,
-    responses: {
-      202: { description: 'The row as it is now.', schema: deliverySchema },
-      404: problem,
-      409: problem,
-    },
-  },
-  purgeDeadLetter: {
-    id: 'purgeDeadLetter',
-    method: 'DELETE',
-    path: '/webhook/dlq/:id',
-    tag: 'Dead letters',
-    summary: 'Discard one delivery that is queued, pending or abandoned',
-    description:
-      'The answers of its attempts are removed at once, and its payload, too, unless another delivery of the incident waits or can be retried.',
-    scope: 'admin',
-    stepUp: true,
-    params: idParams,
-    responses: { 204: { description: 'Discarded, or was before.' }, 404: problem, 409: problem },
-  },
-  retryDeadLetters: {
-    id: 'retryDeadLetters',
-    method: 'POST',
-    path: '/webhook/dlq/retry',
-    tag: 'Dead letters',
-    summary: 'Re-arm all rows that a filter finds, as a job',
-    description:
-      'dry_run answers 200 with what it would do. Rows that fail after the job was made are left alone.',
-    scope: 'admin',
-    body: retryRequestSchema,
-    responses: {
-      202: { description: 'The job.', schema: retryJobSchema },
-      200: { description: 'dry_run: what it would do.', schema: retryPreviewSchema },
-      400: problem,
-    },
-  },
-  listRetryJobs: {
-    id: 'listRetryJobs',
-    method: 'GET',
-    path: '/webhook/dlq/retries',
-    tag: 'Dead letters',
-    summary: 'List the bulk re-arms, newest first',
-    scope: 'admin',
-    query: Type.Object(
-      { limit: Type.Optional(listLimit), cursor: Type.Optional(cursorSchema) },
-      { additionalProperties: false },
-    ),
-    responses: { 200: { description: 'One page.', schema: page(retryJobSchema) }, 400: problem },
-  },
-  getRetryJob: {
-    id: 'getRetryJob',
-    method: 'GET',
-    path: '/webhook/dlq/retries/:id',
-    tag: 'Dead letters',
-    summary: 'Show the progress of a bulk re-arm',
-    scope: 'admin',
-    params: idParams,
-    responses: { 200: { description: 'The job.', schema: retryJobSchema }, 404: problem },
-  },
-  changeRetryJob: {
-    id: 'changeRetryJob',
-    method: 'PATCH',
-    path: '/webhook/dlq/retries/:id',
-    tag: 'Dead letters',
-    summary: 'Pause, resume or pace a bulk re-arm',
-    scope: 'admin',
-    params: idParams,
-    body: retryJobChangeSchema,
-    responses: {
-      200: { description: 'The job.', schema: retryJobSchema },
-      400: problem,
-      404: problem,
-      409: problem,
-    },
-  },
-  cancelRetryJob: {
-    id: 'cancelRetryJob',
-    method: 'DELETE',
-    path: '/webhook/dlq/retries/:id',
-    tag: 'Dead letters',
-    summary: 'Cancel a bulk re-arm; what it has re-armed stays so',
-    scope: 'admin',
-    params: idParams,
-    responses: { 204: { description: 'Cancelled, or had ended.' }, 404: problem },
-  },
+  ...deadLettersContract,
 } as const satisfies Record<string, RouteContract>;

@@ -4,17 +4,13 @@ import {
   newTenantSchema,
   nullable,
   oneOf,
-  tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import {
   breakerStates,
-  deadLetterStatuses,
   deliveryStatuses,
   disabledReasons,
   endpointHealths,
   failureClasses,
-  jobStates,
-  openJobStates,
   waitReasons,
 } from './values.ts';
 
@@ -22,6 +18,10 @@ import {
 export const idSchema = Type.String({ minLength: 1, maxLength: 200 });
 export const idParams = Type.Object({ id: Type.String() });
 export const listLimit = Type.Integer({ minimum: 1, maximum: 500, default: 100 });
+/** The filter of a list by which its rows of endpoints say how they fare. */
+export const includeHours = Type.Optional(
+  oneOf(['hours'], '`hours`: what became of attempts in the last 24 hours of each endpoint'),
+);
 
 const eventTypePattern = '[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+';
 export const eventTypeSchema = Type.String({
@@ -292,85 +292,6 @@ export const pingedDeliverySchema = Type.Object({
   }),
 });
 export type AcceptedDelivery = Static<typeof acceptedDeliverySchema>;
-
-/** Selects rows of the dead-letter queue. What is missing means any. */
-const deadLetterFilter = {
-  status: Type.Optional(oneOf(deadLetterStatuses)),
-  tenant: Type.Optional(tenantSchema),
-  endpoint_id: Type.Optional(idSchema),
-  failure_class: Type.Optional(oneOf(failureClasses)),
-};
-
-/** The body of `POST /webhook/dlq/retry`. The time range is that of the last failure; both ends belong to it. */
-export const retryRequestSchema = Type.Object(
-  {
-    ...deadLetterFilter,
-    failed_from: Type.Optional(instantSchema),
-    failed_to: Type.Optional(instantSchema),
-    dry_run: Type.Optional(
-      Type.Boolean({ default: false, description: 'only say what would be re-armed' }),
-    ),
-    rate: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 100_000,
-        description: 'rows re-armed a second, at most',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
-
-/** What a bulk retry would do. The counts are exact, also where not all groups are listed. */
-export const retryPreviewSchema = Type.Object({
-  count: Type.Integer({ description: 'rows that would be re-armed' }),
-  skipped: Type.Integer({ description: 'rows left alone, because their endpoint is disabled' }),
-  groups: Type.Array(
-    Type.Object({
-      endpoint_id: Type.String(),
-      target: Type.String(),
-      failure_class: oneOf(failureClasses),
-      count: Type.Integer(),
-    }),
-    { description: 'the largest first, 100 at most' },
-  ),
-});
-
-export const retryJobSchema = Type.Object({
-  id: Type.String(),
-  state: oneOf(jobStates),
-  status: nullable(oneOf(deadLetterStatuses)),
-  tenant: nullable(Type.String()),
-  endpoint_id: nullable(Type.String()),
-  failure_class: nullable(oneOf(failureClasses)),
-  failed_from: nullable(instantSchema),
-  failed_to: nullable(instantSchema),
-  rate: nullable(Type.Integer()),
-  waits_for_endpoint: Type.Boolean({
-    description: 'its endpoint was disabled since; it goes on when that is enabled',
-  }),
-  rows_total: Type.Integer({ description: 'as counted when it was asked for' }),
-  rows_done: Type.Integer(),
-  rows_skipped: Type.Integer(),
-  rows_left: Type.Integer({
-    description:
-      'those skipped whose endpoint was disabled since it was asked for: ask for them again',
-  }),
-  created_by: Type.String(),
-  created_at: instantSchema,
-  updated_at: instantSchema,
-  finished_at: nullable(instantSchema),
-});
-/** A bulk retry, as the API shows it. */
-export type JobRow = Static<typeof retryJobSchema>;
-
-export const retryJobChangeSchema = Type.Object(
-  {
-    state: Type.Optional(oneOf(openJobStates)),
-    rate: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 100_000 }))),
-  },
-  { additionalProperties: false, minProperties: 1 },
-);
 
 /** How webhooks fare. */
 export const webhooksOverviewSchema = Type.Object({

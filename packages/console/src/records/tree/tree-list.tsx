@@ -3,6 +3,7 @@ import {
   type KeyboardEvent,
   type MouseEvent,
   type ReactNode,
+  type RefObject,
   useEffect,
   useRef,
   useState,
@@ -56,18 +57,7 @@ export function TreeList({ tree, chosen, onChoose, onOpen }: TreeListProps): Rea
   }, [chosen, flat, virtual]);
   const typed = useTyping();
 
-  const focusNext = useRef<string | null>(null);
-  // This runs after every paint, because the row that shall get the focus may have come into the document only now. The
-  // key press names the row, since this effect may still belong to an earlier paint.
-  useEffect(() => {
-    const key = focusNext.current;
-    if (key === null) return;
-    const row = scroller.current?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`);
-    if (!row) return;
-    row.focus({ preventScroll: true });
-    focusNext.current = null;
-  });
-
+  const focusNext = useFocusAfterPaint(scroller);
   const go = (position: number) => {
     const node = nodeAt(flat, position);
     if (node?.type !== 'row') return;
@@ -142,6 +132,22 @@ function withActive(indices: number[], active: number, length: number): number[]
   const last = indices.at(-1) ?? 0;
   if (active >= length || (active >= first && active <= last)) return indices;
   return active < first ? [active, ...indices] : [...indices, active];
+}
+
+/** Answers where the row is named that gets the focus once it is in the document. */
+function useFocusAfterPaint(scroller: RefObject<HTMLElement | null>): RefObject<string | null> {
+  const focusNext = useRef<string | null>(null);
+  // This runs after every paint, because the row that shall get the focus may have come into the document only now. The
+  // key press names the row, since this effect may still belong to an earlier paint.
+  useEffect(() => {
+    const key = focusNext.current;
+    if (key === null) return;
+    const row = scroller.current?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`);
+    if (!row) return;
+    row.focus({ preventScroll: true });
+    focusNext.current = null;
+  });
+  return focusNext;
 }
 
 /** Loads the next page of each branch whose end is on the screen or near it. */

@@ -194,7 +194,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
     },
     endpoint.id,
   );
-  const close = () => setQuestion(null);
+  const answers = { enable: discard, rotate, delete: remove };
   const hasBacklog = !endpoint.enabled && endpoint.backlog.count > 0;
   return (
     <div className={deliveryClasses.actions}>
@@ -223,45 +223,73 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
       >
         Delete …
       </Button>
-      {question === 'enable' && (
+      {question !== null && (
+        <Confirmation
+          question={question}
+          endpoint={endpoint}
+          onYes={() => answers[question].mutate()}
+          onKeepBacklog={() => enable.mutate()}
+          onClose={() => setQuestion(null)}
+        />
+      )}
+    </div>
+  );
+}
+
+type ConfirmationProps = {
+  question: Question;
+  endpoint: Endpoint;
+  onYes: () => void;
+  /** Enables the endpoint, and delivers what waits for it. */
+  onKeepBacklog: () => void;
+  onClose: () => void;
+};
+
+/** Asks before the backlog, the secret or the endpoint goes. */
+function Confirmation(props: ConfirmationProps): ReactNode {
+  const { question, endpoint, onYes, onClose } = props;
+  switch (question) {
+    case 'enable':
+      return (
         <ConfirmDialog
           title="Enable this endpoint?"
           keep="Keep it as it is"
           answer="Enable and discard"
-          onYes={() => discard.mutate()}
-          safe={{ answer: 'Enable and deliver', onYes: () => enable.mutate() }}
-          onClose={close}
+          onYes={onYes}
+          safe={{ answer: 'Enable and deliver', onYes: props.onKeepBacklog }}
+          onClose={onClose}
         >
           <p>
             {backlogText(endpoint.backlog)} deliveries wait for it. They are sent as fast as its
             rate and its receiver allow, unless you discard them: that cannot be undone.
           </p>
         </ConfirmDialog>
-      )}
-      {question === 'rotate' && (
+      );
+    case 'rotate':
+      return (
         <ConfirmDialog
           title="Give it a new secret?"
           answer="Rotate secret"
-          onYes={() => rotate.mutate()}
-          onClose={close}
+          onYes={onYes}
+          onClose={onClose}
         >
           <p>
             For 24 hours deliveries are signed with the old secret as well. The new one shows once.
           </p>
         </ConfirmDialog>
-      )}
-      {question === 'delete' && (
+      );
+    case 'delete':
+      return (
         <ConfirmDialog
           title="Delete this endpoint?"
           answer="Delete"
-          onYes={() => remove.mutate()}
-          onClose={close}
+          onYes={onYes}
+          onClose={onClose}
         >
           <p>What was not delivered to {endpoint.url} is discarded. This cannot be undone.</p>
         </ConfirmDialog>
-      )}
-    </div>
-  );
+      );
+  }
 }
 
 /**

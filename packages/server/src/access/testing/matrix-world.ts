@@ -61,38 +61,73 @@ export type MatrixTenant = {
   readonly complete: (id: string) => Promise<string>;
 };
 
-const isCompleted = ({ state }: { state: string }) => state === 'completed';
-
 /** A tenant that has one of everything, some of it cold. */
 export async function seedTenant(service: TestService, tenant: string): Promise<MatrixTenant> {
   const owner = await service.makeToken({ preset: 'admin', tenants: [tenant] });
   const secret = owner.token;
+  const caller = callerWith(service, secret);
+  const { call, untilCompleted } = caller;
+  const makers = makersOf(service, { tenant, ownerId: owner.id }, caller);
+  const records = Array.from({ length: 10 }, (_, n) => recordOf(tenant, n));
+  await call('POST', '/enrichment/records', { body: { records } });
+  const run = await makers.run();
+  await untilCompleted(`/retention/runs/${run}`);
+  // A late record: there is something hot, and something for the next run to do.
+  await call('POST', '/enrichment/records', { body: { records: [recordOf(tenant, 10)] } });
+  await call('POST', '/enrichment/tags', { body: { tenant, dataset: 'training' } });
+  const orphan = `records/tenant=${tenant}/2001-01-01_2001-01-01_seg_y.parquet`;
+  const late = {
+    run,
+    orphan,
+    lostSegment: `records/tenant=${tenant}/1970-01-01_1970-01-01_seg_x.parquet`,
+  };
+  const kinds = Object.keys(makers).filter((kind) => !(kind in late)) as Kind[];
+  const ids = await Promise.all(kinds.map(async (kind) => [kind, await makers[kind]()] as const));
+  const things = { ...Object.fromEntries(ids), ...late } as Record<Kind, string>;
+  await seedDelivery(service.db, { id: things.endpoint, tenant });
+  await service.db.query(sql`
+    insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
+    values (${laneOf(things.endpoint)}, ${things.endpoint}, date_trunc('hour', now()), 5, 0, 0)`);
+  const complete = (id: string) => untilCompleted(`/exports/${id}`);
+  await complete(things.export);
+  return { tenant, secret, things, fresh: (kind) => makers[kind](), complete };
+}
+
+type Caller = ReturnType<typeof callerWith>;
+
+/** Calls the API in the name of the tenant's admin. Each call must succeed. */
+function callerWith(service: TestService, secret: string) {
   const call = async (method: string, path: string, options: CallOptions = {}) => {
     const answer = await service.call(method, path, { token: secret, ...options });
     expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300);
     return answer.json;
   };
-  const until = (
-    path: string,
-    isDone: (row: { state: string }) => boolean,
-    options?: CallOptions,
-  ): Promise<string> => {
+  const untilCompleted = (path: string, options?: CallOptions): Promise<string> => {
     const look = async () => {
       const row = await call('GET', path, options);
       if (row.state === 'failed') throw new Error(JSON.stringify(row));
-      return isDone(row) && row.id;
+      return row.state === 'completed' && row.id;
     };
     return vi.waitUntil(look, { timeout: 120_000, interval: 20 });
   };
   const idOf = async (method: string, path: string, body: unknown) =>
     (await call(method, path, { body })).id as string;
+  return { call, untilCompleted, idOf };
+}
+
+/** Makes one more thing of each kind. */
+function makersOf(
+  service: TestService,
+  { tenant, ownerId }: { tenant: string; ownerId: string },
+  { call, untilCompleted, idOf }: Caller,
+): Record<Kind, () => Promise<string>> {
   let made = 0;
   const endpoint = (enabled: boolean) =>
     idOf('POST', '/webhook/endpoints', { tenant, url: `http://127.0.0.1:9/${++made}`, enabled });
   const day = () => `2020-02-${String((++made % 28) + 1).padStart(2, '0')}`;
 
   const makers: Record<Kind, () => Promise<string>> = {
-    owner: async () => owner.id,
+    owner: async () => ownerId,
     token: () => idOf('POST', '/tokens', { name: 'x', preset: 'curator', tenants: [tenant] }),
     async session() {
       const body = { name: 'y', preset: 'curator', tenants: [tenant] };
@@ -155,7 +190,7 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
       const token = service.adminToken;
       await call('POST', '/enrichment/records', { token, body: { records: [recordOf(other, 0)] } });
       const { id } = await call('POST', '/retention/run', { token, body: { tenant: other } });
-      await until(`/retention/runs/${id}`, isCompleted, { token });
+      await untilCompleted(`/retention/runs/${id}`, { token });
       const [gone] = await service.db.query<{ key: string }>(
         sql`delete from segments where tenant = ${other} returning object_key as key`,
       );
@@ -172,29 +207,7 @@ export async function seedTenant(service: TestService, tenant: string): Promise<
       return idOf('POST', '/webhook/dlq/retry', { tenant, endpoint_id: id, rate: 1 });
     },
   };
-  const records = Array.from({ length: 10 }, (_, n) => recordOf(tenant, n));
-  await call('POST', '/enrichment/records', { body: { records } });
-  const run = await makers.run();
-  await until(`/retention/runs/${run}`, isCompleted);
-  // A late record: there is something hot, and something for the next run to do.
-  await call('POST', '/enrichment/records', { body: { records: [recordOf(tenant, 10)] } });
-  await call('POST', '/enrichment/tags', { body: { tenant, dataset: 'training' } });
-  const orphan = `records/tenant=${tenant}/2001-01-01_2001-01-01_seg_y.parquet`;
-  const late = {
-    run,
-    orphan,
-    lostSegment: `records/tenant=${tenant}/1970-01-01_1970-01-01_seg_x.parquet`,
-  };
-  const kinds = Object.keys(makers).filter((kind) => !(kind in late)) as Kind[];
-  const ids = await Promise.all(kinds.map(async (kind) => [kind, await makers[kind]()] as const));
-  const things = { ...Object.fromEntries(ids), ...late } as Record<Kind, string>;
-  await seedDelivery(service.db, { id: things.endpoint, tenant });
-  await service.db.query(sql`
-    insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
-    values (${laneOf(things.endpoint)}, ${things.endpoint}, date_trunc('hour', now()), 5, 0, 0)`);
-  const complete = (id: string) => until(`/exports/${id}`, isCompleted);
-  await complete(things.export);
-  return { tenant, secret, things, fresh: (kind) => makers[kind](), complete };
+  return makers;
 }
 
 /** A tenant that does not exist, with ids that do not exist and look like those of the other. */

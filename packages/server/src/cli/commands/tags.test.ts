@@ -1,15 +1,10 @@
-import { PassThrough } from 'node:stream';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { json, pages, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { describe, expect, test } from 'vitest';
+import { prepareCli } from '../testing/prepare-cli.ts';
+import { json, pages, problem } from '../testing/receiver.ts';
 import type { Tag, Tagged } from './tags.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const world = prepareCli();
+const { cli, sent } = world;
 
 const tag: Tag = {
   id: 'tag_1',
@@ -37,24 +32,9 @@ const both: Tagged['warnings'] = [
   { code: 'in_both_datasets', message: '1,204 records are in both datasets.', count: 1204 },
 ];
 
-type Options = { isTerminal?: boolean; typed?: string };
-const cli = (words: string, { isTerminal, typed }: Options = {}) => {
-  const stdin = new PassThrough();
-  if (typed !== undefined) stdin.write(typed);
-  return run(words.split(' '), {
-    env: { ...api.env, NO_COLOR: '1' },
-    isTerminal: isTerminal ?? typed !== undefined,
-    stdin,
-  });
-};
-const sent = (method: string, path: string) =>
-  api.requests
-    .filter((request) => request.method === method && request.path === path)
-    .map((request) => JSON.parse(String(request.body)));
-
 /** Answers a dry run and the tag itself. */
 const offerTag = (warnings: Tagged['warnings'] = []) =>
-  api.on('POST /enrichment/tags', (request, response) => {
+  world.api.on('POST /enrichment/tags', (request, response) => {
     const isDry = JSON.parse(String(request.body)).dry_run === true;
     const answer = { ...tag, id: isDry ? null : tag.id, warnings };
     json(answer, isDry ? 200 : 201)(request, response);
@@ -73,12 +53,12 @@ test.each([
   const { code, stdout, stderr } = await cli(words);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toContain(message);
-  expect(api.requests).toEqual([]);
+  expect(world.api.requests).toEqual([]);
 });
 
 describe('tags add', () => {
   test('tells what the service refuses', async () => {
-    api.on(
+    world.api.on(
       'POST /enrichment/tags',
       problem(409, 'tag_exists', 'This slice is tagged so already: tag_1.'),
     );
@@ -134,13 +114,13 @@ describe('tags add', () => {
 });
 
 test('tags ls walks all pages: a table, tabs, or JSON', async () => {
-  api.on('GET /enrichment/tags', pages([JSON.stringify(tag)], [JSON.stringify(wholeTag)]));
+  world.api.on('GET /enrichment/tags', pages([JSON.stringify(tag)], [JSON.stringify(wholeTag)]));
   const piped = await cli('records tags ls --tenant TX --month 2001-01 --dataset training');
   expect(piped.stdout).toBe(
     'tag_1\tTX\tDFW\t2001-01-01/2001-01-31\ttraining\t41022\t19700000\t2026-03-05T10:00:00.000000Z\t\n' +
       'tag_2\tTX\t\t/\tfine_tuning\t41022\t19700000\t2026-03-05T10:00:00.000000Z\tby hand\n',
   );
-  expect(api.requests[0]?.query).toMatchObject({
+  expect(world.api.requests[0]?.query).toMatchObject({
     tenant: 'TX',
     month: '2001-01',
     dataset: 'training',
@@ -156,10 +136,13 @@ test('tags ls walks all pages: a table, tabs, or JSON', async () => {
 });
 
 test('tags rm untags each, and tells which there were not', async () => {
-  api.on('DELETE /enrichment/tags/tag_1', (_request, response) => {
+  world.api.on('DELETE /enrichment/tags/tag_1', (_request, response) => {
     response.writeHead(204).end();
   });
-  api.on('DELETE /enrichment/tags/tag_9', problem(404, 'tag_not_found', 'There is no such tag.'));
+  world.api.on(
+    'DELETE /enrichment/tags/tag_9',
+    problem(404, 'tag_not_found', 'There is no such tag.'),
+  );
   expect(await cli('records tags rm tag_9')).toMatchObject({ code: 3, stdout: '' });
   const { code, stderr } = await cli('records tags rm tag_1 tag_9');
   expect(code).toBe(7);

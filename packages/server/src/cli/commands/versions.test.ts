@@ -1,15 +1,10 @@
-import { PassThrough } from 'node:stream';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Version } from '../dataset-versions.ts';
-import { json, pages, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { prepareCli } from '../testing/prepare-cli.ts';
+import { json, pages, problem } from '../testing/receiver.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const world = prepareCli();
+const { cli, sent } = world;
 
 const version: Version = {
   id: 'ver_1',
@@ -49,25 +44,10 @@ const erased: Version = {
   current: { count: 512_990, bytes: 245_000_000, digest: '9f3c00000000abe0' },
 };
 
-type Options = { isTerminal?: boolean; typed?: string; signal?: AbortSignal };
-const cli = (words: string, { isTerminal, typed, ...rest }: Options = {}) => {
-  const stdin = new PassThrough();
-  if (typed !== undefined) stdin.write(typed);
-  return run(words.split(' '), {
-    env: { ...api.env, NO_COLOR: '1' },
-    isTerminal: isTerminal ?? typed !== undefined,
-    stdin,
-    ...rest,
-  });
-};
-const sent = (method: string, path: string) =>
-  api.requests
-    .filter((request) => request.method === method && request.path === path)
-    .map((request) => JSON.parse(String(request.body)));
 const offerVersion = (...states: Version[]) => {
-  api.on('POST /enrichment/dataset-versions', json(counting, 201));
+  world.api.on('POST /enrichment/dataset-versions', json(counting, 201));
   let polls = 0;
-  api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
+  world.api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
     polls += 1;
     json(states[Math.min(polls, states.length) - 1] ?? counting)(request, response);
   });
@@ -84,12 +64,12 @@ test.each([
   const { code, stdout, stderr } = await cli(words);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toContain(message);
-  expect(api.requests).toEqual([]);
+  expect(world.api.requests).toEqual([]);
 });
 
 describe('versions create', () => {
   test('tells what the service refuses', async () => {
-    api.on(
+    world.api.on(
       'POST /enrichment/dataset-versions',
       problem(409, 'version_name_taken', 'TX has a version 2026-q1 already.'),
     );
@@ -107,7 +87,7 @@ describe('versions create', () => {
   test('says on Ctrl-C that the counting goes on', async () => {
     const interrupt = new AbortController();
     offerVersion(counting);
-    api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
+    world.api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
       json(counting)(request, response);
       interrupt.abort();
     });
@@ -145,7 +125,7 @@ describe('versions create', () => {
 });
 
 test('versions ls shows what is left of those that were changed', async () => {
-  api.on(
+  world.api.on(
     'GET /enrichment/dataset-versions',
     pages([JSON.stringify(version)], [JSON.stringify(erased)]),
   );
@@ -160,8 +140,8 @@ test('versions ls shows what is left of those that were changed', async () => {
 
 test('versions show finds an id, and a name among those of a tenant', async () => {
   const list = [JSON.stringify(version), JSON.stringify(erased)];
-  api.on('GET /enrichment/dataset-versions', pages(list));
-  api.on('GET /enrichment/dataset-versions/ver_1', json(version));
+  world.api.on('GET /enrichment/dataset-versions', pages(list));
+  world.api.on('GET /enrichment/dataset-versions/ver_1', json(version));
   const unknown = await cli('records versions show 2024-q1 --tenant TX');
   expect(unknown.code).toBe(3);
   expect(unknown.stderr).toContain('It has: 2026-q1, 2025-q4.');
@@ -177,15 +157,15 @@ test('versions show finds an id, and a name among those of a tenant', async () =
 });
 
 test('versions rm asks, and deletes', async () => {
-  api.on('GET /enrichment/dataset-versions', pages([JSON.stringify(version)]));
-  api.on('DELETE /enrichment/dataset-versions/ver_1', (_request, response) => {
+  world.api.on('GET /enrichment/dataset-versions', pages([JSON.stringify(version)]));
+  world.api.on('DELETE /enrichment/dataset-versions/ver_1', (_request, response) => {
     response.writeHead(204).end();
   });
   const words = 'records versions rm 2026-q1 --tenant TX';
   expect((await cli(words)).code).toBe(2);
   const refused = await cli(words, { typed: 'n\n' });
   expect(refused.stderr).toContain('Delete the version 2026-q1 of TX (ver_1)?');
-  expect(api.requests.every(({ method }) => method === 'GET')).toBe(true);
+  expect(world.api.requests.every(({ method }) => method === 'GET')).toBe(true);
   const { code, stderr } = await cli(`${words} --yes`);
   expect(code).toBe(0);
   expect(stderr).toBe('Deleted 2026-q1 of TX (ver_1).\n');

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { createGate } from '../../kernel/gate.ts';
-import { openDatabase } from '../../platform/postgres/database.ts';
+import { openDatabase } from '../../platform/postgres/open-database.ts';
 import { type CutOptions, type Slice, sumTiers } from '../../records/index.ts';
 import { type ColdStore, openColdStore } from '../../records/read/testing/cold-store.ts';
 import { compact, freeze } from '../../records/read/testing/freeze.ts';

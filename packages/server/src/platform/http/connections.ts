@@ -63,57 +63,22 @@ const answerMillis = 30_000;
  * a flood closes its own connections, and health checks are still answered.
  */
 export function guardConnections(server: Server, limits: ConnectionLimits): Connections {
-  /** The connections in the order of their last requests, the oldest first. */
-  const connections = new Map<Socket, Connection>();
-  const counts = new Map<string, number>();
+  const open = new OpenConnections(limits);
   const admitted = new WeakMap<IncomingMessage, Exchange>();
   let isDraining = false;
 
-  /** Closes the first connection that fits and has no admitted request. Returns false when there is none. */
-  function makeRoom(fits: (connection: Connection) => boolean): boolean {
-    for (const [socket, connection] of connections) {
-      if (!fits(connection) || [...connection.exchanges].some((own) => own.isAdmitted)) continue;
-      forget(socket);
-      socket.destroy();
-      return true;
-    }
-    return false;
-  }
-
-  function forget(socket: Socket): void {
-    const connection = connections.get(socket);
-    if (connection === undefined) return;
-    connections.delete(socket);
-    const left = (counts.get(connection.address) ?? 1) - 1;
-    if (left > 0) counts.set(connection.address, left);
-    else counts.delete(connection.address);
-  }
-
-  function hasRoomFor(address: string, peer: string | undefined): boolean {
-    const isOverShare =
-      (counts.get(address) ?? 0) >= limits.perAddress && !limits.isShared(peer ?? '');
-    if (isOverShare) return makeRoom((connection) => connection.address === address);
-    return connections.size < limits.total || makeRoom(() => true);
-  }
-
   server.on('connection', (socket: Socket) => {
-    const address = networkOf(socket.remoteAddress);
-    if (!hasRoomFor(address, socket.remoteAddress)) {
-      refuseConnection(socket, {
-        code: 'connections_full',
-        detail: 'All connections are busy. Close some, or try again later.',
-      });
-      return;
-    }
-    connections.set(socket, { address, exchanges: new Set() });
-    counts.set(address, (counts.get(address) ?? 0) + 1);
-    socket.once('close', () => forget(socket));
+    if (open.add(socket)) return;
+    refuseConnection(socket, {
+      code: 'connections_full',
+      detail: 'All connections are busy. Close some, or try again later.',
+    });
   });
 
   // This listener must run before those that answer the request.
   server.prependListener('request', (request, response) => {
     const { socket } = request;
-    const connection = connections.get(socket);
+    const connection = open.get(socket);
     if (connection === undefined) return;
     // A request comes after the bodies of those before it, so those that were answered early are over as well.
     for (const own of connection.exchanges)
@@ -124,8 +89,7 @@ export function guardConnections(server: Server, limits: ConnectionLimits): Conn
       socket.destroy();
       return;
     }
-    connections.delete(socket);
-    connections.set(socket, connection);
+    open.renew(socket);
     const exchange: Exchange = {
       request,
       response,
@@ -148,29 +112,7 @@ export function guardConnections(server: Server, limits: ConnectionLimits): Conn
     });
   });
 
-  const look = setInterval(() => {
-    const now = performance.now();
-    for (const [socket, { exchanges }] of connections) {
-      for (const exchange of exchanges) {
-        const { request, response, bodyEndsAt, bytesBefore } = exchange;
-        if (request.complete) {
-          if (response.closed) exchanges.delete(exchange);
-          continue;
-        }
-        if (bodyEndsAt === null) continue;
-        const bytes = response.closed ? 0 : socket.bytesRead - bytesBefore;
-        if (now < bodyEndsAt + (bytes / leastBytesPerSecond) * 1000) continue;
-        if (response.headersSent) socket.destroy();
-        else {
-          refuseConnection(socket, {
-            status: 408,
-            code: 'http_invalid',
-            detail: 'The body of the request did not arrive in time.',
-          });
-        }
-      }
-    }
-  }, lookMillis).unref();
+  const look = setInterval(() => endSlowBodies(open), lookMillis).unref();
   server.once('close', () => clearInterval(look));
 
   return {
@@ -182,12 +124,102 @@ export function guardConnections(server: Server, limits: ConnectionLimits): Conn
     },
     drain() {
       isDraining = true;
-      for (const [socket, { exchanges }] of connections) {
+      for (const [socket, { exchanges }] of open) {
         if ([...exchanges].every(({ response }) => response.closed)) socket.destroy();
       }
     },
     cut() {
-      for (const socket of connections.keys()) socket.destroy();
+      for (const [socket] of open) socket.destroy();
     },
   };
+}
+
+/** The connections that are open, in all and by address, in the order of their last requests, the oldest first. */
+class OpenConnections {
+  readonly #connections = new Map<Socket, Connection>();
+  readonly #counts = new Map<string, number>();
+  readonly #limits: ConnectionLimits;
+
+  constructor(limits: ConnectionLimits) {
+    this.#limits = limits;
+  }
+
+  [Symbol.iterator](): IterableIterator<[Socket, Connection]> {
+    return this.#connections.entries();
+  }
+
+  get(socket: Socket): Connection | undefined {
+    return this.#connections.get(socket);
+  }
+
+  /** Adds a connection, and closes another where all are in use. Returns false when there is no room for it. */
+  add(socket: Socket): boolean {
+    const address = networkOf(socket.remoteAddress);
+    if (!this.#hasRoomFor(address, socket.remoteAddress)) return false;
+    this.#connections.set(socket, { address, exchanges: new Set() });
+    this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1);
+    socket.once('close', () => this.#forget(socket));
+    return true;
+  }
+
+  /** Puts the connection at the end of the order, because a request came on it. */
+  renew(socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    this.#connections.delete(socket);
+    this.#connections.set(socket, connection);
+  }
+
+  #hasRoomFor(address: string, peer: string | undefined): boolean {
+    const limits = this.#limits;
+    const isOverShare =
+      (this.#counts.get(address) ?? 0) >= limits.perAddress && !limits.isShared(peer ?? '');
+    if (isOverShare) return this.#makeRoom((connection) => connection.address === address);
+    return this.#connections.size < limits.total || this.#makeRoom(() => true);
+  }
+
+  /** Closes the first connection that fits and has no admitted request. Returns false when there is none. */
+  #makeRoom(fits: (connection: Connection) => boolean): boolean {
+    for (const [socket, connection] of this.#connections) {
+      if (!fits(connection) || [...connection.exchanges].some((own) => own.isAdmitted)) continue;
+      this.#forget(socket);
+      socket.destroy();
+      return true;
+    }
+    return false;
+  }
+
+  #forget(socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    this.#connections.delete(socket);
+    const left = (this.#counts.get(connection.address) ?? 1) - 1;
+    if (left > 0) this.#counts.set(connection.address, left);
+    else this.#counts.delete(connection.address);
+  }
+}
+
+/** Refuses the requests whose bodies have not arrived in time. */
+function endSlowBodies(open: Iterable<[Socket, Connection]>): void {
+  const now = performance.now();
+  for (const [socket, { exchanges }] of open) {
+    for (const exchange of exchanges) {
+      const { request, response, bodyEndsAt, bytesBefore } = exchange;
+      if (request.complete) {
+        if (response.closed) exchanges.delete(exchange);
+        continue;
+      }
+      if (bodyEndsAt === null) continue;
+      const bytes = response.closed ? 0 : socket.bytesRead - bytesBefore;
+      if (now < bodyEndsAt + (bytes / leastBytesPerSecond) * 1000) continue;
+      if (response.headersSent) socket.destroy();
+      else {
+        refuseConnection(socket, {
+          status: 408,
+          code: 'http_invalid',
+          detail: 'The body of the request did not arrive in time.',
+        });
+      }
+    }
+  }
 }

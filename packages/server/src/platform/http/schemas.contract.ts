@@ -89,6 +89,10 @@ export const cursorSchema = Type.String({
   maxLength: 4000,
   description: 'next_cursor or prev_cursor of an earlier answer to the same filters',
 });
+/** A page of rows, as every list answers it. `next_cursor` is null on the last page. */
+export const pageOf = <T extends Parameters<typeof Type.Array>[0]>(row: T) =>
+  Type.Object({ data: Type.Array(row), next_cursor: nullable(Type.String()) });
+
 export const digestSchema = Type.String({
   pattern: '^[0-9a-f]{16}$',
   description: 'sum of the records’ digests mod 2^64, 16 hex digits',

@@ -1,4 +1,4 @@
-import { type IncomingMessage, maxHeaderSize, type ServerResponse } from 'node:http';
+import { type IncomingMessage, maxHeaderSize, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -128,6 +128,42 @@ export function createHttpServer(options: HttpOptions): HttpServer {
 
   const { server } = fastify;
   const connections = guardConnections(server, options.connections ?? usualLimits);
+  answerUnusual(server);
+  fastify.addHook('preClose', async () => connections.drain());
+  addHooks(fastify, { isLeaving: () => isLeaving, isSecure: options.isSecure === true });
+  fastify.setErrorHandler((error, request, reply) => {
+    onProblem(sendProblem(error, request, reply));
+  });
+  fastify.decorateRequest('jsonText', '');
+  fastify.decorateRequest('traceParent', null);
+  takeJson(fastify);
+
+  const load = createSharedBudget(options.load ?? { total: Infinity, each: Infinity });
+  const parts = { ...options, load, validator: new Validator(), connections };
+  return {
+    fastify,
+    contracts,
+    leave() {
+      isLeaving = true;
+    },
+    isLeaving: () => isLeaving,
+    cutConnections: () => connections.cut(),
+    route(contract, handler) {
+      contracts.push(contract);
+      if (!('streamedBody' in contract)) addRoute(fastify, contract, handler, parts);
+      // The handler reads the body itself, whatever its type is.
+      else
+        fastify.register(async (own) => {
+          own.removeAllContentTypeParsers();
+          own.addContentTypeParser('*', (_request, _body, done) => done(null));
+          addRoute(own, contract, handler, parts);
+        });
+    },
+  };
+}
+
+/** Answers requests that Node would answer by itself, or not at all. */
+function answerUnusual(server: Server): void {
   // Without listeners Node answers an Expect header before anything is checked: with 100, or with a 417 that has no
   // body. A CONNECT would get no answer at all.
   server.on('checkContinue', (...exchange) => server.emit('request', ...exchange));
@@ -135,14 +171,20 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   server.on('connect', (_request, socket: Socket) =>
     refuseConnection(socket, { code: 'route_not_found', detail: 'This is no proxy. See /docs.' }),
   );
-  fastify.addHook('preClose', async () => connections.drain());
+}
+
+/** What is done for each request before its route is called, and after: headers, refusals and compression. */
+function addHooks(
+  fastify: FastifyInstance,
+  { isLeaving, isSecure }: { isLeaving: () => boolean; isSecure: boolean },
+): void {
   // These hooks are no async functions: promises that nobody needs took a tenth of the time of a small request.
   fastify.addHook('onRequest', (request, reply, done) => {
     // The connection was cut after the request was read, as one of very many that came at the same time.
     if (request.raw.socket.destroyed) return void reply.hijack();
     setCommonHeaders(request, reply);
-    if (isLeaving) reply.raw.setHeader('connection', 'close');
-    if (options.isSecure) reply.raw.setHeader('strict-transport-security', 'max-age=31536000');
+    if (isLeaving()) reply.raw.setHeader('connection', 'close');
+    if (isSecure) reply.raw.setHeader('strict-transport-security', 'max-age=31536000');
     refuseTwoHosts(request.raw);
     refuseUnknownExpectation(request.headers.expect);
     // This comes before the body is read: on a path that does not exist, anybody could send one.
@@ -168,15 +210,14 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     // The client may send its body all the same, and that could not be told from the next request, so the connection
     // closes.
     const isBodyRefused = headers.expect !== undefined && !raw.complete;
-    if (isBodyRefused || isLeaving) reply.header('connection', 'close');
+    if (isBodyRefused || isLeaving()) reply.header('connection', 'close');
     done(null, payload);
   });
   fastify.addHook('onSend', compressAnswer);
-  fastify.setErrorHandler((error, request, reply) => {
-    onProblem(sendProblem(error, request, reply));
-  });
-  fastify.decorateRequest('jsonText', '');
-  fastify.decorateRequest('traceParent', null);
+}
+
+/** Parses bodies of JSON, and no others. */
+function takeJson(fastify: FastifyInstance): void {
   // Many clients send a DELETE with an empty body and a JSON content type; that is not an error.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser(
@@ -189,29 +230,6 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       return value;
     },
   );
-
-  const load = createSharedBudget(options.load ?? { total: Infinity, each: Infinity });
-  const parts = { ...options, load, validator: new Validator(), connections };
-  return {
-    fastify,
-    contracts,
-    leave() {
-      isLeaving = true;
-    },
-    isLeaving: () => isLeaving,
-    cutConnections: () => connections.cut(),
-    route(contract, handler) {
-      contracts.push(contract);
-      if (!('streamedBody' in contract)) addRoute(fastify, contract, handler, parts);
-      // The handler reads the body itself, whatever its type is.
-      else
-        fastify.register(async (own) => {
-          own.removeAllContentTypeParsers();
-          own.addContentTypeParser('*', (_request, _body, done) => done(null));
-          addRoute(own, contract, handler, parts);
-        });
-    },
-  };
 }
 
 /** Keeps only warnings and errors of fastify itself, unless the log shows details. */

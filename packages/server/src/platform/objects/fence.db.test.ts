@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { startDatabaseProxy } from '../../../test/database-proxy.ts';
 import { startS3, type TestS3 } from '../../../test/s3.ts';
-import { type Database, openDatabase } from '../postgres/database.ts';
+import type { Database } from '../postgres/database.ts';
+import { openDatabase } from '../postgres/open-database.ts';
 import { readFence } from '../postgres/store-fence.ts';
 import { createStoreFence, type StoreFence } from './fence.ts';
 import { createFileStore } from './file-system.ts';

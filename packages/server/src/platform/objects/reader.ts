@@ -2,7 +2,7 @@ import { link, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../log.ts';
 import { type CheckOptions, createObjectChecks } from './check-object.ts';
-import { createObjectCopies } from './object-copies.ts';
+import { ObjectCopies } from './object-copies.ts';
 import {
   fromFileSystem,
   ObjectMissing,
@@ -53,7 +53,7 @@ export function createObjectReader(
   // again if that fails.
   folder().catch((error: unknown) => log.warn({ err: error }, 'objects cannot be opened yet'));
 
-  const copies = createObjectCopies({ store, checks, folder, maxBytes, log });
+  const copies = new ObjectCopies({ store, checks, folder, maxBytes, log });
 
   const openLinked = async (path: string, ref: ObjectRef, options: CheckOptions) => {
     const linked = join(await folder(), `link-${++lastNumber}.parquet`);

@@ -40,19 +40,29 @@ export async function createS3Store(
   const { bucket, prefix } = place;
   const location = `s3://${bucket}${prefix === '' ? '' : `/${prefix}`}`;
   const store = { sdk, client, place, location };
-  const read = <T>(what: string, signal: AbortSignal | undefined, work: Reading<T>) =>
-    guarded(what, signal, () => inTime(what, signal, { limits, work }));
-  const beside: MarkerStore = { sdk, client, location, at: (key) => locate(place, key) };
-  let isTried = false;
-  const tryWrite = async (signal: AbortSignal | undefined) => {
-    await guarded(`Nothing can be written to ${location}`, signal, () =>
-      tryConditions(beside, signal),
-    );
-    isTried = true;
-  };
   return {
     location,
+    s3: place,
     clockAheadMillis: watchClock(client),
+    ...writesTo(store),
+    ...readsFrom(store, limits),
+    ...uploadsOf(store),
+    ...markerOf(store),
+    remove: (key, signal) =>
+      guarded(`The object ${key} cannot be removed from ${location}`, signal, () =>
+        remove(store, key, signal),
+      ),
+    pathOf: () => null,
+    async close() {
+      client.destroy();
+    },
+  };
+}
+
+/** How objects come into the store: from a file, from one that still grows, and from another bucket. */
+function writesTo(store: S3Store): Pick<ObjectStore, 'put' | 'beginPut' | 'copyFrom'> {
+  const { location } = store;
+  return {
     async put(key, path, signal) {
       await guarded(`The object ${key} cannot be written to ${location}`, signal, async () => {
         const { size } = await stat(path);
@@ -81,15 +91,23 @@ export async function createS3Store(
         },
       };
     },
-    get: (key, target, signal, stretch) =>
-      read(`The object ${key} cannot be read from ${location}`, signal, (own, onBytes) =>
-        get(store, { key, target, signal: own, stretch }, { attempts: limits.attempts, onBytes }),
-      ),
-    s3: place,
     copyFrom: async ({ s3: other }, { from, to }, signal) =>
       other !== undefined &&
       guarded(`The object ${from} cannot be copied to ${location}`, signal, () =>
         copyOnServer(store, { from: { place: other, key: from }, key: to, signal }),
+      ),
+  };
+}
+
+/** What is read of objects. Each read ends in time. */
+function readsFrom(store: S3Store, limits: S3Limits): Pick<ObjectStore, 'get' | 'head' | 'list'> {
+  const { location } = store;
+  const read = <T>(what: string, signal: AbortSignal | undefined, work: Reading<T>) =>
+    guarded(what, signal, () => inTime(what, signal, { limits, work }));
+  return {
+    get: (key, target, signal, stretch) =>
+      read(`The object ${key} cannot be read from ${location}`, signal, (own, onBytes) =>
+        get(store, { key, target, signal: own, stretch }, { attempts: limits.attempts, onBytes }),
       ),
     head: (key, signal) =>
       read(`The object ${key} cannot be read from ${location}`, signal, (own) =>
@@ -105,6 +123,13 @@ export async function createS3Store(
         token = page.next;
       } while (token !== undefined);
     },
+  };
+}
+
+/** The uploads in parts that have not ended, which lists of objects do not show. */
+function uploadsOf(store: S3Store): Pick<ObjectStore, 'listUploads' | 'endUpload'> {
+  const { sdk, client, location } = store;
+  return {
     async *listUploads(prefix, signal) {
       let after: UploadMarker | undefined = {};
       do {
@@ -123,10 +148,26 @@ export async function createS3Store(
           { ...targetOf(store, key), UploadId: id },
         ),
       ),
-    remove: (key, signal) =>
-      guarded(`The object ${key} cannot be removed from ${location}`, signal, () =>
-        remove(store, key, signal),
-      ),
+  };
+}
+
+/** The marker, and the test whether the server has the conditional writes that it needs. */
+function markerOf({
+  sdk,
+  client,
+  place,
+  location,
+}: S3Store): Pick<ObjectStore, 'marker' | 'tryWrite'> {
+  const beside: MarkerStore = { sdk, client, location, at: (key) => locate(place, key) };
+  let isTried = false;
+  const tryWrite = async (signal: AbortSignal | undefined) => {
+    await guarded(`Nothing can be written to ${location}`, signal, () =>
+      tryConditions(beside, signal),
+    );
+    isTried = true;
+  };
+  return {
+    tryWrite,
     marker: {
       read: (signal) =>
         guarded(
@@ -142,11 +183,6 @@ export async function createS3Store(
           swapMarker(beside, { expected, text }, signal),
         );
       },
-    },
-    tryWrite,
-    pathOf: () => null,
-    async close() {
-      client.destroy();
     },
   };
 }

@@ -1,7 +1,8 @@
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { type Connection, longestTimerMillis } from './database.ts';
+import { longestTimerMillis } from './client.ts';
+import type { Connection } from './database.ts';
 
 /** Stores rows as `copyTable` streams them, however long it takes. Returns how many there were. */
 export async function copyIntoTable(

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { startDatabaseProxy } from '../../../test/database-proxy.ts';
 import { copyCsv } from './copy-out.ts';
-import { openDatabase } from './database.ts';
+import { openDatabase } from './open-database.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {

@@ -2,7 +2,8 @@ import type { Readable } from 'node:stream';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Sql } from 'sql-template-tag';
-import { type Connection, longestTimerMillis } from './database.ts';
+import { longestTimerMillis } from './client.ts';
+import type { Connection } from './database.ts';
 import { inlineSql } from './sql-text.ts';
 
 /**

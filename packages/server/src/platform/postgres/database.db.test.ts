@@ -5,8 +5,9 @@ import { startDatabaseProxy } from '../../../test/database-proxy.ts';
 import { startPooler } from '../../../test/pooler.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { copyCsv } from './copy-out.ts';
-import { type Connection, type Database, openDatabase } from './database.ts';
+import type { Connection, Database } from './database.ts';
 import { advisoryLocks, isHeldLock, tryLock } from './locks.ts';
+import { openDatabase } from './open-database.ts';
 
 let server: TestDatabase;
 let db: Database;

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
-import { type Database, longestTimerMillis, type Queryable } from './database.ts';
+import { longestTimerMillis } from './client.ts';
+import type { Database, Queryable } from './database.ts';
 import { advisoryLocks } from './locks.ts';
 
 /** Its shards come first; those of the others lie beside them. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase, writeOldJournal } from '../../../test/database.ts';
 import { printSchema } from '../../../test/print-schema.ts';
 import { baseline, lastReplaced, replaced } from './baseline.ts';
-import { type Database, openDatabase } from './database.ts';
+import type { Database } from './database.ts';
 import { advisoryLocks } from './locks.ts';
 import {
   listNewerMigrations,
@@ -14,6 +14,7 @@ import {
   readMigrations,
   requireSurvivors,
 } from './migrate.ts';
+import { openDatabase } from './open-database.ts';
 import { checkSchema } from './schema-check.ts';
 
 let db: TestDatabase;

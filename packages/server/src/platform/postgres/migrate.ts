@@ -13,13 +13,8 @@ import {
   replaced,
   withBaseline,
 } from './baseline.ts';
-import {
-  type Connection,
-  type Database,
-  longestTimerMillis,
-  type Queryable,
-  usualLimits,
-} from './database.ts';
+import { longestTimerMillis, usualLimits } from './client.ts';
+import type { Connection, Database, Queryable } from './database.ts';
 import { sqlState } from './errors.ts';
 import { advisoryLocks } from './locks.ts';
 import { refuseUnfit } from './probe.ts';

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { startPooler } from '../../../test/pooler.ts';
-import { openDatabase } from './database.ts';
+import { openDatabase } from './open-database.ts';
 import { refuseUnfit } from './probe.ts';
 
 let db: TestDatabase;

@@ -41,57 +41,14 @@ export function createTurns(options: {
 }): Turns {
   const { share, patienceMillis, now = () => performance.now() } = options;
   const current = new AsyncLocalStorage<{ name: string; isHolding: boolean }>();
-  /** Who holds places or waits, the next whose turn it is first. */
-  const lines = new Map<string, Line>();
+  const lines = new Lines(share, now);
   const first: Waiter[] = [];
   let free = options.places;
   let waiting = 0;
-  /** Who asked last, and who did before, other than that one. */
-  let [last, before] = [
-    { name: itself, at: -Infinity },
-    { name: itself, at: -Infinity },
-  ];
-
-  function noteCall(name: string): void {
-    if (name === itself) return;
-    if (name !== last.name) before = last;
-    last = { name, at: now() };
-  }
-
-  /** Whether the caller may have one more place, if there is one. */
-  function mayTake(name: string): boolean {
-    if (name === itself || (lines.get(name)?.held ?? 0) < share) return true;
-    const other = last.name === name ? before : last;
-    return now() - other.at > presentMillis;
-  }
-
-  function lineOf(name: string): Line {
-    const line = lines.get(name) ?? { held: 0, waiters: [] };
-    lines.set(name, line);
-    return line;
-  }
-
-  /** Takes who is next out of the queues. */
-  function next(): Waiter | undefined {
-    const holder = first.shift();
-    if (holder !== undefined) return holder;
-    for (const [name, { waiters }] of lines) {
-      if (waiters.length > 0 && mayTake(name)) return shift(name);
-    }
-    return undefined;
-  }
-
-  /** Takes the first of a caller's queue. The caller's next turn comes after those of all others. */
-  function shift(name: string): Waiter | undefined {
-    const line = lineOf(name);
-    lines.delete(name);
-    lines.set(name, line);
-    return line.waiters.shift();
-  }
 
   function admit(): void {
     while (free > 0 && waiting > 0) {
-      const waiter = next();
+      const waiter = first.shift() ?? lines.next();
       if (waiter === undefined) return;
       waiting -= 1;
       waiter.enter();
@@ -99,34 +56,30 @@ export function createTurns(options: {
   }
 
   function occupy(name: string): () => void {
-    const line = lineOf(name);
+    const line = lines.of(name);
     free -= 1;
     line.held += 1;
     return () => {
       free += 1;
       line.held -= 1;
-      forget(name, line);
+      lines.forget(name, line);
       admit();
     };
-  }
-
-  function forget(name: string, { held, waiters }: Line): void {
-    if (held === 0 && waiters.length === 0) lines.delete(name);
   }
 
   return {
     async take() {
       const { name = itself, isHolding = false } = current.getStore() ?? {};
-      noteCall(name);
+      lines.noteCall(name);
       // Whoever waits while a place is free may not have it, so nobody is overtaken.
-      if (free > 0 && (isHolding || mayTake(name))) return occupy(name);
-      const line = lineOf(name);
+      if (free > 0 && (isHolding || lines.mayTake(name))) return occupy(name);
+      const line = lines.of(name);
       const queue = isHolding ? first : line.waiters;
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           queue.splice(queue.indexOf(waiter), 1);
           waiting -= 1;
-          forget(name, line);
+          lines.forget(name, line);
           // As the pool says it, which errors.ts knows.
           reject(new Error('timeout exceeded when trying to connect'));
         }, patienceMillis);
@@ -147,4 +100,54 @@ export function createTurns(options: {
     },
     waiting: () => waiting,
   };
+}
+
+/** The callers who hold places or wait, the next whose turn it is first, and which of them may have one more place. */
+class Lines {
+  readonly #lines = new Map<string, Line>();
+  readonly #share: number;
+  readonly #now: () => number;
+  /** Who asked last, and who did before, other than that one. */
+  #last = { name: itself, at: -Infinity };
+  #before = { name: itself, at: -Infinity };
+
+  constructor(share: number, now: () => number) {
+    this.#share = share;
+    this.#now = now;
+  }
+
+  noteCall(name: string): void {
+    if (name === itself) return;
+    if (name !== this.#last.name) this.#before = this.#last;
+    this.#last = { name, at: this.#now() };
+  }
+
+  /** Whether the caller may have one more place, if there is one. */
+  mayTake(name: string): boolean {
+    if (name === itself || (this.#lines.get(name)?.held ?? 0) < this.#share) return true;
+    const other = this.#last.name === name ? this.#before : this.#last;
+    return this.#now() - other.at > presentMillis;
+  }
+
+  of(name: string): Line {
+    const line = this.#lines.get(name) ?? { held: 0, waiters: [] };
+    this.#lines.set(name, line);
+    return line;
+  }
+
+  /** Takes who is next out of the lines. The caller's next turn comes after those of all others. */
+  next(): Waiter | undefined {
+    for (const [name, line] of this.#lines) {
+      if (line.waiters.length === 0 || !this.mayTake(name)) continue;
+      this.#lines.delete(name);
+      this.#lines.set(name, line);
+      return line.waiters.shift();
+    }
+    return undefined;
+  }
+
+  /** Forgets the caller of a line in which nothing is left. */
+  forget(name: string, { held, waiters }: Line): void {
+    if (held === 0 && waiters.length === 0) this.#lines.delete(name);
+  }
 }

@@ -1,10 +1,10 @@
 import type { ClaimedRow } from '../claim.ts';
 import { signatureHeaders } from '../delivery/request.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
+import type { BreakerChange } from './endpoint.ts';
 import { type EndpointConfig, secretsAt } from './endpoint-configs.ts';
 import { isThrottled, outcomeOf, throttledOutcome } from './outcome.ts';
 import type { Ended } from './outcome-writer.ts';
-import type { BreakerChange } from './scheduler.ts';
 
 /** The result for an endpoint whose secret cannot be decrypted: an unsigned delivery is never sent. */
 const unreadable: AttemptResult = {

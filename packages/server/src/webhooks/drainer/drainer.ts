@@ -9,12 +9,13 @@ import type { SecretBox } from '../secret.ts';
 import { type Due, readWakeUp } from '../wake-up.ts';
 import { deliverOnce, endOf } from './deliver.ts';
 import { DueSearch } from './due-search.ts';
+import type { AttemptRole } from './endpoint.ts';
 import { type EndpointConfig, EndpointConfigs } from './endpoint-configs.ts';
 import { holdLanes, type LaneHolder } from './lane-holder.ts';
 import { isThrottled } from './outcome.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
 import { claimDeliveries, claimRows, isAnythingDue, releaseDeliveries } from './queries.ts';
-import { type AttemptRole, type Claim, limitsFor, Scheduler } from './scheduler.ts';
+import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
 import type { WatchAttempt } from './watch-attempts.ts';
 
 /** What a drainer needs from the process that it runs in. */

@@ -3,6 +3,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
 import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters/discard.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
+import type { BreakerChange } from './endpoint.ts';
 import {
   disableGone,
   type GoneAttempt,
@@ -12,7 +13,6 @@ import {
   recordOutcomes,
   storeBreakers,
 } from './outcome-queries.ts';
-import type { BreakerChange } from './scheduler.ts';
 
 /** An attempt that has ended and whose outcome is to be written. */
 export type Ended = {

@@ -1,18 +1,15 @@
-import { readFile, truncate, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { holdPace } from '../../../../test/held-pace.ts';
-import { fromFileSystem, storeUnavailable } from '../../../platform/objects/objects.ts';
 import { freeze } from '../../../records/read/testing/freeze.ts';
 import type { FileFormat, FileOptions } from '../../formats/format.ts';
 import { createFormat } from '../../formats/index.ts';
-import { cancelOpenJob } from '../queries.ts';
-import { noteGoneExports } from '../sweep.ts';
 import { startTestExports, type TestExports } from '../testing/test-exports.ts';
-import { attemptJob, Stopped, takeNextJob } from './attempt.ts';
-import { JobLost, type WorkContext, whileHeld } from './context.ts';
-import { failJob, listObjects, updateProgress } from './queries.ts';
+import { Stopped, takeNextJob } from './attempt.ts';
+import type { WorkContext } from './context.ts';
+import { listObjects } from './queries.ts';
 import { startJobRunner } from './runner.ts';
 
 let exports: TestExports;
@@ -24,27 +21,6 @@ afterAll(() => exports.stop());
 beforeEach(() => exports.db.query(sql`delete from exports`));
 
 const csv = (tenant = 'T') => exports.create('csv', { tenant });
-const never = new AbortController().signal;
-/** The server may take a moment to notice that a session ended. */
-const take = () => vi.waitUntil(() => takeNextJob(exports.db, 2), { timeout: 120_000 });
-/** A store that does something before an object is put. */
-function storeWith(beforePut: (key: string) => Promise<void> | void): Pick<WorkContext, 'store'> {
-  const { store } = exports.cold;
-  return {
-    store: {
-      ...store,
-      async put(key, path, signal) {
-        await beforePut(key);
-        signal?.throwIfAborted();
-        await store.put(key, path, signal);
-      },
-    },
-  };
-}
-const full = () => {
-  const error = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
-  throw fromFileSystem(error, 'The object cannot be written');
-};
 
 describe('what a job exports', () => {
   test('is what was stored when it was asked for, whatever arrives and moves meanwhile', async () => {
@@ -53,7 +29,7 @@ describe('what a job exports', () => {
     let acts = 0;
     let arrival: Promise<void> | undefined;
     await exports.work(
-      storeWith(async () => {
+      exports.storeWith(async () => {
         const act = ++acts;
         if (act === 1) arrival = exports.ingest('M', 30, 'late');
         // A move of days that change under it gives up.
@@ -116,197 +92,6 @@ describe('what a job exports', () => {
     expect(job).toMatchObject({ state: 'failed', error_code: 'export_mismatch' });
     expect(job.error).toContain('39 rows, the slice had 40');
     expect(job.has_file).toBe(false);
-  });
-});
-
-describe('an attempt', () => {
-  test('that fails leaves the job to the next one, and keeps the parts that are done', async () => {
-    const { id } = await csv();
-    let puts = 0;
-    await exports.work(
-      storeWith(() => {
-        puts += 1;
-        if (puts === 4) full();
-      }),
-    );
-    const left = await exports.job(id);
-    expect(left).toMatchObject({ state: 'queued', error_code: 'cold_tier_unavailable' });
-    expect(left.error).toContain('ENOSPC');
-    const keys: string[] = [];
-    await exports.work(storeWith((key) => void keys.push(key)));
-    const job = await exports.job(id);
-    expect(job).toMatchObject({ state: 'completed', attempts: 2, error: null, rows_done: 140 });
-    // Those under way beside the one that failed may be made anew.
-    expect(keys.length).toBeLessThanOrEqual((job.parts_total ?? 0) - 1);
-  });
-
-  test('that fails for the fifth time in a row without a part ends the job', async () => {
-    const { id } = await csv();
-    for (let n = 0; n < 5; n++) expect(await exports.work(storeWith(full))).toBe(id);
-    const job = await exports.job(id);
-    expect(job).toMatchObject({ state: 'failed', error_code: 'cold_tier_unavailable' });
-    expect(job.error).toContain('tried 5 times');
-    expect(await exports.work()).toBeUndefined();
-  });
-
-  test('waits before the next', async () => {
-    const { id } = await csv();
-    await exports.work({ ...storeWith(full), backoffSeconds: () => 1000 });
-    expect(await exports.work()).toBeUndefined();
-    expect((await exports.job(id)).state).toBe('queued');
-  });
-
-  test('that meets a store which is away waits for it, says so, and fails after an hour', async () => {
-    const { id } = await csv();
-    const away = storeWith(() => {
-      throw storeUnavailable('The object cannot be written', 'the store says SlowDown');
-    });
-    const tryNow = async () => {
-      await exports.db.query(sql`update exports set not_before = null`);
-      await exports.work(away);
-      return exports.job(id);
-    };
-    for (let n = 0; n < 7; n++) {
-      expect(await tryNow()).toMatchObject({ state: 'waiting', waiting_since: expect.any(String) });
-    }
-    expect((await exports.job(id)).error).toContain('SlowDown');
-    expect(await exports.work()).toBeUndefined();
-    await exports.db.query(sql`update exports set waiting_since = now() - interval '1 hour'`);
-    expect(await tryNow()).toMatchObject({
-      ...{ state: 'failed', error_code: 'cold_tier_unavailable' },
-      error: expect.stringContaining('waited for an hour'),
-    });
-  });
-
-  test('that meets a store which comes back goes on', async () => {
-    const { id } = await csv();
-    let puts = 0;
-    const away = () => {
-      puts += 1;
-      if (puts > 2) throw storeUnavailable('The object cannot be written', 'SlowDown');
-    };
-    await exports.work(storeWith(away));
-    expect((await exports.job(id)).state).toBe('waiting');
-    await exports.db.query(sql`update exports set not_before = null`);
-    await exports.work();
-    expect(await exports.job(id)).toMatchObject({ state: 'completed', waiting_since: null });
-  });
-
-  test('makes a part anew whose object went or was damaged', async () => {
-    const { id } = await csv();
-    const keys: string[] = [];
-    await exports.work(
-      storeWith((key) => {
-        if (keys.length === 6) full();
-        keys.push(key);
-      }),
-    );
-    const [gone = '', damaged = ''] = keys;
-    await exports.cold.store.remove(gone);
-    await truncate(join(exports.cold.dir, damaged), 10);
-    await exports.work();
-    expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 140 });
-  });
-
-  test('ends at once when the process stops, and the job waits for another', async () => {
-    const { id } = await csv();
-    const stop = new AbortController();
-    await exports.work(
-      storeWith(() => stop.abort(new Stopped())),
-      stop.signal,
-    );
-    expect(await exports.job(id)).toMatchObject({ state: 'queued', error: null, failures: 0 });
-    await exports.work();
-    expect(await exports.job(id)).toMatchObject({ state: 'completed', attempts: 2 });
-  });
-
-  test('of a process that lost its session changes nothing once another has the job', async () => {
-    const { id } = await csv();
-    const first = await take();
-    let second: Promise<void> | undefined;
-    let puts = 0;
-    const { store } = exports.cold;
-    await attemptJob(
-      exports.context({
-        store: {
-          ...store,
-          // It does not even notice that it was aborted.
-          async put(key, path) {
-            puts += 1;
-            if (puts === 3) {
-              await first.session.close();
-              const taken = await take();
-              expect(taken.job.id).toBe(id);
-              second = attemptJob(exports.context(), taken, never);
-              await second;
-            }
-            await store.put(key, path);
-          },
-        },
-      }),
-      first,
-      never,
-    );
-    await second;
-    const job = await exports.job(id);
-    expect(job).toMatchObject({ state: 'completed', attempts: 2, rows_done: 140 });
-    expect((await exports.file(id)).toString().split('\n').length).toBeGreaterThan(140);
-  });
-
-  test('writes nothing any more once another has the job', async () => {
-    const { id } = await csv();
-    const first = await take();
-    await whileHeld(exports.db, first.job, async () => {});
-    await first.session.close();
-    const second = await take();
-    expect(second.job.id).toBe(id);
-    const write = vi.fn();
-    await expect(whileHeld(exports.db, first.job, write)).rejects.toThrow(JobLost);
-    expect(write).not.toHaveBeenCalled();
-    expect(await updateProgress(exports.db, first.job, { rows: 1, bytes: 1 })).toBe(false);
-    await failJob(exports.db, first.job, { code: 'internal_error', text: 'late' });
-    expect(await exports.job(id)).toMatchObject({ state: 'running', rows_done: 0, error: null });
-    await attemptJob(exports.context(), second, never);
-    expect((await exports.job(id)).state).toBe('completed');
-  });
-
-  test('is cut off by a cancel, from whatever process', async () => {
-    const { id } = await csv();
-    const { store } = exports.cold;
-    const aborted = vi.fn();
-    await exports.work({
-      store: {
-        ...store,
-        async put(_key, _path, signal) {
-          await cancelOpenJob(exports.db, { tenant: 'T', id });
-          await new Promise((resolve) => signal?.addEventListener('abort', resolve));
-          aborted();
-          signal?.throwIfAborted();
-        },
-      },
-    });
-    expect(aborted).toHaveBeenCalled();
-    expect(await exports.job(id)).toMatchObject({ state: 'cancelled', has_file: false });
-  });
-
-  test('is cut off by an erasure in its slice, and by none beside it', async () => {
-    const { id } = await csv();
-    const gone = (day: string) =>
-      exports.db.transaction((connection) =>
-        noteGoneExports(connection, {
-          tenant: 'T',
-          kind: 'erase',
-          days: [{ store: 'A', day }],
-          window: null,
-        }),
-      );
-    const { id: other } = await exports.create('csv', { tenant: 'T', store: 'B' });
-    await exports.work(storeWith(async () => void (await gone('2001-03-01'))));
-    expect(await exports.job(id)).toMatchObject({ state: 'failed', error_code: 'slice_erased' });
-    await exports.work();
-    expect(await exports.job(other)).toMatchObject({ state: 'completed', has_file: true });
-    expect(await gone('2001-03-02')).toBe(0);
-    expect((await exports.job(other)).has_file).toBe(true);
   });
 });
 
@@ -422,12 +207,12 @@ describe('turns', () => {
   test('go to the tenant that runs the fewest, then to the oldest job', async () => {
     for (let n = 0; n < 4; n++) await csv('MANY');
     await csv('FEW');
-    const taken = [await take(), await take(), await take()];
+    const taken = [await exports.take(), await exports.take(), await exports.take()];
     expect(taken.map(({ job }) => job.tenant)).toEqual(['MANY', 'FEW', 'MANY']);
     // MANY runs as many as it may.
     expect(await takeNextJob(exports.db, 2)).toBeUndefined();
     await taken[0]?.session.close();
-    const again = await take();
+    const again = await exports.take();
     expect(again.job).toMatchObject({ tenant: 'MANY', attempts: 2, id: taken[0]?.job.id });
     for (const { session } of [...taken, again]) await session.close();
   });

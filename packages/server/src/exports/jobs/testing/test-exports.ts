@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
+import { vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { createGate } from '../../../kernel/gate.ts';
 import { createLog } from '../../../platform/log.ts';
@@ -32,6 +33,10 @@ export type TestExports = {
   create(format: ExportFormat, body: ExportRequest): Promise<ExportJob>;
   /** Takes the next job and works on it, as a process would; undefined when there is none. */
   work(more?: Partial<WorkContext>, signal?: AbortSignal): Promise<string | undefined>;
+  /** Takes the next job. The server may take a moment to notice that a session ended. */
+  take(): Promise<NonNullable<Awaited<ReturnType<typeof takeNextJob>>>>;
+  /** The store, but something is done before an object is put. */
+  storeWith(beforePut: (key: string) => Promise<void> | void): Pick<WorkContext, 'store'>;
   job(id: string): Promise<StoredJob>;
   /** The bytes of a file as its objects hold them. */
   file(id: string): Promise<Buffer>;
@@ -94,6 +99,20 @@ export async function startTestExports(): Promise<TestExports> {
       if (taken === undefined) return undefined;
       await attemptJob(context(more), taken, signal);
       return taken.job.id;
+    },
+    take: () => vi.waitUntil(() => takeNextJob(db, 2), { timeout: 120_000 }),
+    storeWith(beforePut) {
+      const { store } = cold;
+      return {
+        store: {
+          ...store,
+          async put(key, path, signal) {
+            await beforePut(key);
+            signal?.throwIfAborted();
+            await store.put(key, path, signal);
+          },
+        },
+      };
     },
     job,
     async file(id) {

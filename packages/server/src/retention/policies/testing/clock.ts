@@ -1,5 +1,6 @@
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
-import { type Database, openDatabase } from '../../../platform/postgres/database.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { openDatabase } from '../../../platform/postgres/open-database.ts';
 
 export type ClockedDatabase = TestDatabase & {
   /** From now on it is this time for the statements of this database. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseSchedule } from './runner.ts';
+import { parseSchedule } from './schedule.ts';
 
 test.each([
   '',

@@ -1,0 +1,24 @@
+import type { Page } from 'playwright-core';
+import type { Service } from '../../lib/installation.ts';
+import { drawerOf, recordRows } from './browser.ts';
+import { openWebhooks } from './webhook-service.ts';
+
+/** The number beside ABANDONED or PENDING. */
+export const countOf = (page: Page, status: 'abandoned' | 'pending') =>
+  page.locator('button[aria-pressed] strong').nth(status === 'abandoned' ? 0 : 1);
+
+export const messages = (page: Page) => page.getByRole('status', { name: 'Messages' });
+
+export const retryOf = (page: Page) => drawerOf(page).getByRole('button', { name: 'RETRY' });
+
+export const attempts = (page: Page) => page.getByRole('heading', { name: 'ATTEMPTS' });
+
+/** Opens the dead-letter queue and waits for its rows. */
+export async function openQueue(page: Page, service: Service, place = '/dlq'): Promise<void> {
+  await openWebhooks(page, service, place);
+  await recordRows(page).first().waitFor();
+}
+
+export async function keyOf(page: Page, row: number): Promise<string> {
+  return (await recordRows(page).nth(row).getAttribute('data-key')) ?? '';
+}

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import { prepareCli } from '../testing/prepare-cli.ts';
+import { json } from '../testing/receiver.ts';
+
+const world = prepareCli();
+const { cli, sent } = world;
+
+test.each([
+  ['records erase --event-id e1 --yes', '--tenant is missing'],
+  ['records erase --tenant TX --yes', 'say what to erase'],
+  [
+    'records erase --tenant TX --event-id e1 --from 2001-01-01 --to 2001-01-02',
+    'say what to erase',
+  ],
+  ['records erase --tenant TX --from 2001-01-01', 'need each other'],
+  ['records erase --tenant TX --event-id e1', 'Erase without asking: --yes'],
+])('%s is a usage error, before anything is asked', async (words, message) => {
+  const { code, stdout, stderr } = await cli(words);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(message);
+  expect(world.api.requests).toEqual([]);
+});
+
+const receipt = {
+  id: 'mv_9',
+  dry_run: false,
+  state: 'switched',
+  tenant: 'TX',
+  store: null,
+  from: null,
+  to: null,
+  erased: { count: 2, bytes: 900, digest: '00000000000000aa' },
+  hot_count: 1,
+  cold_count: 1,
+  segments_rewritten: 1,
+  not_found: ['e3'],
+  requested_at: '2026-03-05T10:00:00.000000Z',
+  erased_at: '2026-03-05T10:00:01.000000Z',
+  objects_removed_after: '2026-03-05T10:15:01.000000Z',
+  remains: [
+    { what: 'objects', until: '2026-03-05T10:15:01.000000Z', note: 'The replaced objects stay.' },
+    { what: 'wal', until: null, note: 'The log stays.' },
+  ],
+};
+
+test('erase tells what would go, asks, and prints the receipt', async () => {
+  world.api.on('POST /enrichment/erase', (request, response) => {
+    const isPreview = JSON.parse(String(request.body)).dry_run === true;
+    json({ ...receipt, ...(isPreview ? { id: null, dry_run: true } : {}) })(request, response);
+  });
+  const words = 'records erase --tenant TX --event-id e1 e2 e3';
+  const refused = await cli(words, { typed: 'n\n' });
+  expect(refused.code).toBe(130);
+  expect(refused.stderr).toContain('1 event id without a record.');
+  expect(refused.stderr).toContain('Erase 2 records of TX (1 hot, 1 cold, 900 B) for good? [y/N]');
+  const done = await cli(words, { typed: 'y\n' });
+  expect(done.code).toBe(0);
+  expect(done.stdout).toContain('erased                  2 records\n');
+  expect(done.stdout).toContain('not found               e3\n');
+  expect(done.stdout).toMatch(/remains \(objects\) +until 2026-03-05 10:15:01 UTC: The replaced/);
+  expect(done.stdout).toMatch(/remains \(wal\) +The log stays/);
+  expect(sent('POST', '/enrichment/erase').at(-1)).toEqual({
+    tenant: 'TX',
+    event_ids: ['e1', 'e2', 'e3'],
+  });
+  const dry = await cli(`${words} --dry-run --json`);
+  expect(JSON.parse(dry.stdout)).toMatchObject({ id: null, dry_run: true });
+  expect(sent('POST', '/enrichment/erase').at(-1)).toMatchObject({ dry_run: true });
+});
+
+test('erase says how many incidents go, too', async () => {
+  const incidents = { count: 3, cancelled: 1, answers: 4, keys: 2 };
+  world.api.on('POST /enrichment/erase', json({ ...receipt, incidents }));
+  const done = await cli('records erase --tenant TX --event-id e1 --incidents', { typed: 'y\n' });
+  expect(done.stderr).toContain('900 B) and 3 incidents for good? [y/N]');
+  expect(done.stdout).toMatch(/incidents +3\ndeliveries cancelled +1\nanswers removed +4\n/);
+  expect(sent('POST', '/enrichment/erase').at(-1)).toMatchObject({ incidents: true });
+});
+
+test('erase that goes on, or failed, says so', async () => {
+  const words = 'records erase --tenant TX --from 2001-01-01 --to 2001-01-02 --yes';
+  world.api.on('POST /enrichment/erase', json({ ...receipt, state: 'copied', erased_at: null }));
+  expect(await cli(words)).toMatchObject({
+    code: 0,
+    stderr: 'It is still at work. Look: svcctl retention move mv_9\n',
+  });
+  world.api.on('POST /enrichment/erase', json({ ...receipt, state: 'failed', erased_at: null }));
+  const failed = await cli(words);
+  expect(failed.code).toBe(1);
+  expect(failed.stderr).toContain('the records are still there');
+});

@@ -1,0 +1,161 @@
+import { hash } from 'node:crypto';
+import pg from 'pg';
+import sql, { type Sql } from 'sql-template-tag';
+import { AppError } from '../../kernel/errors.ts';
+import { encodeArray } from './array-text.ts';
+import type { QueryOptions, Row } from './database.ts';
+import { translateDatabaseError } from './errors.ts';
+
+export type OwnConfig = pg.ClientConfig & {
+  /** Is told each statement, and how long its answer took. */
+  onStatement?: (text: string, millis: number) => void;
+  /** The connections that wait for an answer, and since when. */
+  running?: Map<OwnClient, number>;
+};
+
+/**
+ * A client that has a listener for errors from its birth to its end. PostgreSQL may end a connection at any moment,
+ * even while nobody waits for an answer, and without a listener Node then ends the process. The pool listens only while
+ * a connection is idle. Whoever uses a broken connection learns it from the statement that fails.
+ */
+export class OwnClient extends pg.Client {
+  readonly onStatement: OwnConfig['onStatement'];
+  readonly running: OwnConfig['running'];
+  /** The process that serves it. The `processID` of the protocol may be a number that a pooler has made up. */
+  backendPid = 0;
+  /** Whether the wait for a standby was ended: the statement then succeeds, though no standby may have what it wrote. */
+  isUnconfirmed = false;
+
+  constructor(config?: OwnConfig) {
+    super(config);
+    this.onStatement = config?.onStatement;
+    this.running = config?.running;
+    this.on('error', () => {});
+    // Its text depends on the language of the server, the name of the function does not.
+    this.on('notice', ({ routine }) => {
+      this.isUnconfirmed ||= routine === 'SyncRepWaitForLSN';
+    });
+  }
+}
+
+/** No short statement takes this long. The server gives up after the first time, and this process after the second. */
+const statementMillis = 60_000;
+export const usualAnswerMillis = 70_000;
+/** The `query_timeout` of a statement that may take as long as it needs. */
+export const longestTimerMillis = 2 ** 31 - 1;
+const lockMillis = 10_000;
+export const connectMillis = 10_000;
+/**
+ * A process that is frozen halfway keeps its locks no longer than this. The limit holds between two statements of a
+ * transaction, and while the process does not read an answer.
+ */
+const frozenMillis = 60_000;
+/**
+ * The pool closes a connection that nobody has used for so long. If the process is frozen the server does it instead, a
+ * little later, and frees the locks.
+ */
+export const unusedMillis = 60_000;
+
+/**
+ * What every connection has, whatever the server, the database, the role or the URL say. Some change what our SQL reads
+ * and writes: `DateStyle` the text of a date, `array_nulls` what NULL in an array is.
+ */
+const settings = {
+  client_encoding: 'UTF8',
+  timezone: 'UTC',
+  datestyle: 'ISO, YMD',
+  intervalstyle: 'postgres',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  standard_conforming_strings: 'on',
+  array_nulls: 'on',
+  default_transaction_isolation: 'read committed',
+  // Compiling takes longer than these short statements do.
+  jit: 'off',
+  statement_timeout: `${statementMillis}ms`,
+  lock_timeout: `${lockMillis}ms`,
+  idle_in_transaction_session_timeout: `${frozenMillis}ms`,
+  tcp_user_timeout: `${frozenMillis}ms`,
+  idle_session_timeout: `${1.5 * unusedMillis}ms`,
+};
+
+/** Restores these limits after a statement that was allowed to take longer. RESET would restore those of the role. */
+export const usualLimits = sql`select set_config('statement_timeout', ${settings.statement_timeout}, false),
+  set_config('lock_timeout', ${settings.lock_timeout}, false)`;
+
+/**
+ * Gives a new connection its settings, by statements, because poolers do not pass start-up options on. Behind a pooler
+ * it may have served another client before, who left statements, subscriptions and locks.
+ */
+export async function setUp(
+  client: pg.ClientBase,
+  ownSettings: Record<string, string> = {},
+): Promise<void> {
+  const values = Object.entries({ ...settings, ...ownSettings }).map(
+    ([name, value]) => `set_config('${name}', '${value}', false)`,
+  );
+  const text = `deallocate all; unlisten *; select pg_advisory_unlock_all(); select ${values.join(', ')},
+    -- Only PostgreSQL 17 and later have this limit.
+    case when current_setting('transaction_timeout', true) <> '0' then set_config('transaction_timeout', '0', false) end,
+    -- What is acknowledged is on the disk.
+    case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', false) end,
+    pg_backend_pid() as pid`;
+  const results = await client.query({ text, query_timeout: connectMillis } as pg.QueryConfig);
+  // One for each of the statements.
+  const [row] = (results as unknown as pg.QueryResult<{ pid: number }>[]).at(-1)?.rows ?? [];
+  (client as OwnClient).backendPid = row?.pid ?? 0;
+}
+
+/** Runs a statement, which is prepared under a name unless it is planned anew. */
+export async function runStatement<R extends Row>(
+  on: pg.ClientBase,
+  { text, values }: Sql,
+  { isPlannedAnew = false }: QueryOptions = {},
+): Promise<R[]> {
+  const startedAt = performance.now();
+  try {
+    const name = isPlannedAnew ? {} : { name: statementName(text) };
+    const encoded = values.map(encodeArray);
+    const result = await awaitAnswer(on, () => on.query<R>({ text, values: encoded, ...name }));
+    return result.rows;
+  } catch (error) {
+    throw translateDatabaseError(error);
+  } finally {
+    (on as OwnClient).onStatement?.(text, performance.now() - startedAt);
+  }
+}
+
+/**
+ * Awaits the answer to a statement or a commit. Throws `database_unavailable` when the server has ended the wait for its
+ * standby: whether what was written survives the loss of the server is then unknown, so nobody may be told that it does.
+ */
+export async function awaitAnswer<T>(on: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+  const client = on as OwnClient;
+  client.isUnconfirmed = false;
+  client.running?.set(client, performance.now());
+  try {
+    const result = await work();
+    if (!client.isUnconfirmed) return result;
+  } finally {
+    client.running?.delete(client);
+  }
+  throw new AppError('database_unavailable', {
+    detail:
+      'The database waits for a standby that does not confirm what is written: svcctl doctor names it. It may be stored all the same. Try again in a few seconds.',
+    retryAfterSeconds: 5,
+  });
+}
+
+/**
+ * Returns the name under which a statement is prepared; it follows from the text. Values are never part of a text, so
+ * there are few names.
+ */
+function statementName(text: string): string {
+  return hash('md5', text, 'base64url');
+}
+
+/**
+ * A migration has made a statement that this connection prepared unusable: it is gone (26000), or its result would have
+ * other columns (0A000). It would fail for as long as the connection lives.
+ */
+export const staleStatements: ReadonlySet<string> = new Set(['26000', '0A000']);

@@ -1,0 +1,210 @@
+import { Socket } from 'node:net';
+import pg from 'pg';
+import {
+  awaitAnswer,
+  connectMillis,
+  OwnClient,
+  type OwnConfig,
+  runStatement,
+  setUp,
+  staleStatements,
+  unusedMillis,
+  usualAnswerMillis,
+} from './client.ts';
+import type { Connection, Database } from './database.ts';
+import {
+  databaseError,
+  isPartitionMissing,
+  mayTryAgain,
+  translateDatabaseError,
+} from './errors.ts';
+import { getTypeParser } from './parse-types.ts';
+import { openSession } from './session.ts';
+import { createSlowStatements } from './slow-statements.ts';
+import { endStandbyWaits } from './standby-waits.ts';
+import { createTurns, type Turns } from './turns.ts';
+
+const sessionSilenceSeconds = 45;
+const usualStandbyMillis = 3000;
+
+/**
+ * Opens a pool of connections. None is made before the first statement, so a database that does not answer is noticed
+ * only then. `onError` is told about connections that break while nobody uses them.
+ */
+export function openDatabase(options: {
+  url: string;
+  maxConnections: number;
+  onError: (error: Error) => void;
+  answerMillis?: number;
+  /** Statements that take so long are remembered; 0 or nothing: none. */
+  slowMillis?: number;
+  /**
+   * How often waits for a standby are looked at. A wait is ended when it has lasted two to three times as long: sooner
+   * than those give up who wait for its locks.
+   */
+  standbyMillis?: number | undefined;
+}): Database {
+  const sockets = new Set<Socket>();
+  const slow = createSlowStatements(options.slowMillis ?? 0);
+  const running = new Map<OwnClient, number>();
+  const connection: OwnConfig = {
+    onStatement: slow.observe,
+    running,
+    stream() {
+      const socket = new Socket();
+      sockets.add(socket);
+      return socket.once('close', () => sockets.delete(socket));
+    },
+    connectionString: options.url,
+    application_name: `svcctl:${process.pid}`,
+    connectionTimeoutMillis: connectMillis,
+    keepAlive: true,
+    // A server that hangs instead of dying would otherwise make this process hang too.
+    query_timeout: options.answerMillis ?? usualAnswerMillis,
+    types: { getTypeParser },
+  };
+  const pool = new pg.Pool({
+    ...connection,
+    max: options.maxConnections,
+    idleTimeoutMillis: unusedMillis,
+    Client: OwnClient,
+    verify: (client, settle) => void setUp(client).then(() => settle(), settle),
+  });
+  // This is a connection that breaks while it is idle. The pool drops it and makes another one when needed. It also hangs
+  // the whole connection on the error, with the text of all its statements: 20 KB that no log should hold.
+  pool.on('error', (error: Error & { client?: unknown }) => {
+    delete error.client;
+    options.onError(error);
+  });
+
+  const turns = createTurns({
+    places: options.maxConnections,
+    share: Math.max(1, Math.floor(options.maxConnections / 3)),
+    patienceMillis: connectMillis,
+  });
+  const lender = { pool, turns };
+  const { standbyMillis = usualStandbyMillis } = options;
+  const stopWatching = endStandbyWaits(running, {
+    connect: () => new OwnClient(connection),
+    standbyMillis,
+  });
+  const database: Database = {
+    pool,
+    as: turns.as,
+    waiting: turns.waiting,
+    query: (statement, options) =>
+      lend(lender, (connection) => connection.query(statement, options), { canGoOn: hasAnswered }),
+    withConnection: (work) =>
+      lend(lender, (connection) => turns.holding(() => work(connection)), { canGoOn: () => false }),
+    async transaction(work, { isolation = 'read committed' } = {}) {
+      const run = async (connection: Connection) => {
+        await connection.client.query(`begin isolation level ${isolation}`);
+        const result = await turns.holding(() => work(connection));
+        await awaitAnswer(connection.client, () => connection.client.query('commit'));
+        return result;
+      };
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await lend(lender, run, { canGoOn: rollBack });
+        } catch (error) {
+          if (!mayTryAgain(error, attempt)) throw error;
+        }
+      }
+    },
+    openSession: ({ silenceSeconds = sessionSilenceSeconds, answerMillis } = {}) =>
+      openSession(
+        answerMillis === undefined ? connection : { ...connection, query_timeout: answerMillis },
+        silenceSeconds,
+      ),
+    listSlow: slow.list,
+    close() {
+      stopWatching();
+      return pool.end();
+    },
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+  return database;
+}
+
+/**
+ * Lends a connection of the pool. When `work` fails, the connection goes back to the pool if `canGoOn` says so;
+ * otherwise it is destroyed.
+ */
+async function lend<T>(
+  { pool, turns }: { pool: pg.Pool; turns: Turns },
+  work: (connection: Connection) => Promise<T>,
+  options: { canGoOn: (client: pg.PoolClient, error: unknown) => boolean | Promise<boolean> },
+): Promise<T> {
+  const { client, giveBack } = await connectInTurn(pool, turns);
+  let isSpent = false;
+  const connection: Connection = {
+    client,
+    query: (statement, options) => runStatement(client, statement, options),
+    async cancel() {
+      isSpent = true;
+      const { backendPid } = client as unknown as OwnClient;
+      await pool.query('select pg_cancel_backend($1::int)', [backendPid]);
+    },
+  };
+  try {
+    return await work(connection);
+  } catch (error) {
+    isSpent ||= !(await options.canGoOn(client, error));
+    throw translateDatabaseError(error);
+  } finally {
+    client.release(isSpent);
+    giveBack();
+  }
+}
+
+async function connectInTurn(
+  pool: pg.Pool,
+  turns: Turns,
+): Promise<{ client: pg.PoolClient; giveBack: () => void }> {
+  let giveBack = () => {};
+  try {
+    giveBack = await turns.take();
+    return { client: await pool.connect(), giveBack };
+  } catch (error) {
+    giveBack();
+    throw translateDatabaseError(error);
+  }
+}
+
+/** How long the server may take to undo what a transaction did. */
+const rollbackMillis = 5000;
+
+/** Returns whether the connection has left the failed transaction and can be lent to the next caller. */
+async function rollBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
+  if (!hasAnswered(client, error)) return false;
+  try {
+    await client.query({ text: 'rollback', query_timeout: rollbackMillis } as pg.QueryConfig);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Returns whether the server has finished with what it was sent, because it refused the statement or because the fault
+ * has nothing to do with the database. It has not when an answer took too long, a COPY was cut halfway or the
+ * connection broke.
+ */
+function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
+  const refusal = databaseError(error);
+  // The server says that it is ready for the next statement only a moment after it has refused one, so `readyForQuery`
+  // cannot be asked here.
+  if (refusal !== undefined) {
+    const isStale = staleStatements.has(refusal.code ?? '') || isPartitionMissing(refusal);
+    return refusal.severity === 'ERROR' && !isStale;
+  }
+  return (client as unknown as { readyForQuery?: boolean }).readyForQuery === true;
+}
+
+/** Where the server of a URL is, as the client reads it: host and port, or the path of a socket. Nothing secret. */
+export function placeOf(url: string): string {
+  const { host, port } = new pg.Client({ connectionString: url });
+  return host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
+}

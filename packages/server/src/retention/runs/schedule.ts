@@ -1,0 +1,110 @@
+import { Cron } from 'croner';
+import type { Clock } from '../../kernel/clock.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { Connection, Database } from '../../platform/postgres/database.ts';
+import { findLastScheduled, insertScheduledRun } from './queries.ts';
+
+/** Says when retention runs by itself. */
+export type Schedule = {
+  /** The first minute of the schedule after `millis`, in milliseconds since 1970; null means never again. */
+  next(millis: number): number | null;
+};
+
+export type ScheduleOptions = {
+  readonly clock: Clock;
+  /** Queues what else is due when the schedule queues a run, in the same transaction. */
+  readonly onScheduled?: ((connection: Connection) => Promise<void>) | undefined;
+};
+
+/**
+ * Returns a function that queues a run when a minute of the schedule has passed since the last one for which a run was
+ * queued, and says whether it did. It asks the database for that one at its first call: so a minute that falls into a
+ * restart is made up for, if it is not older than a day. When the clock is set back, the same minute comes again, but
+ * its run exists already. When several minutes have passed at once, as on a machine that slept, one run makes up for
+ * all.
+ */
+export function createScheduler(
+  db: Database,
+  schedule: Schedule,
+  { clock, onScheduled }: ScheduleOptions,
+): () => Promise<boolean> {
+  const startedAt = clock();
+  let since: number | undefined;
+  return async () => {
+    const now = clock();
+    if (since === undefined) {
+      // A time to come is of a clock that was ahead.
+      const last = Math.min(await findLastScheduled(db), startedAt);
+      since = Math.max(last, startedAt - dayMillis);
+    }
+    const due = lastDue(schedule, { since, now });
+    if (due === null) {
+      since = now;
+      return false;
+    }
+    const run = { id: newId('run'), scheduledFor: new Date(due).toISOString() };
+    const isQueued = await db.transaction(async (connection) => {
+      const isFirst = await insertScheduledRun(connection, run);
+      if (isFirst) await onScheduled?.(connection);
+      return isFirst;
+    });
+    // Only now is the time noted, so that a run which could not be stored is tried again.
+    since = now;
+    return isQueued;
+  };
+}
+
+const dayMillis = 86_400_000;
+
+/**
+ * The latest minute of the schedule that has passed, so that the next start finds nothing left to make up for; null when
+ * none has. Only a day is walked through: of a rarer schedule any minute does.
+ */
+function lastDue(
+  schedule: Schedule,
+  { since, now }: { since: number; now: number },
+): number | null {
+  const passed = (after: number) => {
+    const next = schedule.next(after);
+    return next !== null && next <= now ? next : null;
+  };
+  let due = passed(since);
+  for (let next = passed(Math.max(since, now - dayMillis)); next !== null; next = passed(next)) {
+    due = next;
+  }
+  return due;
+}
+
+/**
+ * Reads a schedule of five cron fields, in UTC; null for `off`. Throws `settings_invalid` for anything else, and for a
+ * date that never comes, such as 30 February.
+ */
+export function parseSchedule(text: string): Schedule | null {
+  const fields = text.trim().split(/\s+/);
+  if (text.trim() === 'off') return null;
+  // A `?` is refused: it means the time when the process started, so each process would have another schedule.
+  if (fields.length !== 5 || !fields.every((field) => /^[0-9A-Za-z*,/#-]+$/.test(field))) {
+    throw scheduleInvalid(text, 'it must have five fields: minute, hour, day, month, weekday');
+  }
+  const cron = parse(text, fields.join(' '));
+  const next = (millis: number) => cron.nextRun(new Date(millis))?.getTime() ?? null;
+  if (next(0) === null) throw scheduleInvalid(text, 'no date ever fits it');
+  return { next };
+}
+
+function parse(text: string, pattern: string): Cron {
+  try {
+    // Without a function to call, Cron is only a calendar and starts no timer.
+    return new Cron(pattern, { timezone: 'UTC', paused: true });
+  } catch (cause) {
+    throw scheduleInvalid(text, cause instanceof Error ? cause.message : String(cause), cause);
+  }
+}
+
+function scheduleInvalid(text: string, reason: string, cause?: unknown): AppError {
+  return new AppError('settings_invalid', {
+    detail: `SVC_RETENTION_SCHEDULE: ${JSON.stringify(text)} is no schedule: ${reason}. Give one such as "17 3 * * *" (each day at 03:17 UTC), or off.`,
+    cause,
+  });
+}
