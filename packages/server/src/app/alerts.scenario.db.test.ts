@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import { startDatabaseProxy } from '../../test/database-proxy.ts';
 import { startOwnPostgres } from '../../test/own-postgres.ts';
@@ -16,25 +13,7 @@ import { readExposition, type Series } from '../../test/scrape.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { createLog, type Service, startService } from '../app.ts';
 import { loadSettings } from '../config/settings.ts';
-import { type NoticeKind, noticeRules } from '../notices/values.ts';
-
-const folder = new URL('../../../../docs/operations/', import.meta.url);
-const readText = (name: string) => readFile(new URL(name, folder), 'utf8');
-
-type Rule = {
-  alert: string;
-  expr: string;
-  for: string;
-  labels: { severity: string };
-  annotations: { summary: string; description: string; runbook_url: string };
-};
-type Panel = {
-  id: number;
-  type: string;
-  title: string;
-  gridPos: { x: number; y: number; w: number; h: number };
-  targets?: { expr: string; refId: string }[];
-};
+import { type Panel, type Rule, readPanels, readRules } from './testing/operations-files.ts';
 
 let rules: Rule[];
 let panels: Panel[];
@@ -62,10 +41,8 @@ let worker: Service | undefined;
 let receiver: Receiver;
 
 beforeAll(async () => {
-  rules = (parse(await readText('alerts.yaml')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
-    (group) => group.rules,
-  );
-  panels = JSON.parse(await readText('dashboard.json')).panels;
+  rules = await readRules();
+  panels = await readPanels();
   db = await createTestDatabase();
   proxy = await startDatabaseProxy(db.url);
   receiver = await startReceiver();
@@ -398,37 +375,6 @@ describe('the files', () => {
     expect(faults).toEqual([]);
   });
 
-  test('say of each alert how bad it is and what to do', async () => {
-    const headings = (await readText('alerts.md')).match(/^## .*$/gm) ?? [];
-    expect(headings).toEqual(rules.map(({ alert }) => `## ${alert}`));
-    for (const { alert, labels, annotations, ...rule } of rules) {
-      expect(rule.for).toMatch(/^\d+[mh]$/);
-      expect(['critical', 'warning']).toContain(labels.severity);
-      expect(annotations.summary).toMatch(/^[A-Z].*\.$/);
-      expect(annotations.description).toMatch(/^\S.*\.$/);
-      expect(annotations.runbook_url).toBe(`docs/operations/alerts.md#${alert.toLowerCase()}`);
-    }
-  });
-
-  test('are as bad as the notices of the same troubles', () => {
-    const kinds: Partial<Record<string, NoticeKind>> = {
-      ...{
-        SvcctlStoreUnusable: 'store_unusable',
-        SvcctlVerificationDiffers: 'verification_differs',
-      },
-      ...{ SvcctlEndpointsFailing: 'endpoints_failing', SvcctlEndpointsGone: 'endpoints_gone' },
-      ...{ SvcctlRunFailed: 'run_failed', SvcctlVerificationFailed: 'verification_failed' },
-      ...{ SvcctlDeliveriesAbandoned: 'deliveries_abandoned' },
-      ...{ SvcctlDiskNearlyFull: 'disk_nearly_full', SvcctlBackupOverdue: 'backup_overdue' },
-    };
-    const compared = rules.flatMap(({ alert, labels }) => {
-      const kind = kinds[alert];
-      return kind === undefined ? [] : [[alert, labels.severity, noticeRules[kind].severity]];
-    });
-    expect(compared).toHaveLength(Object.keys(kinds).length);
-    expect(compared.filter(([, one, other]) => one !== other)).toEqual([]);
-  });
-
   test('show every metric of ours on the dashboard, in panels that do not overlap', () => {
     const exprs = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => plain(expr)));
     const shown = new Set(exprs.flatMap((expr) => selectorsOf(expr).map(({ name }) => name)));
@@ -454,20 +400,5 @@ describe('the files', () => {
       expect(['row', 'timeseries', 'stat']).toContain(type);
       expect(targets.length > 0).toBe(type !== 'row');
     }
-  });
-
-  test('are right for promtool, where it is installed', async () => {
-    const promtool = process.env.SVC_TEST_PROMTOOL ?? 'promtool';
-    const file = new URL('alerts.yaml', folder).pathname;
-    const check = promisify(execFile)(promtool, ['check', 'rules', file]).then(
-      () => 'right',
-      (error: NodeJS.ErrnoException & { stderr?: string }) =>
-        // The other one: a folder of PATH that this user may not look into.
-        ['ENOENT', 'EACCES'].includes(error.code ?? '') &&
-        process.env.SVC_TEST_PROMTOOL === undefined
-          ? 'right'
-          : `${error.message} ${error.stderr}`,
-    );
-    expect(await check).toBe('right');
   });
 });

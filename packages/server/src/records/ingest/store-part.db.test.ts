@@ -7,13 +7,11 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import { testOnOneServer, untilLockWaits } from '../../../test/one-server.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import type { Session } from '../../platform/postgres/database.ts';
-import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { openDatabase } from '../../platform/postgres/open-database.ts';
 import type { Body } from './body.ts';
 import { createIngest, type Ingest, type IngestOptions } from './ingest.ts';
 import { Part } from './part.ts';
 import { fewRows, storeNew, storeOne } from './queries.ts';
-import { createPartitions } from './store-part.ts';
 import { createFreezer, type Freezer } from './testing/freeze.ts';
 
 let db: TestDatabase;
@@ -334,59 +332,6 @@ test('many records of cold days are looked up first, then copied without those t
   const [row] = await db.query(sql`
     select sum(count)::int as count, sum(cold_count)::int as cold from leaf_days where tenant = 'late'`);
   expect(row).toEqual({ count: 4 * fewRows, cold: 2 * fewRows });
-});
-
-test('the partitions of five years are made in three transactions, and those that exist are left alone', async () => {
-  let transactions = 0;
-  const counted: TestDatabase = {
-    ...db,
-    transaction(work, options) {
-      transactions += 1;
-      return db.transaction(work, options);
-    },
-  };
-  const months = Array.from(
-    { length: 60 },
-    (_, n) => `${1990 + Math.floor(n / 12)}-${String((n % 12) + 1).padStart(2, '0')}`,
-  );
-  await createPartitions(db).ensure(['1991-05', '1991-05']);
-  await createPartitions(counted).ensure(months);
-  expect(transactions).toBe(3);
-  const made = await db.query<{ name: string }>(sql`
-    select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
-    where inhparent = 'enrichment_records'::regclass and relname like 'enrichment_records_199%' order by 1`);
-  expect(made.map(({ name }) => name.slice(-7).replace('_', '-'))).toEqual(months);
-});
-
-test('a partition that another process has made is believed only when that has told all sessions', async () => {
-  await createPartitions(db).ensure(['1989-01']);
-  const maker = await db.openSession();
-  // PostgreSQL shows a new row of the catalogue to others before it tells them so, and frees locks after both.
-  await maker.query(sql`select pg_advisory_lock(${advisoryLocks.partitions})`);
-  let isBelieved = false;
-  const believing = createPartitions(db)
-    .ensure(['1989-01'])
-    .then(() => {
-      isBelieved = true;
-    });
-  await Promise.race([untilLockWaits(db), believing]);
-  expect(isBelieved).toBe(false);
-  await maker.close();
-  await believing;
-});
-
-test('a partition that is not found is looked for anew, by one record, by few and by many', async () => {
-  const own = await createTestDatabase();
-  const toOwn = createIngest(own, ingestOptions);
-  let sent = 0;
-  for (const count of [1, 1, 3, 2 * fewRows]) {
-    const occurred = { occurred_at: '1984-06-01T00:00:00Z' };
-    const records = numbers(count, sent).map((n) => record('lost', n, occurred));
-    sent += count;
-    expect(await send(records, actor, toOwn)).toMatchObject({ accepted: count });
-    await own.query(sql`drop table enrichment_records_1984_06`);
-  }
-  await own.drop();
 });
 
 /** Rows of one part: a record of each of these tenants, all of one day. */
