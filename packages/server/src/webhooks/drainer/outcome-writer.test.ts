@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { createLog } from '../../platform/log.ts';
-import { openDatabase } from '../../platform/postgres/database.ts';
+import { openDatabase } from '../../platform/postgres/open-database.ts';
 import { type Ended, OutcomeWriter } from './outcome-writer.ts';
 
 test('what cannot be written while its lease lasts is given up, with a warning', async () => {
