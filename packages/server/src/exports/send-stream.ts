@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
 import { AppError } from '../kernel/errors.ts';
-import { giveBack } from './encode/marked-quotes.ts';
 import type { FileStream } from './stream-file.ts';
 
 /**
@@ -31,7 +30,6 @@ export async function sendExport(
       const isQuick = performance.now() - startedAt < quickMillis;
       pieceBytes = isQuick ? largePieceBytes : smallPieceBytes;
     }
-    giveBack(chunk);
   }
   response.addTrailers({ 'repr-digest': `sha-256=:${file.sha256().toString('base64')}:` });
   response.end();
@@ -61,8 +59,8 @@ async function feed(gzip: ReturnType<typeof createGzip>, source: AsyncIterable<B
 }
 
 /**
- * Writes one piece and waits until the system has taken it, so that its memory may be used again. Throws `ReaderGone`
- * when the reader hung up, or took nothing for `stallMillis`.
+ * Writes one piece and waits until the system has taken it. Throws `ReaderGone` when the reader hung up, or took
+ * nothing for `stallMillis`.
  */
 export function write(response: ServerResponse, piece: Buffer, stallMillis: number): Promise<void> {
   if (response.destroyed) return Promise.reject(new ReaderGone('the reader hung up'));
