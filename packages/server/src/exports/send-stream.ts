@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
 import { AppError } from '../kernel/errors.ts';
+import { transformed } from '../platform/work/transformed.ts';
 import type { FileStream } from './stream-file.ts';
 
 /**
@@ -20,7 +21,8 @@ export async function sendExport(
   file: FileStream,
   options: { gzip: boolean; stallMillis: number },
 ): Promise<void> {
-  const coded = options.gzip ? gzipped(file.chunks()) : file.chunks();
+  // Level 3 takes half the time of level 6 and makes 6 % more bytes.
+  const coded = options.gzip ? transformed(file.chunks(), createGzip({ level: 3 })) : file.chunks();
   let pieceBytes = smallPieceBytes;
   for await (const chunk of coded) {
     for (let start = 0, end = 0; start < chunk.length; start = end) {
@@ -33,29 +35,6 @@ export async function sendExport(
   }
   response.addTrailers({ 'repr-digest': `sha-256=:${file.sha256().toString('base64')}:` });
   response.end();
-}
-
-async function* gzipped(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  // Level 3 takes half the time of level 6 and makes 6 % more bytes.
-  const gzip = createGzip({ level: 3 });
-  const feeding = feed(gzip, source);
-  try {
-    for await (const chunk of gzip) yield chunk as Buffer;
-    await feeding;
-  } finally {
-    gzip.destroy();
-  }
-}
-
-async function feed(gzip: ReturnType<typeof createGzip>, source: AsyncIterable<Buffer>) {
-  try {
-    for await (const chunk of source) {
-      if (!gzip.write(chunk)) await new Promise((resolve) => gzip.once('drain', resolve));
-    }
-    gzip.end();
-  } catch (error) {
-    gzip.destroy(error instanceof Error ? error : new Error(String(error)));
-  }
 }
 
 /**
