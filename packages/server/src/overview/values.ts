@@ -1,5 +1,7 @@
 // The closed lists of the overview, shared by contract, command line and console.
 
+import { numberOf } from '../kernel/values.ts';
+
 /** What can be wrong, the worst first. */
 export const troubleKinds = [
   'verification_differs',
@@ -45,8 +47,4 @@ export function wellText({ records, webhooks }: { records: unknown; webhooks: un
   if (records !== null)
     return 'Records and retention are well; webhooks were not looked at: that takes admin';
   return 'Nothing was looked at: that takes enrichment:read';
-}
-
-function numberOf(count: number, noun: string): string {
-  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -59,8 +59,3 @@ export function severityOf(kind: NoticeKind): 'warning' | 'problem' {
 export function nameOf({ host, pid }: Pick<ProcessRow, 'host' | 'pid'>): string {
   return `${host}:${pid}`;
 }
-
-/** How many of something there are. */
-export function numberOf(count: number, singular: string, plural = `${singular}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? singular : plural}`;
-}

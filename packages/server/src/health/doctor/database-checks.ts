@@ -1,7 +1,8 @@
+import { numberOf } from '../../kernel/values.ts';
 import { missingOf, newerOf, readJournal } from '../../platform/postgres/migrate.ts';
 import { findMissingStandbys, isReadOnly } from '../../platform/postgres/replication.ts';
 import type { SlowStatement } from '../../platform/postgres/slow-statements.ts';
-import { type Check, type Examined, numberOf, type Wrong } from './check.ts';
+import type { Check, Examined, Wrong } from './check.ts';
 import * as queries from './queries.ts';
 
 /** Whoever archives WAL wants to go back by this much at least. */

@@ -1,6 +1,7 @@
+import { numberOf } from '../../kernel/values.ts';
 import type { ProcessRow } from '../contract.ts';
 import { listFullDisks } from '../queries.ts';
-import { type Check, type Examined, nameOf, numberOf, severityOf, type Wrong } from './check.ts';
+import { type Check, type Examined, nameOf, severityOf, type Wrong } from './check.ts';
 import { countConnectionsOf } from './queries.ts';
 
 const isLive = ({ state }: ProcessRow) => state === 'live';

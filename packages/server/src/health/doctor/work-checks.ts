@@ -1,5 +1,6 @@
+import { numberOf } from '../../kernel/values.ts';
 import { troubleTexts } from '../../overview/values.ts';
-import { type Check, type Examined, nameOf, numberOf, severityOf, type Wrong } from './check.ts';
+import { type Check, type Examined, nameOf, severityOf, type Wrong } from './check.ts';
 import { countStuckLeases, readOverdue } from './queries.ts';
 
 /** What the service is there for: records, cold data, webhooks, backups. */
