@@ -3,9 +3,20 @@ import { spawn } from 'node:child_process';
 const killAfterMillis = 20_000;
 const keptOutput = 8192;
 
-/** A Node child process that the scope ends (SIGTERM, then SIGKILL). What it last said is kept for errors. */
-export function startChild(scope, args, env) {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+/**
+ * A Node child process that the scope ends (SIGTERM, then SIGKILL). What it last said is kept for errors. With `onMessage`
+ * it can be sent messages, and what it sends is handed over.
+ *
+ * @param {any} scope
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} env
+ * @param {(message: any) => void} [onMessage]
+ * @returns {any}
+ */
+export function startChild(scope, args, env, onMessage) {
+  const channel = onMessage === undefined ? 'ignore' : 'ipc';
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', channel] });
+  if (onMessage !== undefined) child.on('message', onMessage);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {
@@ -22,6 +33,7 @@ export function startChild(scope, args, env) {
   });
   return {
     pid: child.pid,
+    send: (message) => child.send(message),
     output: () => output,
     hasExited: () => child.exitCode !== null || child.signalCode !== null,
     /** Null while it runs, and when a signal ended it. */

@@ -5,17 +5,22 @@ import { programPath } from './product.mjs';
 
 /**
  * `svcctl serve` as a child process on the given database, its data folder in `dir` under `name`. The
- * first service of a database makes its admin token; a further one is given it.
+ * first service of a database makes its admin token; a further one is given it. `program` is what Node is given instead of
+ * the program.
  *
  * @param {any} scope
- * @param {{ dir: string, name: string, databaseUrl: string, token?: string, settings?: Record<string, string> }} options
+ * @param {{ dir: string, name: string, databaseUrl: string, token?: string, settings?: Record<string, string>,
+ *   program?: string[], onMessage?: (message: any) => void }} options
  */
-export async function startService(scope, { dir, name, databaseUrl, token, settings = {} }) {
+export async function startService(
+  scope,
+  { dir, name, databaseUrl, token, settings = {}, program = [programPath], onMessage },
+) {
   const dataDir = join(dir, name);
   mkdirSync(dataDir, { recursive: true });
   const child = startChild(
     scope,
-    [programPath, 'serve'],
+    [...program, 'serve'],
     cleanEnvironment({
       DATABASE_URL: databaseUrl,
       SVC_DATA_DIR: dataDir,
@@ -26,10 +31,12 @@ export async function startService(scope, { dir, name, databaseUrl, token, setti
       SVC_SECRET_KEY: 'a key that all processes of the bench share',
       ...settings,
     }),
+    onMessage,
   );
   const origin = await untilReady(child, () => readyOrigin(dataDir));
   return {
     pid: child.pid,
+    send: child.send,
     origin,
     token: token ?? readFileSync(join(dataDir, 'admin-token'), 'utf8').trim(),
   };

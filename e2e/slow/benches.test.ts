@@ -18,6 +18,7 @@ const benches = [
   ['http', 1],
   ['scale', 5],
   ['s3', 3],
+  ['ways', 1],
 ] as const;
 
 /** A bench throws where an answer is wrong, or where the product no longer has what it measures. */

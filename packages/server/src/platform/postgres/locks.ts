@@ -20,8 +20,7 @@ export const advisoryLocks = {
   notices: 7_340_132,
   keys: 7_340_133,
   // These numbers are the first of two; the second says which lane, tenant, bucket or job is meant.
-  pins: 734_012,
-  pinBuckets: 734_018,
+  pins: 734_018,
   tags: 734_013,
   exportJobs: 734_014,
   exportJobTaking: 734_015,
