@@ -118,9 +118,9 @@ async function playPieces(stage, { seed, path, minutes }) {
     return null;
   }
   say(
-    `\nthe shortest that failed, ${shortest.steps.length} steps on ${JSON.stringify(shortest.layout)}:`,
+    `\nthe shortest that failed, ${shortest.steps.length} steps on ${fc.stringify(shortest.layout)}:`,
   );
-  for (const step of shortest.steps) say(`  ${JSON.stringify(step).slice(0, 300)}`);
+  for (const step of shortest.steps) say(`  ${fc.stringify(step).slice(0, 300)}`);
   for (const fault of why.slice(0, 10)) say(`fault: ${fault}`);
   return counterexamplePath;
 }

@@ -20,6 +20,8 @@ const quoted = ['store', 'event_id', 'kind', 'source', 'model', 'confidence', 'e
  * Writes the hot records of a tenant's whole days to a file, in the order of their keys, as the CSV that
  * `writeSegmentFromSpool` reads. Returns by store and day what the counters of the same snapshot say the file should
  * hold. The stores are copied one after another: each COPY then runs along the index of the key, and none has to sort.
+ * Each reads from the store's first day to its last, because to plan it over the partitions of 50 years takes 16 ms, and
+ * of a month less than one: of 30,000 stores that is eight minutes.
  */
 export async function spoolHotRows(db: Database, options: SpoolOptions): Promise<DayTriple[]> {
   const { tenant, firstDay, lastDay, signal } = options;
@@ -46,12 +48,11 @@ async function copyStores(
   days: readonly DayTriple[],
   options: SpoolOptions,
 ): Promise<void> {
-  const { path, signal, rest, ...range } = options;
-  const stores = [...new Set(days.map((day) => day.store))];
+  const { tenant, path, signal, rest } = options;
   const rows = async function* () {
-    for (const store of stores) {
+    for (const span of spansOf(days)) {
       signal?.throwIfAborted();
-      const query = selectHotRows({ ...range, store });
+      const query = selectHotRows({ tenant, ...span });
       for await (const chunk of copyCsv(connection, query, { header: false, quoted })) {
         yield chunk;
         await rest?.();
@@ -61,4 +62,15 @@ async function copyStores(
   await pipeline(rows, createWriteStream(path, { mode: 0o600, highWaterMark: 1024 * 1024 }), {
     ...(signal === undefined ? {} : { signal }),
   });
+}
+
+type Span = { store: string; firstDay: string; lastDay: string };
+
+/** The stores of these days, which are in the order of stores and days, each with its first and its last. */
+function spansOf(days: readonly DayTriple[]): Iterable<Span> {
+  const spans = new Map<string, Span>();
+  for (const { store, day } of days) {
+    spans.set(store, { store, firstDay: spans.get(store)?.firstDay ?? day, lastDay: day });
+  }
+  return spans.values();
 }

@@ -1,4 +1,5 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { dayAfter } from '../../kernel/day.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import type { DayTriple, NewSegment, StoreDay } from './segment.ts';
 
@@ -18,7 +19,7 @@ export async function listHotDays(db: Queryable, range: DayRange): Promise<DayTr
 
 /**
  * Returns the hot records of whole days of a store in the order of their keys, for COPY. Times are microseconds since
- * 1970.
+ * 1970. The bounds are constants, so that only the partitions between them are planned.
  */
 export function selectHotRows(range: DayRange & { store: string }): Sql {
   return sql`
@@ -28,7 +29,7 @@ export function selectHotRows(range: DayRange & { store: string }): Sql {
     from enrichment_records record
     where tenant = ${range.tenant} and store = ${range.store}
       and occurred_at >= ${`${range.firstDay}T00:00:00Z`}::timestamptz
-      and occurred_at < ${`${range.lastDay}T00:00:00Z`}::timestamptz + interval '1 day'
+      and occurred_at < ${`${dayAfter(range.lastDay)}T00:00:00Z`}::timestamptz
     order by record.occurred_at, record.event_id`;
 }
 

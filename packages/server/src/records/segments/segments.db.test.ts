@@ -252,6 +252,30 @@ test('a file that is no Parquet is told', async () => {
   await expect(reading).rejects.toMatchObject({ name: 'SegmentFault', kind: 'unreadable' });
 });
 
+test('a store is copied out of the partitions of its own days alone', async () => {
+  await createPartitions(db).ensure(['1970-01', '1985-07', '2001-04']);
+  const tenant = 'spread';
+  await db.query(sql`
+    insert into leaf_days (tenant, store, day, count, bytes, digest, first_at, last_at)
+    select ${tenant}, store, day::date, 1, 9, 0, day::timestamptz, day::timestamptz
+    from (values ('S1', '1970-01-02'), ('S2', '2001-03-05')) as given(store, day)`);
+  await db.query(sql`
+    insert into enrichment_records (tenant, store, occurred_at, event_id, recorded_at, bytes, digest, enrichment)
+    select tenant, store, first_at, 'e', first_at, 9, 0, '{}' from leaf_days where tenant = ${tenant}`);
+  const range = { tenant, firstDay: '1970-01-01', lastDay: '2001-12-31' };
+  let read: unknown;
+  // What a statement has planned is locked until the transaction ends.
+  const rest = async () => {
+    [read] = await db.query(sql`
+      select array_agg(distinct relation::regclass::text order by relation::regclass::text) as partitions
+      from pg_locks where pid <> pg_backend_pid() and relation::regclass::text ~ '^enrichment_records_[0-9_]+$'`);
+  };
+  await spoolHotRows(db, { ...range, path: join(dir, 'spread.csv'), rest });
+  expect(read).toEqual({
+    partitions: ['enrichment_records_1970_01', 'enrichment_records_2001_03'],
+  });
+});
+
 test('an aborted spool leaves the pool usable', async () => {
   const stopped = AbortSignal.abort(new Error('stopped'));
   const path = join(dir, 'aborted.csv');
