@@ -1,9 +1,9 @@
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Finding } from '../checks/contract.ts';
+import { examine, look, severityOf } from '../checks/index.ts';
+import type { CheckName, FindingSeverity } from '../checks/values.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Finding } from '../health/contract.ts';
-import { examine, look, severityOf } from '../health/index.ts';
-import type { CheckName, Severity } from '../health/values.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
 import { refuseOlder } from '../platform/postgres/baseline.ts';
@@ -126,7 +126,7 @@ async function lookAtOwnPostgres(dataDir: string): Promise<Finding> {
 
 function finding(
   check: CheckName,
-  severity: Severity,
+  severity: FindingSeverity,
   found: string,
   remedy: string | null = null,
 ): Finding {

@@ -1,14 +1,14 @@
 import { findLastBackup, isBackupOverdue } from '../backup/index.ts';
-import { readRelease } from '../config/release.ts';
-import type { Settings } from '../config/settings.ts';
-import { sharedSettingsOf } from '../config/shared-settings.ts';
 import {
   addHealthRoutes,
   createPresence,
   type Presence,
   type Surroundings,
-} from '../health/index.ts';
-import type { ProcessCommand } from '../health/values.ts';
+} from '../checks/index.ts';
+import type { ProcessCommand } from '../checks/values.ts';
+import { readRelease } from '../config/release.ts';
+import type { Settings } from '../config/settings.ts';
+import { sharedSettingsOf } from '../config/shared-settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError, isDatabaseAway } from '../kernel/errors.ts';
 import type { HttpServer } from '../platform/http/server.ts';

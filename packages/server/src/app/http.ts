@@ -6,9 +6,9 @@ import {
   createRateLimit,
   createSignInGuard,
 } from '../access/index.ts';
+import type { Presence } from '../checks/index.ts';
 import { readRelease } from '../config/release.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Presence } from '../health/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError, errorCatalogue } from '../kernel/errors.ts';
 import { isLoopback, isWithin } from '../platform/http/client-address.ts';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { type SmtpReceiver, startSmtpReceiver } from '../../test/smtp.ts';
-import { createEmailChannel } from '../notices/email.ts';
+import { createEmailChannel } from '../checks/notices/email.ts';
 import { failFor, type Looking, startLooking } from './testing/looking.ts';
 
 let service: TestService;

@@ -1,9 +1,5 @@
 import { auditLocally, createAudit, readAuditHead } from '../access/index.ts';
 import { isBackupOverdue } from '../backup/index.ts';
-import type { Settings } from '../config/settings.ts';
-import { listEndedExports, listOpenExports } from '../exports/index.ts';
-import { listFullDisks } from '../health/index.ts';
-import { systemClock } from '../kernel/clock.ts';
 import {
   addNoticeRoutes,
   type Channel,
@@ -14,12 +10,16 @@ import {
   describeTroubleOf,
   type Find,
   type Found,
+  findTroubles,
   isHeadAwaited,
+  listFullDisks,
   listUnreached,
   startNotices,
   toWebhookBody,
-} from '../notices/index.ts';
-import { findTroubles } from '../overview/find-troubles.ts';
+} from '../checks/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { listEndedExports, listOpenExports } from '../exports/index.ts';
+import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { StoreWatch } from '../platform/objects/store-watch.ts';

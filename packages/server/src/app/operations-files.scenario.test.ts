@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { type NoticeKind, noticeRules } from '../notices/values.ts';
+import { type NoticeKind, noticeRules } from '../checks/values.ts';
 import { operationsFolder, readRules, readText } from './testing/operations-files.ts';
 
 const rules = await readRules();

@@ -1,13 +1,11 @@
 import { isBackupOverdue } from '../backup/index.ts';
+import { checksContract, type Overview, type Trouble } from '../checks/contract.ts';
+import { findTroubles, listFullDisks, listUnreached } from '../checks/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { listOpenExports } from '../exports/index.ts';
-import { listFullDisks } from '../health/index.ts';
 import { type Actor, hasScope } from '../kernel/actor.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { StoreState } from '../kernel/values.ts';
-import { listUnreached } from '../notices/index.ts';
-import { type Overview, overviewContract, type Trouble } from '../overview/contract.ts';
-import { findTroubles } from '../overview/find-troubles.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { StoreWatch } from '../platform/objects/store-watch.ts';
@@ -22,7 +20,7 @@ type Parts = { watch: Pick<StoreWatch, 'state'>; settings: OwnSettings };
 
 /** Adds the route of the overview, which puts together what each feature knows of itself. */
 export function addOverview(http: HttpServer, db: Database, parts: Parts): void {
-  http.route(overviewContract.getOverview, ({ actor }) => readOverview(db, actor, parts));
+  http.route(checksContract.getOverview, ({ actor }) => readOverview(db, actor, parts));
 }
 
 async function readOverview(

@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import type { TestService } from '../../../test/service.ts';
+import { evaluate } from '../../checks/notices/evaluate.ts';
+import { type SendOptions, sendDue } from '../../checks/notices/send.ts';
 import { type Environment, loadSettings } from '../../config/settings.ts';
-import { evaluate } from '../../notices/evaluate.ts';
-import { type SendOptions, sendDue } from '../../notices/send.ts';
 import { createLog } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { seedEndpoint } from '../../webhooks/dead-letters/testing/seed.ts';

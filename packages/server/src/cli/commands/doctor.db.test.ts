@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import type { Finding } from '../../health/contract.ts';
+import type { Finding } from '../../checks/contract.ts';
 import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Finding } from '../../checks/contract.ts';
+import type { FindingSeverity } from '../../checks/values.ts';
 import { loadSettings, type Settings } from '../../config/settings.ts';
-import type { Finding } from '../../health/contract.ts';
-import type { Severity } from '../../health/values.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
 import { ApiError } from '../api-error.ts';
@@ -49,7 +49,7 @@ async function diagnose(context: Context, { local, all, json }: Options): Promis
     await printer.write(shown.map((finding) => JSON.stringify(finding)));
     await printer.end();
   }
-  const count = (severity: Severity) =>
+  const count = (severity: FindingSeverity) =>
     findings.filter((finding) => finding.severity === severity).length;
   const problems = count('problem');
   if (json === undefined) {
@@ -120,7 +120,7 @@ async function examineHere(context: Context, isAlone: boolean): Promise<Finding[
   return [well, ...(await app.examineHere(settings, { log, isAlone }))];
 }
 
-const marks: Readonly<Record<Severity, string>> = {
+const marks: Readonly<Record<FindingSeverity, string>> = {
   ok: '✓',
   warning: '!',
   problem: '✗',

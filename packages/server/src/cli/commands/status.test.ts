@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Overview } from '../../overview/contract.ts';
+import type { Overview } from '../../checks/contract.ts';
 import { json, type Receiver, startReceiver } from '../testing/receiver.ts';
 import { nowMillis, run } from '../testing/run.ts';
 import { linesOf } from './status.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import type { Overview } from '../../checks/contract.ts';
+import { troubleTexts, wellText } from '../../checks/values.ts';
 import { AppError } from '../../kernel/errors.ts';
-import type { Overview } from '../../overview/contract.ts';
-import { troubleTexts, wellText } from '../../overview/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';

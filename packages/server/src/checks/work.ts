@@ -1,6 +1,6 @@
-import { troubleTexts } from '../../overview/values.ts';
 import { type Check, type Examined, nameOf, numberOf, severityOf, type Wrong } from './check.ts';
 import { countStuckLeases, readOverdue } from './queries.ts';
+import { troubleTexts } from './values.ts';
 
 /** What the service is there for: records, cold data, webhooks, backups. */
 export const workChecks: readonly Check[] = [

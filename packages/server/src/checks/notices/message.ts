@@ -1,5 +1,5 @@
+import type { Telling } from '../values.ts';
 import type { Item } from './queries.ts';
-import type { Telling } from './values.ts';
 
 /** What is sent to a target at once. */
 export type Message = {

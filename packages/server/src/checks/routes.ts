@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { healthContract } from './contract.ts';
+import { checksContract } from './contract.ts';
 import { type Answering, readExamination, readStatus } from './read-status.ts';
 
 /** Adds the routes that tell how the service itself is. */
@@ -10,11 +10,11 @@ export function addHealthRoutes(
   db: Database,
   { clock, ...answering }: Answering & { clock: Clock },
 ): void {
-  http.route(healthContract.getStatus, async ({ actor }) => ({
+  http.route(checksContract.getStatus, async ({ actor }) => ({
     at: new Date(clock()).toISOString(),
     ...(await readStatus(db, actor, answering)),
   }));
-  http.route(healthContract.getExamination, async ({ actor, reply }) => {
+  http.route(checksContract.getExamination, async ({ actor, reply }) => {
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
     return {

@@ -1,8 +1,39 @@
 import { type Static, Type } from 'typebox';
 import { storeStates } from '../kernel/values.ts';
 import type { RouteContract } from '../platform/http/contract.ts';
-import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
-import { checkNames, processCommands, processStates, severities } from './values.ts';
+import { instantSchema, nullable, oneOf, workSchema } from '../platform/http/schemas.contract.ts';
+import { recordsOverviewSchema } from '../records/stored.contract.ts';
+import { retentionOverviewSchema } from '../retention/schemas.contract.ts';
+import { webhooksOverviewSchema } from '../webhooks/schemas.contract.ts';
+import {
+  checkNames,
+  findingSeverities,
+  processCommands,
+  processStates,
+  troubleKinds,
+} from './values.ts';
+
+const troubleSchema = Type.Object({
+  kind: oneOf(troubleKinds),
+  count: Type.Integer({
+    description:
+      'of the endpoints, deliveries, differences, moves, disks, targets, waiting jobs or objects',
+  }),
+  id: nullable(Type.String({ description: 'of the run or the verification' })),
+});
+export type Trouble = Static<typeof troubleSchema>;
+
+export const overviewSchema = Type.Object({
+  at: instantSchema,
+  troubles: Type.Array(troubleSchema, {
+    description: 'what is wrong, the worst first; empty: all is well, as far as the token may see',
+  }),
+  records: nullable(recordsOverviewSchema),
+  retention: nullable(retentionOverviewSchema),
+  webhooks: nullable(webhooksOverviewSchema),
+  work: Type.Array(workSchema, { description: 'up to five of each kind' }),
+});
+export type Overview = Static<typeof overviewSchema>;
 
 const processSchema = Type.Object({
   id: Type.String(),
@@ -37,7 +68,7 @@ export type ProcessRow = Static<typeof processSchema>;
 
 const findingSchema = Type.Object({
   check: oneOf(checkNames),
-  severity: oneOf(severities),
+  severity: oneOf(findingSeverities),
   found: Type.String(),
   remedy: nullable(Type.String({ description: 'what to do about it' })),
 });
@@ -76,7 +107,18 @@ const examinationSchema = Type.Object({
 });
 export type Examination = Static<typeof examinationSchema>;
 
-export const healthContract = {
+export const checksContract = {
+  getOverview: {
+    id: 'getOverview',
+    method: 'GET',
+    path: '/stats/overview',
+    tag: 'Overview',
+    summary: 'Whether all is well',
+    description:
+      'What is wrong, what there is, and how it went lately, of the tenants of the token. Records and retention are null without enrichment:read, webhooks without admin. From counters kept in the transactions that store records and outcomes: of all tenants it reads a row for each of them and for each hour and day, however many records, stores and leaves there are.',
+    scope: 'any',
+    responses: { 200: { description: 'As it is now.', schema: overviewSchema } },
+  },
   getStatus: {
     id: 'getStatus',
     method: 'GET',

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import type { RouteContract } from '../../platform/http/contract.ts';
 import {
   cursorSchema,
   instantSchema,
@@ -8,8 +8,8 @@ import {
   oneOf,
   pageOf,
   problem,
-} from '../platform/http/schemas.contract.ts';
-import { noticeKinds, sendStates, severities, targetKinds } from './values.ts';
+} from '../../platform/http/schemas.contract.ts';
+import { noticeKinds, sendStates, severities, targetKinds } from '../values.ts';
 
 const kindsSchema = Type.Array(oneOf(noticeKinds), {
   minItems: 1,

@@ -1,6 +1,6 @@
-import { missingOf, newerOf, readJournal } from '../../platform/postgres/migrate.ts';
-import { findMissingStandbys, isReadOnly } from '../../platform/postgres/replication.ts';
-import type { SlowStatement } from '../../platform/postgres/slow-statements.ts';
+import { missingOf, newerOf, readJournal } from '../platform/postgres/migrate.ts';
+import { findMissingStandbys, isReadOnly } from '../platform/postgres/replication.ts';
+import type { SlowStatement } from '../platform/postgres/slow-statements.ts';
 import { type Check, type Examined, numberOf, type Wrong } from './check.ts';
 import * as queries from './queries.ts';
 

@@ -1,8 +1,8 @@
-import { newId } from '../kernel/ids.ts';
-import type { Database, Queryable } from '../platform/postgres/database.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { noticeRules, severities, type Telling } from '../values.ts';
 import * as queries from './queries.ts';
 import { type Found, type OpenTrouble, reconcile } from './reconcile.ts';
-import { noticeRules, severities, type Telling } from './values.ts';
 
 /** Looks at what is wrong now, and at what has ended since a time. It must throw rather than leave something out. */
 export type Find = {

@@ -1,7 +1,6 @@
-import type { ProcessRow } from '../contract.ts';
-import { listFullDisks } from '../queries.ts';
 import { type Check, type Examined, nameOf, numberOf, severityOf, type Wrong } from './check.ts';
-import { countConnectionsOf } from './queries.ts';
+import type { ProcessRow } from './contract.ts';
+import { countConnectionsOf, listFullDisks } from './queries.ts';
 
 const isLive = ({ state }: ProcessRow) => state === 'live';
 

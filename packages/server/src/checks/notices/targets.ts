@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
-import type { Actor } from '../kernel/actor.ts';
-import { AppError, invalidInput } from '../kernel/errors.ts';
-import { newId } from '../kernel/ids.ts';
-import { maskUrl } from '../kernel/mask-url.ts';
-import type { Audit } from '../platform/audit.ts';
-import type { Database, Queryable } from '../platform/postgres/database.ts';
+import type { Actor } from '../../kernel/actor.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import { maskUrl } from '../../kernel/mask-url.ts';
+import type { Audit } from '../../platform/audit.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { NotifyTarget, newTargetSchema, targetChangeSchema } from './contract.ts';
 import * as queries from './queries.ts';
 import { type SendOptions, sendTo } from './send.ts';

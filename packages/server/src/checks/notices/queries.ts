@@ -1,9 +1,9 @@
 import sql, { raw } from 'sql-template-tag';
-import type { Connection, Queryable } from '../platform/postgres/database.ts';
-import { advisoryLocks } from '../platform/postgres/locks.ts';
-import { instantText } from '../platform/postgres/sql-text.ts';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { NoticeKind, SendState, Severity, TargetKind, Telling } from '../values.ts';
 import type { Found, OpenTrouble } from './reconcile.ts';
-import type { NoticeKind, SendState, Severity, TargetKind, Telling } from './values.ts';
 
 /** Whether this transaction alone may change notices. */
 export async function tryLockNotices(connection: Connection): Promise<boolean> {

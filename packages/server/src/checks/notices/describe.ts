@@ -1,5 +1,5 @@
-import type { Trouble } from '../overview/contract.ts';
-import type { TroubleKind } from '../overview/values.ts';
+import type { Trouble } from '../contract.ts';
+import type { TroubleKind } from '../values.ts';
 import type { Found } from './reconcile.ts';
 
 /** What a notice is about, where that has a name of its own. */

@@ -1,6 +1,6 @@
-import type { Database } from '../platform/postgres/database.ts';
-import { type Repeated, repeat } from '../platform/work/repeat.ts';
-import { stopTogether } from '../platform/work/stop.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { type Repeated, repeat } from '../../platform/work/repeat.ts';
+import { stopTogether } from '../../platform/work/stop.ts';
 import { evaluate, type Find } from './evaluate.ts';
 import { findNextDue } from './queries.ts';
 import { type SendOptions, sendDue } from './send.ts';

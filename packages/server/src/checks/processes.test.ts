@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judgeClock } from './process-checks.ts';
+import { judgeClock } from './processes.ts';
 
 test('a clock is told from two seconds on, whichever way it is off', () => {
   const judge = (aheadMillis: number | null) => judgeClock('ours', 'theirs', aheadMillis);

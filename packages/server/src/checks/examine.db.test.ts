@@ -1,16 +1,16 @@
 import pg from 'pg';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { writeOldJournal } from '../../../test/database.ts';
-import { testOnOneServer } from '../../../test/one-server.ts';
-import { startTestService, type TestService } from '../../../test/service.ts';
-import { baseline } from '../../platform/postgres/baseline.ts';
-import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import { openDatabase } from '../../platform/postgres/open-database.ts';
-import { seedDeliveries, seedEndpoint } from '../../webhooks/dead-letters/testing/seed.ts';
-import type { Finding } from '../contract.ts';
-import type { CheckName } from '../values.ts';
+import { writeOldJournal } from '../../test/database.ts';
+import { testOnOneServer } from '../../test/one-server.ts';
+import { startTestService, type TestService } from '../../test/service.ts';
+import { baseline } from '../platform/postgres/baseline.ts';
+import { advisoryLocks } from '../platform/postgres/locks.ts';
+import { openDatabase } from '../platform/postgres/open-database.ts';
+import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
+import type { Finding } from './contract.ts';
 import { listOldSnapshots, readDurability, readVacuum } from './queries.ts';
+import type { CheckName } from './values.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
-import type { Log } from '../platform/log.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { TargetKind } from '../values.ts';
 import type { Message } from './message.ts';
 import * as queries from './queries.ts';
-import type { TargetKind } from './values.ts';
 
 /** How an attempt ended. */
 export type SendResult = {

@@ -3,9 +3,9 @@ import { AppError } from '../kernel/errors.ts';
 import type { StoreState } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { listMigrations } from '../platform/postgres/migrate.ts';
+import type { Examined } from './check.ts';
 import type { Finding, ProcessRow, Status } from './contract.ts';
-import type { Examined } from './doctor/check.ts';
-import { examine } from './doctor/examine.ts';
+import { examine } from './examine.ts';
 import { listStoredProcesses, readDatabase } from './queries.ts';
 import { processStateOf } from './values.ts';
 

@@ -1,9 +1,7 @@
-import { type NoticeKind, noticeRules } from '../../notices/values.ts';
-import type { Trouble } from '../../overview/contract.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
-import type { SlowStatement } from '../../platform/postgres/slow-statements.ts';
-import type { ProcessRow } from '../contract.ts';
-import type { CheckName } from '../values.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import type { SlowStatement } from '../platform/postgres/slow-statements.ts';
+import type { ProcessRow, Trouble } from './contract.ts';
+import { type CheckName, type NoticeKind, noticeRules } from './values.ts';
 
 /** What a check looks at. What belongs to another feature is asked by a function. */
 export type Examined = {

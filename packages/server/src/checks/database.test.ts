@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judgeConnections, judgeLocks, judgeStatements, judgeVacuum } from './database-checks.ts';
+import { judgeConnections, judgeLocks, judgeStatements, judgeVacuum } from './database.ts';
 
 const severities = (wrong: readonly { severity?: string }[]) => wrong.map((each) => each.severity);
 

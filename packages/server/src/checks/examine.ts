@@ -1,9 +1,9 @@
-import { AppError } from '../../kernel/errors.ts';
-import type { Finding } from '../contract.ts';
+import { AppError } from '../kernel/errors.ts';
 import type { Check, Examined } from './check.ts';
-import { databaseChecks } from './database-checks.ts';
-import { processChecks } from './process-checks.ts';
-import { workChecks } from './work-checks.ts';
+import type { Finding } from './contract.ts';
+import { databaseChecks } from './database.ts';
+import { processChecks } from './processes.ts';
+import { workChecks } from './work.ts';
 
 const checks: readonly Check[] = [...processChecks, ...databaseChecks, ...workChecks];
 

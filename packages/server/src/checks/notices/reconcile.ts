@@ -1,5 +1,5 @@
-import type { NoticeKind, Telling } from './values.ts';
-import { noticeRules } from './values.ts';
+import type { NoticeKind, Telling } from '../values.ts';
+import { noticeRules } from '../values.ts';
 
 /** Something that is wrong, or has ended, as it is found. */
 export type Found = {

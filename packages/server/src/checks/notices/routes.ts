@@ -1,6 +1,6 @@
-import { toKeyset, toPage } from '../kernel/page.ts';
-import type { HttpServer } from '../platform/http/server.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import { toKeyset, toPage } from '../../kernel/page.ts';
+import type { HttpServer } from '../../platform/http/server.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { noticesContract } from './contract.ts';
 import * as queries from './queries.ts';
 import {
