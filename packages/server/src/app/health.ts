@@ -89,7 +89,7 @@ export function surroundingsOf(
     listSlow: () => db.listSlow(),
     storeClockAheadMillis: () => cold.store.clockAheadMillis?.() ?? null,
     findStoreProblem: () => findStoreProblem(cold),
-    findTroubles: () => readTroubles(db, cold.watch),
+    findTroubles: () => readTroubles(db, { settings, watch: cold.watch }),
     sampleCounters: () => findSampledDifferences(db),
     nextRun: (after) => schedule?.next(after) ?? null,
     verifyDays: settings.verifyDays,

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { type NoticeKind, noticeRules } from '../checks/values.ts';
+import { checkOf } from '../checks/troubles.ts';
+import type { TroubleKind } from '../checks/values.ts';
 import { operationsFolder, readRules, readText } from './testing/operations-files.ts';
 
 const rules = await readRules();
@@ -19,7 +20,7 @@ test('the alerts say of each how bad it is and what to do', async () => {
 });
 
 test('the alerts are as bad as the notices of the same troubles', () => {
-  const kinds: Partial<Record<string, NoticeKind>> = {
+  const kinds: Partial<Record<string, TroubleKind>> = {
     ...{
       SvcctlStoreUnusable: 'store_unusable',
       SvcctlVerificationDiffers: 'verification_differs',
@@ -31,7 +32,7 @@ test('the alerts are as bad as the notices of the same troubles', () => {
   };
   const compared = rules.flatMap(({ alert, labels }) => {
     const kind = kinds[alert];
-    return kind === undefined ? [] : [[alert, labels.severity, noticeRules[kind].severity]];
+    return kind === undefined ? [] : [[alert, labels.severity, checkOf(kind).severity]];
   });
   expect(compared).toHaveLength(Object.keys(kinds).length);
   expect(compared.filter(([, one, other]) => one !== other)).toEqual([]);

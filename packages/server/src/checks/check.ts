@@ -1,64 +1,47 @@
-import type { Queryable } from '../platform/postgres/database.ts';
-import type { SlowStatement } from '../platform/postgres/slow-statements.ts';
-import type { ProcessRow, Trouble } from './contract.ts';
-import { type CheckName, type NoticeKind, noticeRules } from './values.ts';
+import type { Look } from './look.ts';
+import type { CheckSeverity, NoticeKind } from './values.ts';
 
-/** What a check looks at. What belongs to another feature is asked by a function. */
-export type Examined = {
-  readonly db: Queryable;
-  readonly processes: readonly ProcessRow[];
-  /** The process that looks; null when it is none of the service. */
-  readonly processId: string | null;
-  readonly knownMigrations: readonly string[];
-  /** The statements of this process that took long. */
-  readonly listSlow: () => readonly SlowStatement[];
-  /** How far the clock of this machine is ahead of that of the store of cold data; null when that tells none. */
-  readonly storeClockAheadMillis: () => number | null;
-  /** What is wrong with the store of cold data; null when nothing is. */
-  readonly findStoreProblem: () => Promise<string | null>;
-  /** What OVERVIEW tells as wrong. */
-  readonly findTroubles: () => Promise<readonly Trouble[]>;
-  /** Some days of some tenants whose counters are not what they count, a sentence each. */
-  readonly sampleCounters: () => Promise<readonly string[]>;
-  /** The first run that the schedule asks for after this time, in milliseconds; null when none. */
-  readonly nextRun: (afterMillis: number) => number | null;
-  /** In how many days all cold data is verified; 0: only on request. */
-  readonly verifyDays: number;
-  /** A disk with less than this free is nearly full. */
-  readonly diskPercent: number;
-  /** The last good backup where another is overdue, or undefined where there is none; null when none is overdue. */
-  readonly findOverdueBackup: () => Promise<{ taken_at: string; place: string } | undefined | null>;
+/** One thing that is wrong. */
+export type Problem = {
+  /** A sentence without its full stop, in lower case, so that it can stand after another. */
+  readonly text: string;
+  /** How many things it tells of at once; 1 where that is not said. */
+  readonly count?: number;
+  /** The id of what it is about, such as a run, an endpoint or a machine. */
+  readonly id?: string;
+  readonly tenant?: string | null;
+  /** RFC 3339; null: as of now. */
+  readonly since?: string | null;
 };
-
-/** One thing that is wrong: a sentence, and how bad it is where that differs from its check. */
-export type Wrong = { readonly found: string; readonly severity?: 'warning' | 'problem' };
 
 /** One row of what is checked. */
 export type Check = {
-  readonly name: CheckName;
-  /** What anything is that this check finds. */
-  readonly severity: 'warning' | 'problem';
-  /** What is wrong; nothing when all is well. What it throws says that it could not be checked. */
-  run(to: Examined): Promise<readonly Wrong[]> | readonly Wrong[];
-  /** What is said when nothing is wrong. */
-  readonly well: string;
-  /** What to do about it. */
+  readonly name: NoticeKind;
+  /** How bad anything is that this check finds. */
+  readonly severity: CheckSeverity;
+  /** People are told of it when it has lasted for so long: what passes by itself is not worth a call at night. */
+  readonly holdSeconds: number;
+  /** Whether they are told again each day for as long as it lasts; true where that is not said. */
+  readonly isRepeated?: false;
+  /** Whether there is only one at a time, so that another id is a trouble anew. */
+  readonly isSingle?: true;
+  look(to: Look): Promise<readonly Problem[]>;
+  /** What is said of several at once, by how many they are. */
+  many?(count: number): string;
+  /** What to do about it, in whole sentences. */
   readonly remedy: string;
-  /** Whether it reads next to nothing: such checks are part of GET /status. */
-  readonly isQuick?: true;
+  /** The command that mends it, or says what does; without an id for several at once. */
+  command?(id?: string): string;
+  /** Where the console shows it, as `#/endpoints`. */
+  place(id?: string): string;
 };
-
-/** How bad it is what notices tell, too. */
-export function severityOf(kind: NoticeKind): 'warning' | 'problem' {
-  return noticeRules[kind].severity === 'critical' ? 'problem' : 'warning';
-}
-
-/** A process as sentences name it. */
-export function nameOf({ host, pid }: Pick<ProcessRow, 'host' | 'pid'>): string {
-  return `${host}:${pid}`;
-}
 
 /** How many of something there are. */
 export function numberOf(count: number, singular: string, plural = `${singular}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? singular : plural}`;
+}
+
+/** Nothing where the count is 0, else the one problem that tells of so many. */
+export function ifAny(count: number, text: string, more: Partial<Problem> = {}): Problem[] {
+  return count === 0 ? [] : [{ text, count, ...more }];
 }

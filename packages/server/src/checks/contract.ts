@@ -7,6 +7,7 @@ import { retentionOverviewSchema } from '../retention/schemas.contract.ts';
 import { webhooksOverviewSchema } from '../webhooks/schemas.contract.ts';
 import {
   checkNames,
+  checkSeverities,
   findingSeverities,
   processCommands,
   processStates,
@@ -19,7 +20,14 @@ const troubleSchema = Type.Object({
     description:
       'of the endpoints, deliveries, differences, moves, disks, targets, waiting jobs or objects',
   }),
-  id: nullable(Type.String({ description: 'of the run or the verification' })),
+  id: nullable(
+    Type.String({ description: 'of the run, verification, endpoint, target or machine, if one' }),
+  ),
+  severity: oneOf(checkSeverities),
+  text: Type.String({ description: 'what is wrong' }),
+  remedy: Type.String({ description: 'what to do about it' }),
+  command: nullable(Type.String({ description: 'what to type then' })),
+  place: Type.String({ description: 'where the console shows it' }),
 });
 export type Trouble = Static<typeof troubleSchema>;
 

@@ -1,8 +1,9 @@
 import { missingOf, newerOf, readJournal } from '../platform/postgres/migrate.ts';
 import { findMissingStandbys, isReadOnly } from '../platform/postgres/replication.ts';
 import type { SlowStatement } from '../platform/postgres/slow-statements.ts';
-import { type Check, type Examined, numberOf, type Wrong } from './check.ts';
+import { numberOf } from './check.ts';
 import * as queries from './queries.ts';
+import type { Check, Examined, Wrong } from './row.ts';
 
 /** Whoever archives WAL wants to go back by this much at least. */
 const leastWindowSeconds = 86_400;

@@ -217,7 +217,7 @@ test('tells leases that keep deliveries from being sent, and what OVERVIEW tells
   await lease(-600);
   expect((await found('leases'))[0]?.found).toContain('3 deliveries');
   await seedDeliveries(service.db, endpoint, 2, { status: 'abandoned' });
-  expect((await found('troubles'))[0]?.found).toBe('2 abandoned');
+  expect((await found('troubles'))[0]?.found).toBe('2 webhooks abandoned after the last attempt');
   // The process has run for longer than it may take to catch up, and its removals wait for the row.
   await service.db.query(sql`update processes set since = now() - interval '6 minutes'`);
   await service.db.query(sql`
@@ -287,7 +287,8 @@ test('tells that older data has no backup, and how old the last one is', async (
     values ('', (now() at time zone 'UTC')::date - 4, 0, 0, 3, 3, 0, 0)`);
   expect(await found('backups')).toHaveLength(1);
   const overview = await service.call('GET', '/stats/overview');
-  expect(overview.json.troubles).toContainEqual({ kind: 'backup_overdue', count: 1, id: null });
+  const overdue = expect.objectContaining({ kind: 'backup_overdue', count: 1, id: null });
+  expect(overview.json.troubles).toContainEqual(overdue);
   await db.query(sql`delete from stored_days`);
 
   const backUp = (hours: number) =>

@@ -1,8 +1,8 @@
 import { AppError } from '../kernel/errors.ts';
-import type { Check, Examined } from './check.ts';
 import type { Finding } from './contract.ts';
 import { databaseChecks } from './database.ts';
 import { processChecks } from './processes.ts';
+import type { Check, Examined } from './row.ts';
 import { workChecks } from './work.ts';
 
 const checks: readonly Check[] = [...processChecks, ...databaseChecks, ...workChecks];

@@ -1,6 +1,7 @@
-import { type Check, type Examined, nameOf, numberOf, severityOf, type Wrong } from './check.ts';
+import { numberOf } from './check.ts';
 import type { ProcessRow } from './contract.ts';
 import { countConnectionsOf, listFullDisks } from './queries.ts';
+import { type Check, type Examined, nameOf, severityOf, type Wrong } from './row.ts';
 
 const isLive = ({ state }: ProcessRow) => state === 'live';
 

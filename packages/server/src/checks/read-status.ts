@@ -3,10 +3,10 @@ import { AppError } from '../kernel/errors.ts';
 import type { StoreState } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { listMigrations } from '../platform/postgres/migrate.ts';
-import type { Examined } from './check.ts';
 import type { Finding, ProcessRow, Status } from './contract.ts';
 import { examine } from './examine.ts';
 import { listStoredProcesses, readDatabase } from './queries.ts';
+import type { Examined } from './row.ts';
 import { processStateOf } from './values.ts';
 
 /** The process that answers. */

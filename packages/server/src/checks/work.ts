@@ -1,6 +1,6 @@
-import { type Check, type Examined, nameOf, numberOf, severityOf, type Wrong } from './check.ts';
+import { numberOf } from './check.ts';
 import { countStuckLeases, readOverdue } from './queries.ts';
-import { troubleTexts } from './values.ts';
+import { type Check, type Examined, nameOf, severityOf, type Wrong } from './row.ts';
 
 /** What the service is there for: records, cold data, webhooks, backups. */
 export const workChecks: readonly Check[] = [
@@ -27,8 +27,8 @@ export const workChecks: readonly Check[] = [
     name: 'troubles',
     severity: 'problem',
     run: async ({ findTroubles }) =>
-      (await findTroubles()).map(({ kind, count }) => ({
-        found: troubleTexts[kind](count),
+      (await findTroubles()).map(({ kind, text }) => ({
+        found: text,
         severity: severityOf(kind),
       })),
     well: 'OVERVIEW tells no trouble',

@@ -1,6 +1,6 @@
 import { newId } from '../../kernel/ids.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { noticeRules, severities, type Telling } from '../values.ts';
+import { severities, type Telling } from '../values.ts';
 import * as queries from './queries.ts';
 import { type Found, type OpenTrouble, reconcile } from './reconcile.ts';
 
@@ -64,10 +64,10 @@ async function storeTroubles(
   found: readonly Found[],
 ): Promise<queries.Item[]> {
   const changes = reconcile(open, found);
-  const begun = changes.begun.map(({ found: each, isTold }) =>
-    toChange(newId('ntc'), each, isTold),
-  );
-  const kept = changes.kept.map(({ id, found: each, tells }) => toChange(id, each, tells !== null));
+  const begun = changes.begun.map((each) => ({ id: newId('ntc'), ...each }));
+  const kept = changes.kept.map(({ id, found: each, tells }) => ({
+    ...{ id, found: each, isTold: tells !== null },
+  }));
   await queries.insertTroubles(db, begun);
   await queries.updateTroubles(db, kept);
   await queries.markMissing(db, changes.missing);
@@ -90,25 +90,21 @@ async function storeTroubles(
 }
 
 async function storeEvents(db: Queryable, found: readonly Found[]): Promise<queries.Item[]> {
-  const changes = found.map((each) => toChange(newId('ntc'), each, true));
+  const changes = found.map((each) => ({ id: newId('ntc'), found: each, isTold: true }));
   const isNew = await queries.insertEvents(db, changes);
   return changes.filter(({ id }) => isNew.has(id)).map((change) => toItem(change, 'event'));
 }
 
-function toChange(id: string, found: Found, isTold: boolean): queries.NoticeChange {
-  return { id, found, severity: noticeRules[found.kind].severity, isTold };
-}
-
 function toItem(
-  { id, found, severity }: Omit<queries.NoticeChange, 'isTold'>,
+  { id, found }: { id: string; found: Omit<queries.ToldRow, 'id'> },
   telling: Telling,
 ): queries.Item {
-  const { ref: _, ...rest } = found;
-  return { id, telling, severity, ...rest };
+  const { severity, kind, subject, tenant, title, advice, place, since } = found;
+  return { id, telling, severity, kind, subject, tenant, title, advice, place, since };
 }
 
-function toldItem({ id, severity, ...found }: queries.ToldRow, telling: Telling): queries.Item {
-  return toItem({ id, severity, found }, telling);
+function toldItem({ id, ...found }: queries.ToldRow, telling: Telling): queries.Item {
+  return toItem({ id, found }, telling);
 }
 
 /** So many notices stand in one message; of the others it says how many there are. */

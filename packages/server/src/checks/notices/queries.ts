@@ -3,7 +3,7 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { NoticeKind, SendState, Severity, TargetKind, Telling } from '../values.ts';
-import type { Found, OpenTrouble } from './reconcile.ts';
+import type { Found, NoticeRule, OpenTrouble } from './reconcile.ts';
 
 /** Whether this transaction alone may change notices. */
 export async function tryLockNotices(connection: Connection): Promise<boolean> {
@@ -23,11 +23,11 @@ export async function listOpenTroubles(db: Queryable): Promise<OpenTrouble[]> {
 }
 
 /** A notice that is stored or changed: what was found, and which row it is. */
-export type NoticeChange = { id: string; found: Found; severity: Severity; isTold: boolean };
+export type NoticeChange = { id: string; found: Found; isTold: boolean };
 
 const given = (changes: readonly NoticeChange[]) => sql`
   json_to_recordset(${JSON.stringify(
-    changes.map(({ id, found, severity, isTold }) => ({ ...found, id, severity, isTold })),
+    changes.map(({ id, found, isTold }) => ({ ...found, id, isTold })),
   )}::json) as given (id text, kind text, subject text, ref text, severity text, tenant text,
     title text, advice text, place text, since timestamptz, "isTold" boolean)`;
 
@@ -80,7 +80,7 @@ export async function markMissing(db: Queryable, ids: readonly string[]): Promis
 }
 
 /** A notice in the words in which it was told last. */
-export type ToldRow = Found & { id: string; severity: Severity };
+export type ToldRow = Omit<Found, keyof NoticeRule> & { id: string };
 
 const toldColumns = sql`id, kind, subject, ref, severity, tenant, title, advice, place,
   ${instantText('since')} as since`;
@@ -203,7 +203,7 @@ export async function deleteTarget(db: Queryable, id: string): Promise<void> {
 }
 
 /** One notice in a message. `since` is RFC 3339. */
-export type Item = Omit<Found, 'ref'> & { id: string; severity: Severity; telling: Telling };
+export type Item = Omit<ToldRow, 'ref'> & { telling: Telling };
 
 export type NewSend = { id: string; targetId: string; items: readonly Item[]; more: number };
 

@@ -4,7 +4,8 @@ import { type Found, type OpenTrouble, reconcile } from './reconcile.ts';
 
 const found = (more: Partial<Found> = {}): Found => ({
   ...{ kind: 'endpoints_failing', subject: 'ep_1', ref: '', tenant: 'TX', since: null },
-  ...{ title: 'It fails', advice: 'Mend it.', place: '#/endpoints' },
+  ...{ title: 'It fails', advice: 'Mend it.', place: '#/endpoints', severity: 'warning' },
+  ...{ holdSeconds: 0, isRepeated: true },
   ...more,
 });
 const open = (more: Partial<OpenTrouble> = {}): OpenTrouble => ({
@@ -15,9 +16,9 @@ const open = (more: Partial<OpenTrouble> = {}): OpenTrouble => ({
 const nothing = { begun: [], kept: [], missing: [], over: [], forgotten: [] };
 
 describe('reconcile', () => {
-  it('tells a new trouble at once, or holds it back where its kind may pass', () => {
+  it('tells a new trouble at once, or holds it back where it may pass', () => {
     expect(reconcile([], [found()]).begun).toEqual([{ found: found(), isTold: true }]);
-    const dead = found({ kind: 'deliveries_abandoned', subject: '' });
+    const dead = found({ kind: 'deliveries_abandoned', subject: '', holdSeconds: 300 });
     expect(reconcile([], [dead]).begun).toEqual([{ found: dead, isTold: false }]);
     const held = open({ kind: 'deliveries_abandoned', subject: '', told_age: null, age: 299 });
     expect(reconcile([held], [dead])).toEqual(nothing);
@@ -32,7 +33,8 @@ describe('reconcile', () => {
       { id: 'ntc_1', tells: 'reminder' },
     ]);
     const gone = { kind: 'endpoints_gone' } as const;
-    expect(reconcile([open({ ...gone, told_age: 9e6 })], [found(gone)])).toEqual(nothing);
+    const once = found({ ...gone, isRepeated: false });
+    expect(reconcile([open({ ...gone, told_age: 9e6 })], [once])).toEqual(nothing);
   });
 
   it('tells anew what another run or verification shows, and only keeps other words', () => {

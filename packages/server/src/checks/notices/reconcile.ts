@@ -1,13 +1,21 @@
-import type { NoticeKind, Telling } from '../values.ts';
-import { noticeRules } from '../values.ts';
+import type { NoticeKind, Severity, Telling } from '../values.ts';
+
+/** When something is told. */
+export type NoticeRule = {
+  /** A trouble is told when it has lasted for so long. */
+  readonly holdSeconds: number;
+  /** Whether it is told again each day for as long as it lasts. */
+  readonly isRepeated: boolean;
+};
 
 /** Something that is wrong, or has ended, as it is found. */
-export type Found = {
+export type Found = NoticeRule & {
   readonly kind: NoticeKind;
   /** The id of what it is about; '' when there is only one of its kind. */
   readonly subject: string;
   /** The run or the verification that shows it; '' when there is none. Another one is told anew. */
   readonly ref: string;
+  readonly severity: Severity;
   readonly tenant: string | null;
   /** What happened, and what to do, in a sentence each. */
   readonly title: string;
@@ -59,7 +67,7 @@ export function reconcile(open: readonly OpenTrouble[], found: readonly Found[])
   return {
     begun: found
       .filter((each) => !known.has(keyOf(each)))
-      .map((each) => ({ found: each, isTold: noticeRules[each.kind].holdSeconds === 0 })),
+      .map((each) => ({ found: each, isTold: each.holdSeconds === 0 })),
     kept: found.flatMap((each) => {
       const trouble = known.get(keyOf(each));
       if (trouble === undefined) return [];
@@ -76,8 +84,8 @@ export function reconcile(open: readonly OpenTrouble[], found: readonly Found[])
   };
 }
 
-function tellingOf(trouble: OpenTrouble, { kind, ref }: Found): Telling | null {
-  const { holdSeconds, isRepeated } = noticeRules[kind];
+function tellingOf(trouble: OpenTrouble, found: Found): Telling | null {
+  const { holdSeconds, isRepeated, ref } = found;
   if (trouble.told_age === null) return trouble.age >= holdSeconds ? 'begun' : null;
   if (trouble.ref !== ref) return 'begun';
   return isRepeated && trouble.told_age >= repeatSeconds ? 'reminder' : null;

@@ -13,12 +13,18 @@ afterAll(() => api.close());
 
 const at = '2026-03-05T11:00:00.000000Z';
 const hoursOf = (count: number) => Array.from({ length: 48 }, (_, hour) => (hour < 24 ? 0 : count));
+const told = { severity: 'warning', remedy: 'Mend it.', place: '#/' } as const;
 const overview: Overview = {
   at,
   troubles: [
-    { kind: 'endpoints_failing', count: 2, id: null },
-    { kind: 'deliveries_abandoned', count: 1072, id: null },
-    { kind: 'run_failed', count: 1, id: 'run_1' },
+    {
+      ...{ kind: 'endpoints_failing', count: 2, id: null, text: '2 endpoints failing' },
+      ...{ ...told, command: 'svcctl endpoints ls' },
+    },
+    {
+      ...{ kind: 'run_failed', count: 1, id: 'run_1', text: 'the last retention run failed' },
+      ...{ ...told, command: 'svcctl retention moves --run run_1' },
+    },
   ],
   records: {
     ...{ count: 3_003_034, bytes: 1_400_000_000, stored_bytes: 1, tenants: 40 },
@@ -47,7 +53,7 @@ const nothingSeen: Overview = {
 };
 
 const expected = [
-  ['STATUS', '2 endpoints failing · 1,072 abandoned · the last retention run failed (1 move)'],
+  ['STATUS', '2 endpoints failing · the last retention run failed'],
   ['RECORDS', '3,003,034 · 68 % hot · 1.4 GB of 40 tenants'],
   ['TODAY', '1,030 ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▅█ · +3 % on a week ago'],
   ['DELIVERIES', '2,376 in 24 h ████████████████████████ · 99 % of attempts'],

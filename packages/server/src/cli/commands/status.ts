@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Overview } from '../../checks/contract.ts';
-import { troubleTexts, wellText } from '../../checks/values.ts';
+import { wellText } from '../../checks/values.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
@@ -97,9 +97,7 @@ async function print(context: Context, overview: Overview): Promise<void> {
 export function linesOf(overview: Overview, nowMillis: number): Line[] {
   const { troubles, records, retention, webhooks, work } = overview;
   const all =
-    troubles.length === 0
-      ? wellText(overview)
-      : troubles.map(({ kind, count }) => troubleTexts[kind](count)).join(' · ');
+    troubles.length === 0 ? wellText(overview) : troubles.map(({ text }) => text).join(' · ');
   return [
     { name: 'STATUS', text: all },
     ...(records === null ? [] : recordLines(records)),
