@@ -31,11 +31,11 @@ import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.t
 import type { ReportWakeUp } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { addExports, type ExportJobs } from './exports.ts';
-import { addHealth } from './health.ts';
 import { addAllFigures } from './metrics.ts';
 import { createMetricsAccess } from './metrics-access.ts';
 import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
+import { addStatus } from './presence.ts';
 import { addRetention, type Retention } from './retention.ts';
 import { cursorKey, type State } from './state.ts';
 import { addVersions, type Counting } from './versions.ts';
@@ -93,8 +93,8 @@ export function createHttp(parts: {
     addRetention(http, db, { settings, state, log, cold, retention, closers });
     addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
     addNotices(http, db, { settings, state, notices });
-    addOverview(http, db, { watch: cold.watch, settings });
-    addHealth(http, db, { settings, cold, presence });
+    addOverview(http, db, { database: db, settings, cold });
+    addStatus(http, db, { settings, cold, presence });
   }
   const findWarnings = async () => {
     assertReady(state);

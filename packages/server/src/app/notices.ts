@@ -8,6 +8,7 @@ import {
   type Find,
   findForNotices,
   isHeadAwaited,
+  once,
   startNotices,
   toWebhookBody,
 } from '../checks/index.ts';
@@ -16,7 +17,6 @@ import { listEndedExports } from '../exports/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
-import type { StoreWatch } from '../platform/objects/store-watch.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import {
@@ -30,7 +30,7 @@ import {
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';
-import { lookAround } from './look.ts';
+import { type Looker, lookAround } from './look.ts';
 import { cursorKey, type State, secretBox } from './state.ts';
 
 /** Notices to people. They are looked for and sent by every process with the role `api`. */
@@ -40,10 +40,10 @@ type Parts = {
   settings: Settings;
   log: Log;
   state: State;
-  watch: Pick<StoreWatch, 'state'>;
+  cold: Looker['cold'];
 };
 
-export function createNotices(db: Database, { settings, log, state, watch }: Parts): Notices {
+export function createNotices(db: Database, { settings, log, state, cold }: Parts): Notices {
   const { webhookTimeoutSeconds: timeoutSeconds, historyDays } = settings;
   const sender = createSender({
     timeoutMillis: timeoutSeconds * 1000,
@@ -62,7 +62,7 @@ export function createNotices(db: Database, { settings, log, state, watch }: Par
     }),
   };
   const channel: Channel = (to, message) => channels[to.kind](to, message);
-  const find = createFind({ settings, watch });
+  const find = createFind({ database: db, settings, cold });
   let notices: Repeated | undefined;
   return {
     channel,
@@ -119,17 +119,18 @@ function createWebhookChannel(sender: Sender, origin: string | null): Channel {
 }
 
 /** Looks at what each feature knows of itself: at endpoints one by one, and at dead letters from a number on. */
-function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Find {
+function createFind(looker: Looker): Find {
+  const { notifyDeadLetters } = looker.settings;
   return {
     troubles: (db) =>
       findForNotices({
-        ...lookAround(db, { settings, watch }),
-        async webhooks() {
+        ...lookAround(db, looker),
+        webhooks: once(async () => {
           const { abandoned } = await countTroubles(db, null);
-          const isMuch = abandoned >= settings.notifyDeadLetters;
+          const isMuch = abandoned >= notifyDeadLetters;
           const named = await listFailingEndpoints(db);
           return { abandoned: isMuch ? abandoned : 0, endpoints: {}, named };
-        },
+        }),
       }),
     async disable(db, endpointIds) {
       for (const after of await disableFailingEndpoints(db, endpointIds)) {

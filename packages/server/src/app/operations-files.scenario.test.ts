@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { checkOf } from '../checks/troubles.ts';
+import { checkOf } from '../checks/examine.ts';
 import type { TroubleKind } from '../checks/values.ts';
 import { operationsFolder, readRules, readText } from './testing/operations-files.ts';
 

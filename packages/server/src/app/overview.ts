@@ -1,4 +1,4 @@
-import { checksContract, type Overview, type Trouble } from '../checks/contract.ts';
+import { checksContract, type Overview } from '../checks/contract.ts';
 import { findTroubles, troublesOf } from '../checks/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { type Actor, hasScope } from '../kernel/actor.ts';
@@ -50,18 +50,6 @@ const hiddenFromTenants = {
   fullDisks: async () => [],
   overdueBackup: async () => null,
 };
-
-/** What is wrong by what the features know of themselves, over all tenants; nothing of the store and the machines. */
-export async function readTroubles(db: Database, looker: Looker): Promise<Trouble[]> {
-  const { webhooks } = await readWebhooksOverview(db, { tenants: null });
-  return findTroubles({
-    ...lookAround(db, looker),
-    webhooks: async () => troublesOf(webhooks),
-    storeProblems: async () => [],
-    fullDisks: async () => [],
-    overdueBackup: async () => null,
-  });
-}
 
 /** Sums up what was stored, in every process with the role `api`: those that are asked for it. */
 export function createSumming(

@@ -76,9 +76,14 @@ export type ProcessRow = Static<typeof processSchema>;
 
 const findingSchema = Type.Object({
   check: oneOf(checkNames),
+  name: Type.String({
+    description: 'of what is checked in this row, as OVERVIEW and notices have it',
+  }),
   severity: oneOf(findingSeverities),
   found: Type.String(),
   remedy: nullable(Type.String({ description: 'what to do about it' })),
+  id: nullable(Type.String({ description: 'of what it is about, such as a run or a process' })),
+  command: nullable(Type.String({ description: 'what to type' })),
 });
 export type Finding = Static<typeof findingSchema>;
 

@@ -6,19 +6,19 @@ const severities = (wrong: readonly { severity?: string }[]) => wrong.map((each)
 test('connections are told when few are left', () => {
   expect(judgeConnections({ used: 79, most: 100 })).toEqual([]);
   expect(severities(judgeConnections({ used: 80, most: 100 }))).toEqual(['warning']);
-  expect(severities(judgeConnections({ used: 95, most: 100 }))).toEqual(['problem']);
+  expect(severities(judgeConnections({ used: 95, most: 100 }))).toEqual(['critical']);
 });
 
 test('the table of locks is told when it is small for the months, or filling up', () => {
   const table = { room: 6400, used: 40, months: 120, per_transaction: 64 };
   expect(judgeLocks(table)).toEqual([]);
   expect(judgeLocks({ ...table, months: 160 })).toMatchObject([
-    { found: expect.stringContaining('room for 19 statements') },
+    { text: expect.stringContaining('room for 19 statements') },
   ]);
   // Twice the months and 256 more is enough in any case, as docs/operations.md has it.
   expect(judgeLocks({ ...table, months: 160, per_transaction: 576 })).toEqual([]);
   expect(judgeLocks({ ...table, months: 160, per_transaction: 575 })).toHaveLength(1);
-  expect(severities(judgeLocks({ ...table, used: 3201 }))).toEqual(['problem']);
+  expect(severities(judgeLocks({ ...table, used: 3201 }))).toEqual(['critical']);
 });
 
 test('autovacuum is told when it is off, or leaves dead rows and old transactions', () => {
@@ -31,14 +31,14 @@ test('autovacuum is told when it is off, or leaves dead rows and old transaction
       { name: 'moves', age: 1_500_000_000 },
     ],
   });
-  expect(severities(told)).toEqual(['problem', undefined, 'warning', 'problem']);
-  expect(told[1]?.found).toContain('deliveries has 250,000 dead rows beside 10 live ones');
+  expect(severities(told)).toEqual(['critical', undefined, 'warning', 'critical']);
+  expect(told[1]?.text).toContain('deliveries has 250,000 dead rows beside 10 live ones');
 });
 
 test('statements are told that are slow again and again', () => {
   const slow = { text: 'select 1', count: 4, totalMillis: 9000, maxMillis: 3000 };
   expect(judgeStatements([slow])).toEqual([]);
   expect(judgeStatements([{ ...slow, count: 5 }])).toEqual([
-    { found: '5 slow answers, 9.0 s in all and 3.0 s at most: select 1' },
+    { text: '5 slow answers, 9.0 s in all and 3.0 s at most: select 1' },
   ]);
 });

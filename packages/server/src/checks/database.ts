@@ -1,15 +1,16 @@
-import { missingOf, newerOf, readJournal } from '../platform/postgres/migrate.ts';
+import { listMigrations, missingOf, newerOf, readJournal } from '../platform/postgres/migrate.ts';
 import { findMissingStandbys, isReadOnly } from '../platform/postgres/replication.ts';
 import type { SlowStatement } from '../platform/postgres/slow-statements.ts';
-import { numberOf } from './check.ts';
+import { type Check, numberOf, type Problem } from './check.ts';
+import type { ProcessRow } from './contract.ts';
+import type { Look } from './look.ts';
 import * as queries from './queries.ts';
-import type { Check, Examined, Wrong } from './row.ts';
 
 /** Whoever archives WAL wants to go back by this much at least. */
 const leastWindowSeconds = 86_400;
 
 /** Whether replaced objects go before archived WAL would ask for them. */
-function judgeWindow(processes: Examined['processes']): Wrong[] {
+function judgeWindow(processes: readonly ProcessRow[]): Problem[] {
   const windows = processes.flatMap(({ settings }) => {
     const seconds = Number(settings.SVC_COLD_GRACE_SECONDS ?? Number.NaN);
     return Number.isNaN(seconds) ? [] : [seconds];
@@ -18,7 +19,7 @@ function judgeWindow(processes: Examined['processes']): Wrong[] {
   if (shortest >= leastWindowSeconds) return [];
   return [
     {
-      found: `WAL is archived, but replaced objects of cold data stay for ${Math.round(shortest / 60)} minutes only: a database that is set back further does not find them`,
+      text: `WAL is archived, but replaced objects of cold data stay for ${Math.round(shortest / 60)} minutes only: a database that is set back further does not find them`,
       severity: 'warning',
     },
   ];
@@ -28,30 +29,30 @@ function judgeWindow(processes: Examined['processes']): Wrong[] {
 export const databaseChecks: readonly Check[] = [
   {
     name: 'schema',
-    severity: 'problem',
-    run: compareSchema,
+    severity: 'critical',
+    look: compareSchema,
     well: 'the schema of the database is that of this release',
     remedy:
       'Start this release everywhere: its start migrates. A newer schema is survived by one release: go on with the update.',
+    command: () => 'svcctl version --check-schema',
     isQuick: true,
   },
   {
     name: 'durability',
-    severity: 'problem',
-    async run({ db, processes }) {
+    severity: 'critical',
+    async look({ db, processes }) {
       const { fsync, full_page_writes, synchronous_commit, archive_mode } =
         await queries.readDurability(db);
       return [
-        ...(archive_mode === 'off' ? [] : judgeWindow(processes)),
-        ...(fsync === 'off' ? [{ found: 'fsync is off: a crash may lose everything' }] : []),
+        ...(archive_mode === 'off' ? [] : judgeWindow(await processes())),
+        ...(fsync === 'off' ? [{ text: 'fsync is off: a crash may lose everything' }] : []),
         ...(full_page_writes === 'off'
-          ? [{ found: 'full_page_writes is off: a crash may damage pages' }]
+          ? [{ text: 'full_page_writes is off: a crash may damage pages' }]
           : []),
         ...(synchronous_commit === 'off'
           ? [
               {
-                found:
-                  'synchronous_commit is off for others: svcctl switches it on for itself, but what else writes here may lose what was acknowledged',
+                text: 'synchronous_commit is off for others: svcctl switches it on for itself, but what else writes here may lose what was acknowledged',
                 severity: 'warning' as const,
               },
             ]
@@ -64,30 +65,41 @@ export const databaseChecks: readonly Check[] = [
     isQuick: true,
   },
   {
-    name: 'writes',
-    severity: 'problem',
-    async run({ db }) {
-      const missing = await findMissingStandbys(db);
-      return [
-        ...((await isReadOnly(db))
-          ? [{ found: 'the database only reads: it is a standby, or was made read only' }]
-          : []),
-        ...missing.map((name) => ({
-          found: `each write waits for ${name === '*' ? 'a standby' : `the standby ${name}`}, which is not connected`,
-        })),
-      ];
-    },
+    name: 'database_read_only',
+    row: 'writes',
+    severity: 'critical',
+    look: async ({ db }) =>
+      (await isReadOnly(db))
+        ? [{ text: 'the database only reads: it is a standby, or was made read only' }]
+        : [],
     well: 'the database takes what is written',
     remedy:
-      'Start the standby, or take it out of synchronous_standby_names (select pg_reload_conf()). If the database only reads: promote it, or make room on its disk and set default_transaction_read_only to off.',
+      'Promote it, or make room on the disk of its server and set default_transaction_read_only to off.',
+    isQuick: true,
+  },
+  {
+    name: 'standby_missing',
+    row: 'writes',
+    severity: 'critical',
+    look: async ({ db }) =>
+      (await findMissingStandbys(db)).map((name) => ({
+        text: `each write waits for ${name === '*' ? 'a standby' : `the standby ${name}`}, which is not connected`,
+        id: name,
+      })),
+    well: 'no write waits for a standby that is not connected',
+    remedy:
+      'Start the standby, or take it out of synchronous_standby_names (select pg_reload_conf()).',
     isQuick: true,
   },
   {
     name: 'indexes',
-    severity: 'problem',
-    async run({ db }) {
+    severity: 'critical',
+    async look({ db }) {
       const names = await queries.listInvalidIndexes(db);
-      return names.map((name) => ({ found: `the index ${name} is invalid, so nothing uses it` }));
+      return names.map((name) => ({
+        text: `the index ${name} is invalid, so nothing uses it`,
+        id: name,
+      }));
     },
     well: 'all indexes are valid',
     remedy: 'Build it anew: reindex index concurrently NAME.',
@@ -96,7 +108,7 @@ export const databaseChecks: readonly Check[] = [
   {
     name: 'connections',
     severity: 'warning',
-    run: async ({ db }) => judgeConnections(await queries.countConnections(db)),
+    look: async ({ db }) => judgeConnections(await queries.countConnections(db)),
     well: 'the server has connections to spare',
     remedy:
       'Raise max_connections, lower SVC_DATABASE_CONNECTIONS, or see who else connects (pg_stat_activity).',
@@ -105,7 +117,7 @@ export const databaseChecks: readonly Check[] = [
   {
     name: 'locks',
     severity: 'warning',
-    run: async ({ db }) => judgeLocks(await queries.readLockTable(db)),
+    look: async ({ db }) => judgeLocks(await queries.readLockTable(db)),
     well: 'the table of locks has room for statements over all months',
     remedy: 'Raise max_locks_per_transaction: twice the months and 256 more is enough in any case.',
     isQuick: true,
@@ -113,11 +125,11 @@ export const databaseChecks: readonly Check[] = [
   {
     name: 'transactions',
     severity: 'warning',
-    async run({ db }): Promise<Wrong[]> {
+    async look({ db }): Promise<Problem[]> {
       const rows = await queries.listOldSnapshots(db, oldSnapshotSeconds);
       return rows.map(({ what, seconds }) => ({
-        found: `${what} has held back vacuum for ${Math.round(seconds / 60)} minutes`,
-        severity: seconds < 4 * 3600 ? 'warning' : 'problem',
+        text: `${what} has held back vacuum for ${Math.round(seconds / 60)} minutes`,
+        severity: seconds < 4 * 3600 ? 'warning' : 'critical',
       }));
     },
     well: 'nothing holds back vacuum for long',
@@ -128,7 +140,7 @@ export const databaseChecks: readonly Check[] = [
   {
     name: 'vacuum',
     severity: 'warning',
-    run: async ({ db }) => judgeVacuum(await queries.readVacuum(db)),
+    look: async ({ db }) => judgeVacuum(await queries.readVacuum(db)),
     well: 'autovacuum keeps up',
     remedy:
       'Vacuum the table (vacuum analyze NAME), and let autovacuum work: switched on, with a greater autovacuum_vacuum_cost_limit, and no old transaction open.',
@@ -136,7 +148,7 @@ export const databaseChecks: readonly Check[] = [
   {
     name: 'statements',
     severity: 'warning',
-    run: ({ listSlow }) => judgeStatements(listSlow()),
+    look: ({ slowStatements }) => judgeStatements(slowStatements()),
     well: 'the process that answers has no statement that is slow again and again',
     remedy:
       'See what else the server does, and whether autovacuum keeps up; GET /status tells all of them (SVC_SLOW_STATEMENT_MILLIS).',
@@ -148,10 +160,10 @@ export const databaseChecks: readonly Check[] = [
 const fewestTimes = 5;
 const mostTold = 3;
 
-export function judgeStatements(slow: readonly SlowStatement[]): Wrong[] {
+export function judgeStatements(slow: readonly SlowStatement[]): Problem[] {
   const again = slow.filter(({ count }) => count >= fewestTimes).slice(0, mostTold);
   return again.map(({ text, count, totalMillis, maxMillis }) => ({
-    found: `${numberOf(count, 'slow answer')}, ${seconds(totalMillis)} in all and ${seconds(maxMillis)} at most: ${text.slice(0, 100)}`,
+    text: `${numberOf(count, 'slow answer')}, ${seconds(totalMillis)} in all and ${seconds(maxMillis)} at most: ${text.slice(0, 100)}`,
   }));
 }
 
@@ -162,59 +174,59 @@ function seconds(millis: number): string {
 const oldSnapshotSeconds = 900;
 const fewestStatements = 20;
 
-async function compareSchema({ db, knownMigrations }: Examined): Promise<Wrong[]> {
-  const known = knownMigrations.map((name) => ({ name }));
+async function compareSchema({ db }: Look): Promise<Problem[]> {
+  const known = (await listMigrations()).map((name) => ({ name }));
   const rows = await readJournal(db);
   const missing = missingOf(rows, known);
   return [
     ...(missing.length > 0
       ? [
           {
-            found: `the database lacks ${numberOf(missing.length, 'migration')}: ${missing[0]?.name} …`,
+            text: `the database lacks ${numberOf(missing.length, 'migration')}: ${missing[0]?.name} …`,
           },
         ]
       : []),
     ...newerOf(rows, known).map(({ name, isSurvived }) => ({
-      found: `the database belongs to a newer release (${name})`,
-      severity: isSurvived ? ('warning' as const) : ('problem' as const),
+      text: `the database belongs to a newer release (${name})`,
+      severity: isSurvived ? ('warning' as const) : ('critical' as const),
     })),
   ];
 }
 
-export function judgeConnections({ used, most }: { used: number; most: number }): Wrong[] {
+export function judgeConnections({ used, most }: { used: number; most: number }): Problem[] {
   if (used < most * 0.8) return [];
-  const found = `${used} of ${most} connections of the server are in use`;
-  return [{ found, severity: used < most * 0.95 ? 'warning' : 'problem' }];
+  const text = `${used} of ${most} connections of the server are in use`;
+  return [{ text, severity: used < most * 0.95 ? 'warning' : 'critical' }];
 }
 
 /** As docs/operations.md has it: a statement over all months takes up to two locks for each. */
-export function judgeLocks(table: queries.LockTable): Wrong[] {
+export function judgeLocks(table: queries.LockTable): Problem[] {
   const { room, used, months, per_transaction: perTransaction } = table;
   const statements = Math.floor(room / (2 * months + 2));
-  const wrong: Wrong[] = [];
+  const wrong: Problem[] = [];
   if (perTransaction < 2 * months + 256 && statements < fewestStatements) {
     wrong.push({
-      found: `with ${numberOf(months, 'month')} the table of locks (${room}) has room for ${statements} statements at once that read all months`,
+      text: `with ${numberOf(months, 'month')} the table of locks (${room}) has room for ${statements} statements at once that read all months`,
     });
   }
   if (used > room / 2) {
     wrong.push({
-      found: `${used} of ${room} places of the table of locks are taken`,
-      severity: 'problem',
+      text: `${used} of ${room} places of the table of locks are taken`,
+      severity: 'critical',
     });
   }
   return wrong;
 }
 
-export function judgeVacuum({ isOn, tables, ages }: queries.Vacuum): Wrong[] {
+export function judgeVacuum({ isOn, tables, ages }: queries.Vacuum): Problem[] {
   return [
-    ...(isOn ? [] : [{ found: 'autovacuum is off', severity: 'problem' as const }]),
+    ...(isOn ? [] : [{ text: 'autovacuum is off', severity: 'critical' as const }]),
     ...tables.map(({ name, dead, live }) => ({
-      found: `${name} has ${numberOf(dead, 'dead row')} beside ${live.toLocaleString('en')} live ones, and was not vacuumed within a day`,
+      text: `${name} has ${numberOf(dead, 'dead row')} beside ${live.toLocaleString('en')} live ones, and was not vacuumed within a day`,
     })),
     ...ages.map(({ name, age }) => ({
-      found: `${name} was last frozen ${Math.round(age / 1e6)} million transactions ago, and autovacuum does not keep up`,
-      severity: age > 1.2e9 ? ('problem' as const) : ('warning' as const),
+      text: `${name} was last frozen ${Math.round(age / 1e6)} million transactions ago, and autovacuum does not keep up`,
+      severity: age > 1.2e9 ? ('critical' as const) : ('warning' as const),
     })),
   ];
 }

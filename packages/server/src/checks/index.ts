@@ -1,5 +1,6 @@
-export { examine } from './examine.ts';
-export { createLook, type Look, troublesOf } from './look.ts';
+export { type Check, nameOf, type Problem } from './check.ts';
+export { checks, examine, findForNotices, findTroubles } from './examine.ts';
+export { createLook, type Look, listProcesses, once, troublesOf } from './look.ts';
 export { createEmailChannel } from './notices/email.ts';
 export type { Find } from './notices/evaluate.ts';
 export { describeAuditHead, describeExport } from './notices/events.ts';
@@ -9,7 +10,4 @@ export { addNoticeRoutes } from './notices/routes.ts';
 export type { Channel } from './notices/send.ts';
 export { startNotices } from './notices/start.ts';
 export { type About, createPresence, type Presence } from './presence.ts';
-export { type Answering, listProcesses, look, type Surroundings } from './read-status.ts';
-export { addHealthRoutes } from './routes.ts';
-export { severityOf } from './row.ts';
-export { findForNotices, findTroubles } from './troubles.ts';
+export { addStatusRoutes } from './status.ts';

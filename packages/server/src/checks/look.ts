@@ -1,12 +1,34 @@
 import type { WorkRow } from '../platform/http/schemas.contract.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
+import type { SlowStatement } from '../platform/postgres/slow-statements.ts';
 import type { RetentionOverview } from '../retention/contract.ts';
 import type { WebhooksOverview } from '../webhooks/contract.ts';
+import type { ProcessRow } from './contract.ts';
 import { listUnreached, type UnreachedTarget } from './notices/queries.ts';
-import { type FullDisk, listFullDisks } from './queries.ts';
+import {
+  type FullDisk,
+  listFullDisks,
+  listStoredProcesses,
+  type Overdue,
+  readOverdue,
+} from './queries.ts';
+import { processStateOf } from './values.ts';
 
 /** What the checks look at, as it is now and as far as the caller may see it. */
 export type Look = {
+  readonly db: Queryable;
+  readonly processes: () => Promise<readonly ProcessRow[]>;
+  /** The statements of this process that took long. */
+  readonly slowStatements: () => readonly SlowStatement[];
+  /** How far the clock of this machine is ahead of that of the store of cold data; null when that tells none. */
+  readonly storeClockAheadMillis: () => number | null;
+  /** In how many days all cold data is verified; 0: only on request. */
+  readonly verifyDays: number;
+  /** The first run that the schedule asks for after this time, in milliseconds; null when none. */
+  readonly nextRun: (afterMillis: number) => number | null;
+  readonly overdue: () => Promise<Overdue>;
+  /** Some days of some tenants whose counters are not what they count. */
+  readonly sampleCounters: () => Promise<readonly { tenant: string; text: string }[]>;
   /** The last run and the last verification that ended, null for a caller who may not see them, and those that have not. */
   readonly retention: () => Promise<{
     retention: RetentionOverview | null;
@@ -47,30 +69,42 @@ export type WebhookTroubles = {
   readonly named: readonly TroubledEndpoint[];
 };
 
-/** What other features know, and what this floor reads from its own tables. */
+type OwnParts = 'db' | 'processes' | 'overdue' | 'unreached' | 'fullDisks';
+
+/** Adds to what other features know what this one reads. What several checks need is read once, for the first of them. */
 export function createLook(
   db: Queryable,
   { notifyDiskPercent }: { notifyDiskPercent: number },
-  known: Omit<Look, 'unreached' | 'fullDisks'>,
+  known: Omit<Look, OwnParts>,
 ): Look {
-  return onceEach({
+  return {
     ...known,
+    db,
+    processes: once(() => listProcesses(db)),
+    overdue: once(() => readOverdue(db, known.verifyDays)),
     unreached: () => listUnreached(db),
     fullDisks: () => listFullDisks(db, notifyDiskPercent),
-  });
+  };
 }
 
-/** Lets each of these read once, however many checks need it. */
-function onceEach<T extends Readonly<Record<string, () => unknown>>>(readers: T): T {
-  const once = (read: () => unknown) => {
-    let made: { value: unknown } | undefined;
-    return () => {
-      made ??= { value: read() };
-      return made.value;
-    };
+/** The processes on this database, with what their last beat means now. */
+export async function listProcesses(db: Queryable): Promise<ProcessRow[]> {
+  const rows = await listStoredProcesses(db);
+  return rows.map((row) => ({
+    ...row,
+    roles: [...row.roles],
+    secret_keys: [...row.secret_keys],
+    state: processStateOf(row.silent_seconds),
+  }));
+}
+
+/** Lets a part be read once, however many checks need it. */
+export function once<T>(read: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: read() };
+    return made.value;
   };
-  const each = Object.entries(readers).map(([name, read]) => [name, once(read)]);
-  return Object.fromEntries(each) as T;
 }
 
 /** What of webhooks is wrong by their overview; null is nothing. */

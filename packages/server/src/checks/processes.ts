@@ -1,7 +1,7 @@
-import { numberOf } from './check.ts';
+import { type Check, nameOf, numberOf, type Problem } from './check.ts';
 import type { ProcessRow } from './contract.ts';
-import { countConnectionsOf, listFullDisks } from './queries.ts';
-import { type Check, type Examined, nameOf, severityOf, type Wrong } from './row.ts';
+import type { Look } from './look.ts';
+import { countConnectionsOf } from './queries.ts';
 
 const isLive = ({ state }: ProcessRow) => state === 'live';
 
@@ -10,56 +10,65 @@ export const processChecks: readonly Check[] = [
   {
     name: 'processes',
     severity: 'warning',
-    run: findAbsent,
+    look: findAbsent,
     well: 'every process that did not stop by itself says that it lives',
     remedy:
       'Look at its log, and start it again. One that is frozen: let it go on (kill -CONT) or end it (kill -9); either is safe.',
+    command: () => 'svcctl ps',
     isQuick: true,
   },
   {
     name: 'roles',
-    severity: 'problem',
-    run({ processes }) {
+    severity: 'critical',
+    async look({ processes }) {
       // svcctl drain ends by itself, and then nobody drains.
-      const stays = processes.filter((row) => isLive(row) && row.command === 'serve');
+      const stays = (await processes()).filter((row) => isLive(row) && row.command === 'serve');
       const taken = new Set(stays.flatMap(({ roles }) => roles));
       return Object.entries(roleWork)
         .filter(([role]) => !taken.has(role))
-        .map(([role, work]) => ({ found: `no live process has the role ${role}: ${work}` }));
+        .map(([role, work]) => ({
+          text: `no live process has the role ${role}: ${work}`,
+          id: role,
+        }));
     },
     well: 'each role is taken by a live process',
-    remedy: 'Start a process with that role (SVC_ROLES).',
+    remedy: 'Start a process with that role.',
+    command: (role) => `SVC_ROLES=${role} svcctl serve`,
     isQuick: true,
   },
   {
     name: 'settings',
     severity: 'warning',
-    run: ({ processes }) => findDisagreements(processes.filter(isLive)),
+    look: async ({ processes }) => findDisagreements((await processes()).filter(isLive)),
     well: 'all live processes agree on the settings that they share',
     remedy: 'Give all processes the same value, and start the others again.',
+    command: () => 'svcctl config',
     isQuick: true,
   },
   {
     name: 'releases',
     severity: 'warning',
-    run({ processes }) {
-      const versions = groupBy(processes.filter(isLive), ({ version }) => version);
+    async look({ processes }) {
+      const versions = groupBy((await processes()).filter(isLive), ({ version }) => version);
       return versions.length < 2
         ? []
-        : [{ found: `processes run different releases: ${valuesText(versions)}` }];
+        : [{ text: `processes run different releases: ${valuesText(versions)}` }];
     },
     well: 'all live processes run one release',
     remedy: 'Nothing, while they are being replaced one after the other; else replace the older.',
+    command: () => 'svcctl ps',
     isQuick: true,
   },
   {
     name: 'clocks',
     severity: 'warning',
-    run: ({ processes, storeClockAheadMillis }) => [
-      ...processes
+    look: async ({ processes, storeClockAheadMillis }) => [
+      ...(await processes())
         .filter(isLive)
         .flatMap((row) =>
-          judgeClock(`the clock of ${nameOf(row)}`, 'the database’s', row.clock_ahead_ms),
+          judgeClock(`the clock of ${nameOf(row)}`, 'the database’s', row.clock_ahead_ms).map(
+            (problem): Problem => ({ ...problem, id: nameOf(row) }),
+          ),
         ),
       ...judgeClock(
         'the clock of the machine that looks',
@@ -72,18 +81,6 @@ export const processChecks: readonly Check[] = [
       'Have both machines keep time (chrony, NTP). Receivers refuse webhooks whose time is minutes off, and the first and last days of a window shift.',
     isQuick: true,
   },
-  {
-    name: 'disks',
-    severity: severityOf('disk_nearly_full'),
-    run: async ({ db, diskPercent }) =>
-      (await listFullDisks(db, diskPercent)).map(({ host, free_percent }) => ({
-        found: `the disk of ${host} with the data folder has ${free_percent} % of its room left`,
-      })),
-    well: 'every disk with a data folder has room',
-    remedy:
-      'Make room on the disk with its data folder: exports spill there, segments pass through it, and the built-in PostgreSQL lives on it.',
-    isQuick: true,
-  },
 ];
 
 const roleWork = {
@@ -93,12 +90,12 @@ const roleWork = {
   exports: 'export jobs wait',
 } as const;
 
-export function judgeClock(clock: string, other: string, aheadMillis: number | null): Wrong[] {
+export function judgeClock(clock: string, other: string, aheadMillis: number | null): Problem[] {
   const seconds = (aheadMillis ?? 0) / 1000;
   const off = Math.abs(seconds);
   if (off < skewSeconds) return [];
-  const found = `${clock} is ${off.toFixed(1)} s ${seconds > 0 ? 'ahead of' : 'behind'} ${other}`;
-  return [{ found, severity: off < badSkewSeconds ? 'warning' : 'problem' }];
+  const text = `${clock} is ${off.toFixed(1)} s ${seconds > 0 ? 'ahead of' : 'behind'} ${other}`;
+  return [{ text, severity: off < badSkewSeconds ? 'warning' : 'critical' }];
 }
 
 const skewSeconds = 2;
@@ -107,8 +104,9 @@ const badSkewSeconds = 60;
 const recentSeconds = 3600;
 
 /** Processes that have gone without a stop, and nobody has taken their place; and those that keep what they held. */
-async function findAbsent({ db, processes }: Examined): Promise<Wrong[]> {
-  const wrong: Wrong[] = [];
+async function findAbsent({ db, ...look }: Look): Promise<Problem[]> {
+  const processes = await look.processes();
+  const wrong: Problem[] = [];
   for (const row of processes.filter((each) => !isLive(each))) {
     // Two machines may have a process of the same number: then nobody knows whose connections they are.
     const isUnique = processes.filter(({ pid, state }) => pid === row.pid && state === 'live');
@@ -118,12 +116,14 @@ async function findAbsent({ db, processes }: Examined): Promise<Wrong[]> {
     if (held !== null && held.connections > 0) {
       const locks = held.locks > 0 ? `, ${numberOf(held.locks, 'lock')} among what they hold` : '';
       wrong.push({
-        found: `${since}, and its ${numberOf(held.connections, 'connection')} to the database are open${locks}: it is frozen, or too busy to say that it lives`,
-        severity: 'problem',
+        id: nameOf(row),
+        text: `${since}, and its ${numberOf(held.connections, 'connection')} to the database are open${locks}: it is frozen, or too busy to say that it lives`,
+        severity: 'critical',
       });
     } else if (row.silent_seconds < recentSeconds && !isReplaced(row, processes)) {
       wrong.push({
-        found: `${since} and has no connection to the database: it was killed, or is cut off`,
+        id: nameOf(row),
+        text: `${since} and has no connection to the database: it was killed, or is cut off`,
       });
     }
   }
@@ -140,12 +140,12 @@ function isReplaced(gone: ProcessRow, processes: readonly ProcessRow[]): boolean
   );
 }
 
-function findDisagreements(live: readonly ProcessRow[]): Wrong[] {
+function findDisagreements(live: readonly ProcessRow[]): Problem[] {
   const names = [...new Set(live.flatMap(({ settings }) => Object.keys(settings)))].toSorted();
   return names.flatMap((name) => {
     const heeding = live.filter(({ settings }) => settings[name] !== undefined);
     const values = groupBy(heeding, ({ settings }) => settings[name] ?? '');
-    return values.length < 2 ? [] : [{ found: `${name} differs: ${valuesText(values)}` }];
+    return values.length < 2 ? [] : [{ text: `${name} differs: ${valuesText(values)}`, id: name }];
   });
 }
 

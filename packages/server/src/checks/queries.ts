@@ -227,14 +227,16 @@ export async function countStuckLeases(db: Queryable, looked: number): Promise<n
   return row?.count ?? 0;
 }
 
+/** So many segments are counted that were not verified. */
+export const mostUnverified = 10_000;
+
 /**
  * When a run over everything was queued last, or else when the database was made; the runs that wait; and how many
  * segments were not found right for so many days.
  */
-export async function readOverdue(
-  db: Queryable,
-  verifyDays: number,
-): Promise<{ lastQueuedMillis: number; waiting: number; unverified: number }> {
+export type Overdue = { lastQueuedMillis: number; waiting: number; unverified: number };
+
+export async function readOverdue(db: Queryable, verifyDays: number): Promise<Overdue> {
   const [row] = await db.query<{ last: number; waiting: number }>(sql`
     select (extract(epoch from coalesce(
         (select max(requested_at) from retention_runs where tenant is null and tenants is null and before is null),
@@ -244,7 +246,7 @@ export async function readOverdue(
   const [segments] = await db.query<{ unverified: number }>(sql`
     select count(*) as unverified from (
       select id from segments where ${verifyDays}::int > 0
-        and coalesce(verified_at, created_at) < now() - make_interval(days => 2 * ${verifyDays}::int + 2) limit 10000
+        and coalesce(verified_at, created_at) < now() - make_interval(days => 2 * ${verifyDays}::int + 2) limit ${mostUnverified}::int
     ) unverified`);
   const { last = 0, waiting = 0 } = row ?? {};
   return { lastQueuedMillis: last, waiting, unverified: segments?.unverified ?? 0 };

@@ -24,12 +24,17 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const well: Finding = { check: 'roles', severity: 'ok', found: 'all is taken', remedy: null };
+const nothing = { remedy: null, id: null, command: null };
+const well: Finding = {
+  ...{ ...nothing, check: 'roles', name: 'roles', severity: 'ok', found: 'all is taken' },
+};
 const warning: Finding = {
-  ...{ check: 'clocks', severity: 'warning', found: 'a clock is off', remedy: 'Set it.' },
+  ...{ ...nothing, check: 'clocks', name: 'clocks', severity: 'warning', found: 'a clock is off' },
+  remedy: 'Set it.',
 };
 const bad: Finding = {
-  ...{ check: 'disks', severity: 'problem', found: 'a disk is full', remedy: 'Make room.' },
+  ...{ ...nothing, check: 'disks', name: 'disk_nearly_full', severity: 'problem' },
+  ...{ found: 'a disk is full', remedy: 'Make room.', id: 'one' },
 };
 const answer = (findings: Finding[]) => json({ at: '2026-03-05T11:00:00.000000Z', findings });
 

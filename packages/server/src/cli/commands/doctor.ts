@@ -20,6 +20,9 @@ const fields = [
   'severity',
   'found',
   'remedy',
+  'name',
+  'id',
+  'command',
 ] as const satisfies readonly (keyof Finding)[];
 
 type Options = { local?: true; all?: true; json?: JsonOption };
@@ -79,12 +82,13 @@ async function examine(context: Context): Promise<Finding[]> {
     const { code, detail } = error;
     const isHere = await hasPlaceHere(context);
     if (!awayCodes.includes(code) && !(code === 'token_missing' && isHere)) throw error;
-    const service: Finding = {
-      ...{ check: 'service', severity: 'problem', found: detail },
-      remedy: 'Start it: svcctl serve. What follows was checked from this machine.',
-    };
-    if (isHere) return [service, ...(await examineHere(context, true))];
-    return [{ ...service, remedy: 'Start it, or run svcctl doctor on its machine.' }];
+    const service = findingOf('service', detail, {
+      remedy: isHere
+        ? 'Start it. What follows was checked from this machine.'
+        : 'Start it, or run svcctl doctor on its machine.',
+      command: 'svcctl serve',
+    });
+    return isHere ? [service, ...(await examineHere(context, true))] : [service];
   }
 }
 
@@ -108,16 +112,23 @@ async function examineHere(context: Context, isAlone: boolean): Promise<Finding[
     settings = loadSettings(context.io.env);
   } catch (error) {
     const found = error instanceof AppError ? error.detail : String(error);
-    const remedy = 'Mend the variable; svcctl config prints all settings.';
-    return [{ check: 'own_settings', severity: 'problem', found, remedy }];
+    const todo = { remedy: 'Mend the variable.', command: 'svcctl config' };
+    return [findingOf('own_settings', found, todo)];
   }
   const app = await import('../../app.ts');
-  const well: Finding = {
-    ...{ check: 'own_settings', severity: 'ok', remedy: null },
-    found: 'the settings of this machine can be read',
-  };
+  const well = findingOf('own_settings', 'the settings of this machine can be read', null);
   const log = app.createLog(context.io.env.SVC_LOG_LEVEL ? settings.logLevel : 'silent');
   return [well, ...(await app.examineHere(settings, { log, isAlone }))];
+}
+
+/** What this command finds by itself: without something to do, that all is well. */
+function findingOf(
+  check: 'service' | 'own_settings',
+  found: string,
+  todo: Pick<Finding, 'remedy' | 'command'> | null,
+): Finding {
+  const severity = todo === null ? 'ok' : 'problem';
+  return { check, name: check, severity, found, id: null, remedy: null, command: null, ...todo };
 }
 
 const marks: Readonly<Record<FindingSeverity, string>> = {

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import type { WorkRow } from '../platform/http/schemas.contract.ts';
+import { checkOf, findForNotices, findTroubles } from './examine.ts';
 import type { Look } from './look.ts';
-import { checkOf, findForNotices, findTroubles } from './troubles.ts';
 import { troubleKinds } from './values.ts';
 
 const verification = {
@@ -19,7 +19,14 @@ const ofRetention = (more: { verification?: object; run?: object } = {}) => ({
   },
   work: [],
 });
+const nothing = {
+  ...{ db: { query: async () => [] }, verifyDays: 0 },
+  ...{ processes: async () => [], slowStatements: () => [], storeClockAheadMillis: () => null },
+  ...{ nextRun: () => null, sampleCounters: async () => [] },
+  overdue: async () => ({ lastQueuedMillis: 0, waiting: 0, unverified: 0 }),
+};
 const well: Look = {
+  ...nothing,
   retention: async () => ofRetention(),
   exports: async () => [],
   overdueRemovals: async () => 0,
@@ -30,6 +37,7 @@ const well: Look = {
   overdueBackup: async () => null,
 };
 const ill: Look = {
+  ...nothing,
   retention: async () => ({
     ...ofRetention({
       verification: { ok: false, problem_count: 7 },
