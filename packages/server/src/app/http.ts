@@ -126,7 +126,7 @@ export function createHttp(parts: {
     rejectCodes,
   });
   addAllFigures(metrics, db, {
-    ...{ settings, log, spoolDir: cold.spoolDir, assertReady: findWarnings },
+    ...{ database: db, settings, cold, log, spoolDir: cold.spoolDir, assertReady: findWarnings },
   });
   addMetricsRoute(http, {
     ...{ metrics, publicUrl: settings.publicUrl },

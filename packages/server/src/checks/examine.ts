@@ -1,4 +1,5 @@
 import { AppError } from '../kernel/errors.ts';
+import type { Labelled } from '../platform/metrics/figures.ts';
 import { type Check, type Problem, rowOf, type ToldCheck } from './check.ts';
 import type { Finding, Trouble } from './contract.ts';
 import { databaseChecks } from './database.ts';
@@ -7,7 +8,13 @@ import { machineChecks } from './machines.ts';
 import type { Found } from './notices/reconcile.ts';
 import { processChecks } from './processes.ts';
 import { retentionChecks } from './retention.ts';
-import { checkNames, type FindingSeverity, type TroubleKind, troubleKinds } from './values.ts';
+import {
+  checkNames,
+  checkSeverities,
+  type FindingSeverity,
+  type TroubleKind,
+  troubleKinds,
+} from './values.ts';
 import { webhookChecks } from './webhooks.ts';
 
 /** All that the service checks, in the order in which svcctl doctor tells it. */
@@ -115,6 +122,23 @@ function toFound(check: ToldCheck, { text, id, tenant = null, since = null }: Pr
     advice: command === undefined ? check.remedy : `${check.remedy} Next: ${command}.`,
     place: check.place(id),
   };
+}
+
+/**
+ * What each check finds that reads next to nothing, or of which people are told, for the metrics: 1 under how bad it is,
+ * or 0 under how bad it would be.
+ */
+export async function readFigure(look: Look): Promise<Labelled[]> {
+  const figure: Labelled[] = [];
+  for (const check of checks) {
+    const { name, severity, isQuick } = check;
+    if (rowOf(check) === null || !(isQuick || isTold(check))) continue;
+    const found = (await check.look(look)).map((problem) => problem.severity ?? severity);
+    const worst = checkSeverities.findLast((each) => found.includes(each));
+    const labels = { check: name, severity: worst ?? severity };
+    figure.push({ labels, value: Number(worst !== undefined) });
+  }
+  return figure;
 }
 
 /** The check that finds troubles of this kind. */

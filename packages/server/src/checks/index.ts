@@ -1,5 +1,5 @@
 export { type Check, nameOf, type Problem } from './check.ts';
-export { checks, examine, findForNotices, findTroubles } from './examine.ts';
+export { checks, examine, findForNotices, findTroubles, readFigure } from './examine.ts';
 export { createLook, type Look, listProcesses, once, troublesOf } from './look.ts';
 export { createEmailChannel } from './notices/email.ts';
 export type { Find } from './notices/evaluate.ts';
