@@ -61,6 +61,7 @@ export class RecordModel {
         (erasure) => erasure.endedAt > startedAt && matches(erasure.filter, content),
       );
       entry.touchedAt = endedAt;
+      entry.writtenAt = endedAt;
       const outcome = outcomes[at];
       if (outcome === 'lost') continue;
       this.#close(entry, own);

@@ -60,6 +60,17 @@ test('what was erased is gone, and what was written meanwhile may be either', ()
   expect(shown(model, [record(1), record(2)])[0]).toContain('must not be');
 });
 
+test('what was being written when an erasure began may be there or not', () => {
+  for (const seen of [[], [record(1)]]) {
+    const model = new RecordModel();
+    const write = model.beginWrite([record(1)]);
+    const erasure = model.beginErasure({ tenant: 'TX' });
+    expect(model.endWrite(write, ['stored'])).toEqual([]);
+    expect(model.endErasure(erasure)).toEqual([]);
+    expect(shown(model, seen)).toEqual([]);
+  }
+});
+
 test('counts and digests of all leaves are those of their records', () => {
   const model = new RecordModel();
   const contents = [record(1), record(2)];

@@ -1,5 +1,12 @@
 import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -224,7 +231,8 @@ export function control(world, each, how) {
 /**
  * Calls the API at one of the processes that serve it and are ready. `status` is 0 where no whole answer came: then
  * nobody knows what was done, unless `isRefused` says that nothing was sent; `wasKilled` says that the process was killed
- * meanwhile. An answer of 500 is a fault whatever goes on.
+ * meanwhile. An answer of 500 is a fault whatever goes on. Each call is a line of the file `calls`: from when to when, of
+ * which process, what was asked, and how the answer and the body began.
  *
  * @param {any} world
  * @param {string} method
@@ -249,7 +257,16 @@ export async function call(
   const isText = typeof body === 'string' || Buffer.isBuffer(body) || body === undefined;
   const payload = isText ? body : JSON.stringify(body);
   const { kills } = each;
-  return new Promise((resolve) => {
+  const startedAt = new Date().toISOString();
+  return new Promise((answered) => {
+    const resolve = (answer) => {
+      const { status, error, text } = answer;
+      const said = String(error ?? text).slice(0, 200);
+      const line = [startedAt, new Date().toISOString(), each.at, method, path, status, said];
+      const begun = String(payload?.slice(0, 400) ?? '');
+      appendFileSync(join(world.dir, 'calls'), `${JSON.stringify([...line, begun])}\n`);
+      answered(answer);
+    };
     const lost = (error) =>
       resolve({
         status: 0,

@@ -1,3 +1,4 @@
+import { numberOf } from '../api/values.ts';
 import { formatAge } from './format.ts';
 
 /** An id shortened to its two ends: `dlv…7Kq2`. A short id stays as it is. */
@@ -23,8 +24,7 @@ export function formatDuration(millis: number): string {
 
 /** A number with its noun: `1 row`, `2 rows`, `no rows`. */
 export function countOf(count: number, one: string, many = `${one}s`): string {
-  if (count === 0) return `no ${many}`;
-  return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
+  return count === 0 ? `no ${many}` : numberOf(count, one, many);
 }
 
 /** Which records: a tenant, store and days, as an export names them. */

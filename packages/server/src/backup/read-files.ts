@@ -2,10 +2,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { AppError } from '../kernel/errors.ts';
 import { fromFileSystem, ObjectMissing, systemCode } from '../platform/objects/objects.ts';
+import { transformed } from '../platform/work/transformed.ts';
 import { type Manifest, objectKey, type PackedFile, type SavedObject } from './manifest.ts';
 import { listBackups, type Place, readManifest, toPlaceError } from './place.ts';
 
@@ -32,29 +32,19 @@ export async function* readRows(
   let [bytes, rows] = [0, 0];
   try {
     if (inPlace === null) await place.get(file.key, path, signal);
-    const unpacked = createGunzip({ chunkSize: chunkBytes });
-    const packed = async function* (chunks: AsyncIterable<Buffer>) {
-      for await (const chunk of chunks) {
+    const packed = async function* () {
+      const chunks = createReadStream(path, { highWaterMark: chunkBytes });
+      for await (const chunk of chunks as AsyncIterable<Buffer>) {
         hash.update(chunk);
         bytes += chunk.length;
         yield chunk;
       }
     };
-    const reading = pipeline(
-      createReadStream(path, { highWaterMark: chunkBytes }),
-      packed,
-      unpacked,
-      {
-        signal,
-      },
-    );
-    // Whoever reads the rows gets the error.
-    reading.catch(() => {});
-    for await (const chunk of unpacked as AsyncIterable<Buffer>) {
+    const gunzip = createGunzip({ chunkSize: chunkBytes });
+    for await (const chunk of transformed(packed(), gunzip, { signal })) {
       for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) rows += 1;
       yield chunk;
     }
-    await reading;
   } catch (error) {
     signal.throwIfAborted();
     const code = systemCode(error);

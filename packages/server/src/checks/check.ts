@@ -62,11 +62,6 @@ export function rowOf(check: Named): CheckName | null {
   return check.row === undefined ? check.name : check.row;
 }
 
-/** How many of something there are. */
-export function numberOf(count: number, singular: string, plural = `${singular}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? singular : plural}`;
-}
-
 /** Nothing where the count is 0, else the one problem that tells of so many. */
 export function ifAny(count: number, text: string, more: Partial<Problem> = {}): Problem[] {
   return count === 0 ? [] : [{ text, count, ...more }];

@@ -1,7 +1,8 @@
+import { numberOf } from '../kernel/values.ts';
 import { listMigrations, missingOf, newerOf, readJournal } from '../platform/postgres/migrate.ts';
 import { findMissingStandbys, isReadOnly } from '../platform/postgres/replication.ts';
 import type { SlowStatement } from '../platform/postgres/slow-statements.ts';
-import { type Check, numberOf, type Problem } from './check.ts';
+import type { Check, Problem } from './check.ts';
 import type { ProcessRow } from './contract.ts';
 import type { Look } from './look.ts';
 import * as queries from './queries.ts';

@@ -1,4 +1,5 @@
-import { type Check, nameOf, numberOf, type Problem } from './check.ts';
+import { numberOf } from '../kernel/values.ts';
+import { type Check, nameOf, type Problem } from './check.ts';
 import type { ProcessRow } from './contract.ts';
 import type { Look } from './look.ts';
 import { countConnectionsOf } from './queries.ts';

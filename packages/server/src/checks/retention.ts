@@ -1,4 +1,5 @@
-import { type Check, ifAny, numberOf, type ToldCheck } from './check.ts';
+import { numberOf } from '../kernel/values.ts';
+import { type Check, ifAny, type ToldCheck } from './check.ts';
 import type { Look } from './look.ts';
 import { mostUnverified } from './queries.ts';
 

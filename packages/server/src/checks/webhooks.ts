@@ -1,4 +1,5 @@
-import { type Check, ifAny, numberOf, type Problem, type ToldCheck } from './check.ts';
+import { numberOf } from '../kernel/values.ts';
+import { type Check, ifAny, type Problem, type ToldCheck } from './check.ts';
 import type { EndpointTrouble, TroubledEndpoint } from './look.ts';
 import { countStuckLeases } from './queries.ts';
 

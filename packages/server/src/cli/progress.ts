@@ -19,6 +19,8 @@ export type ProgressOptions = {
   speed?: (perSecond: number) => string;
   /** Replaces speed and time left, for instance when the service knows them better. */
   pace?: () => string;
+  /** The bytes that were done before this run, of a total of bytes: they count neither for the speed nor for the time left. */
+  doneBefore?: number;
 };
 
 const redrawMillis = 100;
@@ -50,8 +52,9 @@ export type ProgressState = { done: number; bytes: number; elapsedMillis: number
 
 /** `tx-q1.csv  ███████████████░░░░░  71 %   364,120 of 512,991 rows   92 MB/s   0:01 left` */
 export function progressLine(options: ProgressOptions, state: ProgressState): string {
-  const { speed = (perSecond) => `${formatBytes(perSecond)}/s` } = options;
-  const perSecond = Math.round((state.bytes * 1000) / Math.max(1, state.elapsedMillis));
+  const { speed = (perSecond) => `${formatBytes(perSecond)}/s`, doneBefore = 0 } = options;
+  const bytes = state.bytes - doneBefore;
+  const perSecond = Math.round((bytes * 1000) / Math.max(1, state.elapsedMillis));
   const pace = options.pace?.();
   const counted = `${options.describe(state.done)}   ${pace ?? speed(perSecond)}`.trimEnd();
   if (options.total === 0) return `${options.label}  ${counted}`;
@@ -59,9 +62,10 @@ export function progressLine(options: ProgressOptions, state: ProgressState): st
   const full = Math.round(share * barCells);
   const bar = '█'.repeat(full) + '░'.repeat(barCells - full);
   const percent = `${String(Math.floor(share * 100)).padStart(3)} %`;
+  const shareNow = share - doneBefore / options.total;
   const left =
-    share === 0 || pace !== undefined
+    shareNow <= 0 || pace !== undefined
       ? ''
-      : `   ${formatClock((state.elapsedMillis * (1 - share)) / share)} left`;
+      : `   ${formatClock((state.elapsedMillis * (1 - share)) / shareNow)} left`;
   return `${options.label}  ${bar} ${percent}   ${counted}${left}`;
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
 import { AppError } from '../kernel/errors.ts';
-import { giveBack } from './encode/marked-quotes.ts';
+import { transformed } from '../platform/work/transformed.ts';
 import type { FileStream } from './stream-file.ts';
 
 /**
@@ -21,7 +21,8 @@ export async function sendExport(
   file: FileStream,
   options: { gzip: boolean; stallMillis: number },
 ): Promise<void> {
-  const coded = options.gzip ? gzipped(file.chunks()) : file.chunks();
+  // Level 3 takes half the time of level 6 and makes 6 % more bytes.
+  const coded = options.gzip ? transformed(file.chunks(), createGzip({ level: 3 })) : file.chunks();
   let pieceBytes = smallPieceBytes;
   for await (const chunk of coded) {
     for (let start = 0, end = 0; start < chunk.length; start = end) {
@@ -31,38 +32,14 @@ export async function sendExport(
       const isQuick = performance.now() - startedAt < quickMillis;
       pieceBytes = isQuick ? largePieceBytes : smallPieceBytes;
     }
-    giveBack(chunk);
   }
   response.addTrailers({ 'repr-digest': `sha-256=:${file.sha256().toString('base64')}:` });
   response.end();
 }
 
-async function* gzipped(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  // Level 3 takes half the time of level 6 and makes 6 % more bytes.
-  const gzip = createGzip({ level: 3 });
-  const feeding = feed(gzip, source);
-  try {
-    for await (const chunk of gzip) yield chunk as Buffer;
-    await feeding;
-  } finally {
-    gzip.destroy();
-  }
-}
-
-async function feed(gzip: ReturnType<typeof createGzip>, source: AsyncIterable<Buffer>) {
-  try {
-    for await (const chunk of source) {
-      if (!gzip.write(chunk)) await new Promise((resolve) => gzip.once('drain', resolve));
-    }
-    gzip.end();
-  } catch (error) {
-    gzip.destroy(error instanceof Error ? error : new Error(String(error)));
-  }
-}
-
 /**
- * Writes one piece and waits until the system has taken it, so that its memory may be used again. Throws `ReaderGone`
- * when the reader hung up, or took nothing for `stallMillis`.
+ * Writes one piece and waits until the system has taken it. Throws `ReaderGone` when the reader hung up, or took
+ * nothing for `stallMillis`.
  */
 export function write(response: ServerResponse, piece: Buffer, stallMillis: number): Promise<void> {
   if (response.destroyed) return Promise.reject(new ReaderGone('the reader hung up'));

@@ -100,3 +100,8 @@ export const remainKinds = [
   'attempts',
   'receivers',
 ] as const;
+
+/** How many of something there are: `1 row`, `1,234 rows`. */
+export function numberOf(count: number, singular: string, plural = `${singular}s`): string {
+  return `${count.toLocaleString('en-US')} ${count === 1 ? singular : plural}`;
+}

@@ -33,6 +33,14 @@ export function isOutOfMemory(error: unknown): boolean {
   return error instanceof DuckDbError && /out of memory/i.test(error.message);
 }
 
+/** Returns whether DuckDB had no room left on the disk for its task. */
+export function isOutOfDisk(error: unknown): boolean {
+  return (
+    error instanceof DuckDbError &&
+    /no space left on device|max_temp_directory_size/i.test(error.message)
+  );
+}
+
 type DuckDbOptions = {
   memoryBytes: number;
   threads: number;

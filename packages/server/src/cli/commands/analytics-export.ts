@@ -17,7 +17,7 @@ import {
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
-import type { DownloadRequest } from '../exports/get-file.ts';
+import type { DownloadRequest } from '../exports/download.ts';
 import type { StreamRequest } from '../exports/stream-export.ts';
 import { required, withExamples } from '../help.ts';
 import { checkDays, type Days } from '../slice.ts';
@@ -103,18 +103,24 @@ export function addExport(analytics: Command, context: Context): void {
 async function run(context: Context, options: Options): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   check(options);
+  const { requestOf } = await import('../exports/download.ts');
+  const request = options.wait ? requestOf(context, options) : null;
   const client = await context.connect();
-  const request = await requestOf(context, client, { ...options, tenant });
+  const asked = await sliceOf(context, client, { ...options, tenant });
   if (options.profile === 'spreadsheet') {
     const { noteCuts } = await import('../exports/note-cuts.ts');
-    await noteCuts(context, client, request);
+    await noteCuts(context, client, asked);
+  }
+  if (request === null) {
+    await startJob(context, client, asked, options.json === true);
+    return;
   }
   if (options.async) {
-    await exportAsJob(context, client, { request, waits: options.wait });
+    await exportAsJob(context, client, { asked, request });
     return;
   }
   const { streamExport } = await import('../exports/stream-export.ts');
-  await streamExport(context, client, request);
+  await streamExport(context, client, { asked, request });
 }
 
 /** Throws `usage_invalid` for options that contradict each other, before anything is asked. */
@@ -141,13 +147,10 @@ function check(options: Options): void {
   if (!wait && (options.out !== undefined || options.force)) {
     throw usage('With --no-wait no file is written. Leave out --out, and get the file later.');
   }
-  if (options.json && wait && (options.out === undefined || options.out === '-')) {
-    throw usage('--json needs --out FILE: stdout holds one of the two.');
-  }
 }
 
 /** What to export, from the options. A version that is named is looked up in the service. */
-async function requestOf(
+async function sliceOf(
   context: Context,
   client: Client,
   options: Options & { tenant: string },
@@ -171,9 +174,6 @@ async function requestOf(
     versionRows: version?.rows ?? null,
     body,
     hasHeader: options.header,
-    out: options.out ?? (context.isTerminal ? null : '-'),
-    mayReplace: options.force === true,
-    isJson: options.json === true,
   };
 }
 
@@ -188,29 +188,35 @@ async function versionOf(
   return { id: version.id, rows: versionRows(version, split) };
 }
 
-/**
- * Lets a job make the file. With `waits` it follows the job and downloads the file, otherwise it prints the id of the
- * job.
- */
+/** Lets a job make the file, and downloads it. */
 async function exportAsJob(
   context: Context,
   client: Client,
-  { request, waits }: { request: StreamRequest; waits: boolean },
+  { asked, request }: { asked: StreamRequest; request: DownloadRequest },
 ): Promise<void> {
-  const [{ askedOf, startExport, followExport, goesOnText }, { checkNames, getFile }] =
-    await Promise.all([import('../exports/jobs.ts'), import('../exports/get-file.ts')]);
-  const { out, mayReplace, isJson } = request;
-  const file: DownloadRequest = { out, mayReplace, isJson, manifest: null };
-  if (waits) await checkNames(context, file);
-  const started = await startExport(client, request.format, { ...request.slice, ...request.body });
-  if (!waits) {
-    await context.out.write(`${isJson ? JSON.stringify(started) : started.id}\n`);
-    context.hint(goesOnText(started.id));
-    if (started.rows_total === 0) await noteEmptySlice(context, client, askedOf(started));
-    return;
-  }
+  const [{ startExport, followExport }, { checkNames }, { getFile }] = await Promise.all([
+    import('../exports/jobs.ts'),
+    import('../exports/download.ts'),
+    import('../exports/get-file.ts'),
+  ]);
+  await checkNames(context, [request.out], request.mayReplace);
+  const started = await startExport(client, asked.format, { ...asked.slice, ...asked.body });
   const job = await followExport(context, client, started);
-  await getFile(context, client, { job, request: file });
+  await getFile(context, client, { job, request, manifest: null });
+}
+
+/** Lets a job make the file, and prints its id. */
+async function startJob(
+  context: Context,
+  client: Client,
+  asked: StreamRequest,
+  isJson: boolean,
+): Promise<void> {
+  const { askedOf, startExport, goesOnText } = await import('../exports/jobs.ts');
+  const job = await startExport(client, asked.format, { ...asked.slice, ...asked.body });
+  await context.out.write(`${isJson ? JSON.stringify(job) : job.id}\n`);
+  context.hint(goesOnText(job.id));
+  if (job.rows_total === 0) await noteEmptySlice(context, client, askedOf(job));
 }
 
 function usage(detail: string): AppError {

@@ -8,6 +8,7 @@ import {
   exportFields,
   exportJobColumns,
   followExport,
+  isUnderWay,
 } from '../exports/jobs.ts';
 import { formatNumberOf } from '../format.ts';
 import { wholeNumber, withExamples } from '../help.ts';
@@ -125,30 +126,21 @@ export function addExportsGet(exports: Command, context: Context): void {
  * stdout, or on a terminal into a file of the suggested name.
  */
 async function get(context: Context, id: string, options: GetOptions): Promise<void> {
-  if (options.json && (options.out === undefined || options.out === '-')) {
-    throw new AppError('usage_invalid', {
-      detail: '--json needs --out FILE: stdout holds one of the two.',
-    });
-  }
-  if (options.manifest === '-') {
+  const [{ checkNames, requestOf }, { getFile }] = await Promise.all([
+    import('../exports/download.ts'),
+    import('../exports/get-file.ts'),
+  ]);
+  const request = requestOf(context, options);
+  const { manifest = null } = options;
+  if (manifest === '-') {
     throw new AppError('usage_invalid', { detail: '--manifest needs the name of a file.' });
   }
-  const [{ checkNames, getFile }, { followExport, isUnderWay }] = await Promise.all([
-    import('../exports/get-file.ts'),
-    import('../exports/jobs.ts'),
-  ]);
-  const request = {
-    out: options.out ?? (context.isTerminal ? null : '-'),
-    mayReplace: options.force === true,
-    manifest: options.manifest ?? null,
-    isJson: options.json === true,
-  };
-  await checkNames(context, request);
+  await checkNames(context, [request.out, manifest], request.mayReplace);
   const client = await context.connect();
   const found = await client.json('GET /exports/:id', { params: { id } });
   const job =
     options.wait && isUnderWay(found) ? await followExport(context, client, found) : found;
-  await getFile(context, client, { job, request });
+  await getFile(context, client, { job, request, manifest });
 }
 
 type VerifyOptions = { file?: string; manifest?: string; json?: JsonOption };

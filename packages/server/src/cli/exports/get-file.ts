@@ -1,99 +1,76 @@
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
+import { ApiError } from '../api-error.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
-import { noteEmptySlice } from '../empty-slice.ts';
-import { formatBytes, formatDuration, formatNumberOf, shellQuote } from '../format.ts';
-import { styled } from '../io.ts';
+import { formatBytes, shellQuote } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
-import { checkTarget, createPartFile } from '../part-file.ts';
-import { type Fetched, fetchFile } from './fetch-file.ts';
+import { interrupted } from '../retry.ts';
+import { type DownloadRequest, download, report, safeName } from './download.ts';
 import { askedOf, assertHasFile, type ExportJob } from './jobs.ts';
-import { createStdoutSink, openResumableFile, type Sink } from './resumable-file.ts';
-import { safeName, shortSha256 } from './stream-export.ts';
+import { Broken, openAnswer } from './open-answer.ts';
+import { openPartFile, type Sink } from './part-file.ts';
 
 type Manifest = RouteAnswer<'GET /exports/:id/manifest'>;
 
-export type DownloadRequest = {
-  /** The name of the file; `-` means stdout, null the name that the service suggests. */
-  out: string | null;
-  mayReplace: boolean;
-  /** The name of a file for the manifest; null means that it is only compared. */
-  manifest: string | null;
-  isJson: boolean;
-};
-
-/** Throws `file_unreadable` when a name is taken. This is checked before anything is waited for. */
-export async function checkNames({ io }: Context, request: DownloadRequest): Promise<void> {
-  for (const name of [request.out, request.manifest]) {
-    if (name !== null && name !== '-') await checkTarget(resolve(io.cwd, name), request.mayReplace);
-  }
-}
-
 /**
  * Downloads the file of a finished job, and goes on with what an earlier run has left. Keeps the file only when size,
- * SHA-256 and manifest are those of the job. Throws `export_mismatch` otherwise.
+ * SHA-256 and manifest are those of the job. Throws `export_mismatch` otherwise. `manifest` is the name of a file for
+ * the manifest; null means that it is only compared.
  */
 export async function getFile(
   context: Context,
   client: Client,
-  { job, request }: { job: ExportJob; request: DownloadRequest },
+  {
+    job,
+    request,
+    manifest: manifestName,
+  }: { job: ExportJob; request: DownloadRequest; manifest: string | null },
 ): Promise<void> {
   const { io } = context;
   assertHasFile(context, job);
   const startedAt = io.now();
   const manifest = await client.text('GET /exports/:id/manifest', { params: { id: job.id } });
   assertManifest(job, parseAnswer(manifest) as Manifest);
-  const path =
-    request.out === '-'
-      ? null
-      : resolve(io.cwd, request.out ?? safeName(job.file_name) ?? `${job.id}.${job.format}`);
-  const sink =
-    path === null
-      ? createStdoutSink(context.out)
-      : await openResumableFile(path, {
-          mayReplace: request.mayReplace,
-          sha256: job.sha256 ?? '',
-          signal: io.signal,
-        });
-  const label = path === null ? 'stdout' : basename(path);
-  const fetched = await fetchKept(context, client, { job, sink, label, path });
-  if (request.manifest !== null) {
-    await writeManifest(resolve(io.cwd, request.manifest), manifest, request.mayReplace);
-  }
-  const elapsedMillis = io.now() - startedAt;
-  if (request.isJson) {
-    await context.out.write(`${JSON.stringify(summaryOf(job, path, elapsedMillis))}\n`);
-  } else if (path !== null || io.stderr.isTTY === true) {
-    tell(context, job, { label, fetched, elapsedMillis });
-  }
-  if (job.rows_total === 0) await noteEmptySlice(context, client, askedOf(job));
-}
-
-type Target = { job: ExportJob; sink: Sink; label: string; path: string | null };
-
-/** Fetches the file and gives it its name. After a failure it keeps what can be used by a later run. */
-async function fetchKept(context: Context, client: Client, target: Target): Promise<Fetched> {
-  const { job, sink, path } = target;
-  let isWhole = false;
-  try {
-    const fetched = await fetchFile(context, client.connection, target);
-    isWhole = true;
-    await sink.keep();
-    return fetched;
-  } catch (error) {
-    // If a complete file cannot get its name, another run was faster or the disk has failed: either way it is of no
-    // use.
-    const isOfNoUse = isWhole || (error instanceof AppError && error.code === 'export_mismatch');
-    if (isOfNoUse || sink.sizeBytes() === 0) await sink.discard();
-    const left = await sink.leave();
-    if (left > 0) {
-      context.note(
-        `${formatBytes(left)} of ${formatBytes(job.bytes)} lie in ${path}.part. Go on: svcctl exports get ${job.id} --out ${shellQuote(path ?? '')}`,
-      );
+  const got = await download(
+    context,
+    {
+      name: safeName(job.file_name) ?? `${job.id}.${job.format}`,
+      sha256: job.sha256 ?? '',
+      progress: {
+        total: job.bytes,
+        describe: (done) => `${formatBytes(done)} of ${formatBytes(job.bytes)}`,
+      },
+      fetch: (sink, onPiece) =>
+        fetchStretch(context, client, {
+          ...{ job, sink, stretch: { start: 0, end: job.bytes } },
+          onPiece: () => onPiece(sink.sizeBytes()),
+        }),
+      difference: (sink) => difference(job, sink),
+      left: (sizeBytes, path) =>
+        `${formatBytes(sizeBytes)} of ${formatBytes(job.bytes)} lie in ${path}.part. Go on: svcctl exports get ${job.id} --out ${shellQuote(path)}`,
+    },
+    request,
+  );
+  if (manifestName !== null) {
+    const file = await openPartFile(resolve(io.cwd, manifestName), {
+      mayReplace: request.mayReplace,
+      sha256: null,
+      signal: io.signal,
+    });
+    try {
+      await file.begin();
+      await file.write(Buffer.from(`${manifest.trimEnd()}\n`));
+      await file.keep();
+    } finally {
+      await file.discard();
     }
-    throw error;
   }
+  await report(context, client, got, {
+    ...{ request, startedAt, asked: askedOf(job), rows: job.rows_total ?? 0 },
+    members: { export_id: job.id, digest: job.digest },
+    compared: async () => ({ rows: '', sha256: 'and manifest equal' }),
+  });
 }
 
 /** Throws `export_mismatch` unless the manifest agrees with the job, and its parts add up. */
@@ -114,41 +91,120 @@ function assertManifest(job: ExportJob, manifest: Manifest): void {
   }
 }
 
-async function writeManifest(path: string, text: string, mayReplace: boolean): Promise<void> {
-  const file = await createPartFile(path, mayReplace);
-  try {
-    await file.write(Buffer.from(`${text.trimEnd()}\n`));
-    await file.keep();
-  } finally {
-    await file.discard();
+function difference(job: ExportJob, sink: Sink): string | null {
+  const size = sink.sizeBytes();
+  if (size !== job.bytes) return `it has ${size} bytes, ${job.bytes} were announced`;
+  const sha256 = sink.sha256();
+  if (sha256 === job.sha256) return null;
+  return `its sha-256 is ${sha256}, announced was ${job.sha256 ?? 'none'}`;
+}
+
+const firstWaitMillis = 500;
+const longestWaitMillis = 30_000;
+const mostVainTries = 10;
+/** Most tries in all: if a network breaks so often, somebody should look at it. */
+const mostTries = 200;
+
+/** A stretch of a file in bytes: `start` is its first byte, `end` is the one after its last. */
+export type Stretch = { readonly start: number; readonly end: number };
+
+type Rest = {
+  job: ExportJob;
+  sink: Pick<Sink, 'sizeBytes' | 'begin' | 'write'>;
+  stretch: Stretch;
+  onPiece?: () => void;
+};
+
+/**
+ * Fetches what the sink does not have yet of a stretch of a job's file, and goes on by itself when the connection
+ * breaks. It gives up after ten tries in a row without a new byte, or 200 in all, and throws the error of the last try.
+ * Returns how often the connection broke.
+ */
+export async function fetchStretch(context: Context, client: Client, rest: Rest): Promise<number> {
+  const { io } = context;
+  const { sink } = rest;
+  let vainTries = 0;
+  for (let tries = 1; ; tries++) {
+    const before = sink.sizeBytes();
+    try {
+      await fetchRest(context, client, rest);
+      return tries - 1;
+    } catch (error) {
+      if (io.signal.aborted) throw interrupted();
+      vainTries = sink.sizeBytes() > before ? 0 : vainTries + 1;
+      if (!mayPass(error) || vainTries === mostVainTries || tries === mostTries) throw told(error);
+      await io.sleep(waitMillis(error, vainTries), io.signal).catch((reason: unknown) => {
+        throw io.signal.aborted ? interrupted() : reason;
+      });
+    }
   }
 }
 
-function summaryOf(job: ExportJob, path: string | null, elapsedMillis: number): object {
-  return {
-    file: path,
-    rows: job.rows_total,
-    bytes: job.bytes,
-    sha256: job.sha256,
-    elapsed_ms: elapsedMillis,
-    export_id: job.id,
-    digest: job.digest,
-  };
+/** Fetches over one connection. Throws `Broken` when it ends too early. */
+async function fetchRest(
+  { io }: Context,
+  client: Client,
+  { job, sink, stretch, onPiece }: Rest,
+): Promise<void> {
+  const length = stretch.end - stretch.start;
+  const isWhole = length === job.bytes;
+  const start = stretch.start + sink.sizeBytes();
+  if (sink.sizeBytes() > 0 && sink.sizeBytes() >= length) return;
+  const range = stretch.end === job.bytes ? `bytes=${start}-` : `bytes=${start}-${stretch.end - 1}`;
+  const answer = await openAnswer(io, client.connection, {
+    method: 'GET',
+    path: `/exports/${encodeURIComponent(job.id)}/file`,
+    // A file has its SHA-256 as its ETag.
+    headers: isWhole && start === 0 ? {} : { range, 'if-range': `"${job.sha256 ?? ''}"` },
+  }).catch(async (error: unknown) => {
+    // The file has no such bytes, so what the sink holds is not a part of it.
+    if (error instanceof ApiError && error.status === 416 && start > 0) await sink.begin();
+    throw error;
+  });
+  try {
+    const isRange = answer.status === 206;
+    // This is the first request, or the file is no longer the one that was begun.
+    if (!isRange) await sink.begin();
+    if (isRange || !isWhole) {
+      assertRange(answer.headers['content-range'], { start, end: stretch.end }, job.bytes);
+    }
+    for await (const piece of answer.pieces) {
+      await sink.write(piece);
+      onPiece?.();
+      if (sink.sizeBytes() > length) return;
+    }
+  } finally {
+    answer.cancel();
+  }
+  if (sink.sizeBytes() < length) throw new Broken('the answer ended before the file did');
 }
 
-/** Prints the result: `✓ tx.parquet: 512,991 rows · 24 MB · sha-256 9f3c…e1 and manifest equal · 1.9 s`. */
-function tell(
-  context: Context,
-  job: ExportJob,
-  { label, fetched, elapsedMillis }: { label: string; fetched: Fetched; elapsedMillis: number },
-): void {
-  const parts = [
-    `${label}: ${formatNumberOf(job.rows_total ?? 0, 'row')}`,
-    formatBytes(job.bytes),
-    `sha-256 ${shortSha256(job.sha256 ?? '')} and manifest equal`,
-  ];
-  if (fetched.resumedAt > 0) parts.push(`went on at ${formatBytes(fetched.resumedAt)}`);
-  if (fetched.breaks > 0) parts.push(`broke off ${formatNumberOf(fetched.breaks, 'time')}`);
-  parts.push(formatDuration(elapsedMillis));
-  context.note(`${styled(context.io, context.io.stderr, 'green', '✓')} ${parts.join(' · ')}`);
+function assertRange(header: string | undefined, { start, end }: Stretch, total: number): void {
+  if (header === `bytes ${start}-${end - 1}/${total}`) return;
+  throw new AppError('answer_unexpected', {
+    detail: `The service was asked for the bytes from ${start} to before ${end} of ${total}, and answers "${header ?? 'all'}". If a download was begun before, start anew: remove the .part file.`,
+  });
+}
+
+const passingStatuses = [416, 429, 502, 503, 504];
+
+function mayPass(error: unknown): boolean {
+  if (error instanceof Broken) return true;
+  if (error instanceof ApiError) return passingStatuses.includes(error.status);
+  return error instanceof AppError && error.code === 'service_unreachable';
+}
+
+/** The wait before the next try: 0.5 s, 1 s, 2 s … 30 s, or what the service asks for. */
+function waitMillis(error: unknown, vainTries: number): number {
+  const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+  const ours = firstWaitMillis * 2 ** Math.max(0, vainTries - 1);
+  return Math.min(longestWaitMillis, Math.max(asked, ours));
+}
+
+function told(error: unknown): unknown {
+  if (!(error instanceof Broken)) return error;
+  return new AppError('service_unreachable', {
+    detail: `The download broke off again and again: ${error.message}.`,
+    cause: error,
+  });
 }

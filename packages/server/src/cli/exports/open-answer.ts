@@ -9,7 +9,7 @@ import { interrupted } from '../retry.ts';
 export type FileAnswer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The bytes as they come. Throws when the connection is cut, or no bytes come for too long. */
+  /** The bytes as they come. Throws `Broken` when the connection is cut, or no bytes come for too long. */
   readonly pieces: AsyncIterable<Buffer>;
   /** A trailer of the answer; known only after the last byte. */
   trailer(name: string): string | undefined;
@@ -24,6 +24,9 @@ export type FileCall = {
   /** Sent as JSON. */
   body?: object;
 };
+
+/** The connection broke, or no bytes came for too long. */
+export class Broken extends Error {}
 
 const longestProblemBytes = 1_000_000;
 
@@ -101,7 +104,7 @@ async function send(io: Io, connection: Connection, call: FileCall): Promise<Inc
   });
 }
 
-/** The bytes of the answer. Throws when none come for `idleMillis`, or the connection is cut. */
+/** The bytes of the answer. Throws `Broken` when none come for `idleMillis`, or the connection is cut. */
 async function* readPieces(response: IncomingMessage, idleMillis: number): AsyncGenerator<Buffer> {
   let isWaiting = true;
   // Only the time that we wait for the service counts, not the time that a slow disk or pipe takes.
@@ -116,10 +119,12 @@ async function* readPieces(response: IncomingMessage, idleMillis: number): Async
       isWaiting = true;
       timer.refresh();
     }
+    if (!response.complete) throw new Error('the connection was cut');
+  } catch (error) {
+    throw new Broken(reasonOf(error), { cause: error });
   } finally {
     clearTimeout(timer);
   }
-  if (!response.complete) throw new Error('the connection was cut');
 }
 
 async function readProblem(response: IncomingMessage): Promise<ApiError> {

@@ -3,38 +3,26 @@ import type { Compression, ExportFormat } from '../../exports/values.ts';
 
 /** Counts the rows of a file while it passes through. */
 type RowCounter = {
-  add(piece: Uint8Array): Promise<void>;
+  add(piece: Uint8Array): void | Promise<void>;
   /** To be called after the last piece. Throws when the compression is broken or cut. */
   end(): Promise<void>;
-  /** The rows so far; null where they cannot be counted in the bytes. */
-  rows(): number | null;
+  /** The rows so far. */
+  rows(): number;
 };
 
 type Layout = { format: ExportFormat; compression: Compression; hasHeader: boolean };
 
 /**
- * Makes a counter for a file. Rows are not counted in Parquet, which has their number in its footer, nor in zstd, which
- * this Node may not know: there only the digest proves the file.
+ * Makes a counter for a file; null where rows cannot be counted in the bytes: Parquet has their number in its footer,
+ * and this Node may not know zstd. There only the digest proves the file.
  */
-export function createRowCounter({ format, compression, hasHeader }: Layout): RowCounter {
-  const counter =
-    format === 'csv'
-      ? createCsvCounter(hasHeader)
-      : format === 'ndjson'
-        ? createLineCounter()
-        : null;
-  if (counter === null || compression === 'zstd') {
-    return { add: async () => {}, end: async () => {}, rows: () => null };
-  }
-  if (compression === 'gzip') return unzipped(counter);
-  return {
-    add: async (piece) => counter.add(piece),
-    end: async () => {},
-    rows: () => counter.rows(),
-  };
+export function createRowCounter({ format, compression, hasHeader }: Layout): RowCounter | null {
+  if (format === 'parquet' || compression === 'zstd') return null;
+  const counter = format === 'csv' ? createCsvCounter(hasHeader) : createLineCounter();
+  return compression === 'gzip' ? unzipped(counter) : { ...counter, end: async () => {} };
 }
 
-type Counter = { add(piece: Uint8Array): void; rows(): number };
+type Counter = Pick<RowCounter, 'rows'> & { add(piece: Uint8Array): void };
 
 /** Counts lines of NDJSON. A string in JSON contains no line feed, so a line is a record. */
 function createLineCounter(): Counter {
@@ -71,25 +59,19 @@ function unzipped(counter: Counter): RowCounter {
       await ended;
       if (failure !== undefined) throw failure;
     },
-    rows: () => counter.rows(),
+    rows: counter.rows,
   };
 }
 
 const quote = 0x22;
 const lineFeed = 0x0a;
 
-/** Counts the records of a CSV file while it passes through. */
-type CsvCounter = {
-  add(chunk: Uint8Array): void;
-  /** The records so far, without the header. */
-  rows(): number;
-};
-
 /**
  * Counts records, not lines: a line feed between quotes belongs to a cell (RFC 4180). A doubled quote leaves and enters
- * the quotes at once, so a single flag is enough. A last record without a line feed counts, too.
+ * the quotes at once, so a single flag is enough. A last record without a line feed counts, too, and the header
+ * does not.
  */
-export function createCsvCounter(hasHeader: boolean): CsvCounter {
+export function createCsvCounter(hasHeader: boolean): Counter {
   let ended = 0;
   let isQuoted = false;
   let isOpen = false;

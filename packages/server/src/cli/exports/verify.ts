@@ -12,9 +12,9 @@ import { type JsonOption, picker, printObject } from '../output.ts';
 import { createProgress } from '../progress.ts';
 import { interrupted } from '../retry.ts';
 import { type Column, createTable, printable } from '../table.ts';
-import { fetchStretch } from './fetch-file.ts';
+import { shortSha256 } from './download.ts';
+import { fetchStretch } from './get-file.ts';
 import { assertHasFile, type ExportJob } from './jobs.ts';
-import { shortSha256 } from './stream-export.ts';
 
 type FileSource = Parameters<typeof import('../../app.ts')['verifyExport']>[1];
 
@@ -129,7 +129,6 @@ function remoteFile(
   client: Client,
   job: ExportJob,
 ): { source: FileSource; label: string } {
-  const etag = `"${job.sha256 ?? ''}"`;
   return {
     label: job.file_name,
     source: {
@@ -138,9 +137,8 @@ function remoteFile(
         let size = 0;
         const sink = {
           sizeBytes: () => size,
-          etag: () => etag,
-          async begin(next: string | null) {
-            if (next === etag && size === 0) return;
+          async begin() {
+            if (size === 0) return;
             throw new AppError('export_mismatch', {
               detail: 'The file changed while it was read. Verify it again.',
             });
@@ -152,7 +150,7 @@ function remoteFile(
         };
         if (stretch.start === stretch.end) return null;
         try {
-          await fetchStretch(context, client.connection, { job, sink, stretch, onPiece() {} });
+          await fetchStretch(context, client, { job, sink, stretch });
           return null;
         } catch (error) {
           if (error instanceof ApiError && error.code === 'segment_damaged') return error.detail;

@@ -63,8 +63,13 @@ export function manifestOf(job: ExportJob, changes: Partial<Manifest> = {}): Man
   };
 }
 
-export type Serving = {
-  etag?: string | null;
+/** The ETag of a file, which the service makes of its SHA-256. */
+export function etagOf(content: Buffer): string {
+  return `"${createHash('sha256').update(content).digest('hex')}"`;
+}
+
+type Serving = {
+  etag?: string;
   /** How many bytes an answer to the n-th request (from 0) sends before it breaks off; null: all. */
   breakAfter?: (request: number) => number | null;
   /** Waited for before it breaks: what the other side has not read yet may be lost with the connection. */
@@ -75,7 +80,7 @@ export type Serving = {
 
 /** Serves a file as the service does: Range and If-Range, and connections that break. */
 export function servesFile(content: Buffer, serving: Serving = {}): Handler {
-  const { etag = '"v1"', breakAfter = () => null, ignoresRange = false } = serving;
+  const { etag = etagOf(content), breakAfter = () => null, ignoresRange = false } = serving;
   let requests = 0;
   return async ({ headers }, response) => {
     const asked = /^bytes=(\d+)-$/.exec(headers.range ?? '');
@@ -86,7 +91,7 @@ export function servesFile(content: Buffer, serving: Serving = {}): Handler {
     response.writeHead(isPart ? 206 : 200, {
       'content-type': 'application/octet-stream',
       'content-length': content.length - start,
-      ...(etag === null ? {} : { etag }),
+      etag,
       ...(isPart
         ? { 'content-range': `bytes ${start}-${content.length - 1}/${content.length}` }
         : {}),

@@ -93,7 +93,6 @@ async function readSteps<Piece>(
   try {
     files = await createChunkFiles({
       spoolDir: source.spoolDir,
-      kind: form.kind,
       encoders: source.encoders,
       encode: (chunk, target) => encodeChunk(chunk, { ...source, ...target, form, segments }),
     });

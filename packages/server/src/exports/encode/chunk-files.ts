@@ -3,8 +3,6 @@ import { join } from 'node:path';
 import { createGate, type Gate } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Chunk } from '../../records/index.ts';
-import { mendQuotes } from './marked-quotes.ts';
-import type { RowForm } from './rows.ts';
 
 /** A chunk that was written to a file as CSV. */
 export type ChunkFile = Encoded & {
@@ -33,8 +31,6 @@ export type ChunkFiles = {
 type ChunkFilesOptions = {
   /** A folder of this process. The export makes a folder of its own in it. */
   spoolDir: string;
-  /** How the rows are written: the quotes of CSV are marked in the files, and mended when these are read. */
-  kind: RowForm['kind'];
   /** Limits how many chunks are encoded at once, over all exports that share it. */
   encoders: Gate;
   /** Writes the rows to a path. */
@@ -58,7 +54,7 @@ export async function createChunkFiles(options: ChunkFilesOptions): Promise<Chun
       if (isClosed) throw new Error('the export was closed');
       return options.encode(chunk, { isKeyed, path });
     });
-    return { ...encoded, read: () => readOnce(path, options.kind, release) };
+    return { ...encoded, read: () => readOnce(path, release) };
   };
   return {
     start(chunk, isKeyed) {
@@ -93,23 +89,16 @@ function hold<T>(gate: Gate, work: (release: () => void) => Promise<T>): Promise
   });
 }
 
-async function* readOnce(
-  path: string,
-  kind: RowForm['kind'],
-  release: () => void,
-): AsyncGenerator<Buffer> {
+async function* readOnce(path: string, release: () => void): AsyncGenerator<Buffer> {
   try {
     const file = await open(path, 'r');
     try {
       await unlink(path);
-      let buffer = Buffer.allocUnsafeSlow(readBytes);
       for (;;) {
-        const { bytesRead } = await file.read(buffer, 0, readBytes);
+        // Whoever takes the bytes keeps them for a while, so each piece has memory of its own.
+        const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(readBytes));
         if (bytesRead === 0) return;
-        const rows = buffer.subarray(0, bytesRead);
-        // Mended rows are in a buffer of their own, so this one can be read into again.
-        yield kind === 'csv' ? mendQuotes(rows) : rows;
-        if (kind !== 'csv') buffer = Buffer.allocUnsafeSlow(readBytes);
+        yield buffer.subarray(0, bytesRead);
       }
     } finally {
       await file.close();

@@ -9,7 +9,6 @@ import {
 } from '../../records/index.ts';
 import { isNullable, jsonKinds, quotedColumns } from '../columns.ts';
 import type { ExportColumn } from '../values.ts';
-import { markedQuote } from './marked-quotes.ts';
 import { jsonDialect, memberPrefix, type RowForm } from './rows.ts';
 
 type ChunkTarget = ChunkRows & {
@@ -20,10 +19,7 @@ type ChunkTarget = ChunkRows & {
   readonly path: string;
 };
 
-/**
- * The DuckDB statement that writes a chunk in the given form, without header, in key order; CSV with marked quotes (see
- * `mendQuotes`).
- */
+/** The DuckDB statement that writes a chunk in the given form, without header, in key order. */
 export function copyChunkSql(chunk: Chunk, target: ChunkTarget): string {
   const { form, path } = target;
   const { list, options } = form.kind === 'csv' ? csvSql(target) : jsonSql(target);
@@ -48,9 +44,8 @@ function csvSql({ form, slice, isKeyed }: ChunkTarget): { list: string; options:
     list.unshift(`${keySql(slice)} as key`);
     quoted.unshift('key');
   }
-  const quote = literal(markedQuote);
   const forced = quoted.length === 0 ? '' : `, force_quote (${quoted.join(', ')})`;
-  return { list: list.join(', '), options: `, quote ${quote}, escape ${quote}${forced}` };
+  return { list: list.join(', '), options: forced };
 }
 
 function jsonSql({ form, slice, isKeyed }: ChunkTarget): { list: string; options: string } {

@@ -1,6 +1,8 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { translateDatabaseError } from './errors.ts';
+import { describeFault, translateDatabaseError } from './errors.ts';
 
 test.each([
   'failure on connection marked as essential: 127.0.0.1:9701',
@@ -13,6 +15,22 @@ test.each([
     retryAfterSeconds: 1,
   });
 });
+
+test.each(['a client', 'a pool'])(
+  'a server that takes the connection of %s and says nothing is away',
+  async (of) => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const options = { host: '127.0.0.1', port, connectionTimeoutMillis: 50 };
+    const connecting =
+      of === 'a client' ? new pg.Client(options).connect() : new pg.Pool(options).connect();
+    const error = await connecting.catch((cause: unknown) => cause);
+    server.close();
+    expect(translateDatabaseError(error)).toMatchObject({ code: 'database_unavailable' });
+    expect(describeFault(error)).toMatch(/^it does not answer/);
+  },
+);
 
 test('another error without a code of its own is not told as an outage', () => {
   const error = said('cache lookup failed for relation 1');

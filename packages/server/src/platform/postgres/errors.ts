@@ -61,6 +61,8 @@ const networkCodes = new Set([
 const clientMessages = [
   'Connection terminated',
   'timeout exceeded when trying to connect',
+  // The same of a connection outside a pool.
+  'timeout expired',
   'Client has encountered a connection error',
   'Cannot use a pool after calling end',
   'Query read timeout',
@@ -130,7 +132,10 @@ const faultWords: readonly [RegExp, string][] = [
   [/ENOTFOUND|EAI_AGAIN/, 'its name cannot be looked up'],
   [/EHOSTUNREACH|ENETUNREACH/, 'there is no way to it'],
   [/ENOENT/, 'there is no such socket'],
-  [/ETIMEDOUT|timeout exceeded when trying to connect/, 'it does not answer'],
+  [
+    /ETIMEDOUT|timeout exceeded when trying to connect|timeout expired|connection timeout/,
+    'it does not answer',
+  ],
 ];
 
 /** Says in words why a connection failed. A name of several addresses fails with an error for each of them. */

@@ -63,7 +63,7 @@ export async function withClosers<T>(log: Log, work: (closers: Closers) => Promi
 }
 
 /** Calls each of the closers, the last one first, also after one that failed. */
-async function closeAll(closers: Closers, log: Log): Promise<void> {
+export async function closeAll(closers: Closers, log: Log): Promise<void> {
   const failures: unknown[] = [];
   for (const closer of closers.splice(0).reverse()) await noting(failures, log, closer);
   if (failures.length > 0) throw failures[0];

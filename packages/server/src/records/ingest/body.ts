@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { AppError } from '../../kernel/errors.ts';
+import { transformed } from '../../platform/work/transformed.ts';
 
 /** The body of an ingest request, which can be read once. */
 export type Body = {
@@ -108,11 +107,8 @@ async function* decodedChunks(
   // A few kilobytes that have all come may hold a minute of work, which is for nobody once the client is gone.
   const stop = () => decoder.destroy(new AppError('request_aborted'));
   connection.once('close', stop);
-  // `pipe()` is not used, because it does not pass on that the client has hung up, which may have happened already.
-  const feeding = feed(decoder, chunks);
   try {
-    for await (const chunk of decoder as Readable) yield chunk as Buffer;
-    await feeding;
+    yield* transformed(chunks, decoder);
   } catch (error) {
     if (error instanceof Error && 'code' in error && /^(Z_|ZSTD)/.test(String(error.code))) {
       throw new AppError('body_encoding_invalid', {
@@ -123,20 +119,6 @@ async function* decodedChunks(
     throw error;
   } finally {
     connection.off('close', stop);
-    decoder.destroy();
-  }
-}
-
-async function feed(decoder: zlib.Gunzip, chunks: AsyncIterable<Buffer>): Promise<void> {
-  try {
-    for await (const chunk of chunks) {
-      if (decoder.destroyed) return;
-      if (!decoder.write(chunk))
-        await Promise.race([once(decoder, 'drain'), once(decoder, 'close')]);
-    }
-    decoder.end();
-  } catch (error) {
-    decoder.destroy(error instanceof Error ? error : new Error(String(error)));
   }
 }
 

@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/errors.ts';
-import { DuckDbError, isOutOfMemory } from '../../platform/duckdb.ts';
+import { DuckDbError, isOutOfDisk, isOutOfMemory } from '../../platform/duckdb.ts';
 import { fromFileSystem } from '../../platform/objects/objects.ts';
 import { isStoreFull } from '../../platform/objects/s3-errors.ts';
 import type { DueDays } from '../policies/plan.ts';
@@ -113,12 +113,7 @@ export function toPassingFault(error: unknown, dir: string): unknown {
 
 /** Whether an error means that there is no room for what a move writes, in the store or in its own folder. */
 export function isFull(error: unknown): error is AppError {
-  if (!(error instanceof AppError)) return false;
-  const { cause } = error;
-  const ofDuckDb =
-    cause instanceof DuckDbError &&
-    /no space left on device|max_temp_directory_size/i.test(cause.message);
-  return ofDuckDb || isStoreFull(error);
+  return error instanceof AppError && (isOutOfDisk(error.cause) || isStoreFull(error));
 }
 
 /** Throws a MoveFault while the tenant is under legal hold. */

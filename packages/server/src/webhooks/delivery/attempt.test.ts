@@ -17,7 +17,12 @@ test.each([
   'Thu, 05 Mar 2026 14:01:00 CET',
   'Thu, 05 Mär 2026 14:01:00 GMT',
   'Thu, 05 Mar 2026 25:01:00 GMT',
+  'Fri, 05 Mar 2026 14:01:00 GMT',
+  'Mon, 30 Feb 2026 14:01:00 GMT',
+  'Thursday, 05-Mar-26 14:01:00 GMT',
+  'Thu Mar  5 14:01:00 2026',
   '2026-03-05T14:01:00Z',
+  'Invalid Date',
 ])('"%s" says nothing', (text) => {
   expect(parse(text)).toBeNull();
 });
@@ -30,10 +35,7 @@ test.each([
   ['86401', 86_400],
   ['9'.repeat(400), 86_400],
   ['Thu, 05 Mar 2026 14:01:00 GMT', 60],
-  ['Thursday, 05-Mar-26 14:01:00 GMT', 60],
-  ['Thu Mar  5 14:01:00 2026', 60],
   ['Thu, 05 Mar 2026 13:00:00 GMT', 0],
-  ['Sunday, 06-Nov-94 08:49:37 GMT', 0],
   ['Fri, 05 Mar 2027 14:00:00 GMT', 86_400],
 ])('"%s" is %i seconds', (text, seconds) => {
   expect(parse(text)).toBe(seconds);

@@ -269,19 +269,6 @@ function parseOrigin(text: string): Origin & { readonly path: string } {
 
 const maxSeconds = 86_400;
 
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-const month = `(?<month>${months.join('|')})`;
-const time = '(?<time>\\d\\d:\\d\\d:\\d\\d)';
-/**
- * The forms of dates in HTTP (RFC 9110 §5.6.7): the one that senders write today, and two old ones that recipients must
- * still accept.
- */
-const dateForms = [
-  new RegExp(`^[A-Z][a-z]{2}, (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
-  new RegExp(`^[A-Z][a-z]+day, (?<day>\\d\\d)-${month}-(?<year>\\d\\d) ${time} GMT$`),
-  new RegExp(`^[A-Z][a-z]{2} ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`),
-];
-
 /**
  * The seconds to wait by a Retry-After header (RFC 9110 §10.2.3), 0 … 86,400; null when it cannot be read. A date is
  * compared with our own clock. The receiver's clock may differ, but the wait cannot exceed a day.
@@ -289,33 +276,8 @@ const dateForms = [
 export function parseRetryAfter(text: string, nowMillis: number): number | null {
   const value = text.trim();
   if (/^\d+$/.test(value)) return Math.min(Number(value), maxSeconds);
-  const millis = parseHttpDate(value, nowMillis);
-  if (millis === null) return null;
+  // Date.parse takes almost anything. Only the one form that senders may write is a date here: what Date prints.
+  const millis = Date.parse(value);
+  if (Number.isNaN(millis) || new Date(millis).toUTCString() !== value) return null;
   return Math.min(Math.max(Math.ceil((millis - nowMillis) / 1000), 0), maxSeconds);
-}
-
-/** The time of a date in HTTP, in milliseconds since 1970; null when it is in none of the three forms. */
-function parseHttpDate(text: string, nowMillis: number): number | null {
-  for (const form of dateForms) {
-    const groups = form.exec(text)?.groups;
-    if (groups === undefined) continue;
-    const monthNumber = months.indexOf(groups.month ?? '') + 1;
-    const year = wholeYear(groups.year ?? '', nowMillis);
-    const day = (groups.day ?? '').trim().padStart(2, '0');
-    const iso = `${year}-${String(monthNumber).padStart(2, '0')}-${day}T${groups.time}Z`;
-    const millis = Date.parse(iso);
-    return Number.isNaN(millis) ? null : millis;
-  }
-  return null;
-}
-
-/**
- * The year in four digits. A year of two digits that would lie more than 50 years ahead is of the century before (RFC
- * 9110 §5.6.7).
- */
-function wholeYear(text: string, nowMillis: number): string {
-  if (text.length === 4) return text;
-  const thisYear = new Date(nowMillis).getUTCFullYear();
-  const year = Math.floor(thisYear / 100) * 100 + Number(text);
-  return String(year > thisYear + 50 ? year - 100 : year);
 }

@@ -17,12 +17,12 @@ import {
   reset,
   startReceiver,
 } from '../../../test/receiver.ts';
+import { createLog } from '../../platform/log.ts';
+import { type Closers, closeAll } from '../../platform/work/stop.ts';
 import { createSender, type SenderOptions } from './sender.ts';
 
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
+const closing: Closers = [];
+afterEach(() => closeAll(closing, createLog('silent')));
 
 function send(url: string, options: Partial<SenderOptions> = {}) {
   const sender = createSender({ timeoutMillis: 10_000, allowTargets: ['127.0.0.0/8'], ...options });

@@ -15,6 +15,8 @@ import {
   reset,
   startReceiver,
 } from '../../../test/receiver.ts';
+import { createLog } from '../../platform/log.ts';
+import { type Closers, closeAll } from '../../platform/work/stop.ts';
 import { createAddressRule } from './address.ts';
 import { Attempt } from './attempt.ts';
 import { createConnectionPool } from './connection-pool.ts';
@@ -22,10 +24,8 @@ import { signatureHeaders } from './request.ts';
 import { createSender, type Sender, type SenderOptions } from './sender.ts';
 import { createTarget } from './target.ts';
 
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
+const closing: Closers = [];
+afterEach(() => closeAll(closing, createLog('silent')));
 
 async function receive(options: ReceiverOptions = {}): Promise<Receiver> {
   const receiver = await startReceiver(options);

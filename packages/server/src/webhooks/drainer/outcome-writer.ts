@@ -163,7 +163,8 @@ export class OutcomeWriter {
     const { log, now, giveUpMillis, onWritten } = this.options;
     const late = this.waiting.filter(({ startedAt }) => now() - startedAt > giveUpMillis);
     if (late.length === 0) return;
-    log.error({ count: late.length }, 'outcomes are lost; their deliveries are attempted again');
+    // The database has been away for longer than a lease, which is no mistake of ours.
+    log.warn({ count: late.length }, 'outcomes are lost; their deliveries are attempted again');
     const kept = this.waiting.filter((ended) => !late.includes(ended));
     this.waiting.splice(0, this.waiting.length, ...kept);
     onWritten(late);

@@ -41,7 +41,7 @@ export function readFooter(footer: Buffer, columns: readonly string[]): RowGroup
   }
   const groups = structsOf(fields.get(file.groups));
   return {
-    rows: groups.reduce((sum, { fields: own }) => sum + numberOf(own.get(group.rows)), 0),
+    rows: groups.reduce((sum, { fields: own }) => sum + integerOf(own.get(group.rows)), 0),
     groups: groups.map((own) => toBase64(shift(own, -magic.length))),
   };
 }
@@ -75,7 +75,7 @@ export function splitGroups({ groups }: RowGroups, sizes: readonly number[]): Ro
     const at = offsetOf(own);
     const stretch = stretches.find(({ start, end }) => at >= start && at < end);
     if (stretch === undefined) throw new Error(`the footer has a row group at byte ${at}`);
-    stretch.rows += numberOf(own.fields.get(group.rows));
+    stretch.rows += integerOf(own.fields.get(group.rows));
     stretch.groups.push(toBase64(shift(own, -stretch.start)));
   }
   return stretches.map(({ rows, groups }) => ({ rows, groups }));
@@ -87,7 +87,7 @@ function offsetOf(own: ThriftStruct): number {
     const metadata = fields.get(column.meta);
     if (metadata?.type !== 'struct') return [];
     const pages = [metadata.fields.get(meta.dictionaryPage), metadata.fields.get(meta.dataPage)];
-    return pages.filter((page) => page !== undefined).map(numberOf);
+    return pages.filter((page) => page !== undefined).map(integerOf);
   });
   return Math.min(...offsets);
 }
@@ -195,7 +195,7 @@ function structsOf(value: ThriftValue | undefined): ThriftStruct[] {
   return value.items.filter((item) => item.type === 'struct');
 }
 
-function numberOf(value: ThriftValue | undefined): number {
+function integerOf(value: ThriftValue | undefined): number {
   return value?.type === 'i64' ? Number(value.value) : 0;
 }
 

@@ -1,5 +1,5 @@
 import { AppError, errorCatalogue } from '../../../kernel/errors.ts';
-import { DuckDbError, isOutOfMemory } from '../../../platform/duckdb.ts';
+import { DuckDbError, isOutOfDisk, isOutOfMemory } from '../../../platform/duckdb.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { StoreFence } from '../../../platform/objects/fence.ts';
 import {
@@ -45,7 +45,8 @@ const mistake = 'The service made a mistake. The log has it under exportId.';
 /** Turns an error into what the job shows. Details that callers must not see stay in the log. */
 export function toFault(error: unknown, dir: string): Fault {
   const what = `The export cannot be written in ${dir}`;
-  if (isFull(error)) {
+  // Of the folder that files are made in. A full store has an error of its own.
+  if (isOutOfDisk(error) || systemCode(error) === 'ENOSPC') {
     return {
       code: 'cold_tier_unavailable',
       text: `${what}: no space is left (ENOSPC). Free some space there, or point SVC_DATA_DIR to a larger disk.`,
@@ -74,14 +75,6 @@ export function toFault(error: unknown, dir: string): Fault {
     return { code: 'cold_tier_unavailable', text: `DuckDB says: ${why}`, isPassing: true };
   }
   return { code: 'internal_error', text: mistake, isPassing: true };
-}
-
-/** Whether the folder that files are made in is full. A full store has an error of its own. */
-function isFull(error: unknown): boolean {
-  if (error instanceof DuckDbError) {
-    return /no space left on device|max_temp_directory_size/i.test(error.message);
-  }
-  return systemCode(error) === 'ENOSPC';
 }
 
 /** Writes in a transaction as long as the job still belongs to this runner. Throws `JobLost` when it does not. */

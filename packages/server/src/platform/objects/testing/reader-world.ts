@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { startS3, type TestS3 } from '../../../../test/s3.ts';
 import { createLog } from '../../log.ts';
+import { type Closers, closeAll } from '../../work/stop.ts';
 import { createFileStore } from '../file-system.ts';
 import type { ObjectReader, ObjectRef, ObjectStore } from '../objects.ts';
 import { createObjectReader } from '../reader.ts';
@@ -33,7 +34,8 @@ export type ReaderWorlds = {
 export function prepareReaders(): ReaderWorlds {
   let base: string;
   let s3: TestS3;
-  let closers: (() => Promise<void>)[] = [];
+  const closers: Closers = [];
+  const log = createLog('silent');
 
   beforeAll(async () => {
     base = await mkdtemp(join(tmpdir(), 'svcctl-reader-'));
@@ -41,8 +43,7 @@ export function prepareReaders(): ReaderWorlds {
   });
   afterEach(async () => {
     s3.behave(() => 'pass');
-    for (const close of closers.reverse()) await close();
-    closers = [];
+    await closeAll(closers, log);
   });
   afterAll(async () => {
     await s3.close();
@@ -52,7 +53,7 @@ export function prepareReaders(): ReaderWorlds {
   const makeFolder = (name: string) => mkdtemp(join(base, `${name}-`));
   const on = async (store: ObjectStore, maxBytes = MB): Promise<ReaderWorld> => {
     const dir = join(await makeFolder('reader'), 'cache');
-    const reader = createObjectReader(store, { dir, maxBytes, log: createLog('silent') });
+    const reader = createObjectReader(store, { dir, maxBytes, log });
     closers.push(() => store.close());
     closers.push(() => reader.close());
     const put = async (key: string, content: Buffer) => {

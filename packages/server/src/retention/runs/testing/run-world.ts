@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../../test/database
 import type { Database } from '../../../platform/postgres/database.ts';
 import { openDatabase } from '../../../platform/postgres/open-database.ts';
 import type { Repeated } from '../../../platform/work/repeat.ts';
+import { stopTogether } from '../../../platform/work/stop.ts';
 import type { Movers, RunContext } from '../do-run.ts';
 import { insertRun, type StoredRun } from '../queries.ts';
 import { doRuns, type RunnerOptions, startRunner } from '../runner.ts';
@@ -24,7 +25,7 @@ export type RunWorld = Awaited<ReturnType<typeof startRunWorld>>;
 export async function startRunWorld() {
   const db: TestDatabase = await createTestDatabase();
   const otherDb = openDatabase({ url: db.url, maxConnections: 4, onError: () => {} });
-  let runners: Repeated[] = [];
+  const runners: Repeated[] = [];
   return {
     db,
     /** As another process would have it. */
@@ -63,8 +64,7 @@ export async function startRunWorld() {
     },
     /** Ends the runners of a test. */
     async stopRunners() {
-      for (const runner of runners) await runner.stop();
-      runners = [];
+      await stopTogether(runners.splice(0), log);
     },
     async stop() {
       await otherDb.close();
