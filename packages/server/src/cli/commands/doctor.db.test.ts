@@ -30,7 +30,7 @@ const well: Finding = {
 };
 const warning: Finding = {
   ...{ ...nothing, check: 'clocks', name: 'clocks', severity: 'warning', found: 'a clock is off' },
-  remedy: 'Set it.',
+  ...{ remedy: 'Set it.', id: 'one:1', command: 'svcctl ps' },
 };
 const bad: Finding = {
   ...{ ...nothing, check: 'disks', name: 'disk_nearly_full', severity: 'problem' },
@@ -42,7 +42,7 @@ test('doctor tells what is wrong and what to do, and ends with 1 for a problem',
   api.on('GET /doctor', answer([well, warning]));
   const warned = await run(['doctor'], { env: api.env, isTerminal: true });
   expect(warned).toMatchObject({ code: 0 });
-  expect(warned.stdout).toContain('! warning · clocks: a clock is off\n');
+  expect(warned.stdout).toContain('! warning · clocks: a clock is off · one:1 · svcctl ps\n');
   expect(warned.stdout).toContain('Set it.');
   expect(warned.stdout).not.toContain('all is taken');
   expect(warned.stderr).toContain('0 problems · 1 warning · 1 well');
@@ -50,7 +50,7 @@ test('doctor tells what is wrong and what to do, and ends with 1 for a problem',
   const ill = await run(['doctor', '--all'], { env: api.env });
   expect(ill).toMatchObject({
     code: 1,
-    stdout: 'ok\troles\tall is taken\t\nproblem\tdisks\ta disk is full\tMake room.\n',
+    stdout: 'ok\troles\tall is taken\t\t\t\nproblem\tdisks\ta disk is full\tMake room.\tone\t\n',
   });
   expect(ill.stderr).toContain('(problems_found)');
   const piped = await run(['doctor', '--json', 'check,severity'], { env: api.env });

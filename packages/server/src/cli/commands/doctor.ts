@@ -8,7 +8,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
 import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf } from '../format.ts';
+import { formatNumberOf, formatTrouble } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { styled } from '../io.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
@@ -140,10 +140,11 @@ const marks: Readonly<Record<FindingSeverity, string>> = {
 
 /** Two lines for each: what is wrong must not be cut, however narrow the terminal is. */
 async function printForPeople(context: Context, findings: readonly Finding[]): Promise<void> {
-  const lines = findings.map(({ check, severity, found, remedy }) => {
+  const lines = findings.map(({ check, severity, found, remedy, id, command }) => {
     const advice =
       remedy === null ? '' : `  ${styled(context.io, context.io.stdout, 'dim', remedy)}\n`;
-    return `${marks[severity]} ${severity} · ${check}: ${printable(found)}\n${advice}`;
+    const told = formatTrouble({ text: found, id, command });
+    return `${marks[severity]} ${severity} · ${check}: ${printable(told)}\n${advice}`;
   });
   if (lines.length > 0) await context.out.write(lines.join(''));
 }
@@ -153,4 +154,6 @@ const columns = [
   { title: 'CHECK', value: (row: Finding) => row.check },
   { title: 'FOUND', value: (row: Finding) => row.found },
   { title: 'WHAT TO DO', value: (row: Finding) => row.remedy },
+  { title: 'ID', value: (row: Finding) => row.id },
+  { title: 'COMMAND', value: (row: Finding) => row.command },
 ];
