@@ -53,6 +53,7 @@ export type ToldCheck = Check & {
   readonly isSingle?: true;
   /** What is said of several at once, by how many they are. */
   many?(count: number): string;
+  command(id?: string): string;
   /** Where the console shows it, as `#/endpoints`. */
   place(id?: string): string;
 };

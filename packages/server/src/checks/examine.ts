@@ -12,6 +12,7 @@ import {
   checkNames,
   checkSeverities,
   type FindingSeverity,
+  noticeTexts,
   type TroubleKind,
   troubleKinds,
 } from './values.ts';
@@ -97,7 +98,7 @@ function toTrouble(kind: TroubleKind, check: ToldCheck, problems: readonly Probl
   return {
     ...{ kind, count, id: only?.id ?? null, severity: check.severity, text },
     remedy: check.remedy,
-    command: check.command?.(only?.id) ?? null,
+    command: check.command(only?.id),
     place: check.place(only?.id),
   };
 }
@@ -113,16 +114,33 @@ export async function findForNotices(look: Look): Promise<Found[]> {
 
 function toFound(check: ToldCheck, { text, id, tenant = null, since = null }: Problem): Found {
   const { name: kind, severity, holdSeconds, isRepeated = true, isSingle = false } = check;
-  const command = check.command?.(id);
   return {
     ...{ kind, severity, holdSeconds, isRepeated, tenant, since },
     subject: isSingle ? '' : (id ?? ''),
     ref: isSingle ? (id ?? '') : '',
-    title: text.replace(/^./, (letter) => letter.toUpperCase()),
-    advice: command === undefined ? check.remedy : `${check.remedy} Next: ${command}.`,
+    title: capitalized(text),
+    advice: adviceOf(check, id),
     place: check.place(id),
   };
 }
+
+const capitalized = (text: string) => text.replace(/^./, (letter) => letter.toUpperCase());
+
+function adviceOf(check: ToldCheck, id?: string): string {
+  return `${check.remedy} Next: ${check.command(id)}.`;
+}
+
+/** For Prometheus, an alert of each check that the metrics and people are told of: generate-docs.mjs writes them down. */
+export const alerts = toldChecks
+  .filter((check) => rowOf(check) !== null)
+  .map((check) => ({
+    alert: `Svcctl${check.name.split('_').map(capitalized).join('')}`,
+    expr: `max by (job) (svcctl_trouble{check="${check.name}"}) > 0`,
+    for: `${check.holdSeconds / 60}m`,
+    severity: check.severity,
+    summary: `${capitalized(noticeTexts[check.name])}.`,
+    description: adviceOf(check),
+  }));
 
 /**
  * What each check finds that reads next to nothing, or of which people are told, for the metrics: 1 under how bad it is,

@@ -1,23 +1,24 @@
 // The closed lists of what is wrong and who is told, shared by contract, command line and console.
 
-/** What can be wrong, the worst first. */
-export const troubleKinds = [
-  'verification_differs',
-  'store_unusable',
-  'removals_overdue',
-  'store_waited_for',
-  'disk_nearly_full',
-  'endpoints_failing',
-  'endpoints_gone',
-  'endpoints_disabled',
-  'endpoints_held',
-  'deliveries_abandoned',
-  'backup_overdue',
-  'run_failed',
-  'verification_failed',
-  'notices_undelivered',
-] as const;
-export type TroubleKind = (typeof troubleKinds)[number];
+/** What can be wrong, the worst first, as alerts and the choice of what somebody is told have it. */
+const troubleTexts = {
+  verification_differs: 'a verification found differences between cold data and its counters',
+  store_unusable: 'the store of cold data cannot be used',
+  removals_overdue: 'objects that should be gone are still in the store',
+  store_waited_for: 'work waits for the store of cold data',
+  disk_nearly_full: 'a disk is nearly full',
+  endpoints_failing: 'an endpoint fails for an hour',
+  endpoints_gone: 'an endpoint is gone (410)',
+  endpoints_disabled: 'an endpoint was disabled for its failures',
+  endpoints_held: 'deliveries wait for an endpoint that was disabled by hand',
+  deliveries_abandoned: 'webhooks were given up after their last attempt',
+  backup_overdue: 'a backup is overdue',
+  run_failed: 'a retention run failed, or some of its moves did',
+  verification_failed: 'a verification could not be finished',
+  notices_undelivered: 'notices do not arrive',
+} as const;
+export type TroubleKind = keyof typeof troubleTexts;
+export const troubleKinds = Object.keys(troubleTexts) as TroubleKind[];
 
 /** What is said when nothing is wrong: of what the caller may not see, nobody has looked. */
 export function wellText({ records, webhooks }: { records: unknown; webhooks: unknown }): string {
@@ -35,16 +36,19 @@ export type Severity = (typeof severities)[number];
 export const checkSeverities = ['warning', 'critical'] as const satisfies readonly Severity[];
 export type CheckSeverity = (typeof checkSeverities)[number];
 
-/** What is told once: what has ended, and each day how far the audit log is. */
-export const eventKinds = ['export_done', 'export_failed', 'audit_head'] as const;
-export type EventKind = (typeof eventKinds)[number];
-
 /**
- * What people can be told of: troubles, which begin and end, and events. That an endpoint will be disabled is not wrong
- * in itself, but must be told before.
+ * What people can be told of: troubles, which begin and end, and what has ended, once. That an endpoint will be disabled
+ * is not wrong in itself, but must be told before.
  */
-export const noticeKinds = [...troubleKinds, 'endpoints_disabling', ...eventKinds] as const;
-export type NoticeKind = (typeof noticeKinds)[number];
+export const noticeTexts = {
+  ...troubleTexts,
+  endpoints_disabling: 'an endpoint will be disabled for its failures',
+  export_done: 'an export is done',
+  export_failed: 'an export failed',
+  audit_head: 'how far the audit log is, each day',
+} as const;
+export type NoticeKind = keyof typeof noticeTexts;
+export const noticeKinds = Object.keys(noticeTexts) as NoticeKind[];
 
 /** What is told of a notice: a trouble that begins, goes on or is over, an event, or a test. */
 export const tellings = ['begun', 'reminder', 'over', 'event', 'test'] as const;
