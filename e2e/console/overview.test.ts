@@ -41,7 +41,8 @@ test('is the first page after sign-in, and leads to what is wrong and to each pa
   const { page, expectQuiet, close } = await open();
   expect(new URL(page.url()).hash).toBe('#/');
   const wrong = state(page).getByRole('link');
-  expect(await wrong.allTextContents()).toContain(`${abandonedCount} abandoned`);
+  const abandoned = `${abandonedCount} webhooks abandoned after the last attempt`;
+  expect(await wrong.allTextContents()).toContain(abandoned);
   await tile(page, 'DEAD LETTERS').getByText(`${pendingCount} pending`).waitFor();
   await tile(page, 'STORED TODAY').getByText('40', { exact: true }).waitFor();
   const service = page.getByRole('region', { name: 'SERVICE' });

@@ -1,9 +1,8 @@
 import { accessContract } from './access/contract.ts';
+import { checksContract } from './checks/contract.ts';
+import { noticesContract } from './checks/notices/contract.ts';
 import { exportsContract } from './exports/contract.ts';
 import { exportJobsContract } from './exports/jobs.contract.ts';
-import { healthContract } from './health/contract.ts';
-import { noticesContract } from './notices/contract.ts';
-import { overviewContract } from './overview/contract.ts';
 import { recordsContract } from './records/contract.ts';
 import { tagsContract } from './records/tags.contract.ts';
 import { versionsContract } from './records/versions.contract.ts';
@@ -13,8 +12,7 @@ import { webhooksContract } from './webhooks/contract.ts';
 /** All that clients may see of the API: routes as data, by name. */
 export const apiContract = {
   ...accessContract,
-  ...overviewContract,
-  ...healthContract,
+  ...checksContract,
   ...recordsContract,
   ...tagsContract,
   ...versionsContract,
@@ -26,11 +24,10 @@ export const apiContract = {
 } as const;
 
 export * from './access/contract.ts';
+export * from './checks/contract.ts';
+export * from './checks/notices/contract.ts';
 export * from './exports/contract.ts';
 export * from './exports/jobs.contract.ts';
-export * from './health/contract.ts';
-export * from './notices/contract.ts';
-export * from './overview/contract.ts';
 export type { RouteContract } from './platform/http/contract.ts';
 export type { WorkRow } from './platform/http/schemas.contract.ts';
 export * from './records/contract.ts';

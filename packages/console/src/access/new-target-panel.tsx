@@ -3,13 +3,19 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MadeTarget, NewTarget } from '../api/types.ts';
-import { type NoticeKind, noticeKinds, type Severity, type TargetKind } from '../api/values.ts';
+import {
+  type NoticeKind,
+  noticeKinds,
+  noticeTexts,
+  type Severity,
+  type TargetKind,
+} from '../api/values.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
 import classes from '../ui/form.module.css';
 import { faultsOf } from '../ui/form-faults.ts';
 import { Panel } from '../ui/panel.tsx';
-import { addressOf, kindTexts } from './notice-words.ts';
+import { addressOf } from './notice-words.ts';
 import { noticesKey } from './use-notices.ts';
 
 /** The form for somebody to be told. Of a webhook it then shows the secret, this once. */
@@ -115,7 +121,7 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
           onChange={(chosen) => set({ kinds: chosen })}
         >
           {noticeKinds.map((kind) => (
-            <Checkbox key={kind} size="xs" mt={8} value={kind} label={kindTexts[kind]} />
+            <Checkbox key={kind} size="xs" mt={8} value={kind} label={noticeTexts[kind]} />
           ))}
         </Checkbox.Group>
       )}

@@ -1,10 +1,9 @@
 // The closed lists of the service, such as statuses and formats. They are its only values that the console's bundle
 // contains (import-rules.mjs).
 
+export * from '../../../server/src/checks/values.ts';
 export * from '../../../server/src/exports/values.ts';
 export * from '../../../server/src/kernel/values.ts';
-export * from '../../../server/src/notices/values.ts';
-export * from '../../../server/src/overview/values.ts';
 export * from '../../../server/src/records/values.ts';
 export * from '../../../server/src/retention/values.ts';
 export * from '../../../server/src/webhooks/values.ts';

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Overview } from '../api/types.ts';
 import { wellText } from '../api/values.ts';
-import { formatAge } from '../ui/format.ts';
+import { formatAge, visibleText } from '../ui/format.ts';
 import { FailurePanel, FreshnessBanner, useFailure, useNow } from '../ui/freshness.tsx';
 import { OkIcon, WarningIcon } from '../ui/icons.tsx';
 import { NowProvider } from '../ui/marks.tsx';
@@ -58,7 +58,7 @@ function Troubles(props: { overview: Overview | undefined; updatedAt: number }):
                 return (
                   <span key={trouble.kind}>
                     {index > 0 && ' · '}
-                    <a href={href}>{text}</a>
+                    <a href={href}>{visibleText(text)}</a>
                   </span>
                 );
               })

@@ -1,32 +1,15 @@
 import type { RecordsOverview, Trouble, WorkRow } from '../api/types.ts';
-import { type TroubleKind, troubleTexts, type WorkKind } from '../api/values.ts';
+import type { WorkKind } from '../api/values.ts';
 import { formatCount } from '../ui/format.ts';
 import { exportHref, panelHref } from '../ui/panel-place.ts';
 
-/** What is wrong in a few words, and where it is mended. */
-export function describeTrouble({ kind, count, id }: Trouble): { text: string; href: string } {
-  return { text: troubleTexts[kind](count), href: troublePlaces[kind](id ?? '') };
+/** What is wrong, and where it is mended. A process of the release before says no more than which kind it is. */
+export function describeTrouble({ kind, ...told }: Pick<Trouble, 'kind'> & Partial<Trouble>) {
+  return { text: told.text ?? kind, href: told.place ?? '#/' };
 }
 
 const verificationHref = (id: string) => panelHref('/retention', { kind: 'verification', id });
 const runHref = (id: string) => `#/retention?view=journal&run=${encodeURIComponent(id)}`;
-
-const troublePlaces: Readonly<Record<TroubleKind, (id: string) => string>> = {
-  verification_differs: verificationHref,
-  store_unusable: () => '#/retention',
-  removals_overdue: () => '#/retention',
-  store_waited_for: () => '#/retention',
-  disk_nearly_full: () => '#/access?view=notices',
-  backup_overdue: () => '#/access?view=notices',
-  endpoints_failing: () => '#/endpoints',
-  endpoints_gone: () => '#/endpoints',
-  endpoints_disabled: () => '#/endpoints',
-  endpoints_held: () => '#/endpoints',
-  deliveries_abandoned: () => '#/dlq?status=abandoned',
-  run_failed: runHref,
-  verification_failed: verificationHref,
-  notices_undelivered: () => '#/access?view=notices',
-};
 
 const workNames: Readonly<Record<WorkKind, string>> = {
   run: 'retention run',

@@ -157,6 +157,30 @@ describe('the alerts', { timeout: 120_000 }, () => {
     );
   });
 
+  test('fire for endpoints that are disabled, notices that fail and objects that stay', async () => {
+    const { id } = await endpointOf('held', { enabled: false });
+    await report('held');
+    await db.query(sql`
+      insert into notify_targets (id, kind, address, min_severity, created_by)
+      values ('ntt_1', 'email', 'ops@acme.example', 'critical', 'test')`);
+    await db.query(sql`
+      insert into notice_sends (id, target_id, items, delivered, finished_at)
+      values ('nts_1', 'ntt_1', '[]', false, now())`);
+    // A process that removes objects removes it in the next test.
+    await db.query(sql`
+      insert into object_removals (tenant, object_key, move_id, remove_after)
+      values ('T', 'records/tenant=T/gone', 'mov_1', now() - interval '1 hour')`);
+    await until(
+      'firing',
+      ...['SvcctlEndpointsHeld', 'SvcctlNoticesUndelivered', 'SvcctlRemovalsOverdue'],
+    );
+    await db.query(sql`
+      update webhook_endpoints set disabled_reason = 'failing', failures_in_row = 20 where id = ${id}`);
+    await until('firing', 'SvcctlEndpointsDisabled');
+    await api.call('DELETE', `/webhook/endpoints/${id}`);
+    await db.query(sql`delete from notify_targets`);
+  });
+
   test('fire when a run that is under way does nothing for an hour', async () => {
     await db.query(sql`update retention_runs set state = 'running', started_at = now()`);
     await post('/retention/verify', {});
@@ -167,6 +191,8 @@ describe('the alerts', { timeout: 120_000 }, () => {
         return isFiring('SvcctlRunFrozen', [first, { ...(await scrape()), at: first.at + 3600 }]);
       }, patient)
       .toBe(true);
+    await db.query(sql`update retention_runs set waiting_since = now(), waiting_for = 'the store'`);
+    await until('firing', 'SvcctlStoreWaitedFor');
   });
 
   test('fall silent when somebody does it', async () => {

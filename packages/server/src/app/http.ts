@@ -6,9 +6,9 @@ import {
   createRateLimit,
   createSignInGuard,
 } from '../access/index.ts';
+import type { Presence } from '../checks/index.ts';
 import { readRelease } from '../config/release.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Presence } from '../health/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError, errorCatalogue } from '../kernel/errors.ts';
 import { isLoopback, isWithin } from '../platform/http/client-address.ts';
@@ -31,11 +31,11 @@ import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.t
 import type { ReportWakeUp } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { addExports, type ExportJobs } from './exports.ts';
-import { addHealth } from './health.ts';
 import { addAllFigures } from './metrics.ts';
 import { createMetricsAccess } from './metrics-access.ts';
 import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
+import { addStatus } from './presence.ts';
 import { addRetention, type Retention } from './retention.ts';
 import { cursorKey, type State } from './state.ts';
 import { addVersions, type Counting } from './versions.ts';
@@ -93,8 +93,8 @@ export function createHttp(parts: {
     addRetention(http, db, { settings, state, log, cold, retention, closers });
     addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
     addNotices(http, db, { settings, state, notices });
-    addOverview(http, db, { watch: cold.watch, settings });
-    addHealth(http, db, { settings, cold, presence });
+    addOverview(http, db, { database: db, settings, cold });
+    addStatus(http, db, { settings, cold, presence });
   }
   const findWarnings = async () => {
     assertReady(state);
@@ -126,7 +126,7 @@ export function createHttp(parts: {
     rejectCodes,
   });
   addAllFigures(metrics, db, {
-    ...{ settings, log, spoolDir: cold.spoolDir, assertReady: findWarnings },
+    ...{ database: db, settings, cold, log, spoolDir: cold.spoolDir, assertReady: findWarnings },
   });
   addMetricsRoute(http, {
     ...{ metrics, publicUrl: settings.publicUrl },

@@ -1,9 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { auditLocally } from '../access/index.ts';
+import { listProcesses, listSealedTargets, replaceSealedTarget } from '../checks/index.ts';
 import type { Settings } from '../config/settings.ts';
-import { listProcesses } from '../health/index.ts';
 import { AppError } from '../kernel/errors.ts';
-import { listSealedTargets, replaceSealedTarget } from '../notices/index.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { migrate } from '../platform/postgres/migrate.ts';

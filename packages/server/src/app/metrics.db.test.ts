@@ -1,4 +1,5 @@
 import { get } from 'node:http';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase } from '../../test/database.ts';
 import { startDatabaseProxy } from '../../test/database-proxy.ts';
@@ -62,7 +63,7 @@ describe('the metrics of a service', () => {
     ]);
     await untilTold(service, 'svcctl_figures_up', {
       ...{ readiness: 1, disk: 1, database: 1, records: 1, webhooks: 1, exports: 1, retention: 1 },
-      backups: 1,
+      ...{ backups: 1, checks: 1 },
     });
   });
 
@@ -88,6 +89,26 @@ describe('the metrics of a service', () => {
     expect(await valuesOf(service, 'svcctl_http_problems_total')).toMatchObject({
       ...{ request_invalid: 1, token_missing: 1 },
     });
+  });
+
+  test('tell what a check finds wrong under how bad that is, and else how bad it would be', async () => {
+    const told = async (name: string) => {
+      const { text } = await service.call('GET', '/~/metrics');
+      return readExposition(text).flatMap(({ labels: { check, severity }, value, ...series }) =>
+        series.name === 'svcctl_trouble' && check === name ? [`${severity} ${value}`] : [],
+      );
+    };
+    const find = (name: string) => expect.poll(() => told(name), { ...patient, interval: 200 });
+    await find('clocks').toEqual(['warning 0']);
+    await find('verification_differs').toEqual(['critical 0']);
+    await service.db.query(sql`
+      insert into processes (id, host, pid, version, node, roles, settings, clock_ahead_millis)
+      values ('off', 'off', 1, '1', '22', '{api}', '{}', 90000)`);
+    await find('clocks').toEqual(['critical 1']);
+    await service.db.query(sql`delete from processes where id = 'off'`);
+    await find('clocks').toEqual(['warning 0']);
+    // What is only to come, and what takes longer to look at, is told elsewhere.
+    expect([...(await told('endpoints_disabling')), ...(await told('counters'))]).toEqual([]);
   });
 
   test('need a token from anywhere, one that reads all tenants', async () => {

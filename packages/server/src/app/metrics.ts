@@ -1,4 +1,5 @@
 import { backupFigures } from '../backup/index.ts';
+import { readFigure } from '../checks/index.ts';
 import { readRelease } from '../config/release.ts';
 import { roles, type Settings } from '../config/settings.ts';
 import { exportFigures } from '../exports/index.ts';
@@ -8,12 +9,13 @@ import { addFigures, type FigureSource } from '../platform/metrics/figures.ts';
 import { createMetrics, type Metrics, type ProcessFacts } from '../platform/metrics/metrics.ts';
 import { folderOfStore } from '../platform/objects/open-store.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { fromDatabase, ownFigures } from '../platform/postgres/figures.ts';
+import { databaseFigures, fromDatabase, ownFigures } from '../platform/postgres/figures.ts';
 import { newestMigration } from '../platform/postgres/migrate.ts';
 import { paced } from '../platform/work/pace.ts';
 import { recordFigures } from '../records/index.ts';
 import { retentionFigures } from '../retention/index.ts';
 import { webhookFigures } from '../webhooks/index.ts';
+import { type Looker, lookAround } from './look.ts';
 
 /** Makes the metrics of this process. `addAllFigures` adds those of the database and the disks. */
 export async function createProcessMetrics(
@@ -38,7 +40,7 @@ export async function createProcessMetrics(
 export function addAllFigures(
   { registry }: Metrics,
   db: Database,
-  parts: { settings: Settings; log: Log; spoolDir: string; assertReady: () => Promise<unknown> },
+  parts: Looker & { log: Log; spoolDir: string; assertReady: () => Promise<unknown> },
 ): void {
   const { settings, log, spoolDir, assertReady } = parts;
   const store = folderOfStore(settings.blobUrl, settings.dataDir);
@@ -56,6 +58,7 @@ export function addAllFigures(
   const features = [
     ...[ownFigures, recordFigures, webhookFigures, exportFigures, retentionFigures],
     backupFigures(settings.backupMaxAgeHours),
+    checkFigures(parts),
   ];
   addFigures(
     registry,
@@ -75,3 +78,16 @@ export function addAllFigures(
     },
   );
 }
+
+/** What is wrong, as OVERVIEW and the quick checks of svcctl doctor tell it. */
+const checkFigures = (looker: Looker) =>
+  databaseFigures({
+    name: 'checks',
+    gauges: {
+      svcctl_trouble: {
+        help: 'Whether a check finds something wrong, under how bad that is: those of OVERVIEW, and those of svcctl doctor that read next to nothing.',
+        label: ['check', 'severity'],
+      },
+    },
+    read: async (db) => ({ svcctl_trouble: await readFigure(lookAround(db, looker)) }),
+  });

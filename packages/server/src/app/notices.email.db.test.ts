@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { type SmtpReceiver, startSmtpReceiver } from '../../test/smtp.ts';
-import { createEmailChannel } from '../notices/email.ts';
+import { createEmailChannel } from '../checks/notices/email.ts';
 import { failFor, type Looking, startLooking } from './testing/looking.ts';
 
 let service: TestService;
@@ -86,12 +86,10 @@ test('a trouble is mailed with what, since when, what to do and where, and again
   await process.send();
   await smtp.waitFor(seen + 1);
   const mail = smtp.mails[seen];
-  expect(mail?.headers.subject).toBe(
-    '[svcctl] Webhooks of TX to tx.example have failed for an hour or longer',
-  );
+  expect(mail?.headers.subject).toBe('[svcctl] Webhooks of TX to tx.example keep failing');
   expect(mail?.headers['message-id']).toMatch(/^<nts_\w{16}@acme\.example>$/);
   expect(mail?.text).toMatch(
-    /^WARNING {2}Webhooks of TX to tx\.example have failed for an hour or longer\.\nSince \d{4}-\d\d-\d\d \d\d:\d\d UTC, tenant TX\.\n/,
+    /^WARNING {2}Webhooks of TX to tx\.example keep failing\.\nSince \d{4}-\d\d-\d\d \d\d:\d\d UTC, tenant TX\.\n/,
   );
   expect(mail?.text).toContain(`svcctl endpoints show ${id}`);
   expect(mail?.text).toContain(`https://svcctl.example/#/endpoints?panel=endpoint/${id}`);

@@ -1,42 +1,36 @@
 import { auditLocally, createAudit, readAuditHead } from '../access/index.ts';
-import { isBackupOverdue } from '../backup/index.ts';
-import type { Settings } from '../config/settings.ts';
-import { listEndedExports, listOpenExports } from '../exports/index.ts';
-import { listFullDisks } from '../health/index.ts';
-import { systemClock } from '../kernel/clock.ts';
 import {
   addNoticeRoutes,
   type Channel,
   createEmailChannel,
   describeAuditHead,
-  describeEvent,
-  describeTrouble,
-  describeTroubleOf,
+  describeExport,
   type Find,
-  type Found,
+  findForNotices,
   isHeadAwaited,
-  listUnreached,
+  once,
   startNotices,
   toWebhookBody,
-} from '../notices/index.ts';
-import { findTroubles } from '../overview/find-troubles.ts';
+} from '../checks/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { listEndedExports } from '../exports/index.ts';
+import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
-import type { StoreWatch } from '../platform/objects/store-watch.ts';
-import type { Database, Queryable } from '../platform/postgres/database.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
-import { readRetentionOverview } from '../retention/index.ts';
 import {
+  countTroubles,
   createSender,
   createTarget,
   disableFailingEndpoints,
-  findTroubles as findWebhookTroubles,
+  listFailingEndpoints,
   newSecret,
   type Sender,
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';
-import { countOverdue, isStoreUnusable } from './overview.ts';
+import { type Looker, lookAround } from './look.ts';
 import { cursorKey, type State, secretBox } from './state.ts';
 
 /** Notices to people. They are looked for and sent by every process with the role `api`. */
@@ -46,10 +40,10 @@ type Parts = {
   settings: Settings;
   log: Log;
   state: State;
-  watch: Pick<StoreWatch, 'state'>;
+  cold: Looker['cold'];
 };
 
-export function createNotices(db: Database, { settings, log, state, watch }: Parts): Notices {
+export function createNotices(db: Database, { settings, log, state, cold }: Parts): Notices {
   const { webhookTimeoutSeconds: timeoutSeconds, historyDays } = settings;
   const sender = createSender({
     timeoutMillis: timeoutSeconds * 1000,
@@ -68,7 +62,7 @@ export function createNotices(db: Database, { settings, log, state, watch }: Par
     }),
   };
   const channel: Channel = (to, message) => channels[to.kind](to, message);
-  const find = createFind({ settings, watch });
+  const find = createFind({ database: db, settings, cold });
   let notices: Repeated | undefined;
   return {
     channel,
@@ -124,33 +118,20 @@ function createWebhookChannel(sender: Sender, origin: string | null): Channel {
   };
 }
 
-/** Looks at what each feature knows of itself. What is wrong is decided where OVERVIEW does. */
-function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Find {
+/** Looks at what each feature knows of itself: at endpoints one by one, and at dead letters from a number on. */
+function createFind(looker: Looker): Find {
+  const { notifyDeadLetters } = looker.settings;
   return {
-    async troubles(db) {
-      const { retention, work } = await readRetentionOverview(db, null);
-      const exports = await listOpenExports(db, null);
-      const { abandoned, endpoints } = await findWebhookTroubles(db);
-      const isMuch = abandoned >= settings.notifyDeadLetters;
-      const single = findTroubles({
-        retention,
-        // Endpoints and targets are told of one by one.
-        webhooks: { abandoned: isMuch ? abandoned : 0, failing: 0, gone: 0, disabled: 0, held: 0 },
-        unreached: 0,
-        isBackupOverdue: await isBackupOverdue(db, settings.backupMaxAgeHours),
-        isStoreUnusable: isStoreUnusable(watch),
-        overdueRemovals: await countOverdue(db, watch, null),
-        work: [...work, ...exports],
-      });
-      return [
-        ...single.map(describeTrouble),
-        ...endpoints.map(({ state, url, ...endpoint }) =>
-          describeTroubleOf(`endpoints_${state}`, { ...endpoint, name: new URL(url).host }),
-        ),
-        ...(await findFullDisks(db, settings)),
-        ...(await findUnreached(db)),
-      ];
-    },
+    troubles: (db) =>
+      findForNotices({
+        ...lookAround(db, looker),
+        webhooks: once(async () => {
+          const { abandoned } = await countTroubles(db, null);
+          const isMuch = abandoned >= notifyDeadLetters;
+          const named = await listFailingEndpoints(db);
+          return { abandoned: isMuch ? abandoned : 0, endpoints: {}, named };
+        }),
+      }),
     async disable(db, endpointIds) {
       for (const after of await disableFailingEndpoints(db, endpointIds)) {
         const { id, tenant } = after;
@@ -160,33 +141,7 @@ function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Fin
     async events(db, since) {
       const ended = await listEndedExports(db, since);
       const head = (await isHeadAwaited(db)) ? [describeAuditHead(await readAuditHead(db))] : [];
-      const jobs = ended.map(({ state, file_name, finished_at, error, ...job }) =>
-        describeEvent(state === 'completed' ? 'export_done' : 'export_failed', {
-          ...{ ...job, name: file_name, since: finished_at, reason: error },
-        }),
-      );
-      return [...jobs, ...head];
+      return [...ended.map(describeExport), ...head];
     },
   };
-}
-
-async function findUnreached(db: Queryable): Promise<Found[]> {
-  const targets = await listUnreached(db);
-  return targets.map(({ id, kind, address, since }) => {
-    // What follows the host may be a secret.
-    const name = kind === 'webhook' ? new URL(address).host : address;
-    return describeTroubleOf('notices_undelivered', { id, tenant: null, name, since });
-  });
-}
-
-async function findFullDisks(
-  db: Queryable,
-  { notifyDiskPercent }: Pick<Settings, 'notifyDiskPercent'>,
-): Promise<Found[]> {
-  const disks = await listFullDisks(db, notifyDiskPercent);
-  return disks.map(({ host, free_percent }) =>
-    describeTroubleOf('disk_nearly_full', {
-      ...{ id: host, tenant: null, name: `${free_percent} %`, since: null },
-    }),
-  );
 }

@@ -30,8 +30,8 @@ import {
 } from '../retention/index.ts';
 import { createIncidentEraser } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
+import { removes } from './look.ts';
 import { onGone } from './on-gone.ts';
-import { removes } from './overview.ts';
 import { cursorKey, type State } from './state.ts';
 
 /** Retention runs and verifications. They run only in a process that has the role `retention`. */

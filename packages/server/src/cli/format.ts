@@ -74,6 +74,12 @@ export function formatInstant(instant: string): string {
     .replace(/(\.\d*?)0*Z$/, (_, fraction: string) => (fraction === '.' ? '' : fraction));
 }
 
+/** What is wrong, then the id of what it is about unless the command names it, and the command that mends it. */
+export function formatTrouble({ text, id, command }: FormattedTrouble): string {
+  return [text, command?.includes(id ?? '') ? null : id, command].filter(Boolean).join(' · ');
+}
+type FormattedTrouble = { text: string; id: string | null; command: string | null };
+
 /** A number with its noun: "1 record", "2 records". */
 export function formatNumberOf(value: number, singular: string, plural = `${singular}s`): string {
   return `${formatCount(value)} ${value === 1 ? singular : plural}`;

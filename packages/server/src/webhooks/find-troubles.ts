@@ -1,17 +1,13 @@
 import type { Queryable } from '../platform/postgres/database.ts';
 import { sumCounts } from './dead-letters/read-queries.ts';
 import { showEndpoint } from './endpoints/endpoints.ts';
-import { disableFailing, type FailingEndpoint, listFailing } from './endpoints/trouble-queries.ts';
+import { countTroubled, disableFailing } from './endpoints/trouble-queries.ts';
 
-export type { FailingEndpoint } from './endpoints/trouble-queries.ts';
-
-/** What somebody should be told of: dead letters without attempts left, and endpoints by what is wrong with them. */
-export async function findTroubles(
-  db: Queryable,
-): Promise<{ abandoned: number; endpoints: FailingEndpoint[] }> {
+/** How many deliveries have no attempts left, and how many endpoints fare ill, within a caller's reach. */
+export async function countTroubles(db: Queryable, tenants: readonly string[] | null) {
   return {
-    abandoned: await sumCounts(db, { statuses: ['abandoned'], tenants: null }),
-    endpoints: await listFailing(db),
+    abandoned: await sumCounts(db, { statuses: ['abandoned'], tenants }),
+    ...(await countTroubled(db, tenants)),
   };
 }
 

@@ -13,8 +13,9 @@ export {
   makeNextKeyFile,
   readSecretKey,
 } from './endpoints/secret-key.ts';
+export { listFailing as listFailingEndpoints } from './endpoints/trouble-queries.ts';
 export { webhookFigures } from './figures.ts';
-export { disableFailingEndpoints, findTroubles } from './find-troubles.ts';
+export { countTroubles, disableFailingEndpoints } from './find-troubles.ts';
 export { startForgetting } from './forget.ts';
 export { createIncidentEraser } from './incidents/erase.ts';
 export { readWebhooksOverview } from './read-overview.ts';

@@ -5,7 +5,8 @@ import type { WebhooksOverview } from './contract.ts';
 import { listOpenRetryJobs } from './dead-letters/job-queries.ts';
 import { listKeys, sumCounts } from './dead-letters/read-queries.ts';
 import { listEndpoint } from './endpoints/endpoints.ts';
-import { countTroubled, listTroubled } from './endpoints/trouble-queries.ts';
+import { listTroubled } from './endpoints/trouble-queries.ts';
+import { countTroubles } from './find-troubles.ts';
 import { getDeliveryHours, withHours } from './hours.ts';
 import { deadLetterStatuses } from './values.ts';
 
@@ -18,16 +19,14 @@ export async function readWebhooksOverview(
   actor: Pick<Actor, 'tenants'>,
 ): Promise<{ webhooks: WebhooksOverview; work: WorkRow[] }> {
   const { tenants } = actor;
-  const count = (status: 'pending' | 'abandoned') => sumCounts(db, { statuses: [status], tenants });
   const endpoints = (await listTroubled(db, tenants, mostEndpoints)).map(listEndpoint);
   const jobs = await listOpenRetryJobs(db, tenants, mostJobs);
   return {
     webhooks: {
-      abandoned: await count('abandoned'),
-      pending: await count('pending'),
+      pending: await sumCounts(db, { statuses: ['pending'], tenants }),
       oldest_failure_at: await findOldestFailure(db, tenants),
       hours: await getDeliveryHours(db, actor, { hours: shownHours }),
-      ...(await countTroubled(db, tenants)),
+      ...(await countTroubles(db, tenants)),
       endpoints: await withHours(db, endpoints, ({ id }) => id),
     },
     work: jobs.map((job) => ({

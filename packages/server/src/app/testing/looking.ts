@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import type { TestService } from '../../../test/service.ts';
+import { evaluate } from '../../checks/notices/evaluate.ts';
+import { type SendOptions, sendDue } from '../../checks/notices/send.ts';
 import { type Environment, loadSettings } from '../../config/settings.ts';
-import { evaluate } from '../../notices/evaluate.ts';
-import { type SendOptions, sendDue } from '../../notices/send.ts';
 import { createLog } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { seedEndpoint } from '../../webhooks/dead-letters/testing/seed.ts';
@@ -33,7 +33,7 @@ export async function startLooking(service: TestService, env: Environment): Prom
   const box = createSecretBox(await findKeyring(db, settings));
   const state = { cursorKey: null, secretBox: box };
   const watch = { state: () => ({ state: 'own' as const, problem: null, marked: null }) };
-  const notices = createNotices(db, { settings, log, state, watch });
+  const notices = createNotices(db, { settings, log, state, cold: { watch, store: {} } });
   const options: SendOptions = {
     ...{
       channel: notices.channel,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import type { Finding } from '../../health/contract.ts';
+import type { Finding } from '../../checks/contract.ts';
 import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 
@@ -24,12 +24,17 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const well: Finding = { check: 'roles', severity: 'ok', found: 'all is taken', remedy: null };
+const nothing = { remedy: null, id: null, command: null };
+const well: Finding = {
+  ...{ ...nothing, check: 'roles', name: 'roles', severity: 'ok', found: 'all is taken' },
+};
 const warning: Finding = {
-  ...{ check: 'clocks', severity: 'warning', found: 'a clock is off', remedy: 'Set it.' },
+  ...{ ...nothing, check: 'clocks', name: 'clocks', severity: 'warning', found: 'a clock is off' },
+  ...{ remedy: 'Set it.', id: 'one:1', command: 'svcctl ps' },
 };
 const bad: Finding = {
-  ...{ check: 'disks', severity: 'problem', found: 'a disk is full', remedy: 'Make room.' },
+  ...{ ...nothing, check: 'disks', name: 'disk_nearly_full', severity: 'problem' },
+  ...{ found: 'a disk is full', remedy: 'Make room.', id: 'one' },
 };
 const answer = (findings: Finding[]) => json({ at: '2026-03-05T11:00:00.000000Z', findings });
 
@@ -37,7 +42,7 @@ test('doctor tells what is wrong and what to do, and ends with 1 for a problem',
   api.on('GET /doctor', answer([well, warning]));
   const warned = await run(['doctor'], { env: api.env, isTerminal: true });
   expect(warned).toMatchObject({ code: 0 });
-  expect(warned.stdout).toContain('! warning · clocks: a clock is off\n');
+  expect(warned.stdout).toContain('! warning · clocks: a clock is off · one:1 · svcctl ps\n');
   expect(warned.stdout).toContain('Set it.');
   expect(warned.stdout).not.toContain('all is taken');
   expect(warned.stderr).toContain('0 problems · 1 warning · 1 well');
@@ -45,7 +50,7 @@ test('doctor tells what is wrong and what to do, and ends with 1 for a problem',
   const ill = await run(['doctor', '--all'], { env: api.env });
   expect(ill).toMatchObject({
     code: 1,
-    stdout: 'ok\troles\tall is taken\t\nproblem\tdisks\ta disk is full\tMake room.\n',
+    stdout: 'ok\troles\tall is taken\t\t\t\nproblem\tdisks\ta disk is full\tMake room.\tone\t\n',
   });
   expect(ill.stderr).toContain('(problems_found)');
   const piped = await run(['doctor', '--json', 'check,severity'], { env: api.env });

@@ -1,14 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Finding } from '../../checks/contract.ts';
+import type { FindingSeverity } from '../../checks/values.ts';
 import { loadSettings, type Settings } from '../../config/settings.ts';
-import type { Finding } from '../../health/contract.ts';
-import type { Severity } from '../../health/values.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
 import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf } from '../format.ts';
+import { formatNumberOf, formatTrouble } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { styled } from '../io.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
@@ -20,6 +20,9 @@ const fields = [
   'severity',
   'found',
   'remedy',
+  'name',
+  'id',
+  'command',
 ] as const satisfies readonly (keyof Finding)[];
 
 type Options = { local?: true; all?: true; json?: JsonOption };
@@ -49,7 +52,7 @@ async function diagnose(context: Context, { local, all, json }: Options): Promis
     await printer.write(shown.map((finding) => JSON.stringify(finding)));
     await printer.end();
   }
-  const count = (severity: Severity) =>
+  const count = (severity: FindingSeverity) =>
     findings.filter((finding) => finding.severity === severity).length;
   const problems = count('problem');
   if (json === undefined) {
@@ -79,12 +82,13 @@ async function examine(context: Context): Promise<Finding[]> {
     const { code, detail } = error;
     const isHere = await hasPlaceHere(context);
     if (!awayCodes.includes(code) && !(code === 'token_missing' && isHere)) throw error;
-    const service: Finding = {
-      ...{ check: 'service', severity: 'problem', found: detail },
-      remedy: 'Start it: svcctl serve. What follows was checked from this machine.',
-    };
-    if (isHere) return [service, ...(await examineHere(context, true))];
-    return [{ ...service, remedy: 'Start it, or run svcctl doctor on its machine.' }];
+    const service = findingOf('service', detail, {
+      remedy: isHere
+        ? 'Start it. What follows was checked from this machine.'
+        : 'Start it, or run svcctl doctor on its machine.',
+      command: 'svcctl serve',
+    });
+    return isHere ? [service, ...(await examineHere(context, true))] : [service];
   }
 }
 
@@ -108,19 +112,26 @@ async function examineHere(context: Context, isAlone: boolean): Promise<Finding[
     settings = loadSettings(context.io.env);
   } catch (error) {
     const found = error instanceof AppError ? error.detail : String(error);
-    const remedy = 'Mend the variable; svcctl config prints all settings.';
-    return [{ check: 'own_settings', severity: 'problem', found, remedy }];
+    const todo = { remedy: 'Mend the variable.', command: 'svcctl config' };
+    return [findingOf('own_settings', found, todo)];
   }
   const app = await import('../../app.ts');
-  const well: Finding = {
-    ...{ check: 'own_settings', severity: 'ok', remedy: null },
-    found: 'the settings of this machine can be read',
-  };
+  const well = findingOf('own_settings', 'the settings of this machine can be read', null);
   const log = app.createLog(context.io.env.SVC_LOG_LEVEL ? settings.logLevel : 'silent');
   return [well, ...(await app.examineHere(settings, { log, isAlone }))];
 }
 
-const marks: Readonly<Record<Severity, string>> = {
+/** What this command finds by itself: without something to do, that all is well. */
+function findingOf(
+  check: 'service' | 'own_settings',
+  found: string,
+  todo: Pick<Finding, 'remedy' | 'command'> | null,
+): Finding {
+  const severity = todo === null ? 'ok' : 'problem';
+  return { check, name: check, severity, found, id: null, remedy: null, command: null, ...todo };
+}
+
+const marks: Readonly<Record<FindingSeverity, string>> = {
   ok: '✓',
   warning: '!',
   problem: '✗',
@@ -129,10 +140,11 @@ const marks: Readonly<Record<Severity, string>> = {
 
 /** Two lines for each: what is wrong must not be cut, however narrow the terminal is. */
 async function printForPeople(context: Context, findings: readonly Finding[]): Promise<void> {
-  const lines = findings.map(({ check, severity, found, remedy }) => {
+  const lines = findings.map(({ check, severity, found, remedy, id, command }) => {
     const advice =
       remedy === null ? '' : `  ${styled(context.io, context.io.stdout, 'dim', remedy)}\n`;
-    return `${marks[severity]} ${severity} · ${check}: ${printable(found)}\n${advice}`;
+    const told = formatTrouble({ text: found, id, command });
+    return `${marks[severity]} ${severity} · ${check}: ${printable(told)}\n${advice}`;
   });
   if (lines.length > 0) await context.out.write(lines.join(''));
 }
@@ -142,4 +154,6 @@ const columns = [
   { title: 'CHECK', value: (row: Finding) => row.check },
   { title: 'FOUND', value: (row: Finding) => row.found },
   { title: 'WHAT TO DO', value: (row: Finding) => row.remedy },
+  { title: 'ID', value: (row: Finding) => row.id },
+  { title: 'COMMAND', value: (row: Finding) => row.command },
 ];

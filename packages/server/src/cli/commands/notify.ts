@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
+import { type NoticeKind, noticeKinds, type Severity, severities } from '../../checks/values.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { type NoticeKind, noticeKinds, type Severity, severities } from '../../notices/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { ProcessRow } from '../../health/contract.ts';
+import type { ProcessRow } from '../../checks/contract.ts';
 import { json, type Receiver, startReceiver } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 

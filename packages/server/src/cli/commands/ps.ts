@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ProcessRow } from '../../health/contract.ts';
+import type { ProcessRow } from '../../checks/contract.ts';
 import { elementsOf, membersOf } from '../../kernel/json-slices.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatNumberOf, formatRelative } from '../format.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Overview } from '../../overview/contract.ts';
+import type { Overview } from '../../checks/contract.ts';
 import { json, type Receiver, startReceiver } from '../testing/receiver.ts';
 import { nowMillis, run } from '../testing/run.ts';
 import { linesOf } from './status.ts';
@@ -13,12 +13,18 @@ afterAll(() => api.close());
 
 const at = '2026-03-05T11:00:00.000000Z';
 const hoursOf = (count: number) => Array.from({ length: 48 }, (_, hour) => (hour < 24 ? 0 : count));
+const told = { severity: 'warning', remedy: 'Mend it.', place: '#/' } as const;
 const overview: Overview = {
   at,
   troubles: [
-    { kind: 'endpoints_failing', count: 2, id: null },
-    { kind: 'deliveries_abandoned', count: 1072, id: null },
-    { kind: 'run_failed', count: 1, id: 'run_1' },
+    {
+      ...{ kind: 'endpoints_failing', count: 2, id: null, text: '2 endpoints failing' },
+      ...{ ...told, command: 'svcctl endpoints ls' },
+    },
+    {
+      ...{ kind: 'run_failed', count: 1, id: 'run_1', text: 'the last retention run failed' },
+      ...{ ...told, command: 'svcctl retention moves --run run_1' },
+    },
   ],
   records: {
     ...{ count: 3_003_034, bytes: 1_400_000_000, stored_bytes: 1, tenants: 40 },
@@ -47,7 +53,8 @@ const nothingSeen: Overview = {
 };
 
 const expected = [
-  ['STATUS', '2 endpoints failing · 1,072 abandoned · the last retention run failed (1 move)'],
+  ['STATUS', '2 endpoints failing · svcctl endpoints ls'],
+  ['STATUS', 'the last retention run failed · svcctl retention moves --run run_1'],
   ['RECORDS', '3,003,034 · 68 % hot · 1.4 GB of 40 tenants'],
   ['TODAY', '1,030 ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▅█ · +3 % on a week ago'],
   ['DELIVERIES', '2,376 in 24 h ████████████████████████ · 99 % of attempts'],
@@ -79,8 +86,8 @@ test.each([
   [{ count: 80, week_ago: 100 }, ' · −20 % on a week ago'],
 ])('status compares %j with %j', (today, words) => {
   const records = overview.records && { ...overview.records, today };
-  const line = linesOf({ ...overview, records }, nowMillis)[2]?.text ?? '';
-  expect(line.replace(/^.*[▁-█]/, '')).toBe(words);
+  const line = linesOf({ ...overview, records }, nowMillis).find(({ name }) => name === 'TODAY');
+  expect(line?.text.replace(/^.*[▁-█]/, '')).toBe(words);
 });
 
 test('status --json prints the answer as it came, or some of it', async () => {

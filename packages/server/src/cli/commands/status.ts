@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import type { Overview } from '../../checks/contract.ts';
+import { wellText } from '../../checks/values.ts';
 import { AppError } from '../../kernel/errors.ts';
-import type { Overview } from '../../overview/contract.ts';
-import { troubleTexts, wellText } from '../../overview/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
@@ -11,10 +11,12 @@ import {
   formatNumberOf,
   formatRelative,
   formatShare,
+  formatTrouble,
 } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
+import { printable } from '../table.ts';
 
 const fields = [
   'at',
@@ -87,8 +89,9 @@ type Line = { name: string; text: string };
 async function print(context: Context, overview: Overview): Promise<void> {
   const lines = linesOf(overview, context.io.now());
   const width = Math.max(...lines.map(({ name }) => name.length)) + 2;
-  const texts = lines.map(({ name, text }) =>
-    context.isTerminal ? `${name.padEnd(width)}${text}\n` : `${name}\t${text}\n`,
+  const texts = lines.map(
+    ({ name, text }) =>
+      `${context.isTerminal ? name.padEnd(width) : `${name}\t`}${printable(text)}\n`,
   );
   await context.out.write(texts.join(''));
 }
@@ -96,12 +99,9 @@ async function print(context: Context, overview: Overview): Promise<void> {
 /** The overview in lines, as far as the token may see it. */
 export function linesOf(overview: Overview, nowMillis: number): Line[] {
   const { troubles, records, retention, webhooks, work } = overview;
-  const all =
-    troubles.length === 0
-      ? wellText(overview)
-      : troubles.map(({ kind, count }) => troubleTexts[kind](count)).join(' · ');
+  const all = troubles.length === 0 ? [wellText(overview)] : troubles.map(formatTrouble);
   return [
-    { name: 'STATUS', text: all },
+    ...all.map((text) => ({ name: 'STATUS', text })),
     ...(records === null ? [] : recordLines(records)),
     ...(webhooks === null ? [] : webhookLines(webhooks, nowMillis)),
     ...(retention === null

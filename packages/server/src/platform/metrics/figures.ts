@@ -1,10 +1,18 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** What one gauge tells: a number, or a number for each value of its label. Null leaves it out. */
-export type Figure = number | Readonly<Record<string, number>> | null;
+/** What one gauge tells: a number, one for each value of its label, or each with all its labels. Null leaves it out. */
+export type Figure = number | Readonly<Record<string, number>> | Labelled[] | null;
+export type Labelled = {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+};
 
 /** A gauge by its name. `otherwise` is what it tells when its source cannot be read; by default it is left out. */
-type GaugeRow = { readonly help: string; readonly label?: string; readonly otherwise?: number };
+type GaugeRow = {
+  readonly help: string;
+  readonly label?: string | readonly string[];
+  readonly otherwise?: number;
+};
 
 type Figures<Name extends string = string> = Readonly<Record<Name, Figure>>;
 
@@ -38,7 +46,7 @@ export function addFigures(
     for (const [name, { help, label, otherwise }] of Object.entries(source.gauges)) {
       new Gauge({
         ...{ name, help, registers: [registry] },
-        ...(label === undefined ? {} : { labelNames: [label] }),
+        ...(label === undefined ? {} : { labelNames: [label].flat() }),
         async collect() {
           const figure = await read().then(
             (figures) => figures[name] ?? null,
@@ -65,14 +73,16 @@ export function addFigures(
 }
 
 /** An old number would hide that nothing is known now, so the series that are not told are removed. */
-function tell(gauge: Gauge, figure: Figure, label: string | undefined): void {
+function tell(gauge: Gauge, figure: Figure, label: GaugeRow['label']): void {
   // Without a label it sets the only series to 0.
   gauge.reset();
   if (typeof figure === 'number') gauge.set(figure);
   else if (label === undefined) gauge.remove();
-  else {
+  else if (Array.isArray(figure)) {
+    for (const { labels, value } of figure) gauge.set({ ...labels }, value);
+  } else {
     for (const [value, number] of Object.entries(figure ?? {}))
-      gauge.set({ [label]: value }, number);
+      gauge.set({ [String(label)]: value }, number);
   }
 }
 

@@ -8,9 +8,11 @@ const sample = { tenants: 5, days: 2, hotRecords: 200_000 };
  * Compares the counters of some days of some tenants, which chance chooses, with their hot records and the catalogue.
  * Returns a sentence for each day that differs. It takes a second at most, and is no verification: that compares all.
  */
-export async function findSampledDifferences(db: Database): Promise<string[]> {
+export async function findSampledDifferences(
+  db: Database,
+): Promise<{ tenant: string; text: string }[]> {
   const days = await sampleDays(db, sample);
-  const found: string[] = [];
+  const found: { tenant: string; text: string }[] = [];
   for (const { tenant, day } of days) {
     // In one snapshot records that come in meanwhile are in both or in none.
     const wrong = await db.transaction(
@@ -19,9 +21,10 @@ export async function findSampledDifferences(db: Database): Promise<string[]> {
     );
     const [first] = wrong;
     if (first === undefined) continue;
-    found.push(
-      `${tenant} › ${first.store ?? ''} › ${day}: the counter says ${first.counted_count} ${first.tier} records (${first.counted_bytes} bytes), and there are ${first.found_count} (${first.found_bytes} bytes)${wrong.length > 1 ? ', and so with other stores that day' : ''}`,
-    );
+    found.push({
+      tenant,
+      text: `${tenant} › ${first.store ?? ''} › ${day}: the counter says ${first.counted_count} ${first.tier} records (${first.counted_bytes} bytes), and there are ${first.found_count} (${first.found_bytes} bytes)${wrong.length > 1 ? ', and so with other stores that day' : ''}`,
+    });
   }
   return found;
 }

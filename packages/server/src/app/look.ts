@@ -1,0 +1,126 @@
+import { findLastBackup, isBackupOverdue } from '../backup/index.ts';
+import { createLook, type Look, nameOf, once, troublesOf } from '../checks/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { listOpenExports } from '../exports/index.ts';
+import { AppError, isDatabaseAway } from '../kernel/errors.ts';
+import type { StoreState } from '../kernel/values.ts';
+import { describeFenced } from '../platform/objects/fence.ts';
+import type { ObjectStore } from '../platform/objects/objects.ts';
+import type { StoreWatch } from '../platform/objects/store-watch.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
+import {
+  findSampledDifferences,
+  listOverdueRemovals,
+  parseSchedule,
+  readRetentionOverview,
+} from '../retention/index.ts';
+import { countTroubles, readWebhooksOverview } from '../webhooks/index.ts';
+import type { ColdTier } from './cold-tier.ts';
+
+/** What a look needs of the process that looks. */
+export type Looker = {
+  readonly database: Pick<Database, 'listSlow'>;
+  readonly settings: Settings;
+  readonly cold: {
+    readonly watch: Pick<StoreWatch, 'state'>;
+    readonly store: Pick<ObjectStore, 'clockAheadMillis'>;
+  };
+};
+
+/** Looks at what each feature knows of itself, as far as these tenants reach; null: at all of it. */
+export function lookAround(
+  db: Queryable,
+  { database, settings, cold }: Looker,
+  tenants: readonly string[] | null = null,
+): Look {
+  const { watch, store } = cold;
+  return createLook(db, settings, {
+    slowStatements: () => database.listSlow(),
+    storeClockAheadMillis: () => store.clockAheadMillis?.() ?? null,
+    verifyDays: settings.verifyDays,
+    nextRun: (after) => parseSchedule(settings.retentionSchedule)?.next(after) ?? null,
+    // It takes snapshots of its own, which only a few looks have the time for.
+    sampleCounters: async () => [],
+    retention: once(() => readRetentionOverview(db, tenants)),
+    exports: () => listOpenExports(db, tenants),
+    overdueRemovals: () => countOverdue(db, watch, tenants),
+    async storeProblems() {
+      const isUnusable = unusable.includes(watch.state().state);
+      return isUnusable ? ['the store of cold data cannot be used'] : [];
+    },
+    webhooks: once(async () => {
+      const { abandoned, ...endpoints } = await countTroubles(db, tenants);
+      return { abandoned, endpoints, named: [] };
+    }),
+    overdueBackup: async () =>
+      (await isBackupOverdue(db, settings.backupMaxAgeHours)) ? findLastBackup(db) : null,
+  });
+}
+
+const listMillis = 10_000;
+
+/** Looks closer, and for longer: at the store itself, at counters, and at endpoints by name. It changes nothing. */
+export function lookClosely(db: Database, { settings, cold, processId }: Closer): Look {
+  const look = lookAround(db, { database: db, settings, cold });
+  return {
+    ...look,
+    sampleCounters: () => findSampledDifferences(db),
+    webhooks: once(async () => {
+      const { webhooks } = await readWebhooksOverview(db, { tenants: null });
+      return troublesOf(webhooks);
+    }),
+    async storeProblems() {
+      const own = await findStoreProblem(cold);
+      const others = (await look.processes()).filter(
+        ({ id, state, store_state: seen }) =>
+          id !== processId && state === 'live' && seen !== null && unusable.includes(seen),
+      );
+      return [
+        ...(own === null ? [] : [own]),
+        ...others.map((row) => `the store of cold data is ${row.store_state} for ${nameOf(row)}`),
+      ];
+    },
+  };
+}
+
+/** What a closer look needs; `processId` is null for a process that is none of the service. */
+type Closer = {
+  settings: Settings;
+  cold: Pick<ColdTier, 'store' | 'fence' | 'watch'>;
+  processId: string | null;
+};
+
+async function findStoreProblem({ store, fence, watch }: Closer['cold']): Promise<string | null> {
+  try {
+    for await (const _ of store.list('records/', AbortSignal.timeout(listMillis))) break;
+    const { state, marked } = await fence.look();
+    if (state !== 'own') return describeFenced(state, marked);
+    // Whether it can be written is tried by the service itself every half a minute.
+    const { state: seen, problem } = watch.state();
+    return seen === 'unavailable' ? (problem?.detail ?? null) : null;
+  } catch (error) {
+    if (isDatabaseAway(error)) throw error;
+    return `${store.location} cannot be used: ${error instanceof AppError ? error.detail : String(error)}`;
+  }
+}
+
+/** Whether the database of this process has the store, as far as it knows, so that it removes objects from it. */
+export function removes(watch: Pick<StoreWatch, 'state'>): boolean {
+  return !['elsewhere', 'read_only', 'unclaimed'].includes(watch.state().state);
+}
+
+/** What an operator has to mend. A process that only reads because it was told to is none of these. */
+const unusable: readonly StoreState[] = ['elsewhere', 'unclaimed', 'unavailable'];
+
+/** So many overdue removals are counted. */
+const mostOverdue = 10_000;
+
+/** Counts the objects that should be gone. A database that does not have its store, or only reads it, removes nothing. */
+async function countOverdue(
+  db: Queryable,
+  watch: Pick<StoreWatch, 'state'>,
+  tenants: readonly string[] | null,
+): Promise<number> {
+  if (!removes(watch)) return 0;
+  return (await listOverdueRemovals(db, { tenants, limit: mostOverdue })).length;
+}

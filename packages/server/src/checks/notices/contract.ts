@@ -1,0 +1,199 @@
+import { type Static, Type } from 'typebox';
+import type { RouteContract } from '../../platform/http/contract.ts';
+import {
+  cursorSchema,
+  instantSchema,
+  limitSchema,
+  nullable,
+  oneOf,
+  pageOf,
+  problem,
+} from '../../platform/http/schemas.contract.ts';
+import { noticeKinds, sendStates, severities, targetKinds } from '../values.ts';
+
+const kindsSchema = Type.Array(oneOf(noticeKinds), {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'what is told; null = all',
+});
+const severitySchema = oneOf(severities, 'the least that is told');
+
+export const targetSchema = Type.Object({
+  id: Type.String(),
+  kind: oneOf(targetKinds),
+  url: nullable(Type.String({ description: 'of a webhook; in the list without its query' })),
+  to: nullable(Type.String({ description: 'of an e-mail' })),
+  kinds: nullable(kindsSchema),
+  min_severity: severitySchema,
+  enabled: Type.Boolean(),
+  created_by: Type.String({ description: 'the name of the token' }),
+  created_at: instantSchema,
+  last_send: nullable(
+    Type.Object(
+      {
+        at: { ...instantSchema, description: 'when it ended, or was queued' },
+        state: oneOf(sendStates, 'queued: it is sent, or sent again'),
+        attempts: Type.Integer(),
+        error: nullable(Type.String({ description: 'of the last attempt' })),
+        is_test: Type.Boolean(),
+      },
+      { description: 'the last message; null when there was none' },
+    ),
+  ),
+});
+/** Somebody who is told. */
+export type NotifyTarget = Static<typeof targetSchema>;
+
+/** The body of `POST /notify/targets`. */
+export const newTargetSchema = Type.Object(
+  {
+    kind: oneOf(targetKinds),
+    url: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 2000, description: 'of a webhook: where it is sent' }),
+    ),
+    to: Type.Optional(
+      Type.String({
+        minLength: 3,
+        maxLength: 254,
+        pattern: '^[^\\s@<>(),:;"\\u0000-\\u001f]+@[^\\s@<>(),:;"\\u0000-\\u001f]+$',
+        description: 'of an e-mail: one address',
+      }),
+    ),
+    kinds: Type.Optional(nullable(kindsSchema)),
+    min_severity: Type.Optional(
+      oneOf(severities, 'the least that is told; default: warning, or info when kinds are named'),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** The body of `PATCH /notify/targets/:id`. Only what is named changes. */
+export const targetChangeSchema = Type.Object(
+  {
+    kinds: Type.Optional(nullable(kindsSchema)),
+    min_severity: Type.Optional(severitySchema),
+    enabled: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false, minProperties: 1 },
+);
+
+export const testResultSchema = Type.Object({
+  delivered: Type.Boolean(),
+  error: nullable(Type.String({ description: 'one sentence; null when it was delivered' })),
+  status: nullable(Type.Integer({ description: 'of HTTP or SMTP; null when none came' })),
+  duration_ms: Type.Integer(),
+});
+
+/** Something that people were told of. */
+export const noticeSchema = Type.Object({
+  id: Type.String(),
+  kind: oneOf(noticeKinds),
+  severity: oneOf(severities),
+  subject: Type.String({ description: 'the id of what it is about; empty when there is only one' }),
+  tenant: nullable(Type.String()),
+  title: Type.String({ description: 'what happened' }),
+  advice: Type.String({ description: 'what to do' }),
+  place: Type.String({ description: 'where the console shows it' }),
+  since: { ...instantSchema, description: 'when it began, as far as is known' },
+  told_at: { ...instantSchema, description: 'when it was told last' },
+  ended_at: nullable({ ...instantSchema, description: 'null while it goes on' }),
+  created_at: instantSchema,
+});
+export type Notice = Static<typeof noticeSchema>;
+
+const idParams = Type.Object({ id: Type.String() });
+const shown = { description: 'As it is now.', schema: targetSchema };
+const forAll = 'Only for tokens that reach all tenants (403).';
+
+export const noticesContract = {
+  createNotifyTarget: {
+    id: 'createNotifyTarget',
+    method: 'POST',
+    path: '/notify/targets',
+    tag: 'Notices',
+    summary: 'Have somebody told',
+    description: `What is told, and in which form, is in docs/operations.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. E-mail needs SVC_SMTP_URL and SVC_SMTP_FROM, and has no secret. ${forAll}`,
+    scope: 'admin',
+    stepUp: true,
+    body: newTargetSchema,
+    responses: {
+      201: {
+        description: 'Added.',
+        schema: Type.Object({
+          ...targetSchema.properties,
+          secret: nullable(
+            Type.String({ description: 'whsec_…, shown this once; null for e-mail' }),
+          ),
+        }),
+      },
+      400: problem,
+    },
+  },
+  listNotifyTargets: {
+    id: 'listNotifyTargets',
+    method: 'GET',
+    path: '/notify/targets',
+    tag: 'Notices',
+    summary: 'List who is told, and whether it arrives',
+    description: forAll,
+    scope: 'admin',
+    responses: {
+      200: { description: 'All.', schema: Type.Object({ data: Type.Array(targetSchema) }) },
+    },
+  },
+  changeNotifyTarget: {
+    id: 'changeNotifyTarget',
+    method: 'PATCH',
+    path: '/notify/targets/:id',
+    tag: 'Notices',
+    summary: 'Change what somebody is told',
+    description: forAll,
+    scope: 'admin',
+    params: idParams,
+    body: targetChangeSchema,
+    responses: { 200: shown, 400: problem, 404: problem },
+  },
+  deleteNotifyTarget: {
+    id: 'deleteNotifyTarget',
+    method: 'DELETE',
+    path: '/notify/targets/:id',
+    tag: 'Notices',
+    summary: 'Tell somebody nothing more',
+    description: `What waits to be sent is dropped. ${forAll}`,
+    scope: 'admin',
+    stepUp: true,
+    params: idParams,
+    responses: { 204: { description: 'Removed.' }, 404: problem },
+  },
+  testNotifyTarget: {
+    id: 'testNotifyTarget',
+    method: 'POST',
+    path: '/notify/targets/:id/test',
+    tag: 'Notices',
+    summary: 'Send a test now, and wait for how it goes',
+    description: forAll,
+    scope: 'admin',
+    params: idParams,
+    responses: { 200: { description: 'How it went.', schema: testResultSchema }, 404: problem },
+  },
+  listNotices: {
+    id: 'listNotices',
+    method: 'GET',
+    path: '/notify/notices',
+    tag: 'Notices',
+    summary: 'List what was told, the newest first',
+    description: forAll,
+    scope: 'admin',
+    query: Type.Object(
+      { limit: Type.Optional(limitSchema), cursor: Type.Optional(cursorSchema) },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: {
+        description: 'One page.',
+        schema: pageOf(noticeSchema),
+      },
+      400: problem,
+    },
+  },
+} as const satisfies Record<string, RouteContract>;

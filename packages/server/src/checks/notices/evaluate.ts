@@ -1,0 +1,146 @@
+import { newId } from '../../kernel/ids.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { severities, type Telling } from '../values.ts';
+import * as queries from './queries.ts';
+import { type Found, type OpenTrouble, reconcile } from './reconcile.ts';
+
+/** Looks at what is wrong now, and at what has ended since a time. It must throw rather than leave something out. */
+export type Find = {
+  troubles(db: Queryable): Promise<readonly Found[]>;
+  /** `since` is RFC 3339; null when no event is known yet. */
+  events(db: Queryable, since: string | null): Promise<readonly Found[]>;
+  /** Disables these endpoints, which was told a day ago, if they are to be. */
+  disable(db: Queryable, endpointIds: readonly string[]): Promise<void>;
+};
+
+/**
+ * Stores what has changed, and a message to each target that is to be told of it, in one transaction: a process that is
+ * killed has told either nothing, and the next one tells it, or all. Several processes may call it; one does it, and for
+ * the others it returns false.
+ */
+export async function evaluate(
+  db: Database,
+  { find, historyDays }: { find: Find; historyDays: number },
+): Promise<boolean> {
+  return db.transaction(async (connection) => {
+    if (!(await queries.tryLockNotices(connection))) return false;
+    const troubles = await find.troubles(connection);
+    const open = await queries.listOpenTroubles(connection);
+    await find.disable(connection, listAnnounced(open, troubles));
+    const told = [
+      ...(await storeTroubles(connection, open, troubles)),
+      ...(await storeEvents(
+        connection,
+        await find.events(connection, await queries.findLastEvent(connection)),
+      )),
+    ];
+    await tell(connection, told);
+    if (historyDays > 0) await queries.forgetOldNotices(connection, historyDays);
+    return true;
+  });
+}
+
+/** So long before it is disabled, an endpoint is announced. */
+const noticeSeconds = 86_400;
+
+/** The endpoints of which was said for long enough that they will be disabled, and is still. */
+function listAnnounced(open: readonly OpenTrouble[], found: readonly Found[]): string[] {
+  const still = found.filter(({ kind }) => kind === 'endpoints_disabling');
+  const isAnnounced = ({ subject }: Found) =>
+    open.some(
+      (each) =>
+        each.kind === 'endpoints_disabling' &&
+        each.subject === subject &&
+        each.told_age !== null &&
+        each.missing_age === null &&
+        each.age >= noticeSeconds,
+    );
+  return still.filter(isAnnounced).map(({ subject }) => subject);
+}
+
+async function storeTroubles(
+  db: Queryable,
+  open: readonly OpenTrouble[],
+  found: readonly Found[],
+): Promise<queries.Item[]> {
+  const changes = reconcile(open, found);
+  const begun = changes.begun.map((each) => ({ id: newId('ntc'), ...each }));
+  const kept = changes.kept.map(({ id, found: each, tells }) => ({
+    ...{ id, found: each, isTold: tells !== null },
+  }));
+  await queries.insertTroubles(db, begun);
+  await queries.updateTroubles(db, kept);
+  await queries.markMissing(db, changes.missing);
+  await queries.forgetTroubles(db, changes.forgotten);
+  const ended = await queries.endTroubles(
+    db,
+    changes.over.map(({ id }) => id),
+  );
+  const tellings = new Map(
+    [...changes.kept, ...changes.over].map(({ id, tells }) => [id, tells] as const),
+  );
+  return [
+    ...begun.filter(({ isTold }) => isTold).map((change) => toItem(change, 'begun')),
+    ...kept.flatMap((change) => {
+      const telling = tellings.get(change.id);
+      return telling ? [toItem(change, telling)] : [];
+    }),
+    ...ended.flatMap((row) => (tellings.get(row.id) === 'over' ? [toldItem(row, 'over')] : [])),
+  ];
+}
+
+async function storeEvents(db: Queryable, found: readonly Found[]): Promise<queries.Item[]> {
+  const changes = found.map((each) => ({ id: newId('ntc'), found: each, isTold: true }));
+  const isNew = await queries.insertEvents(db, changes);
+  return changes.filter(({ id }) => isNew.has(id)).map((change) => toItem(change, 'event'));
+}
+
+function toItem(
+  { id, found }: { id: string; found: Omit<queries.ToldRow, 'id'> },
+  telling: Telling,
+): queries.Item {
+  const { severity, kind, subject, tenant, title, advice, place, since } = found;
+  return { id, telling, severity, kind, subject, tenant, title, advice, place, since };
+}
+
+function toldItem({ id, ...found }: queries.ToldRow, telling: Telling): queries.Item {
+  return toItem({ id, found }, telling);
+}
+
+/** So many notices stand in one message; of the others it says how many there are. */
+const mostItems = 50;
+
+/**
+ * Queues one message for each target that wants to know of some of this. Those that are new are told of what was open
+ * before as well.
+ */
+async function tell(db: Queryable, items: readonly queries.Item[]): Promise<void> {
+  const fresh = await queries.briefTargets(db);
+  const open = fresh.size === 0 ? [] : await queries.listTold(db);
+  if (items.length + open.length === 0) return;
+  const all = [...items, ...open.map((row) => toldItem(row, 'begun'))].toSorted(
+    (a, b) => rank(b) - rank(a),
+  );
+  const news = all.filter((item) => items.includes(item));
+  const sends = (await queries.listTargets(db)).flatMap((target) => {
+    const wanted = (fresh.has(target.id) ? all : news).filter((item) => isWanted(target, item));
+    if (wanted.length === 0) return [];
+    const more = Math.max(0, wanted.length - mostItems);
+    return [{ id: newId('nts'), targetId: target.id, items: wanted.slice(0, mostItems), more }];
+  });
+  await queries.insertSends(db, sends);
+}
+
+/** A target that cannot be reached is not told so: that could only fail as well. */
+function isWanted(target: queries.TargetRow, item: queries.Item): boolean {
+  return (
+    target.enabled &&
+    (target.kinds === null || target.kinds.includes(item.kind)) &&
+    rank(item) >= severities.indexOf(target.min_severity) &&
+    target.id !== item.subject
+  );
+}
+
+function rank({ severity }: queries.Item): number {
+  return severities.indexOf(severity);
+}

@@ -1,0 +1,166 @@
+import { numberOf } from '../kernel/values.ts';
+import { type Check, nameOf, type Problem } from './check.ts';
+import type { ProcessRow } from './contract.ts';
+import type { Look } from './look.ts';
+import { countConnectionsOf } from './queries.ts';
+
+const isLive = ({ state }: ProcessRow) => state === 'live';
+
+/** What processes say of themselves, held against each other. */
+export const processChecks: readonly Check[] = [
+  {
+    name: 'processes',
+    severity: 'warning',
+    look: findAbsent,
+    well: 'every process that did not stop by itself says that it lives',
+    remedy:
+      'Look at its log, and start it again. One that is frozen: let it go on (kill -CONT) or end it (kill -9); either is safe.',
+    command: () => 'svcctl ps',
+    isQuick: true,
+  },
+  {
+    name: 'roles',
+    severity: 'critical',
+    async look({ processes }) {
+      // svcctl drain ends by itself, and then nobody drains.
+      const stays = (await processes()).filter((row) => isLive(row) && row.command === 'serve');
+      const taken = new Set(stays.flatMap(({ roles }) => roles));
+      return Object.entries(roleWork)
+        .filter(([role]) => !taken.has(role))
+        .map(([role, work]) => ({
+          text: `no live process has the role ${role}: ${work}`,
+          id: role,
+        }));
+    },
+    well: 'each role is taken by a live process',
+    remedy: 'Start a process with that role.',
+    command: (role) => `SVC_ROLES=${role} svcctl serve`,
+    isQuick: true,
+  },
+  {
+    name: 'settings',
+    severity: 'warning',
+    look: async ({ processes }) => findDisagreements((await processes()).filter(isLive)),
+    well: 'all live processes agree on the settings that they share',
+    remedy: 'Give all processes the same value, and start the others again.',
+    command: () => 'svcctl config',
+    isQuick: true,
+  },
+  {
+    name: 'releases',
+    severity: 'warning',
+    async look({ processes }) {
+      const versions = groupBy((await processes()).filter(isLive), ({ version }) => version);
+      return versions.length < 2
+        ? []
+        : [{ text: `processes run different releases: ${valuesText(versions)}` }];
+    },
+    well: 'all live processes run one release',
+    remedy: 'Nothing, while they are being replaced one after the other; else replace the older.',
+    command: () => 'svcctl ps',
+    isQuick: true,
+  },
+  {
+    name: 'clocks',
+    severity: 'warning',
+    look: async ({ processes, storeClockAheadMillis }) => [
+      ...(await processes())
+        .filter(isLive)
+        .flatMap((row) =>
+          judgeClock(`the clock of ${nameOf(row)}`, 'the database’s', row.clock_ahead_ms).map(
+            (problem): Problem => ({ ...problem, id: nameOf(row) }),
+          ),
+        ),
+      ...judgeClock(
+        'the clock of the machine that looks',
+        'that of the store of cold data',
+        storeClockAheadMillis(),
+      ),
+    ],
+    well: 'all clocks are within 2 s of the database’s and the store’s',
+    remedy:
+      'Have both machines keep time (chrony, NTP). Receivers refuse webhooks whose time is minutes off, and the first and last days of a window shift.',
+    isQuick: true,
+  },
+];
+
+const roleWork = {
+  api: 'nothing is answered',
+  drainer: 'webhooks wait',
+  retention: 'nothing moves to the cold tier, is deleted by policy or verified',
+  exports: 'export jobs wait',
+} as const;
+
+export function judgeClock(clock: string, other: string, aheadMillis: number | null): Problem[] {
+  const seconds = (aheadMillis ?? 0) / 1000;
+  const off = Math.abs(seconds);
+  if (off < skewSeconds) return [];
+  const text = `${clock} is ${off.toFixed(1)} s ${seconds > 0 ? 'ahead of' : 'behind'} ${other}`;
+  return [{ text, severity: off < badSkewSeconds ? 'warning' : 'critical' }];
+}
+
+const skewSeconds = 2;
+const badSkewSeconds = 60;
+/** One that went longer ago is told by `svcctl ps` alone. */
+const recentSeconds = 3600;
+
+/** Processes that have gone without a stop, and nobody has taken their place; and those that keep what they held. */
+async function findAbsent({ db, ...look }: Look): Promise<Problem[]> {
+  const processes = await look.processes();
+  const wrong: Problem[] = [];
+  for (const row of processes.filter((each) => !isLive(each))) {
+    // Two machines may have a process of the same number: then nobody knows whose connections they are.
+    const isUnique = processes.filter(({ pid, state }) => pid === row.pid && state === 'live');
+    const held = isUnique.length > 0 ? null : await countConnectionsOf(db, row.pid);
+    const what = row.command === 'serve' ? row.roles.join(', ') : `svcctl ${row.command}`;
+    const since = `${nameOf(row)} (${what}) has been silent for ${Math.round(row.silent_seconds)} s`;
+    if (held !== null && held.connections > 0) {
+      const locks = held.locks > 0 ? `, ${numberOf(held.locks, 'lock')} among what they hold` : '';
+      wrong.push({
+        id: nameOf(row),
+        text: `${since}, and its ${numberOf(held.connections, 'connection')} to the database are open${locks}: it is frozen, or too busy to say that it lives`,
+        severity: 'critical',
+      });
+    } else if (row.silent_seconds < recentSeconds && !isReplaced(row, processes)) {
+      wrong.push({
+        id: nameOf(row),
+        text: `${since} and has no connection to the database: it was killed, or is cut off`,
+      });
+    }
+  }
+  return wrong;
+}
+
+function isReplaced(gone: ProcessRow, processes: readonly ProcessRow[]): boolean {
+  return processes.some(
+    (row) =>
+      isLive(row) &&
+      row.host === gone.host &&
+      row.since > gone.seen_at &&
+      gone.roles.every((role) => row.roles.includes(role)),
+  );
+}
+
+function findDisagreements(live: readonly ProcessRow[]): Problem[] {
+  const names = [...new Set(live.flatMap(({ settings }) => Object.keys(settings)))].toSorted();
+  return names.flatMap((name) => {
+    const heeding = live.filter(({ settings }) => settings[name] !== undefined);
+    const values = groupBy(heeding, ({ settings }) => settings[name] ?? '');
+    return values.length < 2 ? [] : [{ text: `${name} differs: ${valuesText(values)}`, id: name }];
+  });
+}
+
+function groupBy(rows: readonly ProcessRow[], pick: (row: ProcessRow) => string) {
+  const groups = new Map<string, ProcessRow[]>();
+  for (const row of rows) {
+    const value = pick(row);
+    groups.set(value, [...(groups.get(value) ?? []), row]);
+  }
+  return [...groups];
+}
+
+function valuesText(groups: readonly (readonly [string, readonly ProcessRow[]])[]): string {
+  return groups
+    .map(([value, rows]) => `${value === '' ? 'unset' : value} at ${rows.map(nameOf).join(', ')}`)
+    .join('; ');
+}

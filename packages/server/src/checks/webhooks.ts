@@ -1,0 +1,145 @@
+import { numberOf } from '../kernel/values.ts';
+import { type Check, ifAny, type Problem, type ToldCheck } from './check.ts';
+import type { EndpointTrouble, TroubledEndpoint } from './look.ts';
+import { countStuckLeases } from './queries.ts';
+
+/** A check of endpoints: of each one that is named, and how many more there are. */
+function ofEndpoints(
+  state: EndpointTrouble,
+  {
+    text,
+    ...own
+  }: Pick<ToldCheck, 'holdSeconds' | 'isRepeated' | 'well' | 'remedy'> & {
+    text: (endpoint: TroubledEndpoint & { host: string }) => string;
+    many: (count: number) => string;
+    command: (id: string) => string;
+  },
+): ToldCheck {
+  return {
+    ...own,
+    name: `endpoints_${state}`,
+    // What is only to come is told by notices alone.
+    row: state === 'disabling' ? null : 'troubles',
+    severity: 'warning',
+    async look({ webhooks }) {
+      const { endpoints, named } = await webhooks();
+      const told = named
+        .filter((each) => each.state === state)
+        .map(
+          (each): Problem => ({
+            text: text({ ...each, host: new URL(each.url).host }),
+            ...{ id: each.id, tenant: each.tenant, since: each.since ?? null },
+          }),
+        );
+      const others = Math.max(0, (endpoints[state] ?? 0) - told.length);
+      const more = told.length > 0 ? ' more' : '';
+      return [...told, ...ifAny(others, `${own.many(others)}${more}`)];
+    },
+    command: (id) => (id === undefined ? 'svcctl endpoints ls' : own.command(id)),
+    place: (id) => (id === undefined ? '#/endpoints' : `#/endpoints?panel=endpoint/${id}`),
+  };
+}
+
+/** Whether webhooks arrive, and who else is told. */
+export const webhookChecks: readonly (Check | ToldCheck)[] = [
+  ofEndpoints('failing', {
+    // It has failed for an hour when people are told.
+    holdSeconds: 0,
+    text: ({ tenant, host }) => `webhooks of ${tenant} to ${host} keep failing`,
+    many: (count) => `${numberOf(count, 'endpoint')} failing`,
+    well: 'no endpoint is paused after failures',
+    remedy:
+      'What is not delivered is tried again by its schedule. Its last error says why it fails.',
+    command: (id) => `svcctl endpoints show ${id}`,
+  }),
+  ofEndpoints('gone', {
+    holdSeconds: 0,
+    // Somebody has to decide, but nothing gets worse.
+    isRepeated: false,
+    text: ({ tenant, host }) =>
+      `the endpoint ${host} of ${tenant} was disabled, because it answered 410 Gone`,
+    many: (count) => `${numberOf(count, 'endpoint')} gone (410)`,
+    well: 'no endpoint is gone',
+    remedy: 'What comes for it waits. Ask its owner for another URL and enable it, or delete it.',
+    command: (id) => `svcctl endpoints show ${id}`,
+  }),
+  ofEndpoints('disabling', {
+    holdSeconds: 3600,
+    text: ({ tenant, host, until }) =>
+      `the endpoint ${host} of ${tenant} will be disabled after days of failures${until ? `, not before ${until.slice(0, 16).replace('T', ' ')} UTC` : ''}`,
+    many: (count) => `${numberOf(count, 'endpoint')} will be disabled after days of failures`,
+    well: 'no endpoint is about to be disabled',
+    remedy: 'What comes for it then waits. One success prevents it, or this command.',
+    command: (id) => `svcctl endpoints change ${id} --disable-after default`,
+  }),
+  ofEndpoints('disabled', {
+    holdSeconds: 0,
+    isRepeated: false,
+    text: ({ tenant, host }) =>
+      `the endpoint ${host} of ${tenant} was disabled after days of failures`,
+    many: (count) => `${numberOf(count, 'endpoint')} disabled after days of failures`,
+    well: 'no endpoint was disabled after failures',
+    remedy: 'What comes for it waits. Enable it when its receiver works.',
+    command: (id) => `svcctl endpoints enable ${id}`,
+  }),
+  ofEndpoints('held', {
+    // Whoever has disabled it knows it; a day later it may be forgotten.
+    holdSeconds: 86_400,
+    isRepeated: false,
+    text: ({ tenant, host }) =>
+      `deliveries wait for the endpoint ${host} of ${tenant}, which was disabled by hand`,
+    many: (count) => `${numberOf(count, 'endpoint')} disabled by hand, with a backlog`,
+    well: 'no backlog waits for an endpoint that was disabled by hand',
+    remedy: 'Enabling it delivers them; with --discard-backlog they are discarded.',
+    command: (id) => `svcctl endpoints enable ${id}`,
+  }),
+  {
+    name: 'deliveries_abandoned',
+    row: 'troubles',
+    severity: 'warning',
+    holdSeconds: 300,
+    async look({ webhooks }) {
+      const { abandoned: count } = await webhooks();
+      return ifAny(count, `${numberOf(count, 'webhook')} abandoned after the last attempt`);
+    },
+    well: 'no webhook was given up',
+    remedy:
+      'Nobody sends them again by itself. See why (svcctl dlq groups), and retry them when their receivers work.',
+    command: () => 'svcctl dlq retry --all --status abandoned',
+    place: () => '#/dlq?status=abandoned',
+  },
+  {
+    name: 'notices_undelivered',
+    row: 'troubles',
+    severity: 'warning',
+    holdSeconds: 0,
+    async look({ unreached }) {
+      return (await unreached()).map(({ id, kind, address, since }) => ({
+        // What follows the host may be a secret.
+        text: `notices do not reach ${kind === 'webhook' ? new URL(address).host : address}`,
+        ...{ id, since },
+      }));
+    },
+    many: (count) => `notices do not reach ${numberOf(count, 'target')}`,
+    well: 'notices reach their targets',
+    remedy: 'They were tried for a day. Mend the target, and try it.',
+    command: (id) => (id === undefined ? 'svcctl notify ls' : `svcctl notify test ${id}`),
+    place: () => '#/access?view=notices',
+  },
+  {
+    name: 'leases',
+    severity: 'critical',
+    async look({ db }) {
+      const count = await countStuckLeases(db, lookedAt);
+      const who = numberOf(count, 'delivery', 'deliveries');
+      return ifAny(count, `${who} that wait have a stuck lease`);
+    },
+    well: 'no delivery has a stuck lease',
+    remedy:
+      'Look for a drainer that lives. A lease far in the future comes from a clock that was wrong: set leased_until of these deliveries to null.',
+    command: () => 'svcctl ps',
+  },
+];
+
+/** So many of those that wait are looked at. */
+const lookedAt = 20_000;
