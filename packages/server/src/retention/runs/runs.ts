@@ -4,6 +4,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
+import { findJob, listJobs } from '../../platform/jobs/queries.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { RunRow } from '../contract.ts';
 import * as queries from './queries.ts';
@@ -50,14 +51,16 @@ export async function listRuns(
 ): Promise<Page<RunRow>> {
   const { limit, cursor } = request;
   const page = { cursorKey, scope: { list: 'retention.runs', filters: {} }, limit, cursor };
-  const rows = await queries.listRuns(db, actor.tenants, toKeyset(page));
+  const rows = await listJobs<RunRow>(db, queries.runs, actor.tenants, toKeyset(page));
   return toPage(page, rows, (row) => [row.requested_at, row.id]);
 }
 
 /** A run. Throws 404 `retention_run_not_found`. */
 export async function getRun(db: Queryable, actor: Actor, id: string): Promise<RunRow> {
   const isId = /^\w{1,100}$/.test(id);
-  const run = isId ? await queries.findRun(db, id, actor.tenants) : undefined;
+  const run = isId
+    ? await findJob<RunRow>(db, queries.runs, { id, reach: actor.tenants })
+    : undefined;
   if (run !== undefined) return run;
   throw new AppError('retention_run_not_found', {
     detail: 'There is no run of this id, or no longer. GET /retention/runs lists them.',

@@ -9,8 +9,9 @@ import {
   type TestMover,
   type TestRecord,
 } from '../mover/testing/test-mover.ts';
-import { findVerification, insertVerification } from './queries.ts';
+import { insertVerification } from './queries.ts';
 import { runOpenVerifications } from './run-verifications.ts';
+import { findVerification } from './verifications.ts';
 
 // A verification beside the mover itself.
 let mover: TestMover;

@@ -6,6 +6,7 @@ import { newId } from '../../kernel/ids.ts';
 import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
+import { findJob, listJobs } from '../../platform/jobs/queries.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { retentionContract } from '../contract.ts';
 import type { RetentionOptions } from '../options.ts';
@@ -56,7 +57,7 @@ export async function verifyNow(
   if (made === undefined) throw new Error('the verification was not stored');
   for (;;) {
     await runOpenVerifications(tools, signal);
-    const found = await queries.findVerification(db, null, made.id);
+    const found = await findVerification(db, null, made.id);
     if (found === undefined) throw new Error('the verification is gone');
     if (found.finished_at !== null) return found;
     await setTimeout(othersMillis, undefined, { signal });
@@ -79,15 +80,19 @@ async function listVerifications(
   { limit, cursor }: { limit?: number; cursor?: string },
 ): Promise<Page<VerificationRow>> {
   const page = { cursorKey, scope: { list: 'verifications', filters: {} }, limit, cursor };
-  const found = await queries.listVerifications(db, actor.tenants, toKeyset(page));
+  const table = queries.withProblems;
+  const found = await listJobs<VerificationRow>(db, table, actor.tenants, toKeyset(page));
   return toPage(page, found, (row) => [row.requested_at, row.id]);
+}
+
+/** A verification with its problems. */
+export function findVerification(db: Queryable, reach: readonly string[] | null, id: string) {
+  return findJob<VerificationRow>(db, queries.withProblems, { id, reach });
 }
 
 /** A verification. Throws 404 `verification_not_found`. */
 async function getVerification(db: Queryable, actor: Actor, id: string): Promise<VerificationRow> {
-  const found = /^\w{1,100}$/.test(id)
-    ? await queries.findVerification(db, actor.tenants, id)
-    : undefined;
+  const found = /^\w{1,100}$/.test(id) ? await findVerification(db, actor.tenants, id) : undefined;
   if (found !== undefined) return found;
   throw new AppError('verification_not_found', {
     detail: 'There is no verification with this id. See GET /retention/verify.',

@@ -4,8 +4,9 @@ import sql, { raw } from 'sql-template-tag';
 import { newId } from '../../../kernel/ids.ts';
 import type { VerificationRow } from '../../schemas.contract.ts';
 import type { VerifyTools } from '../check-segment.ts';
-import { findVerification, insertVerification, type VerifyScope } from '../queries.ts';
+import { insertVerification, type VerifyScope } from '../queries.ts';
 import { runOpenVerifications } from '../run-verifications.ts';
+import { findVerification } from '../verifications.ts';
 import { type ColdData, createColdData } from './cold-data.ts';
 
 type Scope = Partial<VerifyScope>;
