@@ -1,4 +1,5 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
+import type { ErrorCode } from '../../kernel/errors.ts';
 import type { StateRow } from '../metrics/figures.ts';
 import type { Queryable, Row } from '../postgres/database.ts';
 import { hasFreeShare, heldLocks } from '../postgres/shares.ts';
@@ -7,10 +8,14 @@ import { instantText } from '../postgres/sql-text.ts';
 /** Where the jobs of a kind are stored. In all statements the table is called `j`. */
 export type JobTable = {
   readonly name: 'retention_runs' | 'verifications';
+  /** The name of its list, to which cursors are bound. */
+  readonly list: string;
   /** The columns that only this kind has. */
   readonly columns: Sql;
   /** How much of a job is done, for the metrics. */
   readonly done: Sql;
+  /** What is thrown for a job that is unknown or out of reach. */
+  readonly missing: { readonly code: ErrorCode; readonly detail: string };
   /** Says of a job that ended long ago that it is still needed. */
   readonly isNeeded?: Sql;
 };

@@ -11,9 +11,14 @@ export type StoredRun = RunRow & JobState;
 
 export const runs: JobTable = {
   name: 'retention_runs',
+  list: 'retention.runs',
   columns: sql`j.before, j.delete_versioned, j.total_count, j.moved_count, j.moved_bytes, j.deleted_count,
     j.kept_count, j.failed_moves, j.busy_tenants, j.freed_bytes`,
   done: sql`j.moved_count + j.deleted_count`,
+  missing: {
+    code: 'retention_run_not_found',
+    detail: 'There is no run of this id, or no longer. GET /retention/runs lists them.',
+  },
   isNeeded: sql`j.id in (select run_id from moves where run_id is not null)`,
 };
 

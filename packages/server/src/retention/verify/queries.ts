@@ -7,10 +7,15 @@ import type { VerificationRow, VerifyProblem } from '../schemas.contract.ts';
 /** Verifications without their problems, which may be many. */
 export const verifications: JobTable = {
   name: 'verifications',
+  list: 'verifications',
   columns: sql`case when j.state = 'completed' then j.problem_count = 0 end as ok,
     ${instantText('j.since')} as since, j.sample_percent, j.segments_total, j.segments_done, j.bytes_total,
     j.bytes_done, j.records_done, j.problem_count`,
   done: sql`j.bytes_done`,
+  missing: {
+    code: 'verification_not_found',
+    detail: 'There is no verification with this id. See GET /retention/verify.',
+  },
 };
 export const withProblems: JobTable = {
   ...verifications,
