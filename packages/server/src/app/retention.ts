@@ -6,7 +6,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type Pace, type Paced, unpaced } from '../platform/work/pace.ts';
-import type { Repeated, Work } from '../platform/work/repeat.ts';
+import { startLater, type Work } from '../platform/work/repeat.ts';
 import { stopTogether } from '../platform/work/stop.ts';
 import {
   addAdoptRoute,
@@ -94,12 +94,11 @@ export function createRetention(
       clock: systemClock,
       log,
     });
-  let works: readonly Repeated[] = [];
   return {
     mover,
-    start() {
-      if (!settings.roles.includes('retention')) return;
-      works = [
+    ...startLater(() => {
+      if (!settings.roles.includes('retention')) return undefined;
+      const works = [
         // A read-only process may verify segments, but it moves and removes nothing.
         ...(cold.fence.isReadOnly ? [] : [startRuns()]),
         startVerifications({
@@ -112,13 +111,13 @@ export function createRetention(
           pace: paceOf('verifications'),
         }),
       ];
-    },
-    poke() {
-      for (const work of works) work.poke();
-    },
-    async stop() {
-      await stopTogether(works, log);
-    },
+      return {
+        poke() {
+          for (const work of works) work.poke();
+        },
+        stop: () => stopTogether(works, log),
+      };
+    }),
   };
 }
 

@@ -5,7 +5,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { Pace } from '../platform/work/pace.ts';
-import type { Work } from '../platform/work/repeat.ts';
+import { startLater, type Work } from '../platform/work/repeat.ts';
 import { addVersionRoutes, startCounting } from '../records/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import { cursorKey, type State } from './state.ts';
@@ -17,25 +17,17 @@ export function createCounting(
   db: Database,
   { settings, log, cold, pace }: { settings: Settings; log: Log; cold: ColdTier; pace: Pace },
 ): Counting {
-  let work: ReturnType<typeof startCounting> | undefined;
-  return {
-    start() {
-      if (!settings.roles.includes('exports')) return;
-      work = startCounting({
-        db,
-        cold: { duckdb: cold.moverDuckdb, objects: cold.objects },
-        clock: systemClock,
-        log,
-        pace,
-      });
-    },
-    poke() {
-      work?.poke();
-    },
-    async stop() {
-      await work?.stop();
-    },
-  };
+  return startLater(() =>
+    settings.roles.includes('exports')
+      ? startCounting({
+          db,
+          cold: { duckdb: cold.moverDuckdb, objects: cold.objects },
+          clock: systemClock,
+          log,
+          pace,
+        })
+      : undefined,
+  );
 }
 
 /** Adds the routes of dataset versions. A new version pokes `counting`, so that it is counted without delay. */

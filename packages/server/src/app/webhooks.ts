@@ -7,7 +7,7 @@ import type { Metrics } from '../platform/metrics/metrics.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { Traces } from '../platform/traces.ts';
 import type { Pace } from '../platform/work/pace.ts';
-import type { Repeated, Work } from '../platform/work/repeat.ts';
+import { startLater, type Work } from '../platform/work/repeat.ts';
 import { cutShares } from '../platform/work/stop.ts';
 import { isOnHold, refuseHold } from '../retention/index.ts';
 import {
@@ -28,15 +28,8 @@ export function createBulkJobs(
   db: Database,
   { settings, log, wakeUp, pace }: { settings: Settings; log: Log; wakeUp: WakeUp; pace: Pace },
 ): Work {
-  let jobs: Repeated | undefined;
-  return {
-    start() {
-      const parts = { wakeUp, audit: auditLocally, log, pace };
-      if (settings.roles.includes('api')) jobs = startBulkJobs(db, parts);
-    },
-    poke: () => jobs?.poke(),
-    stop: async () => jobs?.stop(),
-  };
+  const parts = { wakeUp, audit: auditLocally, log, pace };
+  return startLater(() => (settings.roles.includes('api') ? startBulkJobs(db, parts) : undefined));
 }
 
 /** Adds the routes of webhooks: endpoints, incidents, deliveries and dead letters. */

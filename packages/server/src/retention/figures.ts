@@ -1,9 +1,10 @@
+import { countOpenJobs } from '../platform/jobs/queries.ts';
 import { byState, type StateRow } from '../platform/metrics/figures.ts';
 import { databaseFigures } from '../platform/postgres/figures.ts';
 import { readRetentionOverview } from './read-overview.ts';
-import { countFailedTenants, countOpenMoves, countOpenRuns } from './runs/queries.ts';
+import { countFailedTenants, countOpenMoves, runs as runTable } from './runs/queries.ts';
 import { moveStates } from './values.ts';
-import { countOpenVerifications } from './verify/queries.ts';
+import { verifications as verificationTable } from './verify/queries.ts';
 
 const openMoveStates = moveStates.filter((state) => state !== 'removed' && state !== 'failed');
 const openStates = ['queued', 'running'] as const;
@@ -54,8 +55,8 @@ export const retentionFigures = databaseFigures({
     const moves = byState(openMoveStates, await countOpenMoves(db));
     const failed = await countFailedTenants(db);
     const [openRuns, openVerifications] = [
-      await countOpenRuns(db),
-      await countOpenVerifications(db),
+      await countOpenJobs(db, runTable),
+      await countOpenJobs(db, verificationTable),
     ];
     const runs = byState(openStates, openRuns);
     const verifications = byState(openStates, openVerifications);

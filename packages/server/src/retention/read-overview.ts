@@ -1,9 +1,10 @@
 import { toWorkState } from '../kernel/values.ts';
 import type { WorkRow } from '../platform/http/schemas.contract.ts';
+import { listJobs } from '../platform/jobs/queries.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import type { RetentionOverview, RunRow, VerificationRow } from './contract.ts';
-import { listRuns } from './runs/queries.ts';
-import { listLatestVerifications } from './verify/queries.ts';
+import { runs as runTable } from './runs/queries.ts';
+import { verifications as verificationTable } from './verify/queries.ts';
 
 /** So many runs and verifications are looked at: what is under way, and the last one before it. */
 const looked = 6;
@@ -13,8 +14,9 @@ export async function readRetentionOverview(
   db: Queryable,
   tenants: readonly string[] | null,
 ): Promise<{ retention: RetentionOverview; work: WorkRow[] }> {
-  const runs = await listRuns(db, tenants, { after: null, limit: looked });
-  const verifications = await listLatestVerifications(db, tenants, looked);
+  const latest = { after: null, limit: looked };
+  const runs = await listJobs<RunRow>(db, runTable, tenants, latest);
+  const verifications = await listJobs<Verification>(db, verificationTable, tenants, latest);
   const run = runs.find(hasEnded);
   const verification = verifications.find(hasEnded);
   return {

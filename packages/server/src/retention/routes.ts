@@ -1,7 +1,8 @@
 import type { HttpServer } from '../platform/http/server.ts';
+import { readJob, readJobs } from '../platform/jobs/read-jobs.ts';
 import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { retentionContract } from './contract.ts';
+import { type RunRow, retentionContract } from './contract.ts';
 import type { RetentionOptions } from './options.ts';
 import { listOrphans, removeOrphans } from './orphans.ts';
 import { getPlan } from './policies/plan.ts';
@@ -13,7 +14,8 @@ import {
   putPolicy,
 } from './policies/policies.ts';
 import { getMove, listMoves } from './runs/moves.ts';
-import { getRun, listRuns, requestRun } from './runs/runs.ts';
+import { runs } from './runs/queries.ts';
+import { requestRun } from './runs/runs.ts';
 import { listSegments } from './segments.ts';
 import { adoptStore, getStore, getStoreCounted, toStoreSummary } from './store.ts';
 
@@ -78,7 +80,9 @@ function addRunRoutes(http: HttpServer, db: Database, options: RetentionOptions)
     return run;
   });
   http.route(retentionContract.listRuns, ({ query, actor }) =>
-    listRuns(db, options.cursorKey(), actor, query),
+    readJobs<RunRow>(db, runs, actor, { cursorKey: options.cursorKey(), ...query }),
   );
-  http.route(retentionContract.getRun, ({ params, actor }) => getRun(db, actor, params.id));
+  http.route(retentionContract.getRun, ({ params, actor }) =>
+    readJob<RunRow>(db, runs, actor, params.id),
+  );
 }

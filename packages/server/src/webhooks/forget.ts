@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../platform/log.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
+import { type Repeated, repeat } from '../platform/work/repeat.ts';
 import { giveUpWaiting } from './dead-letters/discard.ts';
 import { eraseBatch } from './incidents/erase.ts';
 import { findSettled } from './incidents/erase-queries.ts';
@@ -79,27 +80,17 @@ export function startForgetting(
     isOnHold: IsOnHold;
     log: Log;
   },
-): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const ended = (async () => {
-    while (!signal.aborted) {
-      await rest(everyMillis, signal);
-      if (signal.aborted) return;
-      try {
-        await forgetHistory(db, options, signal);
-        if (options.historyDays > 0) await forgetJobs(db, options.historyDays);
-      } catch (error) {
-        options.log.warn({ err: error }, 'old deliveries could not be forgotten');
-      }
-    }
-  })();
-  return {
-    async stop() {
-      stopping.abort();
-      await ended;
+): Repeated {
+  return repeat(
+    async (signal) => {
+      await forgetHistory(db, options, signal);
+      if (options.historyDays > 0) await forgetJobs(db, options.historyDays);
     },
-  };
+    {
+      everyMillis,
+      onError: (err) => options.log.warn({ err }, 'old deliveries could not be forgotten'),
+    },
+  );
 }
 
 async function rest(millis: number, signal: AbortSignal): Promise<void> {

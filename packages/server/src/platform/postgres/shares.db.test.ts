@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { hold } from '../../../test/held-pace.ts';
+import { AppError } from '../../kernel/errors.ts';
 import type { Session } from './database.ts';
 import { addShares, doShares, endShares, hasFreeShare, heldLocks } from './shares.ts';
 
@@ -17,14 +18,32 @@ beforeEach(async () => {
 });
 
 const signal = new AbortController().signal;
-/** Does what is left of the job. The name of whoever stored the outcome of a share is noted. */
-const doAll = (session: Session, name: string, before: (work: string) => Promise<void> | void) =>
-  doShares<string>(db, { job: 'j', session, signal }, async (work) => {
-    await before(work);
-    return async () => {
-      stored.push(`${name} ${work}`);
-    };
-  });
+/**
+ * Does what is left of the job. The name of whoever stored the outcome of a share, or what was wrong with it, is noted.
+ */
+const doAll = (
+  session: Session,
+  name: string,
+  before: (work: string) => Promise<void> | void,
+  atOnce = 1,
+) =>
+  doShares<string>(
+    db,
+    { job: 'j', session, signal },
+    {
+      atOnce,
+      async doShare(work) {
+        await before(work);
+        return async () => {
+          stored.push(`${name} ${work}`);
+        };
+      },
+      async fail(_, error) {
+        stored.push(`${name}: ${String(error)}`);
+      },
+    },
+  );
+const listWorks = () => db.query(sql`select work from work_shares where job = 'j' order by number`);
 const isFree = async () => {
   const [row] = await db.query<{ free: boolean }>(
     sql`with ${heldLocks} select ${hasFreeShare(sql`'j'::text`)} as free`,
@@ -48,27 +67,55 @@ test('shares are done in their order, and the end comes after the last', async (
   await session.close();
 });
 
-test('several at once take each share once, and a fault ends all when those under way have ended', async () => {
-  const all = ['a', 'b', 'c', 'd', 'e', 'f'];
-  await addShares(db, 'j', all);
-  const session = await db.openSession();
-  const [met, done] = [hold(), new Set<string>()];
-  const work = async (share: string) => {
-    done.add(share);
-    if (done.size === 3) met.resolve();
+/** Fails at one share, once another two are under way. */
+function failAt(broken: string, error: Error) {
+  const [met, begun] = [hold(), new Set<string>()];
+  return async (work: string) => {
+    begun.add(work);
+    if (begun.size === 3) met.resolve();
     await met.promise;
-    if (share === 'b') throw new Error('b is broken');
-    return async () => void stored.push(share);
+    if (work === broken) throw error;
   };
-  const doSome = () => doShares<string>(db, { job: 'j', session, signal }, work, { atOnce: 3 });
-  await expect(doSome()).rejects.toThrow('b is broken');
-  expect(stored.sort()).toEqual(['a', 'c']);
+}
+
+test('several at once take each share once, and a fault is the end of all when those under way have ended', async () => {
+  await addShares(db, 'j', ['a', 'b', 'c', 'd', 'e', 'f']);
+  const session = await db.openSession();
+  await doAll(session, 'one', failAt('b', new Error('broken')), 3);
+  expect(stored.sort()).toEqual(['one a', 'one c', 'one: Error: broken']);
+  expect(await listWorks()).toEqual([]);
+  await session.close();
+});
+
+test('a database that is away fails no job, and leaves the shares to whoever comes next', async () => {
+  await addShares(db, 'j', ['a', 'b', 'c', 'd', 'e', 'f']);
+  const session = await db.openSession();
+  await expect(
+    doAll(session, 'one', failAt('b', new AppError('database_unavailable')), 3),
+  ).rejects.toThrow('database_unavailable');
+  expect(stored.sort()).toEqual(['one a', 'one c']);
   await session.close();
   await untilFree();
   const next = await db.openSession();
   await doAll(next, 'next', () => {});
   expect(stored.slice(2)).toEqual(['next b', 'next d', 'next e', 'next f']);
   await next.close();
+});
+
+test('a frozen process fails no job whose share another one has taken', async () => {
+  await addShares(db, 'j', ['a', 'b']);
+  const [frozen, other] = [await db.openSession(), await db.openSession()];
+  await doAll(frozen, 'frozen', async () => {
+    await frozen.close();
+    await untilFree();
+    await doAll(other, 'other', (work) => {
+      if (work === 'b') throw new AppError('database_unavailable');
+    }).catch(() => {});
+    throw new Error('broken');
+  });
+  expect(stored).toEqual(['other a']);
+  expect(await listWorks()).toEqual([{ work: 'b' }]);
+  await other.close();
 });
 
 test('a share that a frozen process had is done once more, and stored by whoever took it last', async () => {

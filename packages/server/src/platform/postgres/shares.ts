@@ -1,4 +1,5 @@
 import sql, { type Sql } from 'sql-template-tag';
+import { isDatabaseAway } from '../../kernel/errors.ts';
 import { createGate } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Connection, Database, Queryable, Session } from './database.ts';
@@ -30,44 +31,63 @@ export async function addShares(
     from unnest(${works.map((work) => JSON.stringify(work))}::text[]) with ordinality as share (work, number)`);
 }
 
+export type ShareWork<Work> = {
+  /** Does a share, and returns what stores its outcome; that is called in the transaction that ends the share. */
+  readonly doShare: (work: Work) => Promise<(connection: Connection) => Promise<void>>;
+  /** Stores that the job failed, in the transaction that ends the share at fault and drops all others. */
+  readonly fail: (connection: Connection, error: unknown) => Promise<void>;
+  /** How many shares this process does at the same time; one by default. */
+  readonly atOnce?: number | undefined;
+};
+
 /**
- * Does shares of a job, one by one or some at once, as long as there are some that no other process has. `work` returns
- * what stores the outcome of a share; that is called in the transaction that ends the share. Throws the first error,
- * once the shares that were begun have ended.
+ * Does shares of a job as long as there are some that no other process has. After a fault it begins none, and once those
+ * that were begun have ended, the job has failed; but while the database is away, the fault is thrown.
  */
 export async function doShares<Work>(
   db: Database,
   { job, session, signal }: Divided,
-  work: (work: Work) => Promise<(connection: Connection) => Promise<void>>,
-  { atOnce = 1 } = {},
+  { doShare, fail, atOnce = 1 }: ShareWork<Work>,
 ): Promise<void> {
   // Whoever has a lock gets it once more, so two that took shares at the same time could take the same one.
   const taking = createGate(1);
-  let fault: { readonly error: unknown } | null = null;
-
+  const faults: { share: Share<Work>; error: unknown }[] = [];
+  const passing: unknown[] = [];
+  const end = (share: Share<Work>, store: (connection: Connection) => Promise<void>) =>
+    db.transaction(async (connection) => {
+      const ended = await connection.query(sql`
+        delete from work_shares where job = ${job} and number = ${share.number} and mark = ${share.mark}
+        returning number`);
+      if (ended.length > 0) await store(connection);
+    });
   async function doOneByOne(): Promise<void> {
-    while (fault === null) {
+    while (faults.length + passing.length === 0) {
       signal.throwIfAborted();
-      const mark = randomText(16);
-      const share = await taking.run(() => takeShare<Work>(session, job, mark));
+      const share = await taking.run(() => takeShare<Work>(session, job));
       if (share === undefined) return;
-      const store = await work(share.work);
-      signal.throwIfAborted();
-      await db.transaction(async (connection) => {
-        const ended = await connection.query(sql`
-          delete from work_shares where job = ${job} and number = ${share.number} and mark = ${mark}
-          returning number`);
-        if (ended.length > 0) await store(connection);
-      });
+      try {
+        const store = await doShare(share.work);
+        signal.throwIfAborted();
+        await end(share, store);
+      } catch (error) {
+        if (signal.aborted || isDatabaseAway(error)) throw error;
+        // It keeps the lock, so that nobody begins the share again before the fault is stored.
+        faults.push({ share, error });
+        return;
+      }
       await unlock(session, 'shares', lockOf(job, share.number));
     }
   }
-
-  const note = (error: unknown) => {
-    fault ??= { error };
-  };
+  const note = (error: unknown) => void passing.push(error);
   await Promise.all(Array.from({ length: atOnce }, () => doOneByOne().catch(note)));
-  if (fault !== null) throw (fault as { error: unknown }).error;
+  signal.throwIfAborted();
+  if (passing.length > 0) throw passing[0];
+  const [fault] = faults;
+  if (fault === undefined) return;
+  await end(fault.share, async (connection) => {
+    await dropShares(connection, job);
+    await fail(connection, fault.error);
+  });
 }
 
 /**
@@ -93,12 +113,11 @@ export async function dropShares(db: Queryable, job: string): Promise<void> {
   await db.query(sql`delete from work_shares where job = ${job}`);
 }
 
+/** A share that this process has, with the mark that it left there. */
+type Share<Work> = { number: number; mark: string; work: Work };
+
 /** Takes the first share that no other process has; undefined when there is none. */
-async function takeShare<Work>(
-  session: Session,
-  job: string,
-  mark: string,
-): Promise<{ number: number; work: Work } | undefined> {
+async function takeShare<Work>(session: Session, job: string): Promise<Share<Work> | undefined> {
   for (;;) {
     const [next] = await session.query<{ number: number }>(sql`
       with ${heldLocks}
@@ -108,9 +127,9 @@ async function takeShare<Work>(
     const lock = lockOf(job, next.number);
     if (!(await tryLock(session, 'shares', lock))) continue;
     // Whoever had the share a moment ago may have ended it.
-    const [taken] = await session.query<{ number: number; work: Work }>(sql`
-      update work_shares set mark = ${mark} where job = ${job} and number = ${next.number}
-      returning number, work`);
+    const [taken] = await session.query<Share<Work>>(sql`
+      update work_shares set mark = ${randomText(16)} where job = ${job} and number = ${next.number}
+      returning number, mark, work`);
     if (taken !== undefined) return taken;
     await unlock(session, 'shares', lock);
   }

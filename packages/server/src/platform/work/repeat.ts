@@ -11,6 +11,18 @@ export type Repeated = {
 /** Background work of a process. It is started only when the database is ready. */
 export type Work = Repeated & { start(): void };
 
+/** Work that `begin` begins; undefined in a process that does none of it. */
+export function startLater(begin: () => Repeated | undefined): Work {
+  let begun: Repeated | undefined;
+  return {
+    start() {
+      begun = begin();
+    },
+    poke: () => begun?.poke(),
+    stop: async () => begun?.stop(),
+  };
+}
+
 type Working<T> = (signal: AbortSignal) => Promise<T>;
 
 /**

@@ -29,14 +29,24 @@ export async function withSessionLock<T>(
   try {
     const { name, of, isShared } = lock;
     if (!(await tryLock(session, name, of, { isShared }))) return busy;
-    const losing = new AbortController();
-    const lose = () =>
-      losing.abort(new AppError('database_unavailable', { detail: lost, retryAfterSeconds: 5 }));
-    session.lost.addEventListener('abort', lose, { once: true });
-    if (session.lost.aborted) lose();
-    return await work(AbortSignal.any([signal, losing.signal]), session);
+    return await work(AbortSignal.any([signal, lossOf(session, lost)]), session);
   } finally {
-    if (!session.lost.aborted) await unlockAll(session).catch(() => {});
-    await session.close();
+    await endSession(session);
   }
+}
+
+/** A signal that aborts with 503 `database_unavailable` when the session is lost, and with it its locks. */
+export function lossOf(session: Session, detail: string): AbortSignal {
+  const losing = new AbortController();
+  const lose = () =>
+    losing.abort(new AppError('database_unavailable', { detail, retryAfterSeconds: 5 }));
+  session.lost.addEventListener('abort', lose, { once: true });
+  if (session.lost.aborted) lose();
+  return losing.signal;
+}
+
+/** Frees the locks of a session, and closes it. */
+export async function endSession(session: Session): Promise<void> {
+  if (!session.lost.aborted) await unlockAll(session).catch(() => {});
+  await session.close();
 }

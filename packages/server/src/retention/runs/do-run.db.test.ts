@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AppError } from '../../kernel/errors.ts';
+import { findJob } from '../../platform/jobs/queries.ts';
 import { storeUnavailable } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import {
@@ -12,7 +13,7 @@ import {
 } from '../policies/testing/seed.ts';
 import { readRetentionOverview } from '../read-overview.ts';
 import type { TenantJob } from './do-run.ts';
-import { findRun } from './queries.ts';
+import { runs } from './queries.ts';
 import { doRuns } from './runner.ts';
 import { createFakeMovers } from './testing/fake-movers.ts';
 import { log, prune, type RunWorld, startRunWorld, three } from './testing/run-world.ts';
@@ -233,7 +234,7 @@ describe('a run', () => {
       ...movers,
       sleep: async () => {
         seen.push(
-          await findRun(world.db, 'run_1', null),
+          await findJob(world.db, runs, { id: 'run_1', reach: null }),
           (await readRetentionOverview(world.db, null)).work[0],
         );
         isAway = false;
@@ -244,7 +245,7 @@ describe('a run', () => {
       { kind: 'run', state: 'waiting', done: 10 },
     ]);
     expect(seen[0]).toMatchObject({ waiting_for: expect.stringContaining('SlowDown') });
-    expect(await findRun(world.db, 'run_1', null)).toMatchObject({
+    expect(await findJob(world.db, runs, { id: 'run_1', reach: null })).toMatchObject({
       ...{ state: 'completed', moved_count: 60, waiting_since: null, waiting_for: null },
     });
   });

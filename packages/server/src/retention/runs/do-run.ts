@@ -1,27 +1,18 @@
 import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
+import type { JobKind, ShareCall } from '../../platform/jobs/runner.ts';
 import type { Log } from '../../platform/log.ts';
 import { isFenced } from '../../platform/objects/fence.ts';
-import {
-  createStoreWait,
-  type StoreWait,
-  type StoreWaitOptions,
-} from '../../platform/objects/store-wait.ts';
-import type { Connection, Database, Session } from '../../platform/postgres/database.ts';
-import { addShares, doShares, dropShares, endShares } from '../../platform/postgres/shares.ts';
+import type { StoreWaitOptions } from '../../platform/objects/store-wait.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { type DueTenant, findDueDays, findWork } from '../policies/plan.ts';
 import * as queries from './queries.ts';
 
 /** What is to be done to a tenant: its days up to `lastDay`, as long as its policy still allows it. */
-export type TenantJob = {
+export type TenantJob = ShareCall & {
   readonly tenant: string;
   /** The last day as YYYY-MM-DD. It is itself moved or deleted. */
   readonly lastDay: string;
   readonly runId: string;
-  readonly signal: AbortSignal;
-  /** The session of the run, which may hold the locks on its tenants, too. When it is lost, the signal aborts. */
-  readonly session: Session;
-  /** How the run waits for its store. */
-  readonly wait: StoreWait;
 };
 
 export type MoveOutcome = {
@@ -52,82 +43,59 @@ export type Movers = {
 
 export type RunContext = Movers &
   Pick<StoreWaitOptions, 'now' | 'sleep'> & {
+    /** Deletes history that is too old; called after each run. */
+    prune(signal: AbortSignal): Promise<void>;
     readonly log: Log;
-    /** Its locks say which tenants this process works on. When it is lost, the signal aborts. */
-    readonly session: Session;
-    readonly signal: AbortSignal;
   };
 
 /**
- * Takes the run to work on, and finds out what it has to do unless somebody has: each tenant that has work is a share
- * of it. Undefined when there is no run.
+ * A run: each tenant that has work is a share of it. If the work on a tenant throws, the others still get theirs, but
+ * the run counts as failed.
  */
-export async function beginRun(db: Database): Promise<queries.StoredRun | undefined> {
-  return db.transaction(async (connection) => {
-    const run = await queries.takeRun(connection);
-    if (run === undefined || run.is_divided) return run;
-    const { id, tenant, tenants, before, delete_versioned: deleteVersioned } = run;
-    const found = await findWork(connection, { tenant, tenants, before, deleteVersioned });
-    await dropShares(connection, id);
-    await addShares(connection, id, found.tenants);
-    await queries.noteDivided(connection, id, found);
-    return run;
-  });
-}
-
-/**
- * Does what other processes leave of a run, tenant by tenant, and ends it after the last one. Returns whether the run
- * has ended. If the work on a tenant throws, the others still get theirs, but the run counts as failed. When this
- * process is stopped or the database cannot be reached, this throws and leaves the run as it is, so that it can be
- * taken up again.
- */
-export async function doRun(
+export function createRunKind(
   db: Database,
-  run: queries.StoredRun,
   context: RunContext,
-): Promise<boolean> {
-  const { log, session, signal } = context;
-  const divided = { job: run.id, session, signal };
-  const note: StoreWaitOptions['note'] = (waiting) => queries.noteWaiting(db, run.id, waiting);
-  let begun: Promise<void> | undefined;
-  const doOne = async (due: DueTenant) => {
-    const wait = createStoreWait({ ...context, note });
-    begun ??= wait.run(async () => context.begin?.(signal));
-    await begun;
-    const done = await doTenant(db, run, { ...context, due, wait });
-    return (connection: Connection) => queries.addProgress(connection, run.id, done);
+): JobKind<queries.StoredRun, DueTenant> {
+  const { log, now, sleep } = context;
+  return {
+    title: 'retention run',
+    table: queries.runs,
+    lock: 'retentionRuns',
+    atOnce: context.tenantsAtOnce,
+    waiting: { now, sleep },
+    async plan(connection, { id, tenant, tenants, before, delete_versioned: deleteVersioned }) {
+      const found = await findWork(connection, { tenant, tenants, before, deleteVersioned });
+      await queries.notePlan(connection, id, found);
+      return found.tenants;
+    },
+    begin: async (signal) => context.begin?.(signal),
+    async doShare(run, due, call) {
+      const done = await doTenant(db, run, { ...context, ...call, due });
+      return (connection) => queries.addProgress(connection, run.id, done);
+    },
+    reasonOf: toPublic,
+    async finish(run, signal) {
+      await queries.noteFreed(db, run.id, await giveBackSpace(context, signal));
+    },
+    async onEnded(signal) {
+      await context.prune(signal).catch((err: unknown) => {
+        signal.throwIfAborted();
+        log.warn({ err }, 'what is too old could not be removed; the next run tries again');
+      });
+    },
   };
-  try {
-    await doShares<DueTenant>(db, divided, doOne, { atOnce: context.tenantsAtOnce ?? 1 });
-  } catch (error) {
-    signal.throwIfAborted();
-    if (isDatabaseAway(error)) throw error;
-    log.error({ err: error, run: run.id }, 'a retention run failed');
-    await db.transaction(async (connection) => {
-      await dropShares(connection, run.id);
-      await queries.addProgress(connection, run.id, { ...nothing, failure: toPublic(error) });
-    });
-  }
-  signal.throwIfAborted();
-  return endShares(db, divided, async () => {
-    if (!(await queries.isOpenRun(db, run.id))) return;
-    const freedBytes = await giveBackSpace(context);
-    await queries.finishRun(db, run.id, freedBytes);
-    log.info({ run: run.id }, 'a retention run ended');
-  });
 }
 
 /**
  * Gives space back also after a run that failed, since its moves may have freed some. An error here does not fail the
  * run.
  */
-async function giveBackSpace(context: RunContext): Promise<number> {
-  const { log, signal } = context;
+async function giveBackSpace(context: RunContext, signal: AbortSignal): Promise<number> {
   try {
     return await context.giveBackSpace(signal);
   } catch (error) {
     signal.throwIfAborted();
-    log.warn({ err: error }, 'hot space could not be given back; the next run tries again');
+    context.log.warn({ err: error }, 'hot space could not be given back; the next run tries again');
     return 0;
   }
 }
@@ -141,11 +109,13 @@ const nothing = {
   failure: null,
 };
 
+type TenantCall = ShareCall & { readonly due: DueTenant };
+
 /** Does the work on one tenant. Throws only what ends the run, or interrupts it. */
 async function doTenant(
   db: Database,
   run: queries.StoredRun,
-  context: RunContext & { due: DueTenant; wait: StoreWait },
+  context: RunContext & TenantCall,
 ): Promise<queries.RunProgress> {
   const { due, log, signal } = context;
   try {
@@ -161,7 +131,7 @@ async function doTenant(
 async function moveAndDelete(
   db: Database,
   run: queries.StoredRun,
-  context: Movers & Pick<TenantJob, 'session' | 'signal' | 'wait'> & { due: DueTenant },
+  context: Movers & TenantCall,
 ): Promise<queries.RunProgress> {
   const { due, session, signal, wait } = context;
   const { tenant } = due;

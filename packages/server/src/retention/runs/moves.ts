@@ -2,12 +2,13 @@ import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { formatDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
+import { deleteOldJobs } from '../../platform/jobs/queries.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { MoveRow, TripleRow } from '../contract.ts';
 import type { MoveKind, MoveState } from '../values.ts';
+import { verifications } from '../verify/queries.ts';
 import * as queries from './queries.ts';
-import { deleteOldMoves, deleteOldRuns, deleteOldVerifications } from './queries.ts';
 
 export type MovesRequest = {
   tenant?: string;
@@ -126,10 +127,12 @@ export async function pruneHistory(
       if (count < batchRows) return sum;
     }
   };
-  const moves = await inBatches((batch) => deleteOldMoves(db, batch));
-  const runs = await inBatches((batch) => deleteOldRuns(db, batch));
-  const verifications = await inBatches((batch) => deleteOldVerifications(db, batch));
-  if (moves + runs + verifications > 0) {
-    log.info({ days, moves, runs, verifications }, 'old history of retention was pruned');
+  const gone = {
+    moves: await inBatches((batch) => queries.deleteOldMoves(db, batch)),
+    runs: await inBatches((batch) => deleteOldJobs(db, queries.runs, batch)),
+    verifications: await inBatches((batch) => deleteOldJobs(db, verifications, batch)),
+  };
+  if (Object.values(gone).some((count) => count > 0)) {
+    log.info({ days, ...gone }, 'old history of retention was pruned');
   }
 }

@@ -1,27 +1,26 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import { type JobState, type JobTable, shownColumns } from '../../platform/jobs/queries.ts';
 import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { hasFreeShare, heldLocks } from '../../platform/postgres/shares.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { RunRow } from '../contract.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 
 /** A run and the tenants that it is limited to; null means all. */
-export type StoredRun = RunRow & { tenants: string[] | null };
+export type StoredRun = RunRow & JobState;
 
-/** A run that waits for its store is stored as running, as the previous release knows it. */
-const isWaiting = sql`state = 'running' and waiting_since is not null`;
-const shownState = sql`case when ${isWaiting} then 'waiting' else state end as state,
-  case when ${isWaiting} then ${instantText('waiting_since')} end as waiting_since,
-  case when ${isWaiting} then waiting_for end as waiting_for`;
-
-const runColumns = sql`retention_runs.id, ${shownState}, tenant, before, delete_versioned,
-  requested_by,
-  ${instantText('retention_runs.requested_at')} as requested_at,
-  ${instantText('retention_runs.started_at')} as started_at,
-  ${instantText('retention_runs.finished_at')} as finished_at,
-  total_count, moved_count, moved_bytes, deleted_count, kept_count, failed_moves, busy_tenants, freed_bytes,
-  case when state in ('completed', 'failed') then error end as error`;
+export const runs: JobTable = {
+  name: 'retention_runs',
+  list: 'retention.runs',
+  columns: sql`j.before, j.delete_versioned, j.total_count, j.moved_count, j.moved_bytes, j.deleted_count,
+    j.kept_count, j.failed_moves, j.busy_tenants, j.freed_bytes`,
+  done: sql`j.moved_count + j.deleted_count`,
+  missing: {
+    code: 'retention_run_not_found',
+    detail: 'There is no run of this id, or no longer. GET /retention/runs lists them.',
+  },
+  isNeeded: sql`j.id in (select run_id from moves where run_id is not null)`,
+};
 
 export async function insertRun(
   db: Queryable,
@@ -35,10 +34,10 @@ export async function insertRun(
   },
 ): Promise<RunRow | undefined> {
   const rows = await db.query<RunRow>(sql`
-    insert into retention_runs (id, tenant, tenants, before, delete_versioned, requested_by)
+    insert into retention_runs as j (id, tenant, tenants, before, delete_versioned, requested_by)
     values (${run.id}, ${run.tenant}, ${run.tenants}, ${run.before}::date, ${run.deleteVersioned},
       ${run.requestedBy})
-    returning ${runColumns}`);
+    returning ${shownColumns(runs)}`);
   return rows[0];
 }
 
@@ -64,103 +63,16 @@ export async function insertScheduledRun(
   return rows.length === 1;
 }
 
-/**
- * Lists the runs that concern no tenant out of reach, the latest first. There are few enough to sort them, because old
- * ones are pruned.
- */
-export async function listRuns(
-  db: Queryable,
-  reach: readonly string[] | null,
-  page: { after: readonly string[] | null; limit: number },
-): Promise<RunRow[]> {
-  const [requestedAt, id] = page.after ?? [null, null];
-  return db.query<RunRow>(sql`
-    select ${runColumns} from retention_runs
-    where ${inReach(reach)}
-      and (${id}::text is null or (retention_runs.requested_at, id) < (${requestedAt}::timestamptz, ${id}))
-    order by retention_runs.requested_at desc, id desc limit ${page.limit}`);
-}
-
-export async function findRun(
-  db: Queryable,
-  id: string,
-  reach: readonly string[] | null,
-): Promise<RunRow | undefined> {
-  const rows = await db.query<RunRow>(
-    sql`select ${runColumns} from retention_runs where id = ${id} and ${inReach(reach)}`,
-  );
-  return rows[0];
-}
-
-/** A run is in reach if it names a tenant in reach, or is limited to such tenants. */
-const inReach = (reach: readonly string[] | null) => sql`(${reach}::text[] is null
-  or tenant = any(${reach}::text[]) or tenant is null and tenants <@ ${reach}::text[])`;
-
-/** The run that processes are at work on, or else the next one: one run is done at a time. */
-const currentRun = sql`
-  select id from retention_runs where state in ('queued', 'running')
-  order by state = 'running' desc, requested_at, id limit 1`;
-
-/** Whether a run waits for somebody to begin it, to do a share of it that nobody has, or to end it. */
-export async function hasFreeRun(db: Queryable): Promise<boolean> {
-  const rows = await db.query<{ has_free: boolean }>(sql`
-    with ${heldLocks}
-    select not is_divided or ${hasFreeShare(sql`run.id`)} as has_free
-    from retention_runs run where id = (${currentRun})`);
-  return rows[0]?.has_free ?? false;
-}
-
-/**
- * Takes the run to work on; undefined when there is none. It is locked until the end of the transaction, so that one
- * process divides it and the others wait. When it is divided anew, so are its counts of failed moves and busy tenants.
- */
-export async function takeRun(
-  connection: Queryable,
-): Promise<(StoredRun & { is_divided: boolean }) | undefined> {
-  const rows = await connection.query<StoredRun & { is_divided: boolean }>(sql`
-    update retention_runs set state = 'running', started_at = coalesce(started_at, now()),
-      failed_moves = case when is_divided then failed_moves else 0 end,
-      busy_tenants = case when is_divided then busy_tenants else 0 end, waiting_since = null
-    where id = (${currentRun} for update)
-    returning ${runColumns}, tenants, is_divided`);
-  return rows[0];
-}
-
-/**
- * Notes that a run is cut into shares. The total is stored when it first begins: a run of the release before, which had
- * no shares, is divided when it is taken up again, and finds less to do.
- */
-export async function noteDivided(
+/** Notes what a run will do, when it first begins; its counts of failed moves and busy tenants begin anew. */
+export async function notePlan(
   connection: Queryable,
   id: string,
   { total, kept }: { total: number; kept: number },
 ): Promise<void> {
   await connection.query(sql`
-    update retention_runs set is_divided = true, total_count = coalesce(total_count, ${total}),
+    update retention_runs set failed_moves = 0, busy_tenants = 0, total_count = coalesce(total_count, ${total}),
       kept_count = case when total_count is null then ${kept} else kept_count end
     where id = ${id}`);
-}
-
-/** Notes why a run waits, and for how long it has; null when it goes on. */
-export async function noteWaiting(
-  db: Queryable,
-  id: string,
-  waiting: { reason: string; seconds: number } | null,
-): Promise<void> {
-  const { reason = null, seconds = null } = waiting ?? {};
-  await db.query(sql`
-    update retention_runs set waiting_for = ${reason},
-      waiting_since = case when ${reason}::text is not null
-        then coalesce(waiting_since, now() - make_interval(secs => ${seconds}::float8)) end
-    where id = ${id}`);
-}
-
-/** Whether a run has not ended. */
-export async function isOpenRun(db: Queryable, id: string): Promise<boolean> {
-  const rows = await db.query(
-    sql`select id from retention_runs where id = ${id} and state = 'running'`,
-  );
-  return rows.length > 0;
 }
 
 /** What the work on a tenant adds to its run. */
@@ -185,12 +97,10 @@ export async function addProgress(db: Queryable, id: string, done: RunProgress):
     where id = ${id} and state = 'running'`);
 }
 
-/** Ends a run. It has failed if something failed in it. */
-export async function finishRun(db: Queryable, id: string, freedBytes: number): Promise<void> {
+/** Notes how much space a run has given back. */
+export async function noteFreed(db: Queryable, id: string, freedBytes: number): Promise<void> {
   await db.query(sql`
-    update retention_runs set state = case when error is null then 'completed' else 'failed' end,
-      freed_bytes = ${freedBytes}, finished_at = now()
-    where id = ${id} and state = 'running'`);
+    update retention_runs set freed_bytes = ${freedBytes} where id = ${id} and state = 'running'`);
 }
 
 /** A move of the journal, as the database returns it. Digests are decimal text. */
@@ -357,18 +267,11 @@ export async function countOpenMoves(db: Queryable): Promise<StateRow[]> {
     from moves where state <> all (array['removed', 'failed']) group by state`);
 }
 
-/** Counts the runs that have not ended, and the records that are done in them, for the metrics. */
-export async function countOpenRuns(db: Queryable): Promise<(StateRow & { done: number })[]> {
-  return db.query(sql`
-    select state, count(*) as count, sum(moved_count + deleted_count)::bigint as done,
-      extract(epoch from now() - min(coalesce(started_at, requested_at)))::float8 as age_seconds
-    from retention_runs where state in ('queued', 'running') group by state`);
-}
-
-type Batch = { days: number; limit: number };
-
 /** Deletes moves that ended long ago, up to `limit`. Returns how many. See `pruneHistory` for those that stay. */
-export async function deleteOldMoves(db: Queryable, { days, limit }: Batch): Promise<number> {
+export async function deleteOldMoves(
+  db: Queryable,
+  { days, limit }: { days: number; limit: number },
+): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`
     with old as materialized (
       select m.tenant, m.id from moves m
@@ -386,37 +289,6 @@ export async function deleteOldMoves(db: Queryable, { days, limit }: Batch): Pro
       delete from move_days d using old where d.tenant = old.tenant and d.move_id = old.id
     ), gone as (
       delete from moves m using old where m.tenant = old.tenant and m.id = old.id returning m.id
-    ) select count(*) as count from gone`);
-  return rows[0]?.count ?? 0;
-}
-
-export async function deleteOldRuns(db: Queryable, { days, limit }: Batch): Promise<number> {
-  const rows = await db.query<{ count: number }>(sql`
-    with gone as (
-      delete from retention_runs where id in (
-        select id from retention_runs run
-        where state in ('completed', 'failed') and finished_at < now() - make_interval(days => ${days})
-          and id not in (select run_id from moves where run_id is not null)
-          and exists (
-            select from retention_runs later where later.requested_at > run.requested_at)
-        order by requested_at limit ${limit})
-      returning id
-    ) select count(*) as count from gone`);
-  return rows[0]?.count ?? 0;
-}
-
-export async function deleteOldVerifications(
-  db: Queryable,
-  { days, limit }: Batch,
-): Promise<number> {
-  const rows = await db.query<{ count: number }>(sql`
-    with gone as (
-      delete from verifications where id in (
-        select id from verifications v
-        where state in ('completed', 'failed') and finished_at < now() - make_interval(days => ${days})
-          and exists (select from verifications later where later.requested_at > v.requested_at)
-        order by requested_at limit ${limit})
-      returning id
     ) select count(*) as count from gone`);
   return rows[0]?.count ?? 0;
 }

@@ -1,10 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { type Actor, assertReach } from '../../kernel/actor.ts';
-import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
-import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
-import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import type { RunRow } from '../contract.ts';
 import * as queries from './queries.ts';
 
@@ -38,28 +36,5 @@ export async function requestRun(
       after: { tenant, before, delete_versioned: deleteVersioned },
     });
     return run;
-  });
-}
-
-/** One page of the runs that concern only tenants in reach, the latest first. Throws 400 `cursor_invalid`. */
-export async function listRuns(
-  db: Queryable,
-  cursorKey: Buffer,
-  actor: Actor,
-  request: { limit?: number; cursor?: string },
-): Promise<Page<RunRow>> {
-  const { limit, cursor } = request;
-  const page = { cursorKey, scope: { list: 'retention.runs', filters: {} }, limit, cursor };
-  const rows = await queries.listRuns(db, actor.tenants, toKeyset(page));
-  return toPage(page, rows, (row) => [row.requested_at, row.id]);
-}
-
-/** A run. Throws 404 `retention_run_not_found`. */
-export async function getRun(db: Queryable, actor: Actor, id: string): Promise<RunRow> {
-  const isId = /^\w{1,100}$/.test(id);
-  const run = isId ? await queries.findRun(db, id, actor.tenants) : undefined;
-  if (run !== undefined) return run;
-  throw new AppError('retention_run_not_found', {
-    detail: 'There is no run of this id, or no longer. GET /retention/runs lists them.',
   });
 }

@@ -1,20 +1,26 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
-import type { StateRow } from '../../platform/metrics/figures.ts';
+import { type JobState, type JobTable, shownColumns } from '../../platform/jobs/queries.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { hasFreeShare, heldLocks } from '../../platform/postgres/shares.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { VerificationRow, VerifyProblem } from '../schemas.contract.ts';
 
-/** One that waits for its store is stored as running, as the previous release knows it. */
-const isWaiting = sql`v.state = 'running' and v.waiting_since is not null`;
-const columns = sql`v.id, case when ${isWaiting} then 'waiting' else v.state end as state,
-  case when ${isWaiting} then ${instantText('v.waiting_since')} end as waiting_since,
-  case when ${isWaiting} then v.waiting_for end as waiting_for,
-  case when v.state = 'completed' then v.problem_count = 0 end as ok, v.tenant, v.requested_by,
-  ${instantText('v.requested_at')} as requested_at, ${instantText('v.started_at')} as started_at,
-  ${instantText('v.finished_at')} as finished_at, ${instantText('v.since')} as since, v.sample_percent,
-  v.segments_total, v.segments_done, v.bytes_total, v.bytes_done, v.records_done, v.problem_count,
-  v.problems, v.error`;
+/** Verifications without their problems, which may be many. */
+export const verifications: JobTable = {
+  name: 'verifications',
+  list: 'verifications',
+  columns: sql`case when j.state = 'completed' then j.problem_count = 0 end as ok,
+    ${instantText('j.since')} as since, j.sample_percent, j.segments_total, j.segments_done, j.bytes_total,
+    j.bytes_done, j.records_done, j.problem_count`,
+  done: sql`j.bytes_done`,
+  missing: {
+    code: 'verification_not_found',
+    detail: 'There is no verification with this id. See GET /retention/verify.',
+  },
+};
+export const withProblems: JobTable = {
+  ...verifications,
+  columns: sql`${verifications.columns}, j.problems`,
+};
 
 /** What a verification looks at. */
 export type VerifyScope = {
@@ -38,10 +44,10 @@ export async function insertVerification(
   made: NewVerification,
 ): Promise<VerificationRow | undefined> {
   const rows = await db.query<VerificationRow>(sql`
-    insert into verifications as v (id, tenant, tenants, since, sample_percent, requested_by)
+    insert into verifications as j (id, tenant, tenants, since, sample_percent, requested_by)
     values (${made.id}, ${made.tenant}, ${made.tenants}, ${made.since}::timestamptz,
       ${made.sample_percent}, ${made.requestedBy})
-    returning ${columns}`);
+    returning ${shownColumns(withProblems)}`);
   return rows[0];
 }
 
@@ -59,101 +65,17 @@ export async function insertScheduledVerification(
       select from verifications where state in ('queued', 'running') and requested_by is null)`);
 }
 
-/** Lists verifications, the latest first. */
-export async function listVerifications(
-  db: Queryable,
-  reach: readonly string[] | null,
-  page: { after: readonly string[] | null; limit: number },
-): Promise<VerificationRow[]> {
-  const after =
-    page.after === null
-      ? sql`true`
-      : sql`(v.requested_at, v.id) < (${page.after[0]}::timestamptz, ${page.after[1]})`;
-  return db.query<VerificationRow>(sql`
-    select ${columns} from verifications v where ${isVisible(reach)} and ${after}
-    order by v.requested_at desc, v.id desc limit ${page.limit}`);
-}
+/** A verification as its work knows it. */
+export type Claimed = VerifyScope & JobState;
 
-/** The latest verifications, without their problems, which may be many. */
-export async function listLatestVerifications(
-  db: Queryable,
-  reach: readonly string[] | null,
-  limit: number,
-): Promise<Omit<VerificationRow, 'problems'>[]> {
-  return db.query(sql`
-    select ${columns} from (
-      select id, state, tenant, tenants, requested_by, requested_at, started_at, finished_at, since,
-        sample_percent, segments_total, segments_done, bytes_total, bytes_done, records_done, problem_count,
-        null::json as problems, error, waiting_since, waiting_for
-      from verifications v where ${isVisible(reach)}
-      order by v.requested_at desc, v.id desc limit ${limit}
-    ) v order by v.requested_at desc, v.id desc`);
-}
-
-/** Counts those that have not ended, and the bytes that are read in them, for the metrics. */
-export async function countOpenVerifications(
-  db: Queryable,
-): Promise<(StateRow & { done: number })[]> {
-  return db.query(sql`
-    select state, count(*) as count, sum(bytes_done)::bigint as done,
-      extract(epoch from now() - min(coalesce(started_at, requested_at)))::float8 as age_seconds
-    from verifications where state in ('queued', 'running') group by state`);
-}
-
-export async function findVerification(
-  db: Queryable,
-  reach: readonly string[] | null,
-  id: string,
-): Promise<VerificationRow | undefined> {
-  const rows = await db.query<VerificationRow>(sql`
-    select ${columns} from verifications v where v.id = ${id} and ${isVisible(reach)}`);
-  return rows[0];
-}
-
-/** A caller who is limited to tenants sees only verifications that looked at no other tenants. */
-function isVisible(reach: readonly string[] | null): Sql {
-  if (reach === null) return sql`true`;
-  return sql`(v.tenant = any(${reach}::text[]) or v.tenants <@ ${reach}::text[])`;
-}
-
-/** The verification that processes are at work on, or else the next one: one is done at a time. */
-const current = sql`
-  select id from verifications where state in ('queued', 'running')
-  order by state desc, requested_at, id limit 1`;
-
-/** Whether a verification waits for somebody to begin it, to do a share of it that nobody has, or to end it. */
-export async function hasFreeVerification(db: Queryable): Promise<boolean> {
-  const rows = await db.query<{ has_free: boolean }>(sql`
-    with ${heldLocks}
-    select not is_divided or ${hasFreeShare(sql`v.id`)} as has_free
-    from verifications v where id = (${current})`);
-  return rows[0]?.has_free ?? false;
-}
-
-export type Claimed = VerifyScope & { id: string; is_divided: boolean };
-
-/**
- * Takes the verification to work on; undefined when there is none. It is locked until the end of the transaction, so
- * that one process divides it and the others wait. One that is not divided begins from its start.
- */
-export async function takeVerification(connection: Queryable): Promise<Claimed | undefined> {
-  const rows = await connection.query<Claimed>(sql`
-    update verifications v set state = 'running',
-      started_at = case when is_divided then started_at else clock_timestamp() end, waiting_since = null
-    where v.id = (${current} for update)
-    returning v.id, v.tenant, v.tenants, ${instantText('v.since')} as since, v.sample_percent, v.is_divided`);
-  return rows[0];
-}
-
-/** Notes that a verification is cut into shares, of which none is done. */
-export async function noteDivided(
+/** Notes how much a verification will read. */
+export async function noteTotals(
   connection: Queryable,
   id: string,
   totals: { segments: number; bytes: number },
 ): Promise<void> {
   await connection.query(sql`
-    update verifications set is_divided = true, segments_total = ${totals.segments}, segments_done = 0,
-      bytes_total = ${totals.bytes}, bytes_done = 0, records_done = 0, problem_count = 0, problems = '[]'
+    update verifications set segments_total = ${totals.segments}, bytes_total = ${totals.bytes}
     where id = ${id}`);
 }
 
@@ -190,37 +112,6 @@ export async function addFindings(
       bytes_done = bytes_done + ${found.bytes}, records_done = records_done + ${found.records},
       problem_count = problem_count + ${found.problem_count}
     where id = ${id}`);
-}
-
-/** Notes why a verification waits, and for how long it has; null when it goes on. */
-export async function noteWaiting(
-  db: Queryable,
-  id: string,
-  waiting: { reason: string; seconds: number } | null,
-): Promise<void> {
-  const { reason = null, seconds = null } = waiting ?? {};
-  await db.query(sql`
-    update verifications set waiting_for = ${reason},
-      waiting_since = case when ${reason}::text is not null
-        then coalesce(waiting_since, now() - make_interval(secs => ${seconds}::float8)) end
-    where id = ${id}`);
-}
-
-export async function isOpenVerification(db: Queryable, id: string): Promise<boolean> {
-  const rows = await db.query(
-    sql`select id from verifications where id = ${id} and state = 'running'`,
-  );
-  return rows.length > 0;
-}
-
-export async function finishVerification(
-  db: Queryable,
-  id: string,
-  end: { state: 'completed' | 'failed'; error: string | null },
-): Promise<void> {
-  await db.query(sql`
-    update verifications v set state = ${end.state}, error = ${end.error}, finished_at = clock_timestamp()
-    where v.id = ${id} and v.state = 'running'`);
 }
 
 /** A live segment, as the catalogue describes it. */

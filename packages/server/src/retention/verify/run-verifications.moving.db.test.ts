@@ -1,6 +1,7 @@
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newId } from '../../kernel/ids.ts';
+import { findJob } from '../../platform/jobs/queries.ts';
 import { unpaced } from '../../platform/work/pace.ts';
 import { removeObjects } from '../mover/remove-objects.ts';
 import {
@@ -9,7 +10,7 @@ import {
   type TestMover,
   type TestRecord,
 } from '../mover/testing/test-mover.ts';
-import { findVerification, insertVerification } from './queries.ts';
+import { insertVerification, withProblems } from './queries.ts';
 import { runOpenVerifications } from './run-verifications.ts';
 
 // A verification beside the mover itself.
@@ -38,7 +39,7 @@ async function findDifferences(): Promise<unknown> {
   const log = pino({ level: 'silent' });
   const context = { db, duckdb, objects, spoolDir: '/nowhere', log, pace: unpaced };
   await runOpenVerifications(context, new AbortController().signal);
-  const row = await findVerification(db, null, id);
+  const row = await findJob(db, withProblems, { id, reach: null });
   return { state: row?.state, error: row?.error, problems: row?.problems };
 }
 

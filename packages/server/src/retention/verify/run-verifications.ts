@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { systemClock } from '../../kernel/clock.ts';
-import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
+import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
-import { createStoreWait, type StoreWaitOptions } from '../../platform/objects/store-wait.ts';
-import type { Connection, Queryable, Session } from '../../platform/postgres/database.ts';
-import { addShares, doShares, dropShares, endShares } from '../../platform/postgres/shares.ts';
-import { type Repeated, repeat } from '../../platform/work/repeat.ts';
-import { withSessionLock } from '../../platform/work/session-lock.ts';
+import { doJobs, type JobKind, startJobs } from '../../platform/jobs/runner.ts';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import type { Repeated } from '../../platform/work/repeat.ts';
 import { segmentFolders, tenantFolders } from '../../records/segments.ts';
 import { checkCounters, eachTenant } from './check-counters.ts';
 import type { Check, VerifyTools } from './check-segment.ts';
@@ -17,42 +15,36 @@ import * as queries from './queries.ts';
 import { createReport } from './report.ts';
 import { findUploads } from './uploads.ts';
 
-/** How often verifications are looked for without a poke, since other processes take requests, too. */
-const lookMillis = 2000;
-
-/**
- * Does the verifications that were asked for, one at a time. All processes of the role retention divide it among
- * themselves. The share that a process is at when it stops is done by another process, or at the next start.
- */
+/** Does the verifications that were asked for. All processes of the role retention divide it among themselves. */
 export function startVerifications(context: VerifyTools): Repeated {
-  return repeat((signal) => runOpenVerifications(context, signal), {
-    everyMillis: lookMillis,
-    onError: (err) => context.log.warn({ err }, 'a verification was broken off and goes on later'),
-  });
+  return startJobs(context.db, createVerificationKind(context), context.log);
 }
 
-/**
- * Does all verifications that wait, as far as other processes leave something of them. The lock that these processes
- * share keeps out those of the release before, which did verifications alone.
- */
-export async function runOpenVerifications(
-  context: VerifyTools,
-  signal: AbortSignal,
-): Promise<void> {
-  const { db } = context;
-  if (!(await queries.hasFreeVerification(db))) return;
-  const lost = 'The lock on verifications was lost with its connection.';
-  const work = async (ending: AbortSignal, session: Session) => {
-    for (;;) {
-      ending.throwIfAborted();
-      const claimed = await db.transaction(beginVerification);
-      // What is left is at work in other processes. Whoever ends the last share of it goes on.
-      if (claimed === undefined) return;
-      if (!(await doVerification(context, claimed, { session, signal: ending }))) return;
-    }
+/** Does all verifications that wait, as far as other processes leave something of them. */
+export function runOpenVerifications(context: VerifyTools, signal: AbortSignal): Promise<void> {
+  return doJobs(context.db, createVerificationKind(context), { log: context.log, signal });
+}
+
+function createVerificationKind(context: VerifyTools): JobKind<queries.Claimed, VerifyShare> {
+  const { now, sleep, spoolDir } = context;
+  return {
+    title: 'verification',
+    table: queries.verifications,
+    lock: 'verifications',
+    waiting: { now, sleep },
+    plan: divide,
+    doShare(claimed, share, { signal, wait }) {
+      const spool = join(spoolDir, `verify-${claimed.id}-${randomText(8)}`);
+      let copies = 0;
+      const newSpoolPath = () => `${spool}-${++copies}.parquet`;
+      const rest = context.pace.begin();
+      return wait.run(() => verify(context, share, { claimed, newSpoolPath, rest, signal }));
+    },
+    reasonOf: (error) =>
+      error instanceof AppError
+        ? `${error.code}: ${error.detail}`
+        : 'internal_error: The service made a mistake; its log tells which. Verify again.',
   };
-  const lock = { name: 'verifications', isShared: true } as const;
-  await withSessionLock(db, lock, { signal, lost, work });
 }
 
 /** A share of a verification. Stretches begin after `after` and end with `last`; null means no border. */
@@ -69,10 +61,8 @@ const bytesOfShare = 64 * 2 ** 20;
 const keysAtOnce = 10_000;
 const segmentsAtOnce = 1000;
 
-/** Takes the verification to work on, and cuts it into shares unless somebody has; undefined when there is none. */
-async function beginVerification(connection: Connection): Promise<queries.Claimed | undefined> {
-  const claimed = await queries.takeVerification(connection);
-  if (claimed === undefined || claimed.is_divided) return claimed;
+/** Cuts a verification into shares. */
+async function divide(connection: Connection, claimed: queries.Claimed): Promise<VerifyShare[]> {
   const tenants = scopeOf(claimed);
   const totals = { segments: 0, bytes: 0 };
   const shares: VerifyShare[] = await divideSegments(connection, claimed, totals);
@@ -88,10 +78,8 @@ async function beginVerification(connection: Connection): Promise<queries.Claime
   } else {
     shares.push(...tenants.map((tenant) => ({ kind: 'counters', tenant }) as const));
   }
-  await dropShares(connection, claimed.id);
-  await addShares(connection, claimed.id, shares);
-  await queries.noteDivided(connection, claimed.id, totals);
-  return claimed;
+  await queries.noteTotals(connection, claimed.id, totals);
+  return shares;
 }
 
 async function divideSegments(
@@ -141,46 +129,6 @@ function isSampled({ id, sample_percent: percent }: queries.Claimed, name: strin
   if (percent === null) return true;
   const hash = createHash('sha256').update(`${id}/${name}`).digest().readUInt32BE();
   return hash < (percent / 100) * 2 ** 32;
-}
-
-/**
- * Does what other processes leave of a verification, and ends it after the last share. Returns whether it has ended.
- */
-async function doVerification(
-  context: VerifyTools,
-  claimed: queries.Claimed,
-  { session, signal }: { session: Session; signal: AbortSignal },
-): Promise<boolean> {
-  const { db, log } = context;
-  const divided = { job: claimed.id, session, signal };
-  const spool = join(context.spoolDir, `verify-${claimed.id}-${randomText(8)}`);
-  let copies = 0;
-  const newSpoolPath = () => `${spool}-${++copies}.parquet`;
-  const rest = context.pace.begin();
-  const note: StoreWaitOptions['note'] = (waiting) => queries.noteWaiting(db, claimed.id, waiting);
-  await doShares<VerifyShare>(db, divided, async (share) => {
-    try {
-      const wait = createStoreWait({ ...context, signal, note });
-      return await wait.run(() => verify(context, share, { claimed, newSpoolPath, rest, signal }));
-    } catch (error) {
-      // The verification itself has not failed: whoever holds the share next does it.
-      if (signal.aborted || isDatabaseAway(error)) throw error;
-      log.error({ err: error, verification: claimed.id }, 'a verification could not be done');
-      return async (connection) => {
-        await dropShares(connection, claimed.id);
-        const end = { state: 'failed', error: reasonOf(error) } as const;
-        await queries.finishVerification(connection, claimed.id, end);
-      };
-    }
-  });
-  return endShares(db, divided, () =>
-    queries.finishVerification(db, claimed.id, { state: 'completed', error: null }),
-  );
-}
-
-function reasonOf(error: unknown): string {
-  if (error instanceof AppError) return `${error.code}: ${error.detail}`;
-  return 'internal_error: The service made a mistake; its log tells which. Verify again.';
 }
 
 type Verify = Pick<Check, 'newSpoolPath' | 'rest' | 'signal'> & { claimed: queries.Claimed };

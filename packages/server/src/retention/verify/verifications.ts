@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../../kernel/actor.ts';
-import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
-import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
+import { findJob } from '../../platform/jobs/queries.ts';
+import { readJob, readJobs } from '../../platform/jobs/read-jobs.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { retentionContract } from '../contract.ts';
 import type { RetentionOptions } from '../options.ts';
@@ -13,6 +13,8 @@ import type { VerificationRow } from '../schemas.contract.ts';
 import type { VerifyTools } from './check-segment.ts';
 import * as queries from './queries.ts';
 import { runOpenVerifications } from './run-verifications.ts';
+
+const table = queries.withProblems;
 
 type Act = { actor: Actor; request: FastifyRequest; audit: Audit };
 
@@ -56,7 +58,7 @@ export async function verifyNow(
   if (made === undefined) throw new Error('the verification was not stored');
   for (;;) {
     await runOpenVerifications(tools, signal);
-    const found = await queries.findVerification(db, null, made.id);
+    const found = await findJob<VerificationRow>(db, table, { id: made.id, reach: null });
     if (found === undefined) throw new Error('the verification is gone');
     if (found.finished_at !== null) return found;
     await setTimeout(othersMillis, undefined, { signal });
@@ -71,29 +73,6 @@ export function scheduleVerification(db: Queryable, days: number): Promise<void>
   return queries.insertScheduledVerification(db, { id: newId('vrf'), days });
 }
 
-/** One page of verifications, the latest first. Throws 400 `cursor_invalid`. */
-async function listVerifications(
-  db: Queryable,
-  cursorKey: Buffer,
-  actor: Actor,
-  { limit, cursor }: { limit?: number; cursor?: string },
-): Promise<Page<VerificationRow>> {
-  const page = { cursorKey, scope: { list: 'verifications', filters: {} }, limit, cursor };
-  const found = await queries.listVerifications(db, actor.tenants, toKeyset(page));
-  return toPage(page, found, (row) => [row.requested_at, row.id]);
-}
-
-/** A verification. Throws 404 `verification_not_found`. */
-async function getVerification(db: Queryable, actor: Actor, id: string): Promise<VerificationRow> {
-  const found = /^\w{1,100}$/.test(id)
-    ? await queries.findVerification(db, actor.tenants, id)
-    : undefined;
-  if (found !== undefined) return found;
-  throw new AppError('verification_not_found', {
-    detail: 'There is no verification with this id. See GET /retention/verify.',
-  });
-}
-
 type VerifyRouteOptions = Pick<RetentionOptions, 'cursorKey' | 'audit' | 'poke'>;
 
 export function addVerifyRoutes(http: HttpServer, db: Database, options: VerifyRouteOptions): void {
@@ -104,9 +83,9 @@ export function addVerifyRoutes(http: HttpServer, db: Database, options: VerifyR
     return made;
   });
   http.route(retentionContract.listVerifications, ({ query, actor }) =>
-    listVerifications(db, options.cursorKey(), actor, query),
+    readJobs<VerificationRow>(db, table, actor, { cursorKey: options.cursorKey(), ...query }),
   );
   http.route(retentionContract.getVerification, ({ params, actor }) =>
-    getVerification(db, actor, params.id),
+    readJob<VerificationRow>(db, table, actor, params.id),
   );
 }

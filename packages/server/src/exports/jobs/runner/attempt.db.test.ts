@@ -6,7 +6,7 @@ import { fromFileSystem, storeUnavailable } from '../../../platform/objects/obje
 import { cancelOpenJob } from '../queries.ts';
 import { noteGoneExports } from '../sweep.ts';
 import { startTestExports, type TestExports } from '../testing/test-exports.ts';
-import { attemptJob, Stopped } from './attempt.ts';
+import { attemptJob } from './attempt.ts';
 import { JobLost, whileHeld } from './context.ts';
 import { failJob, updateProgress } from './queries.ts';
 
@@ -118,7 +118,7 @@ describe('an attempt', () => {
     const { id } = await csv();
     const stop = new AbortController();
     await exports.work(
-      exports.storeWith(() => stop.abort(new Stopped())),
+      exports.storeWith(() => stop.abort()),
       stop.signal,
     );
     expect(await exports.job(id)).toMatchObject({ state: 'queued', error: null, failures: 0 });

@@ -1,9 +1,9 @@
-import { AppError } from '../../../kernel/errors.ts';
 import { newId } from '../../../kernel/ids.ts';
 import { mayPass } from '../../../platform/objects/s3-errors.ts';
 import { longestWaitMillis, pauseMillis } from '../../../platform/objects/store-wait.ts';
 import type { Database, Session } from '../../../platform/postgres/database.ts';
-import { tryLock, unlockAll } from '../../../platform/postgres/locks.ts';
+import { tryLock } from '../../../platform/postgres/locks.ts';
+import { endSession, lossOf } from '../../../platform/work/session-lock.ts';
 import type { StoredJob } from '../job.ts';
 import { JobLost, toFault, type WorkContext, watchJob } from './context.ts';
 import { createProgressCounts, doJob } from './do-job.ts';
@@ -13,12 +13,9 @@ import { failJob, findFailures, postponeJob, releaseJob } from './queries.ts';
 /** After this many failed attempts in a row, none of which finished a part, the job fails. */
 const mostFailures = 5;
 
-/** The attempt ends because the process does. Nothing is wrong with the job. */
-export class Stopped extends Error {}
-
 /**
  * Works on a job until it ends or cannot go on, and stores which of these happened. It ends itself soon after the
- * signal is aborted (by `Stopped` or `JobLost`), and when the session is lost.
+ * signal is aborted, by `JobLost` or because the process stops, and when the session is lost.
  */
 export async function attemptJob(
   context: WorkContext,
@@ -26,30 +23,28 @@ export async function attemptJob(
   signal: AbortSignal,
 ): Promise<void> {
   const { db, log } = context;
-  const ending = new AbortController();
-  const end = (reason: unknown) => ending.abort(reason);
-  const onLost = () => end(sessionLost());
-  const onAbort = () => end(signal.reason);
-  session.lost.addEventListener('abort', onLost, { once: true });
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (session.lost.aborted) onLost();
-  if (signal.aborted) onAbort();
+  const losing = new AbortController();
+  const lost = lossOf(session, 'The lock on the export was lost with its connection.');
+  const ending = AbortSignal.any([signal, losing.signal, lost]);
   const counts = createProgressCounts();
-  const watch = watchJob(db, job, { progress: () => counts.now(), onLost: end });
+  const watch = watchJob(db, job, {
+    progress: () => counts.now(),
+    onLost: (reason) => losing.abort(reason),
+  });
   try {
-    await doJob(context, { job, signal: ending.signal, counts });
+    await doJob(context, { job, signal: ending, counts });
     log.info({ exportId: job.id, attempts: job.attempts }, 'export completed');
   } catch (error) {
     // Whatever was cut off fails with an error of its own; the reason of the abort is what counts.
-    const reason: unknown = ending.signal.aborted ? ending.signal.reason : error;
+    const reason: unknown = ending.aborted ? ending.reason : error;
     await watch.stop();
-    await writeDown(context, job, reason);
+    if (reason instanceof JobLost) log.info({ exportId: job.id }, 'export ended from elsewhere');
+    // Nothing is wrong with the job when the process stops.
+    else if (signal.aborted) await releaseJob(db, job);
+    else await writeDown(context, job, reason);
   } finally {
     await watch.stop();
-    session.lost.removeEventListener('abort', onLost);
-    signal.removeEventListener('abort', onAbort);
-    if (!session.lost.aborted) await unlockAll(session).catch(() => {});
-    await session.close();
+    await endSession(session);
   }
 }
 
@@ -63,11 +58,6 @@ async function writeDown(
   error: unknown,
 ): Promise<void> {
   const { db, log, source, backoffSeconds = usualBackoff } = context;
-  if (error instanceof JobLost) {
-    log.info({ exportId: job.id }, 'export ended from elsewhere');
-    return;
-  }
-  if (error instanceof Stopped) return await releaseJob(db, job);
   const fault = toFault(error, source.spoolDir);
   log.warn({ err: error, exportId: job.id, attempts: job.attempts }, 'an export could not go on');
   const before = await findFailures(db, job);
@@ -93,13 +83,6 @@ function usualBackoff(failures: number): number {
   return 5 * 2 ** (failures - 1);
 }
 
-function sessionLost(): AppError {
-  return new AppError('database_unavailable', {
-    detail: 'The lock on the export was lost with its connection.',
-    retryAfterSeconds: 5,
-  });
-}
-
 /** A job that this process works on, for as long as the session lives. */
 type TakenJob = {
   readonly job: StoredJob & { readonly runner: string };
@@ -114,19 +97,16 @@ type TakenJob = {
 export async function takeNextJob(db: Database, perTenant: number): Promise<TakenJob | undefined> {
   if (!(await queries.hasFreeJob(db))) return undefined;
   const session = await db.openSession();
+  let job: StoredJob | undefined;
   try {
     await queries.lockTaking(session);
     const next = await queries.findNextJob(session, perTenant);
-    if (next !== undefined && (await tryLock(session, 'exportJobs', next.id))) {
-      const runner = newId('rnr');
-      const job = await queries.takeJob(session, { ...next, runner });
-      await queries.unlockTaking(session);
-      if (job !== undefined) return { job: { ...job, runner }, session };
-    }
-  } catch (error) {
-    await session.close();
-    throw error;
+    if (next === undefined || !(await tryLock(session, 'exportJobs', next.id))) return undefined;
+    const runner = newId('rnr');
+    job = await queries.takeJob(session, { ...next, runner });
+    await queries.unlockTaking(session);
+    return job && { job: { ...job, runner }, session };
+  } finally {
+    if (job === undefined) await session.close();
   }
-  await session.close();
-  return undefined;
 }

@@ -10,6 +10,7 @@ import {
 } from '../../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../../platform/postgres/database.ts';
 import type { Pace } from '../../../platform/work/pace.ts';
+import { type Repeated, repeat } from '../../../platform/work/repeat.ts';
 import type { KeyRange, Slice } from '../../../records/index.ts';
 import type { ExportSource } from '../../encode/rows.ts';
 import type { FileFormat, FileOptions } from '../../formats/format.ts';
@@ -103,42 +104,24 @@ export type JobProgress = { readonly rows: number; readonly bytes: number };
 export function watchJob(
   db: Database,
   held: Held,
-  options: { progress: () => JobProgress; onLost: (reason: JobLost) => void },
-): { stop(): Promise<void> } {
-  let isStopped = false;
+  { progress, onLost }: { progress: () => JobProgress; onLost: (reason: JobLost) => void },
+): Pick<Repeated, 'stop'> {
   let looks = 0;
   let written: JobProgress | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let underWay: Promise<void> = Promise.resolve();
-
-  async function look(): Promise<void> {
+  async function isHeldNow(): Promise<boolean> {
     looks += 1;
-    const now = options.progress();
+    const now = progress();
     const isNews = now.rows !== written?.rows || now.bytes !== written.bytes;
-    const isHeld =
-      looks % looksPerWrite === 0 && isNews
-        ? await updateProgress(db, held, now).then((is) => {
-            written = now;
-            return is;
-          })
-        : await isStillHeld(db, held);
-    if (!isHeld && !isStopped) options.onLost(new JobLost('the job was cancelled or taken over'));
+    if (looks % looksPerWrite !== 0 || !isNews) return isStillHeld(db, held);
+    const isHeld = await updateProgress(db, held, now);
+    written = now;
+    return isHeld;
   }
-  function waitAndLook(): void {
-    if (isStopped) return;
-    timer = setTimeout(() => {
-      underWay = look()
-        .catch(() => {})
-        .then(waitAndLook);
-    }, lookMillis);
-  }
-
-  waitAndLook();
-  return {
-    async stop() {
-      isStopped = true;
-      clearTimeout(timer);
-      await underWay;
+  return repeat(
+    async (signal) => {
+      if ((await isHeldNow()) || signal.aborted) return;
+      onLost(new JobLost('the job was cancelled or taken over'));
     },
-  };
+    { everyMillis: lookMillis, onError: () => {} },
+  );
 }

@@ -7,7 +7,7 @@ import { freeze } from '../../../records/read/testing/freeze.ts';
 import type { FileFormat, FileOptions } from '../../formats/format.ts';
 import { createFormat } from '../../formats/index.ts';
 import { startTestExports, type TestExports } from '../testing/test-exports.ts';
-import { Stopped, takeNextJob } from './attempt.ts';
+import { takeNextJob } from './attempt.ts';
 import type { WorkContext } from './context.ts';
 import { listObjects } from './queries.ts';
 import { startJobRunner } from './runner.ts';
@@ -275,7 +275,7 @@ describe('a job that gives way to clients', () => {
     const stopping = new AbortController();
     const working = exports.work({ pace }, stopping.signal);
     await resting;
-    stopping.abort(new Stopped());
+    stopping.abort();
     await working;
     expect(await exports.job(id)).toMatchObject({ state: 'queued' });
     await exports.work();

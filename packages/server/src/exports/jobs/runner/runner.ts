@@ -1,5 +1,5 @@
 import { type Repeated, repeat } from '../../../platform/work/repeat.ts';
-import { attemptJob, Stopped, takeNextJob } from './attempt.ts';
+import { attemptJob, takeNextJob } from './attempt.ts';
 import { JobLost, type WorkContext } from './context.ts';
 
 export type RunnerOptions = {
@@ -36,8 +36,7 @@ export function startJobRunner(context: WorkContext, options: RunnerOptions): Jo
       if (taken === undefined) return;
       const { id } = taken.job;
       const abort = new AbortController();
-      if (signal.aborted) abort.abort(new Stopped());
-      const ended = attemptJob(context, taken, abort.signal)
+      const ended = attemptJob(context, taken, AbortSignal.any([signal, abort.signal]))
         .catch((err: unknown) => {
           log.warn({ err, exportId: id }, 'an export was interrupted and will be taken up again');
         })
@@ -60,11 +59,7 @@ export function startJobRunner(context: WorkContext, options: RunnerOptions): Jo
       running.get(id)?.abort.abort(new JobLost('the job was cancelled'));
     },
     async stop() {
-      const stopping = looks.stop();
-      for (const { abort } of running.values()) abort.abort(new Stopped());
-      await stopping;
-      // A job may have been taken while the look was ending.
-      for (const { abort } of running.values()) abort.abort(new Stopped());
+      await looks.stop();
       await Promise.all([...running.values()].map(({ ended }) => ended));
     },
   };

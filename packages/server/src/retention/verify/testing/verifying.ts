@@ -2,9 +2,10 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql, { raw } from 'sql-template-tag';
 import { newId } from '../../../kernel/ids.ts';
+import { findJob } from '../../../platform/jobs/queries.ts';
 import type { VerificationRow } from '../../schemas.contract.ts';
 import type { VerifyTools } from '../check-segment.ts';
-import { findVerification, insertVerification, type VerifyScope } from '../queries.ts';
+import { insertVerification, type VerifyScope, withProblems } from '../queries.ts';
 import { runOpenVerifications } from '../run-verifications.ts';
 import { type ColdData, createColdData } from './cold-data.ts';
 
@@ -49,7 +50,7 @@ export async function createVerifying(): Promise<Verifying> {
     return id;
   };
   const read = async (id: string) => {
-    const row = await findVerification(db, null, id);
+    const row = await findJob<VerificationRow>(db, withProblems, { id, reach: null });
     if (row === undefined) throw new Error('no such verification');
     return row;
   };
