@@ -51,7 +51,7 @@ export async function examineHere(
       // It throws where the database has no tables of svcctl yet.
       await listNewerMigrations(db);
       const cold = await openColdTier(settings, { db, log }, closers);
-      const around = surroundingsOf(db, { settings, cold });
+      const around = surroundingsOf({ settings, db, cold });
       return [...found, ...(await examine(await look(db, { processId: null, around })))];
     } catch (error) {
       const detail = error instanceof AppError ? error.detail : String(error);

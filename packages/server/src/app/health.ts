@@ -1,6 +1,5 @@
 import { findLastBackup, isBackupOverdue } from '../backup/index.ts';
 import { readRelease } from '../config/release.ts';
-import type { Settings } from '../config/settings.ts';
 import { sharedSettingsOf } from '../config/shared-settings.ts';
 import {
   addHealthRoutes,
@@ -12,32 +11,17 @@ import type { ProcessCommand } from '../health/values.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError, isDatabaseAway } from '../kernel/errors.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Log } from '../platform/log.ts';
 import { describeFenced } from '../platform/objects/fence.ts';
-import type { StoreWatch } from '../platform/objects/store-watch.ts';
-import type { Database } from '../platform/postgres/database.ts';
 import { findSampledDifferences, parseSchedule } from '../retention/index.ts';
 import type { ColdTier } from './cold-tier.ts';
+import type { Host } from './host.ts';
 import type { Keys } from './keys.ts';
 import { readTroubles } from './overview.ts';
 
-/** Makes the presence of this process among those of its database. */
+/** Makes the presence of this process among those of its database. Without `cold` it does not use the store of cold data. */
 export function createOwnPresence(
-  db: Database,
-  {
-    settings,
-    log,
-    command,
-    watch,
-    keys,
-  }: {
-    settings: Settings;
-    log: Log;
-    command: ProcessCommand;
-    /** Without it the process does not use the store of cold data. */
-    watch?: Pick<StoreWatch, 'state'>;
-    keys: Keys;
-  },
+  { settings, log, db, cold }: Pick<Host, 'settings' | 'log' | 'db'> & Partial<Pick<Host, 'cold'>>,
+  { command, keys }: { command: ProcessCommand; keys: Keys },
 ): Presence {
   let known: readonly string[] = [];
   return createPresence(db, {
@@ -48,7 +32,7 @@ export function createOwnPresence(
       settings: sharedSettingsOf(settings),
       dataDir: settings.dataDir,
     },
-    storeState: () => watch?.state().state ?? null,
+    storeState: () => cold?.watch.state().state ?? null,
     async secretKeys() {
       try {
         known = await keys.refresh();
@@ -65,25 +49,23 @@ export function createOwnPresence(
 }
 
 /** Adds the routes that tell how the service itself is. */
-export function addHealth(
-  http: HttpServer,
-  db: Database,
-  { settings, cold, presence }: { settings: Settings; cold: ColdTier; presence: Presence },
-): void {
+export function addHealth(http: HttpServer, host: Host, presence: Presence): void {
+  const { db, cold } = host;
   addHealthRoutes(http, db, {
     clock: systemClock,
     processId: presence.id,
     version: readRelease(),
     store: () => ({ location: cold.store.location, state: cold.watch.state().state }),
-    around: surroundingsOf(db, { settings, cold }),
+    around: surroundingsOf(host),
   });
 }
 
 /** What the checks look at beside the processes and the database. It changes nothing, also not in a store without a marker. */
-export function surroundingsOf(
-  db: Database,
-  { settings, cold }: { settings: Settings; cold: Pick<ColdTier, 'store' | 'fence' | 'watch'> },
-): Surroundings {
+export function surroundingsOf({
+  settings,
+  db,
+  cold,
+}: Pick<Host, 'settings' | 'db' | 'cold'>): Surroundings {
   const schedule = parseSchedule(settings.retentionSchedule);
   return {
     listSlow: () => db.listSlow(),

@@ -21,9 +21,8 @@ import {
 } from '../notices/index.ts';
 import { findTroubles } from '../overview/find-troubles.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Log } from '../platform/log.ts';
 import type { StoreWatch } from '../platform/objects/store-watch.ts';
-import type { Database, Queryable } from '../platform/postgres/database.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import { readRetentionOverview } from '../retention/index.ts';
 import {
@@ -36,20 +35,18 @@ import {
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';
+import { cursorKey, type Host, secretBox } from './host.ts';
 import { countOverdue, isStoreUnusable } from './overview.ts';
-import { cursorKey, type State, secretBox } from './state.ts';
 
 /** Notices to people. They are looked for and sent by every process with the role `api`. */
 export type Notices = Work & { readonly channel: Channel; readonly find: Find };
 
-type Parts = {
-  settings: Settings;
-  log: Log;
-  state: State;
-  watch: Pick<StoreWatch, 'state'>;
+type NoticesHost = Pick<Host, 'settings' | 'log' | 'db' | 'state'> & {
+  readonly cold: { readonly watch: Pick<StoreWatch, 'state'> };
 };
 
-export function createNotices(db: Database, { settings, log, state, watch }: Parts): Notices {
+export function createNotices(host: NoticesHost): Notices {
+  const { settings, log, db } = host;
   const { webhookTimeoutSeconds: timeoutSeconds, historyDays } = settings;
   const sender = createSender({
     timeoutMillis: timeoutSeconds * 1000,
@@ -68,14 +65,14 @@ export function createNotices(db: Database, { settings, log, state, watch }: Par
     }),
   };
   const channel: Channel = (to, message) => channels[to.kind](to, message);
-  const find = createFind({ settings, watch });
+  const find = createFind(host);
   let notices: Repeated | undefined;
   return {
     channel,
     find,
     start() {
       if (!settings.roles.includes('api')) return;
-      const open = (sealed: Buffer, id: string) => secretBox(state).open(sealed, id);
+      const open = (sealed: Buffer, id: string) => secretBox(host).open(sealed, id);
       notices = startNotices(db, { find, historyDays, channel, open, timeoutSeconds, log });
       notices.poke();
     },
@@ -91,21 +88,18 @@ export function createNotices(db: Database, { settings, log, state, watch }: Par
 }
 
 /** Adds the routes of notices: who is told, and what was told. */
-export function addNotices(
-  http: HttpServer,
-  db: Database,
-  { settings, state, notices }: Pick<Parts, 'settings' | 'state'> & { notices: Notices },
-): void {
+export function addNotices(http: HttpServer, host: Host, notices: Notices): void {
+  const { settings, db } = host;
   const target = createTarget({ allowTargets: settings.allowTargets });
   addNoticeRoutes(http, db, {
     channel: notices.channel,
     assertAllowed: (url) => target.assertAllowed(url, { tenants: null }),
     hasEmail: settings.smtpUrl !== undefined && settings.smtpFrom !== undefined,
     newSecret,
-    seal: (secret, id) => secretBox(state).seal(secret, id),
-    open: (sealed, id) => secretBox(state).open(sealed, id),
+    seal: (secret, id) => secretBox(host).seal(secret, id),
+    open: (sealed, id) => secretBox(host).open(sealed, id),
     audit: createAudit(),
-    cursorKey: () => cursorKey(state),
+    cursorKey: () => cursorKey(host),
   });
 }
 
@@ -125,7 +119,7 @@ function createWebhookChannel(sender: Sender, origin: string | null): Channel {
 }
 
 /** Looks at what each feature knows of itself. What is wrong is decided where OVERVIEW does. */
-function createFind({ settings, watch }: Pick<Parts, 'settings' | 'watch'>): Find {
+function createFind({ settings, cold: { watch } }: NoticesHost): Find {
   return {
     async troubles(db) {
       const { retention, work } = await readRetentionOverview(db, null);

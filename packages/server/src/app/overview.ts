@@ -9,26 +9,22 @@ import { listUnreached } from '../notices/index.ts';
 import { type Overview, overviewContract, type Trouble } from '../overview/contract.ts';
 import { findTroubles } from '../overview/find-troubles.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Log } from '../platform/log.ts';
 import type { StoreWatch } from '../platform/objects/store-watch.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import { readStored, startSumming } from '../records/index.ts';
 import { listOverdueRemovals, readRetentionOverview } from '../retention/index.ts';
 import { readWebhooksOverview } from '../webhooks/index.ts';
-
-type OwnSettings = Pick<Settings, 'notifyDiskPercent' | 'backupMaxAgeHours'>;
-type Parts = { watch: Pick<StoreWatch, 'state'>; settings: OwnSettings };
+import type { Host } from './host.ts';
 
 /** Adds the route of the overview, which puts together what each feature knows of itself. */
-export function addOverview(http: HttpServer, db: Database, parts: Parts): void {
-  http.route(overviewContract.getOverview, ({ actor }) => readOverview(db, actor, parts));
+export function addOverview(http: HttpServer, host: Host): void {
+  http.route(overviewContract.getOverview, ({ actor }) => readOverview(host, actor));
 }
 
 async function readOverview(
-  db: Database,
+  { settings, db, cold: { watch } }: Host,
   actor: Actor,
-  { watch, settings }: Parts,
 ): Promise<Overview> {
   const { tenants } = actor;
   const at = new Date(systemClock()).toISOString();
@@ -103,7 +99,7 @@ export async function countOverdue(
 }
 
 /** What is wrong with the installation itself. */
-async function readOwnTroubles(db: Queryable, settings: OwnSettings) {
+async function readOwnTroubles(db: Queryable, settings: Settings) {
   return {
     unreached: (await listUnreached(db)).length,
     fullDisks: (await listFullDisks(db, settings.notifyDiskPercent)).length,
@@ -112,10 +108,7 @@ async function readOwnTroubles(db: Queryable, settings: OwnSettings) {
 }
 
 /** Sums up what was stored, in every process with the role `api`: those that are asked for it. */
-export function createSumming(
-  db: Database,
-  { settings, log }: { settings: Pick<Settings, 'roles'>; log: Log },
-): Work {
+export function createSumming({ settings, log, db }: Host): Work {
   let summing: Repeated | undefined;
   return {
     start() {

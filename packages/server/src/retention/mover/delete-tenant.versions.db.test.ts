@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onGone } from '../../app/on-gone.ts';
+import { onGone } from '../../app/retention.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
 import type { MoveState } from '../values.ts';
