@@ -31,7 +31,7 @@ const serverRules = [
   { files: /^overview\//, may: [/^overview\//, ...feature] },
   { files: /^health\//, may: [/^health\//, ...feature] },
   { files: /^records\//, may: [/^records\//, ...feature] },
-  { files: /^exports\//, may: [/^exports\//, /^records\/index\.ts$/, ...feature] },
+  { files: /^exports\//, may: [/^exports\//, /^records\/(index|sql)\.ts$/, ...feature] },
   { files: /^retention\//, may: [/^retention\//, /^records\/segments\.ts$/, ...feature] },
   { files: /^webhooks\//, may: [/^webhooks\//, ...feature] },
   {
