@@ -33,7 +33,7 @@ export type Examined = {
 };
 
 /** One thing that is wrong: a sentence, and how bad it is where that differs from its check. */
-export type Wrong = { readonly found: string; readonly severity?: 'warning' | 'problem' };
+export type Problem = { readonly found: string; readonly severity?: 'warning' | 'problem' };
 
 /** One row of what is checked. */
 export type Check = {
@@ -41,7 +41,7 @@ export type Check = {
   /** What anything is that this check finds. */
   readonly severity: 'warning' | 'problem';
   /** What is wrong; nothing when all is well. What it throws says that it could not be checked. */
-  run(to: Examined): Promise<readonly Wrong[]> | readonly Wrong[];
+  run(to: Examined): Promise<readonly Problem[]> | readonly Problem[];
   /** What is said when nothing is wrong. */
   readonly well: string;
   /** What to do about it. */

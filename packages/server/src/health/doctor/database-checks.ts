@@ -2,14 +2,14 @@ import { numberOf } from '../../kernel/values.ts';
 import { missingOf, newerOf, readJournal } from '../../platform/postgres/migrate.ts';
 import { findMissingStandbys, isReadOnly } from '../../platform/postgres/replication.ts';
 import type { SlowStatement } from '../../platform/postgres/slow-statements.ts';
-import type { Check, Examined, Wrong } from './check.ts';
+import type { Check, Examined, Problem } from './check.ts';
 import * as queries from './queries.ts';
 
 /** Whoever archives WAL wants to go back by this much at least. */
 const leastWindowSeconds = 86_400;
 
 /** Whether replaced objects go before archived WAL would ask for them. */
-function judgeWindow(processes: Examined['processes']): Wrong[] {
+function judgeWindow(processes: Examined['processes']): Problem[] {
   const windows = processes.flatMap(({ settings }) => {
     const seconds = Number(settings.SVC_COLD_GRACE_SECONDS ?? Number.NaN);
     return Number.isNaN(seconds) ? [] : [seconds];
@@ -113,7 +113,7 @@ export const databaseChecks: readonly Check[] = [
   {
     name: 'transactions',
     severity: 'warning',
-    async run({ db }): Promise<Wrong[]> {
+    async run({ db }): Promise<Problem[]> {
       const rows = await queries.listOldSnapshots(db, oldSnapshotSeconds);
       return rows.map(({ what, seconds }) => ({
         found: `${what} has held back vacuum for ${Math.round(seconds / 60)} minutes`,
@@ -148,7 +148,7 @@ export const databaseChecks: readonly Check[] = [
 const fewestTimes = 5;
 const mostTold = 3;
 
-export function judgeStatements(slow: readonly SlowStatement[]): Wrong[] {
+export function judgeStatements(slow: readonly SlowStatement[]): Problem[] {
   const again = slow.filter(({ count }) => count >= fewestTimes).slice(0, mostTold);
   return again.map(({ text, count, totalMillis, maxMillis }) => ({
     found: `${numberOf(count, 'slow answer')}, ${seconds(totalMillis)} in all and ${seconds(maxMillis)} at most: ${text.slice(0, 100)}`,
@@ -162,7 +162,7 @@ function seconds(millis: number): string {
 const oldSnapshotSeconds = 900;
 const fewestStatements = 20;
 
-async function compareSchema({ db, knownMigrations }: Examined): Promise<Wrong[]> {
+async function compareSchema({ db, knownMigrations }: Examined): Promise<Problem[]> {
   const known = knownMigrations.map((name) => ({ name }));
   const rows = await readJournal(db);
   const missing = missingOf(rows, known);
@@ -181,17 +181,17 @@ async function compareSchema({ db, knownMigrations }: Examined): Promise<Wrong[]
   ];
 }
 
-export function judgeConnections({ used, most }: { used: number; most: number }): Wrong[] {
+export function judgeConnections({ used, most }: { used: number; most: number }): Problem[] {
   if (used < most * 0.8) return [];
   const found = `${used} of ${most} connections of the server are in use`;
   return [{ found, severity: used < most * 0.95 ? 'warning' : 'problem' }];
 }
 
 /** As docs/operations.md has it: a statement over all months takes up to two locks for each. */
-export function judgeLocks(table: queries.LockTable): Wrong[] {
+export function judgeLocks(table: queries.LockTable): Problem[] {
   const { room, used, months, per_transaction: perTransaction } = table;
   const statements = Math.floor(room / (2 * months + 2));
-  const wrong: Wrong[] = [];
+  const wrong: Problem[] = [];
   if (perTransaction < 2 * months + 256 && statements < fewestStatements) {
     wrong.push({
       found: `with ${numberOf(months, 'month')} the table of locks (${room}) has room for ${statements} statements at once that read all months`,
@@ -206,7 +206,7 @@ export function judgeLocks(table: queries.LockTable): Wrong[] {
   return wrong;
 }
 
-export function judgeVacuum({ isOn, tables, ages }: queries.Vacuum): Wrong[] {
+export function judgeVacuum({ isOn, tables, ages }: queries.Vacuum): Problem[] {
   return [
     ...(isOn ? [] : [{ found: 'autovacuum is off', severity: 'problem' as const }]),
     ...tables.map(({ name, dead, live }) => ({

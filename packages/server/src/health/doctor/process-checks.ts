@@ -1,7 +1,7 @@
 import { numberOf } from '../../kernel/values.ts';
 import type { ProcessRow } from '../contract.ts';
 import { listFullDisks } from '../queries.ts';
-import { type Check, type Examined, nameOf, severityOf, type Wrong } from './check.ts';
+import { type Check, type Examined, nameOf, type Problem, severityOf } from './check.ts';
 import { countConnectionsOf } from './queries.ts';
 
 const isLive = ({ state }: ProcessRow) => state === 'live';
@@ -94,7 +94,7 @@ const roleWork = {
   exports: 'export jobs wait',
 } as const;
 
-export function judgeClock(clock: string, other: string, aheadMillis: number | null): Wrong[] {
+export function judgeClock(clock: string, other: string, aheadMillis: number | null): Problem[] {
   const seconds = (aheadMillis ?? 0) / 1000;
   const off = Math.abs(seconds);
   if (off < skewSeconds) return [];
@@ -108,8 +108,8 @@ const badSkewSeconds = 60;
 const recentSeconds = 3600;
 
 /** Processes that have gone without a stop, and nobody has taken their place; and those that keep what they held. */
-async function findAbsent({ db, processes }: Examined): Promise<Wrong[]> {
-  const wrong: Wrong[] = [];
+async function findAbsent({ db, processes }: Examined): Promise<Problem[]> {
+  const wrong: Problem[] = [];
   for (const row of processes.filter((each) => !isLive(each))) {
     // Two machines may have a process of the same number: then nobody knows whose connections they are.
     const isUnique = processes.filter(({ pid, state }) => pid === row.pid && state === 'live');
@@ -141,7 +141,7 @@ function isReplaced(gone: ProcessRow, processes: readonly ProcessRow[]): boolean
   );
 }
 
-function findDisagreements(live: readonly ProcessRow[]): Wrong[] {
+function findDisagreements(live: readonly ProcessRow[]): Problem[] {
   const names = [...new Set(live.flatMap(({ settings }) => Object.keys(settings)))].toSorted();
   return names.flatMap((name) => {
     const heeding = live.filter(({ settings }) => settings[name] !== undefined);

@@ -1,6 +1,6 @@
 import { numberOf } from '../../kernel/values.ts';
 import { troubleTexts } from '../../overview/values.ts';
-import { type Check, type Examined, nameOf, severityOf, type Wrong } from './check.ts';
+import { type Check, type Examined, nameOf, type Problem, severityOf } from './check.ts';
 import { countStuckLeases, readOverdue } from './queries.ts';
 
 /** What the service is there for: records, cold data, webhooks, backups. */
@@ -66,7 +66,7 @@ export const workChecks: readonly Check[] = [
   {
     name: 'backups',
     severity: severityOf('backup_overdue'),
-    async run({ findOverdueBackup }): Promise<Wrong[]> {
+    async run({ findOverdueBackup }): Promise<Problem[]> {
       const last = await findOverdueBackup();
       if (last === null) return [];
       if (last === undefined) return [{ found: 'there is no backup that svcctl has made' }];
@@ -86,9 +86,9 @@ function isUnusable(state: string | null): boolean {
 }
 
 /** A minute of the schedule that has passed without its run, runs that nobody takes up, cold data not verified. */
-async function findOverdue({ db, nextRun, verifyDays }: Examined): Promise<Wrong[]> {
+async function findOverdue({ db, nextRun, verifyDays }: Examined): Promise<Problem[]> {
   const { lastQueuedMillis, waiting, unverified } = await readOverdue(db, verifyDays);
-  const wrong: Wrong[] = [];
+  const wrong: Problem[] = [];
   const due = nextRun(lastQueuedMillis);
   if (due !== null && due < Date.now() - graceMillis) {
     const at = new Date(due).toISOString().slice(0, 16).replace('T', ' ');
