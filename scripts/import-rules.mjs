@@ -29,7 +29,7 @@ const serverRules = [
   { files: /^access\//, may: [/^access\//, ...feature] },
   { files: /^checks\//, may: [/^checks\//, ...feature] },
   { files: /^records\//, may: [/^records\//, ...feature] },
-  { files: /^exports\//, may: [/^exports\//, /^records\/index\.ts$/, ...feature] },
+  { files: /^exports\//, may: [/^exports\//, /^records\/(index|sql)\.ts$/, ...feature] },
   { files: /^retention\//, may: [/^retention\//, /^records\/segments\.ts$/, ...feature] },
   { files: /^webhooks\//, may: [/^webhooks\//, ...feature] },
   {

@@ -8,7 +8,7 @@ export { selectRecords } from '../../packages/server/dist/exports/encode/queries
 export { exportColumns } from '../../packages/server/dist/exports/values.js';
 export { newId } from '../../packages/server/dist/kernel/ids.js';
 export { createDuckDb } from '../../packages/server/dist/platform/duckdb.js';
-export { copyCsv } from '../../packages/server/dist/platform/postgres/copy-out.js';
+export { copyCsv } from '../../packages/server/dist/platform/postgres/copy.js';
 export { startEmbeddedPostgres } from '../../packages/server/dist/platform/postgres/embedded.js';
 export { migrate } from '../../packages/server/dist/platform/postgres/migrate.js';
 export { openDatabase } from '../../packages/server/dist/platform/postgres/open-database.js';

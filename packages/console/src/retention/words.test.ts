@@ -12,17 +12,17 @@ const times = {
 };
 const states = (move: Parameters<typeof stepsOf>[0]) => stepsOf(move).map(({ state }) => state);
 
-test('fills the arrows that a move has reached', () => {
+test('fills the transitions that a move has reached', () => {
   const move = { ...times, state: 'copied', copied_at: at } as const;
   expect(states(move)).toEqual(['reached', 'reached', 'open', 'open', 'open']);
 });
 
-test('passes the arrows that a deletion has no use for', () => {
+test('passes the transitions that a deletion has no use for', () => {
   const move = { ...times, state: 'removed', switched_at: at, removed_at: at } as const;
   expect(states(move)).toEqual(['reached', 'passed', 'passed', 'reached', 'reached']);
 });
 
-test('marks the arrow that a failed move did not reach', () => {
+test('marks the transition that a failed move did not reach', () => {
   const move = { ...times, state: 'failed', copied_at: at, failed_in: 'copied' } as const;
   expect(states(move)).toEqual(['reached', 'reached', 'failed', 'open', 'open']);
 });

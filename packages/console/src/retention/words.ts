@@ -1,10 +1,10 @@
 import type { RetentionMove } from '../api/types.ts';
 import {
-  type Arrow,
-  arrows,
   type MoveKind,
   type MoveState,
   type ProblemKind,
+  type Transition,
+  transitions,
 } from '../api/values.ts';
 import { formatBytes } from '../ui/format.ts';
 
@@ -13,15 +13,19 @@ import { formatBytes } from '../ui/format.ts';
  */
 export type StepState = 'reached' | 'passed' | 'failed' | 'open';
 /** One step of a move, and when it was reached; null when it was not. */
-export type Step = { readonly name: Arrow; readonly state: StepState; readonly at: string | null };
+export type Step = {
+  readonly name: Transition;
+  readonly state: StepState;
+  readonly at: string | null;
+};
 
-type Timed = Pick<RetentionMove, 'state' | 'failed_in' | `${Arrow}_at`>;
+type Timed = Pick<RetentionMove, 'state' | 'failed_in' | `${Transition}_at`>;
 
 /** The steps of a move. A move that failed did so on its way to the first step that it did not reach. */
 export function stepsOf(move: Timed): Step[] {
-  const times = arrows.map((name) => move[`${name}_at`]);
+  const times = transitions.map((name) => move[`${name}_at`]);
   const last = lastReached(move, times);
-  return arrows.map((name, index) => {
+  return transitions.map((name, index) => {
     const at = times[index] ?? null;
     if (index <= last) return { name, at, state: at === null ? 'passed' : 'reached' };
     return { name, at, state: move.state === 'failed' && index === last + 1 ? 'failed' : 'open' };
@@ -29,8 +33,8 @@ export function stepsOf(move: Timed): Step[] {
 }
 
 function lastReached({ state, failed_in }: Timed, times: readonly (string | null)[]): number {
-  if (state !== 'failed') return arrows.indexOf(state);
-  if (failed_in !== null && failed_in !== 'failed') return arrows.indexOf(failed_in);
+  if (state !== 'failed') return transitions.indexOf(state);
+  if (failed_in !== null && failed_in !== 'failed') return transitions.indexOf(failed_in);
   return times.findLastIndex((at) => at !== null);
 }
 

@@ -96,7 +96,7 @@ async function openHere(
   // It throws where the database has no tables of svcctl yet.
   await listNewerMigrations(db);
   const cold = await openColdTier(settings, { db, log }, closers);
-  return lookClosely(db, { settings, cold, processId: null });
+  return lookClosely({ settings, db, cold }, null);
 }
 
 /** Exported for its test. */

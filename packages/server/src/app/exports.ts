@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { actorOfToken, createAudit } from '../access/index.ts';
-import type { Settings } from '../config/settings.ts';
 import { createFormat } from '../exports/formats/index.ts';
 import {
   addExportRoutes,
@@ -21,11 +20,8 @@ import type { HttpServer } from '../platform/http/server.ts';
 import { parseJson, Validator } from '../platform/http/validate.ts';
 import type { Log } from '../platform/log.ts';
 import { refuseReadOnly } from '../platform/objects/fence.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import type { Pace } from '../platform/work/pace.ts';
 import type { Work } from '../platform/work/repeat.ts';
-import type { ColdTier } from './cold-tier.ts';
-import { cursorKey, type State } from './state.ts';
+import { cursorKey, type Host } from './host.ts';
 
 /** The work on export jobs. It runs only in a process that has the role `exports`; elsewhere `start` does nothing. */
 export type ExportJobs = Work & {
@@ -36,10 +32,7 @@ export type ExportJobs = Work & {
 /** All export jobs of one process encode at most this many chunks at once: they give way to streamed exports. */
 const encodedAtOnce = 2;
 
-export function createExportJobs(
-  db: Database,
-  { settings, log, cold, pace }: { settings: Settings; log: Log; cold: ColdTier; pace: Pace },
-): ExportJobs {
+export function createExportJobs({ settings, log, db, cold, paceOf }: Host): ExportJobs {
   let runner: JobRunner | undefined;
   let sweeps: ReturnType<typeof startSweeps> | undefined;
   return {
@@ -57,7 +50,8 @@ export function createExportJobs(
       };
       runner = startJobRunner(
         {
-          ...{ db, source, store: cold.store, fence: cold.fence, createFormat, log, pace },
+          ...{ db, source, store: cold.store, fence: cold.fence, createFormat, log },
+          pace: paceOf('exports'),
           days: settings.exportDays,
         },
         {
@@ -124,12 +118,8 @@ function parseManifest(text: string): Manifest {
 }
 
 /** Adds the routes of exports: those that stream and those that create and read jobs. */
-export function addExports(
-  http: HttpServer,
-  db: Database,
-  parts: { settings: Settings; log: Log; state: State; cold: ColdTier; jobs: ExportJobs },
-): void {
-  const { settings, log, state, cold, jobs } = parts;
+export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void {
+  const { settings, log, db, cold } = host;
   const audit = createAudit();
   const stallMillis = settings.exportStallSeconds * 1000;
   addExportRoutes(http, db, {
@@ -158,7 +148,7 @@ export function addExports(
     store: cold.store,
     fence: cold.fence,
     stallMillis,
-    cursorKey: () => cursorKey(state),
+    cursorKey: () => cursorKey(host),
     poke: () => jobs.poke(),
     cancel: (id) => jobs.cancel(id),
     audit,

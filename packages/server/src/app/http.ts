@@ -8,7 +8,6 @@ import {
 } from '../access/index.ts';
 import type { Presence } from '../checks/index.ts';
 import { readRelease } from '../config/release.ts';
-import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError, errorCatalogue } from '../kernel/errors.ts';
 import { isLoopback, isWithin } from '../platform/http/client-address.ts';
@@ -17,51 +16,35 @@ import { addMetricsRoute } from '../platform/http/metrics-route.ts';
 import { addOriginRoutes } from '../platform/http/origin-routes.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/server.ts';
 import { traceRequests } from '../platform/http/trace-requests.ts';
-import type { Log } from '../platform/log.ts';
-import type { Metrics } from '../platform/metrics/metrics.ts';
-import type { Database } from '../platform/postgres/database.ts';
 import { listNewerMigrations } from '../platform/postgres/migrate.ts';
 import { isReadOnly } from '../platform/postgres/replication.ts';
-import type { Traces } from '../platform/traces.ts';
-import type { Waiting } from '../platform/work/pace.ts';
 import type { Work } from '../platform/work/repeat.ts';
-import type { Closers } from '../platform/work/stop.ts';
 import { rejectCodes } from '../records/contract.ts';
 import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.ts';
-import type { ReportWakeUp } from '../webhooks/index.ts';
-import type { ColdTier } from './cold-tier.ts';
 import { addExports, type ExportJobs } from './exports.ts';
+import { cursorKey, type Host } from './host.ts';
 import { addAllFigures } from './metrics.ts';
 import { createMetricsAccess } from './metrics-access.ts';
 import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
 import { addStatus } from './presence.ts';
 import { addRetention, type Retention } from './retention.ts';
-import { cursorKey, type State } from './state.ts';
 import { addVersions, type Counting } from './versions.ts';
 import { addWebhooks } from './webhooks.ts';
 
 /** Returns what the service serves: the routes of its roles, health, the reference and the console. */
-export function createHttp(parts: {
-  settings: Settings;
-  log: Log;
-  db: Database;
-  state: State;
-  metrics: Metrics;
-  traces: Traces | null;
-  waiting: Waiting;
-  wakeUp: ReportWakeUp;
-  cold: ColdTier;
-  presence: Presence;
-  retention: Retention;
-  counting: Counting;
-  jobs: ExportJobs;
-  bulkJobs: Work;
-  notices: Notices;
-  closers: Closers;
-}): HttpServer {
-  const { settings, log, db, state, metrics, wakeUp, cold, presence, closers } = parts;
-  const { retention, counting, jobs, bulkJobs, notices } = parts;
+export function createHttp(
+  host: Host,
+  works: {
+    presence: Presence;
+    retention: Retention;
+    counting: Counting;
+    jobs: ExportJobs;
+    bulkJobs: Work;
+    notices: Notices;
+  },
+): HttpServer {
+  const { settings, log, db, metrics, traces, cold, closers } = host;
   const isTrusted = isWithin(settings.trustedProxies);
   const rates = { perToken: settings.rateLimit, perTenants: settings.tenantRateLimit };
   const rateLimit = createRateLimit(db, rates, { clock: systemClock, log });
@@ -83,21 +66,21 @@ export function createHttp(parts: {
     },
     isTrusted,
     isSecure: settings.publicUrl?.startsWith('https:') ?? false,
-    assertReady: () => assertReady(state),
+    assertReady: () => assertReady(host),
     onProblem: (code) => metrics.observeProblem(code),
   });
   if (settings.roles.includes('api')) {
-    addApi(http, db, { settings, log, state, metrics, cold, closers });
-    addVersions(http, db, { state, counting });
-    addExports(http, db, { settings, log, state, cold, jobs });
-    addRetention(http, db, { settings, state, log, cold, retention, closers });
-    addWebhooks(http, db, { settings, log, state, wakeUp, bulkJobs });
-    addNotices(http, db, { settings, state, notices });
-    addOverview(http, db, { database: db, settings, cold });
-    addStatus(http, db, { settings, cold, presence });
+    addApi(http, host);
+    addVersions(http, host, works.counting);
+    addExports(http, host, works.jobs);
+    addRetention(http, host, works.retention);
+    addWebhooks(http, host, works.bulkJobs);
+    addNotices(http, host, works.notices);
+    addOverview(http, host);
+    addStatus(http, host, works.presence);
   }
   const findWarnings = async () => {
-    assertReady(state);
+    assertReady(host);
     if (http.isLeaving()) {
       throw new AppError('not_ready', { detail: 'This process is stopping. Ask another one.' });
     }
@@ -125,43 +108,30 @@ export function createHttp(parts: {
     errors: errorCatalogue,
     rejectCodes,
   });
-  addAllFigures(metrics, db, {
-    ...{ database: db, settings, cold, log, spoolDir: cold.spoolDir, assertReady: findWarnings },
-  });
+  addAllFigures(host, findWarnings);
   addMetricsRoute(http, {
     ...{ metrics, publicUrl: settings.publicUrl },
     admit: createMetricsAccess(authenticate, settings.waits.scrapeTokenMillis),
   });
   addConsole(http);
-  observe(http, parts);
-  if (parts.traces !== null) traceRequests(http, parts.traces);
+  observe(http, host);
+  if (traces !== null) traceRequests(http, traces);
   return http;
 }
 
-function addApi(
-  http: HttpServer,
-  db: Database,
-  parts: {
-    settings: Settings;
-    log: Log;
-    state: State;
-    metrics: Metrics;
-    cold: ColdTier;
-    closers: Closers;
-  },
-): void {
-  const { settings, log, state, metrics, cold, closers } = parts;
+function addApi(http: HttpServer, host: Host): void {
+  const { settings, log, db, metrics, cold, closers } = host;
   const guard = createSignInGuard(db, { clock: systemClock, log });
   closers.push(() => guard.flush());
   addAccessRoutes(http, db, {
     clock: systemClock,
-    cursorKey: () => cursorKey(state),
+    cursorKey: () => cursorKey(host),
     audit: createAudit(),
     guard,
     publicUrl: settings.publicUrl,
   });
   addRecordsRoutes(http, db, {
-    cursorKey: () => cursorKey(state),
+    cursorKey: () => cursorKey(host),
     cold,
     onIngested: ({ accepted, duplicates, rejected_count: rejected }) =>
       metrics.observeIngest({ accepted, duplicates, rejected }),
@@ -177,17 +147,14 @@ function addApi(
       clock: systemClock,
     }),
   });
-  addTagRoutes(http, db, { cursorKey: () => cursorKey(state), audit: createAudit() });
+  addTagRoutes(http, db, { cursorKey: () => cursorKey(host), audit: createAudit() });
 }
 
-function assertReady(state: State): void {
-  cursorKey(state);
+function assertReady(host: Host): void {
+  cursorKey(host);
 }
 
-function observe(
-  http: HttpServer,
-  { metrics, waiting }: { metrics: Metrics; waiting: Waiting },
-): void {
+function observe(http: HttpServer, { metrics, waiting }: Host): void {
   http.fastify.addHook('onRequest', (_request, { raw }, done) => {
     raw.once('close', waiting.enter());
     done();

@@ -23,7 +23,7 @@ import {
 } from '../webhooks/index.ts';
 import { makeDataDir } from './data-dir.ts';
 import { withOwnDatabase } from './database.ts';
-import type { State } from './state.ts';
+import type { Host, State } from './host.ts';
 
 /** Keeps the keys of this process as the data folder and the database have them. */
 export type Keys = {
@@ -31,10 +31,11 @@ export type Keys = {
   refresh(): Promise<readonly string[]>;
 };
 
-export function createKeys(
-  db: Database,
-  { settings, state }: { settings: Settings; state: Pick<State, 'secretBox'> },
-): Keys {
+export function createKeys({
+  settings,
+  db,
+  state,
+}: Pick<Host, 'settings' | 'db'> & { state: Pick<State, 'secretBox'> }): Keys {
   let seen: string | undefined;
   return {
     async refresh() {

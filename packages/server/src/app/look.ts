@@ -1,6 +1,5 @@
 import { findLastBackup, isBackupOverdue } from '../backup/index.ts';
 import { createLook, type Look, nameOf, once, troublesOf } from '../checks/index.ts';
-import type { Settings } from '../config/settings.ts';
 import { listOpenExports } from '../exports/index.ts';
 import { AppError, isDatabaseAway } from '../kernel/errors.ts';
 import type { StoreState } from '../kernel/values.ts';
@@ -16,11 +15,11 @@ import {
 } from '../retention/index.ts';
 import { countTroubles, readWebhooksOverview } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
+import type { Host } from './host.ts';
 
 /** What a look needs of the process that looks. */
-export type Looker = {
-  readonly database: Pick<Database, 'listSlow'>;
-  readonly settings: Settings;
+export type Looker = Pick<Host, 'settings'> & {
+  readonly db: Pick<Database, 'listSlow'>;
   readonly cold: {
     readonly watch: Pick<StoreWatch, 'state'>;
     readonly store: Pick<ObjectStore, 'clockAheadMillis'>;
@@ -30,12 +29,12 @@ export type Looker = {
 /** Looks at what each feature knows of itself, as far as these tenants reach; null: at all of it. */
 export function lookAround(
   db: Queryable,
-  { database, settings, cold }: Looker,
+  { settings, db: own, cold }: Looker,
   tenants: readonly string[] | null = null,
 ): Look {
   const { watch, store } = cold;
   return createLook(db, settings, {
-    slowStatements: () => database.listSlow(),
+    slowStatements: () => own.listSlow(),
     storeClockAheadMillis: () => store.clockAheadMillis?.() ?? null,
     verifyDays: settings.verifyDays,
     nextRun: (after) => parseSchedule(settings.retentionSchedule)?.next(after) ?? null,
@@ -59,9 +58,13 @@ export function lookAround(
 
 const listMillis = 10_000;
 
-/** Looks closer, and for longer: at the store itself, at counters, and at endpoints by name. It changes nothing. */
-export function lookClosely(db: Database, { settings, cold, processId }: Closer): Look {
-  const look = lookAround(db, { database: db, settings, cold });
+/**
+ * Looks closer, and for longer: at the store itself, at counters, and at endpoints by name. It changes nothing.
+ * `processId` is null for a process that is none of the service.
+ */
+export function lookClosely(closer: Closer, processId: string | null): Look {
+  const { db, cold } = closer;
+  const look = lookAround(db, closer);
   return {
     ...look,
     sampleCounters: () => findSampledDifferences(db),
@@ -83,11 +86,8 @@ export function lookClosely(db: Database, { settings, cold, processId }: Closer)
   };
 }
 
-/** What a closer look needs; `processId` is null for a process that is none of the service. */
-type Closer = {
-  settings: Settings;
-  cold: Pick<ColdTier, 'store' | 'fence' | 'watch'>;
-  processId: string | null;
+type Closer = Pick<Host, 'settings' | 'db'> & {
+  readonly cold: Pick<ColdTier, 'store' | 'fence' | 'watch'>;
 };
 
 async function findStoreProblem({ store, fence, watch }: Closer['cold']): Promise<string | null> {

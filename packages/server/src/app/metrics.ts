@@ -1,26 +1,25 @@
+import { statfs } from 'node:fs/promises';
 import { backupFigures } from '../backup/index.ts';
 import { readFigure } from '../checks/index.ts';
 import { readRelease } from '../config/release.ts';
-import { roles, type Settings } from '../config/settings.ts';
+import { roles } from '../config/settings.ts';
 import { exportFigures } from '../exports/index.ts';
-import type { Log } from '../platform/log.ts';
-import { diskFigures } from '../platform/metrics/disk.ts';
 import { addFigures, type FigureSource } from '../platform/metrics/figures.ts';
 import { createMetrics, type Metrics, type ProcessFacts } from '../platform/metrics/metrics.ts';
 import { folderOfStore } from '../platform/objects/open-store.ts';
-import type { Database } from '../platform/postgres/database.ts';
 import { databaseFigures, fromDatabase, ownFigures } from '../platform/postgres/figures.ts';
 import { newestMigration } from '../platform/postgres/migrate.ts';
 import { paced } from '../platform/work/pace.ts';
 import { recordFigures } from '../records/index.ts';
 import { retentionFigures } from '../retention/index.ts';
 import { webhookFigures } from '../webhooks/index.ts';
+import type { Host } from './host.ts';
 import { type Looker, lookAround } from './look.ts';
 
 /** Makes the metrics of this process. `addAllFigures` adds those of the database and the disks. */
 export async function createProcessMetrics(
-  db: Database,
-  { settings, storeState }: { settings: Settings; storeState: ProcessFacts['storeState'] },
+  { settings, db }: Pick<Host, 'settings' | 'db'>,
+  storeState: ProcessFacts['storeState'],
 ): Promise<Metrics> {
   return createMetrics({
     version: readRelease(),
@@ -37,12 +36,8 @@ export async function createProcessMetrics(
 }
 
 /** Adds what is read when somebody asks for the metrics. `assertReady` throws unless requests can be served. */
-export function addAllFigures(
-  { registry }: Metrics,
-  db: Database,
-  parts: Looker & { log: Log; spoolDir: string; assertReady: () => Promise<unknown> },
-): void {
-  const { settings, log, spoolDir, assertReady } = parts;
+export function addAllFigures(host: Host, assertReady: () => Promise<unknown>): void {
+  const { settings, log, db, cold, metrics } = host;
   const store = folderOfStore(settings.blobUrl, settings.dataDir);
   const ready: FigureSource = {
     name: 'readiness',
@@ -58,15 +53,15 @@ export function addAllFigures(
   const features = [
     ...[ownFigures, recordFigures, webhookFigures, exportFigures, retentionFigures],
     backupFigures(settings.backupMaxAgeHours),
-    checkFigures(parts),
+    checkFigures(host),
   ];
   addFigures(
-    registry,
+    metrics.registry,
     [
       ready,
       diskFigures({
         data: settings.dataDir,
-        spool: spoolDir,
+        spool: cold.spoolDir,
         ...(store === null ? {} : { store }),
       }),
       ...fromDatabase(db, features),
@@ -91,3 +86,29 @@ const checkFigures = (looker: Looker) =>
     },
     read: async (db) => ({ svcctl_trouble: await readFigure(lookAround(db, looker)) }),
   });
+
+/** Tells how much room the file systems of these folders have. A folder that cannot be asked is left out. */
+function diskFigures(
+  folders: Readonly<Record<string, string>>,
+): FigureSource<'svcctl_disk_free_bytes' | 'svcctl_disk_size_bytes'> {
+  return {
+    name: 'disk',
+    gauges: {
+      svcctl_disk_free_bytes: {
+        help: 'What the service may still write to the file system of a folder: the data folder, the spool folder, or the store of cold data when it is a folder.',
+        label: 'folder',
+      },
+      svcctl_disk_size_bytes: { help: 'The size of that file system.', label: 'folder' },
+    },
+    async read() {
+      const [free, size]: Record<string, number>[] = [{}, {}];
+      for (const [name, path] of Object.entries(folders)) {
+        const found = await statfs(path).catch(() => null);
+        if (found === null) continue;
+        Object.assign(free ?? {}, { [name]: found.bavail * found.bsize });
+        Object.assign(size ?? {}, { [name]: found.blocks * found.bsize });
+      }
+      return { svcctl_disk_free_bytes: free ?? {}, svcctl_disk_size_bytes: size ?? {} };
+    },
+  };
+}

@@ -12,12 +12,9 @@ import {
   startNotices,
   toWebhookBody,
 } from '../checks/index.ts';
-import type { Settings } from '../config/settings.ts';
 import { listEndedExports } from '../exports/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Log } from '../platform/log.ts';
-import type { Database } from '../platform/postgres/database.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import {
   countTroubles,
@@ -30,20 +27,16 @@ import {
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';
+import { cursorKey, type Host, secretBox } from './host.ts';
 import { type Looker, lookAround } from './look.ts';
-import { cursorKey, type State, secretBox } from './state.ts';
 
 /** Notices to people. They are looked for and sent by every process with the role `api`. */
 export type Notices = Work & { readonly channel: Channel; readonly find: Find };
 
-type Parts = {
-  settings: Settings;
-  log: Log;
-  state: State;
-  cold: Looker['cold'];
-};
+type NoticesHost = Looker & Pick<Host, 'log' | 'db' | 'state'>;
 
-export function createNotices(db: Database, { settings, log, state, cold }: Parts): Notices {
+export function createNotices(host: NoticesHost): Notices {
+  const { settings, log, db } = host;
   const { webhookTimeoutSeconds: timeoutSeconds, historyDays } = settings;
   const sender = createSender({
     timeoutMillis: timeoutSeconds * 1000,
@@ -62,14 +55,14 @@ export function createNotices(db: Database, { settings, log, state, cold }: Part
     }),
   };
   const channel: Channel = (to, message) => channels[to.kind](to, message);
-  const find = createFind({ database: db, settings, cold });
+  const find = createFind(host);
   let notices: Repeated | undefined;
   return {
     channel,
     find,
     start() {
       if (!settings.roles.includes('api')) return;
-      const open = (sealed: Buffer, id: string) => secretBox(state).open(sealed, id);
+      const open = (sealed: Buffer, id: string) => secretBox(host).open(sealed, id);
       notices = startNotices(db, { find, historyDays, channel, open, timeoutSeconds, log });
       notices.poke();
     },
@@ -85,21 +78,18 @@ export function createNotices(db: Database, { settings, log, state, cold }: Part
 }
 
 /** Adds the routes of notices: who is told, and what was told. */
-export function addNotices(
-  http: HttpServer,
-  db: Database,
-  { settings, state, notices }: Pick<Parts, 'settings' | 'state'> & { notices: Notices },
-): void {
+export function addNotices(http: HttpServer, host: Host, notices: Notices): void {
+  const { settings, db } = host;
   const target = createTarget({ allowTargets: settings.allowTargets });
   addNoticeRoutes(http, db, {
     channel: notices.channel,
     assertAllowed: (url) => target.assertAllowed(url, { tenants: null }),
     hasEmail: settings.smtpUrl !== undefined && settings.smtpFrom !== undefined,
     newSecret,
-    seal: (secret, id) => secretBox(state).seal(secret, id),
-    open: (sealed, id) => secretBox(state).open(sealed, id),
+    seal: (secret, id) => secretBox(host).seal(secret, id),
+    open: (sealed, id) => secretBox(host).open(sealed, id),
     audit: createAudit(),
-    cursorKey: () => cursorKey(state),
+    cursorKey: () => cursorKey(host),
   });
 }
 

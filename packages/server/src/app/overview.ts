@@ -1,27 +1,26 @@
 import { checksContract, type Overview } from '../checks/contract.ts';
 import { findTroubles, troublesOf } from '../checks/index.ts';
-import type { Settings } from '../config/settings.ts';
 import { type Actor, hasScope } from '../kernel/actor.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Log } from '../platform/log.ts';
-import type { Database } from '../platform/postgres/database.ts';
 import type { Repeated, Work } from '../platform/work/repeat.ts';
 import { readStored, startSumming } from '../records/index.ts';
 import { readWebhooksOverview } from '../webhooks/index.ts';
-import { type Looker, lookAround } from './look.ts';
+import type { Host } from './host.ts';
+import { lookAround } from './look.ts';
 
 /** Adds the route of the overview, which puts together what each feature knows of itself. */
-export function addOverview(http: HttpServer, db: Database, looker: Looker): void {
-  http.route(checksContract.getOverview, ({ actor }) => readOverview(db, actor, looker));
+export function addOverview(http: HttpServer, host: Host): void {
+  http.route(checksContract.getOverview, ({ actor }) => readOverview(host, actor));
 }
 
-async function readOverview(db: Database, actor: Actor, looker: Looker): Promise<Overview> {
+async function readOverview(host: Host, actor: Actor): Promise<Overview> {
+  const { db } = host;
   const { tenants } = actor;
   const at = new Date(systemClock()).toISOString();
   const isReader = hasScope(actor, 'enrichment:read');
   const isAdmin = hasScope(actor, 'admin');
-  const look = lookAround(db, looker, tenants);
+  const look = lookAround(db, host, tenants);
   // One after the other, so that a page takes no more than one connection from the others.
   const records = isReader ? await readStored(db, tenants) : null;
   const ofRetention = isReader ? await look.retention() : { retention: null, work: [] };
@@ -52,10 +51,7 @@ const hiddenFromTenants = {
 };
 
 /** Sums up what was stored, in every process with the role `api`: those that are asked for it. */
-export function createSumming(
-  db: Database,
-  { settings, log }: { settings: Pick<Settings, 'roles'>; log: Log },
-): Work {
+export function createSumming({ settings, log, db }: Host): Work {
   let summing: Repeated | undefined;
   return {
     start() {

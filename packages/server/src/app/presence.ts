@@ -1,34 +1,17 @@
 import { addStatusRoutes, createPresence, type Presence } from '../checks/index.ts';
 import type { ProcessCommand } from '../checks/values.ts';
 import { readRelease } from '../config/release.ts';
-import type { Settings } from '../config/settings.ts';
 import { sharedSettingsOf } from '../config/shared-settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Log } from '../platform/log.ts';
-import type { StoreWatch } from '../platform/objects/store-watch.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import type { ColdTier } from './cold-tier.ts';
+import type { Host } from './host.ts';
 import type { Keys } from './keys.ts';
 import { lookClosely } from './look.ts';
 
-/** Makes the presence of this process among those of its database. */
+/** Makes the presence of this process among those of its database. Without `cold` it does not use the store of cold data. */
 export function createOwnPresence(
-  db: Database,
-  {
-    settings,
-    log,
-    command,
-    watch,
-    keys,
-  }: {
-    settings: Settings;
-    log: Log;
-    command: ProcessCommand;
-    /** Without it the process does not use the store of cold data. */
-    watch?: Pick<StoreWatch, 'state'>;
-    keys: Keys;
-  },
+  { settings, log, db, cold }: Pick<Host, 'settings' | 'log' | 'db'> & Partial<Pick<Host, 'cold'>>,
+  { command, keys }: { command: ProcessCommand; keys: Keys },
 ): Presence {
   let known: readonly string[] = [];
   return createPresence(db, {
@@ -39,7 +22,7 @@ export function createOwnPresence(
       settings: sharedSettingsOf(settings),
       dataDir: settings.dataDir,
     },
-    storeState: () => watch?.state().state ?? null,
+    storeState: () => cold?.watch.state().state ?? null,
     async secretKeys() {
       try {
         known = await keys.refresh();
@@ -56,17 +39,14 @@ export function createOwnPresence(
 }
 
 /** Adds the routes that tell how the service itself is. */
-export function addStatus(
-  http: HttpServer,
-  db: Database,
-  { settings, cold, presence }: { settings: Settings; cold: ColdTier; presence: Presence },
-): void {
+export function addStatus(http: HttpServer, host: Host, presence: Presence): void {
+  const { db, cold } = host;
   const processId = presence.id;
   addStatusRoutes(http, db, {
     clock: systemClock,
     processId,
     version: readRelease(),
     store: () => ({ location: cold.store.location, state: cold.watch.state().state }),
-    look: () => lookClosely(db, { settings, cold, processId }),
+    look: () => lookClosely(host, processId),
   });
 }

@@ -1,13 +1,18 @@
 import { createAudit, pruneAudit } from '../access/index.ts';
-import type { Settings } from '../config/settings.ts';
+import { noteGoneExports } from '../exports/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { newId } from '../kernel/ids.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Log } from '../platform/log.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import { type Pace, type Paced, unpaced } from '../platform/work/pace.ts';
+import type { Connection } from '../platform/postgres/database.ts';
+import { unpaced } from '../platform/work/pace.ts';
 import { startLater, type Work } from '../platform/work/repeat.ts';
 import { stopTogether } from '../platform/work/stop.ts';
+import {
+  type Gone,
+  type GoneEffects,
+  noteGoneRecords,
+  removeErasedTags,
+} from '../records/index.ts';
 import {
   addAdoptRoute,
   addEraseRoutes,
@@ -29,10 +34,8 @@ import {
   tenantsAtOnce,
 } from '../retention/index.ts';
 import { createIncidentEraser } from '../webhooks/index.ts';
-import type { ColdTier } from './cold-tier.ts';
+import { cursorKey, type Host } from './host.ts';
 import { removes } from './look.ts';
-import { onGone } from './on-gone.ts';
-import { cursorKey, type State } from './state.ts';
 
 /** Retention runs and verifications. They run only in a process that has the role `retention`. */
 export type Retention = Work & {
@@ -41,16 +44,7 @@ export type Retention = Work & {
 };
 
 /** Throws `settings_invalid` when `SVC_RETENTION_SCHEDULE` is not a schedule. */
-export function createRetention(
-  db: Database,
-  parts: {
-    settings: Settings;
-    log: Log;
-    cold: ColdTier;
-    paceOf: (work: Paced) => Pace;
-  },
-): Retention {
-  const { settings, log, cold, paceOf } = parts;
+export function createRetention({ settings, log, db, cold, paceOf }: Host): Retention {
   const schedule = parseSchedule(settings.retentionSchedule);
   const mover: MoverContext = {
     db,
@@ -121,22 +115,23 @@ export function createRetention(
   };
 }
 
+/**
+ * Does what must follow when records leave for good, inside the transaction that removes them. It stands here because
+ * it needs both `records` and `exports`, and `retention`, which calls it, must not know of exports.
+ */
+export async function onGone(connection: Connection, gone: Gone): Promise<GoneEffects> {
+  return {
+    tagsRemoved: await removeErasedTags(connection, gone),
+    versionsChanged: await noteGoneRecords(connection, gone),
+    exportsRemoved: await noteGoneExports(connection, gone),
+  };
+}
+
 /** Adds the routes of retention, verification and erasure. What ends their work joins `closers`. */
-export function addRetention(
-  http: HttpServer,
-  db: Database,
-  parts: {
-    settings: Settings;
-    state: State;
-    log: Log;
-    cold: ColdTier;
-    retention: Retention;
-    closers: (() => Promise<unknown>)[];
-  },
-): void {
-  const { settings, state, log, cold, retention, closers } = parts;
+export function addRetention(http: HttpServer, host: Host, retention: Retention): void {
+  const { settings, log, db, cold, closers } = host;
   const options = {
-    cursorKey: () => cursorKey(state),
+    cursorKey: () => cursorKey(host),
     audit: createAudit(),
     log,
     store: cold,

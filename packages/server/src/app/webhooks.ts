@@ -4,9 +4,6 @@ import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics/metrics.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import type { Traces } from '../platform/traces.ts';
-import type { Pace } from '../platform/work/pace.ts';
 import { startLater, type Work } from '../platform/work/repeat.ts';
 import { cutShares } from '../platform/work/stop.ts';
 import { isOnHold, refuseHold } from '../retention/index.ts';
@@ -15,40 +12,28 @@ import {
   createSender,
   createTarget,
   Drainer,
-  type ReportWakeUp,
   startBulkJobs,
   startForgetting,
-  type WakeUp,
   watchAttempts,
 } from '../webhooks/index.ts';
-import { cursorKey, type State, secretBox } from './state.ts';
+import { cursorKey, type Host, type State, secretBox } from './host.ts';
 
 /** Makes the work on bulk retries of dead letters. It runs only in a process that has the role `api`. */
-export function createBulkJobs(
-  db: Database,
-  { settings, log, wakeUp, pace }: { settings: Settings; log: Log; wakeUp: WakeUp; pace: Pace },
-): Work {
-  const parts = { wakeUp, audit: auditLocally, log, pace };
-  return startLater(() => (settings.roles.includes('api') ? startBulkJobs(db, parts) : undefined));
+export function createBulkJobs({ settings, log, db, wakeUp, paceOf }: Host): Work {
+  return startLater(() =>
+    settings.roles.includes('api')
+      ? startBulkJobs(db, { wakeUp, audit: auditLocally, log, pace: paceOf('retries') })
+      : undefined,
+  );
 }
 
 /** Adds the routes of webhooks: endpoints, incidents, deliveries and dead letters. */
-export function addWebhooks(
-  http: HttpServer,
-  db: Database,
-  parts: {
-    settings: Settings;
-    log: Log;
-    state: State;
-    wakeUp: ReportWakeUp;
-    bulkJobs: Work;
-  },
-): void {
-  const { settings, log, state, wakeUp, bulkJobs: jobs } = parts;
+export function addWebhooks(http: HttpServer, host: Host, jobs: Work): void {
+  const { settings, log, db, wakeUp } = host;
   addWebhookRoutes(http, db, {
-    cursorKey: () => cursorKey(state),
+    cursorKey: () => cursorKey(host),
     clock: systemClock,
-    secretBox: () => secretBox(state),
+    secretBox: () => secretBox(host),
     target: createTarget({ allowTargets: settings.allowTargets }),
     // Pings are rare: no connection is kept for the next one.
     ping: {
@@ -74,19 +59,16 @@ function senderOf(settings: Settings, more: { maxIdle?: number } = {}) {
   });
 }
 
-type DeliveryParts = {
-  settings: Settings;
-  log: Log;
-  state: Pick<State, 'secretBox'>;
-  metrics: Pick<Metrics, 'observeAttempt'>;
-  traces: Traces | null;
+type DeliveryHost = Pick<Host, 'settings' | 'log' | 'db' | 'traces'> & {
+  readonly state: Pick<State, 'secretBox'>;
+  readonly metrics: Pick<Metrics, 'observeAttempt'>;
 };
 
 /** Starts the work of the role `drainer`: what is due is delivered, and what was delivered long ago is forgotten. */
-export function startDrainer(db: Database, parts: DeliveryParts) {
-  const { settings, log } = parts;
+export function startDrainer(host: DeliveryHost) {
+  const { settings, log, db } = host;
   warnOfLongAttempts(settings, log);
-  const drainer = startDelivery(db, parts);
+  const drainer = startDelivery(host);
   const forgetting = startForgetting(db, {
     days: settings.deliveryDays,
     incidentDays: settings.incidentDays,
@@ -107,11 +89,11 @@ function warnOfLongAttempts({ webhookTimeoutSeconds, shutdownSeconds }: Settings
 }
 
 /** Starts the drainer of this process, which sends webhooks. An attempt without a failure class was delivered. */
-export function startDelivery(db: Database, parts: DeliveryParts): Drainer {
-  const { settings, log, state, metrics, traces } = parts;
+export function startDelivery(host: DeliveryHost): Drainer {
+  const { settings, log, db, metrics, traces } = host;
   return new Drainer(db, {
     sender: senderOf(settings),
-    secretBox: () => secretBox(state),
+    secretBox: () => secretBox(host),
     timeoutSeconds: settings.webhookTimeoutSeconds,
     maxInFlight: settings.drainerInFlight,
     wallSeconds: () => Math.floor(systemClock() / 1000),

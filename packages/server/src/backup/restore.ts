@@ -7,7 +7,7 @@ import {
   withBaseline,
 } from '../platform/postgres/baseline.ts';
 import { usualLimits } from '../platform/postgres/client.ts';
-import { copyIntoTable } from '../platform/postgres/copy-in.ts';
+import { copyIntoTable } from '../platform/postgres/copy.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { migrate, readJournal, readMigrations } from '../platform/postgres/migrate.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';

@@ -1,4 +1,4 @@
-import { copyTable } from '../platform/postgres/copy-out.ts';
+import { copyTable } from '../platform/postgres/copy.ts';
 import type { Snapshot } from '../platform/postgres/snapshot.ts';
 import { isSameTriple } from '../records/segments.ts';
 import {

@@ -44,17 +44,17 @@ export class JsonScanner {
   /** How many more bytes than UTF-16 units lie before the point that the scan has reached. */
   shift = 0;
   /** The value of `shift` where the last string began. */
-  private stringShift = 0;
+  #stringShift = 0;
   /** The value of `shift` where the value began; `spaceCount` counts the white space skipped since then. */
-  private valueShift = 0;
-  private spaceCount = 0;
-  private readonly open: OpenContainers;
-  private readonly mostNesting: number;
+  #valueShift = 0;
+  #spaceCount = 0;
+  readonly #open: OpenContainers;
+  readonly #mostNesting: number;
 
   /** A text that is nested deeper than `mostNesting` is refused, and keys are compared down to there. */
   constructor(text: string, mostNesting = maxNesting) {
-    this.mostNesting = mostNesting;
-    this.open = new OpenContainers(mostNesting);
+    this.#mostNesting = mostNesting;
+    this.#open = new OpenContainers(mostNesting);
     this.load(text);
   }
 
@@ -79,13 +79,13 @@ export class JsonScanner {
 
   /** Marks the point from which `compactBytes` and `compact` count. Call it before `scanValue`. */
   beginValue(): void {
-    this.valueShift = this.shift;
-    this.spaceCount = 0;
+    this.#valueShift = this.shift;
+    this.#spaceCount = 0;
   }
 
   /** Returns the UTF-8 length of the value that was scanned since `beginValue`, without white space between tokens. */
   compactBytes(start: number, end: number): number {
-    return end - start - this.spaceCount;
+    return end - start - this.#spaceCount;
   }
 
   /**
@@ -94,11 +94,11 @@ export class JsonScanner {
    * the garbage collector.
    */
   compact(start: number, end: number): string {
-    if (this.spaceCount === 0) {
-      return this.text.slice(start - this.valueShift, end - this.shift);
+    if (this.#spaceCount === 0) {
+      return this.text.slice(start - this.#valueShift, end - this.shift);
     }
     const compactEnd = removeSpace(this.bytes, start, end);
-    const encoding = this.shift === this.valueShift ? 'latin1' : 'utf8';
+    const encoding = this.shift === this.#valueShift ? 'latin1' : 'utf8';
     return this.bytes.toString(encoding, start, compactEnd);
   }
 
@@ -107,7 +107,7 @@ export class JsonScanner {
    * its closing quote.
    */
   stringValue(start: number, end: number): string {
-    const from = start - this.stringShift;
+    const from = start - this.#stringShift;
     const to = end - this.shift;
     return this.hasEscape
       ? (JSON.parse(this.text.slice(from, to)) as string)
@@ -126,7 +126,7 @@ export class JsonScanner {
    * lengths.
    */
   isString(start: number, word: string): boolean {
-    return this.text.startsWith(word, start + 1 - this.stringShift);
+    return this.text.startsWith(word, start + 1 - this.#stringShift);
   }
 
   /** Returns the number that was scanned last, spelled as it was sent. */
@@ -137,13 +137,13 @@ export class JsonScanner {
   /** Returns the offset of the next byte that is not white space. */
   skipSpace(start: number): number {
     // Most text has no white space here, so the common case is one comparison.
-    return this.byteAt(start) > 0x20 ? start : this.skipSpaces(start);
+    return this.byteAt(start) > 0x20 ? start : this.#skipSpaces(start);
   }
 
-  private skipSpaces(start: number): number {
+  #skipSpaces(start: number): number {
     let position = start;
     while (isSpace(this.byteAt(position))) position += 1;
-    this.spaceCount += position - start;
+    this.#spaceCount += position - start;
     return position;
   }
 
@@ -152,36 +152,36 @@ export class JsonScanner {
    * than the call stack.
    */
   scanValue(start: number): number {
-    const { open } = this;
+    const open = this.#open;
     const outside = open.depth;
     let position = start;
     for (;;) {
       const first = this.byteAt(position);
       if (first === 0x7b || first === 0x5b) {
         open.push(first === 0x7b);
-        if (open.depth > this.mostNesting) this.note('json_too_deep', position);
+        if (open.depth > this.#mostNesting) this.#note('json_too_deep', position);
         position = this.skipSpace(position + 1);
         // In ASCII `}` is two after `{`, and `]` is two after `[`.
         if (this.byteAt(position) !== first + 2) {
-          if (first === 0x7b) position = this.scanKey(position);
+          if (first === 0x7b) position = this.#scanKey(position);
           if (position < 0) return -1;
           continue;
         }
         open.pop();
         position += 1;
       } else {
-        position = first === 0x22 ? this.scanString(position) : this.scanScalar(position, first);
+        position = first === 0x22 ? this.scanString(position) : this.#scanScalar(position, first);
         if (position < 0) return -1;
       }
       if (open.depth === outside) return position;
-      position = this.scanClosings(position, outside);
+      position = this.#scanClosings(position, outside);
       if (position < 0 || open.depth === outside) return position;
     }
   }
 
   /** Closes the containers that end after a value. Returns where the next value begins or the outermost ends. */
-  private scanClosings(start: number, outside: number): number {
-    const { open } = this;
+  #scanClosings(start: number, outside: number): number {
+    const open = this.#open;
     let position = start;
     do {
       position = this.skipSpace(position);
@@ -189,7 +189,7 @@ export class JsonScanner {
       const isObject = open.isObject();
       if (next === 0x2c) {
         position = this.skipSpace(position + 1);
-        return isObject ? this.scanKey(position) : position;
+        return isObject ? this.#scanKey(position) : position;
       }
       if (next !== (isObject ? 0x7d : 0x5d)) {
         return this.refuse(position, isObject ? 'a comma or }' : 'a comma or ]');
@@ -201,11 +201,11 @@ export class JsonScanner {
   }
 
   /** Scans a key of the innermost open object and its colon. Returns where the value begins. */
-  private scanKey(start: number): number {
+  #scanKey(start: number): number {
     if (this.byteAt(start) !== 0x22) return this.refuse(start, 'a key in double quotes');
     const end = this.scanString(start);
     if (end < 0) return -1;
-    if (!this.open.addKey(this, start, end)) this.note('json_duplicate_key', start);
+    if (!this.#open.addKey(this, start, end)) this.#note('json_duplicate_key', start);
     return this.scanColon(end);
   }
 
@@ -218,8 +218,8 @@ export class JsonScanner {
 
   /** Scans a string whose opening quote is at `start`. Sets `hasEscape` and `hasControl`. */
   scanString(start: number): number {
-    const { bytes } = this;
-    this.stringShift = this.shift;
+    const bytes = this.bytes;
+    this.#stringShift = this.shift;
     this.hasEscape = false;
     this.hasControl = false;
     let position = start + 1;
@@ -230,15 +230,15 @@ export class JsonScanner {
         position += 1;
         continue;
       }
-      if (byte >= 0x7f) position = this.passWide(position, byte);
-      else if (byte === 0x5c) position = this.passEscape(position);
+      if (byte >= 0x7f) position = this.#passWide(position, byte);
+      else if (byte === 0x5c) position = this.#passEscape(position);
       else return this.refuse(position, 'an escape in place of a control character');
       if (position < 0) return -1;
     }
   }
 
   /** Passes one character that is DEL or not ASCII, and keeps `shift` right. */
-  private passWide(position: number, byte: number): number {
+  #passWide(position: number, byte: number): number {
     if (byte < 0xe0) {
       if (byte === 0x7f || (byte === 0xc2 && this.byteAt(position + 1) < 0xa0)) {
         this.hasControl = true;
@@ -250,7 +250,7 @@ export class JsonScanner {
     // A text that was decoded from UTF-8 has no lone surrogate. Any other text may have one, whose bytes are those of
     // U+FFFD, so the text itself must be looked at.
     if (byte === 0xef && isSurrogate(this.text.charCodeAt(position - this.shift))) {
-      this.note('json_lone_surrogate', position);
+      this.#note('json_lone_surrogate', position);
     }
     // Three bytes are one UTF-16 unit and four bytes are two, so the difference is two either way.
     this.shift += 2;
@@ -258,28 +258,28 @@ export class JsonScanner {
   }
 
   /** Passes one escape, or both escapes of a surrogate pair; `position` is that of the backslash. */
-  private passEscape(position: number): number {
+  #passEscape(position: number): number {
     this.hasEscape = true;
     if (this.byteAt(position + 1) !== 0x75) {
       if (isSimpleEscape(this.byteAt(position + 1))) return position + 2;
       return this.refuse(position, 'one of the escapes \\" \\\\ \\/ \\b \\f \\n \\r \\t \\u');
     }
-    const unit = this.hexUnit(position + 2);
+    const unit = this.#hexUnit(position + 2);
     if (unit < 0) return this.refuse(position, 'four hex digits after \\u');
-    if (unit === 0) this.note('json_null_character', position);
+    if (unit === 0) this.#note('json_null_character', position);
     if (!isSurrogate(unit)) return position + 6;
     const isPair =
       unit < 0xdc00 &&
       this.byteAt(position + 6) === 0x5c &&
       this.byteAt(position + 7) === 0x75 &&
-      isLowSurrogate(this.hexUnit(position + 8));
+      isLowSurrogate(this.#hexUnit(position + 8));
     if (isPair) return position + 12;
-    this.note('json_lone_surrogate', position);
+    this.#note('json_lone_surrogate', position);
     return position + 6;
   }
 
   /** Returns the UTF-16 unit that four hex digits spell, or -1 when they are not hex digits. */
-  private hexUnit(start: number): number {
+  #hexUnit(start: number): number {
     let unit = 0;
     for (let position = start; position < start + 4; position += 1) {
       const byte = this.byteAt(position);
@@ -293,7 +293,7 @@ export class JsonScanner {
   }
 
   /** Scans a number, `true`, `false` or `null`. */
-  private scanScalar(position: number, first: number): number {
+  #scanScalar(position: number, first: number): number {
     if (first === 0x2d || isDigit(first)) return this.scanNumber(position);
     const from = position - this.shift;
     if (this.text.startsWith('true', from)) return position + 4;
@@ -307,19 +307,19 @@ export class JsonScanner {
     const sign = this.byteAt(start) === 0x2d ? 1 : 0;
     // After a leading zero no other digit may follow.
     let position =
-      this.byteAt(start + sign) === 0x30 ? start + sign + 1 : this.scanDigits(start + sign);
-    if (position > 0 && this.byteAt(position) === 0x2e) position = this.scanDigits(position + 1);
+      this.byteAt(start + sign) === 0x30 ? start + sign + 1 : this.#scanDigits(start + sign);
+    if (position > 0 && this.byteAt(position) === 0x2e) position = this.#scanDigits(position + 1);
     if (position > 0 && (this.byteAt(position) | 0x20) === 0x65) {
       const exponentSign = this.byteAt(position + 1);
       const isSigned = exponentSign === 0x2b || exponentSign === 0x2d;
-      position = this.scanDigits(position + (isSigned ? 2 : 1));
+      position = this.#scanDigits(position + (isSigned ? 2 : 1));
     }
     return position;
   }
 
   /** Scans one digit or more. */
-  private scanDigits(start: number): number {
-    const { bytes } = this;
+  #scanDigits(start: number): number {
+    const bytes = this.bytes;
     let position = start;
     while (isDigit(bytes[position] ?? 0)) position += 1;
     return position > start ? position : this.refuse(position, 'a digit');
@@ -333,12 +333,12 @@ export class JsonScanner {
     const message =
       position < this.sizeBytes ? `expected ${expected}` : 'the text ends inside a value';
     this.fault = { code: 'json_invalid', message, position };
-    this.open.clear();
+    this.#open.clear();
     return -1;
   }
 
   /** Notes something that JSON allows and svcctl refuses. An earlier fault stays. */
-  private note(code: keyof typeof refusals, position: number): void {
+  #note(code: keyof typeof refusals, position: number): void {
     this.fault ??= { code, message: refusals[code], position };
   }
 }

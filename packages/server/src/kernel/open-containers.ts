@@ -29,77 +29,78 @@ export type KeyScanner = {
 export class OpenContainers {
   depth = 0;
   /** For each level: where the keys of the object begin in `keys`, or -1 for an array. */
-  private readonly bases: number[] = [];
+  readonly #bases: number[] = [];
   /** The start and the end of each key that is compared one by one. */
-  private readonly keys: number[] = [];
-  private keyTop = 0;
+  readonly #keys: number[] = [];
+  #keyTop = 0;
   /** For each level: the decoded keys of an object that has many keys or an escaped one. */
-  private readonly sets: Array<Set<string> | undefined> = [];
+  readonly #sets: Array<Set<string> | undefined> = [];
   /** For levels that are too deep: one bit each, set for an object, so that 32 MiB of `[` need 16 MiB. */
-  private readonly deep: number[] = [];
-  private readonly most: number;
+  readonly #deep: number[] = [];
+  readonly #most: number;
 
   /** Deeper than `most` levels keys are not looked at. */
   constructor(most: number) {
-    this.most = most;
+    this.#most = most;
   }
 
   push(isObject: boolean): void {
-    const { depth } = this;
+    const depth = this.depth;
     this.depth = depth + 1;
-    if (depth < this.most) {
-      this.bases[depth] = isObject ? this.keyTop : -1;
-      this.sets[depth] = undefined;
+    if (depth < this.#most) {
+      this.#bases[depth] = isObject ? this.#keyTop : -1;
+      this.#sets[depth] = undefined;
       return;
     }
-    const word = Math.floor((depth - this.most) / levelsPerWord);
-    const bit = 1 << ((depth - this.most) % levelsPerWord);
-    const bits = this.deep[word] ?? 0;
-    this.deep[word] = isObject ? bits | bit : bits & ~bit;
+    const word = Math.floor((depth - this.#most) / levelsPerWord);
+    const bit = 1 << ((depth - this.#most) % levelsPerWord);
+    const bits = this.#deep[word] ?? 0;
+    this.#deep[word] = isObject ? bits | bit : bits & ~bit;
   }
 
   pop(): void {
     this.depth -= 1;
-    const base = this.depth < this.most ? (this.bases[this.depth] ?? -1) : -1;
-    if (base >= 0) this.keyTop = base;
+    const base = this.depth < this.#most ? (this.#bases[this.depth] ?? -1) : -1;
+    if (base >= 0) this.#keyTop = base;
   }
 
   isObject(): boolean {
     const level = this.depth - 1;
-    if (level < this.most) return (this.bases[level] ?? -1) >= 0;
-    const bits = this.deep[Math.floor((level - this.most) / levelsPerWord)] ?? 0;
-    return (bits & (1 << ((level - this.most) % levelsPerWord))) !== 0;
+    if (level < this.#most) return (this.#bases[level] ?? -1) >= 0;
+    const bits = this.#deep[Math.floor((level - this.#most) / levelsPerWord)] ?? 0;
+    return (bits & (1 << ((level - this.#most) % levelsPerWord))) !== 0;
   }
 
   clear(): void {
     this.depth = 0;
-    this.keyTop = 0;
+    this.#keyTop = 0;
   }
 
   /** Adds the key that was just scanned. Returns false when the innermost object already has it. */
   addKey(scanner: KeyScanner, start: number, end: number): boolean {
     const level = this.depth - 1;
     // An object at this depth is refused already, so its keys need no check.
-    if (level >= this.most) return true;
-    const base = this.bases[level] ?? 0;
-    let set = this.sets[level];
+    if (level >= this.#most) return true;
+    const base = this.#bases[level] ?? 0;
+    let set = this.#sets[level];
     if (set === undefined) {
-      if (!scanner.hasEscape && this.keyTop - base < 2 * comparedKeys) {
-        return this.addCompared(scanner.bytes, base, start, end);
+      if (!scanner.hasEscape && this.#keyTop - base < 2 * comparedKeys) {
+        return this.#addCompared(scanner.bytes, base, start, end);
       }
       set = new Set();
-      for (let i = base; i < this.keyTop; i += 2) {
+      for (let i = base; i < this.#keyTop; i += 2) {
         // These keys were added before the Set was needed; none of them has an escape.
-        set.add(scanner.earlierString(this.keys[i] ?? 0, this.keys[i + 1] ?? 0));
+        set.add(scanner.earlierString(this.#keys[i] ?? 0, this.#keys[i + 1] ?? 0));
       }
-      this.sets[level] = set;
+      this.#sets[level] = set;
     }
     const sizeBefore = set.size;
     return set.add(scanner.stringValue(start, end)).size > sizeBefore;
   }
 
-  private addCompared(bytes: Buffer, base: number, start: number, end: number): boolean {
-    const { keys, keyTop } = this;
+  #addCompared(bytes: Buffer, base: number, start: number, end: number): boolean {
+    const keys = this.#keys;
+    const keyTop = this.#keyTop;
     const length = end - start;
     for (let i = base; i < keyTop; i += 2) {
       const other = keys[i] ?? 0;
@@ -108,7 +109,7 @@ export class OpenContainers {
     }
     keys[keyTop] = start;
     keys[keyTop + 1] = end;
-    this.keyTop = keyTop + 2;
+    this.#keyTop = keyTop + 2;
     return true;
   }
 }

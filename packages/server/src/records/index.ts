@@ -1,4 +1,5 @@
-// Exports and `app.ts` read records through this module. What moves or removes records imports segments.ts instead.
+// Exports and `app.ts` read records through this module. What moves or removes records imports segments.ts instead,
+// and what writes SQL of its own about them imports sql.ts.
 
 export { recordFigures } from './figures.ts';
 export { createIngest, type Ingest } from './ingest/ingest.ts';
@@ -10,9 +11,6 @@ export { countSlice, measureSlice } from './read/sum-segments.ts';
 export { addRecordsRoutes } from './routes.ts';
 export { type ColdReader, sumTriples, type Triple } from './segments/segment.ts';
 export { tenantFolder, tenantFolders } from './segments/segment-key.ts';
-export { digestSumSql } from './segments/segment-sql.ts';
-export { coldColumnSql } from './slice/cold-sql.ts';
-export { columnSql, selectSlice } from './slice/queries.ts';
 export {
   type DayWindow,
   isCounted,
@@ -21,7 +19,6 @@ export {
   type TagWindows,
   toSlice,
 } from './slice/slice.ts';
-export { type ChunkRows, chunkRows } from './steps/chunk-rows.ts';
 export { type Chunk, type CutOptions, type Step, usualCut } from './steps/cut-steps.ts';
 export { type OpenSegments, openSegments, planSteps } from './steps/plan-steps.ts';
 export { sumTiers } from './steps/queries.ts';

@@ -31,11 +31,11 @@ const days = ['2001-03-01'];
 const lastDay = '2001-03-01';
 const later = { graceSeconds: 3600 };
 
-/** Dies at an arrow of the merge, or of the move before it, as a process would that is killed there. */
+/** Dies at a transition of the merge, or of the move before it, as a process would that is killed there. */
 function dieAt(kind: 'move' | 'compact', state: MoveState, when: 'before' | 'after') {
   return {
     ...later,
-    onArrow: async (to: MoveState, moment: 'before' | 'after', move: { kind: string }) => {
+    onTransition: async (to: MoveState, moment: 'before' | 'after', move: { kind: string }) => {
       if (move.kind === kind && to === state && moment === when) throw new Error('killed');
     },
   };
@@ -120,7 +120,7 @@ test('records that only the original has are not lost with the objects of a move
     const before = await totals(mover, tenant);
     const going = {
       ...context,
-      onArrow: async (to: MoveState, when: 'before' | 'after') => {
+      onTransition: async (to: MoveState, when: 'before' | 'after') => {
         if (to !== 'verified' || when !== 'after') return;
         // The original is suspended here. The clone gives the move other objects, and removes the first.
         await clone.move(tenant, lastDay, later);

@@ -12,11 +12,11 @@ export type MoveKind = (typeof moveKinds)[number];
 export const planKinds = ['move', 'delete'] as const;
 
 /** The states that a move passes through, in their order. */
-export const arrows = ['planned', 'copied', 'verified', 'switched', 'removed'] as const;
-export type Arrow = (typeof arrows)[number];
+export const transitions = ['planned', 'copied', 'verified', 'switched', 'removed'] as const;
+export type Transition = (typeof transitions)[number];
 
 /** All states of a move: those above, and `failed`, in which a move ends that does not get to the switch. */
-export const moveStates = [...arrows, 'failed'] as const;
+export const moveStates = [...transitions, 'failed'] as const;
 export type MoveState = (typeof moveStates)[number];
 
 /** The states in which a move has changed nothing that a reader sees. It may still fail without any loss. */

@@ -21,4 +21,4 @@ export { createIncidentEraser } from './incidents/erase.ts';
 export { readWebhooksOverview } from './read-overview.ts';
 export { addWebhookRoutes } from './routes.ts';
 export { createSecretBox, keyIdOf, newSecret, type SecretBox, secretBytes } from './secret.ts';
-export { createWakeUp, type ReportWakeUp, type WakeUp } from './wake-up.ts';
+export { type AttachableWakeUp, createWakeUp } from './wake-up.ts';

@@ -36,7 +36,7 @@ type OwnDrainer = Pick<ReportWakeUp, 'headStart'> & {
   wake(endpointIds: readonly string[], due: Due): readonly string[];
 };
 
-type AttachableWakeUp = ReportWakeUp & {
+export type AttachableWakeUp = ReportWakeUp & {
   /** Registers the drainer of this process. It is told directly, without a notification. */
   attach(drainer: OwnDrainer): void;
 };

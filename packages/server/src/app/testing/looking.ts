@@ -33,7 +33,7 @@ export async function startLooking(service: TestService, env: Environment): Prom
   const box = createSecretBox(await findKeyring(db, settings));
   const state = { cursorKey: null, secretBox: box };
   const watch = { state: () => ({ state: 'own' as const, problem: null, marked: null }) };
-  const notices = createNotices(db, { settings, log, state, cold: { watch, store: {} } });
+  const notices = createNotices({ settings, log, db, state, cold: { watch, store: {} } });
   const options: SendOptions = {
     ...{
       channel: notices.channel,

@@ -1,4 +1,4 @@
-import { copyCsv } from '../../platform/postgres/copy-out.ts';
+import { copyCsv } from '../../platform/postgres/copy.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import type { KeyRange, Slice } from '../../records/index.ts';
 import { quotedColumns } from '../columns.ts';

@@ -1,5 +1,6 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
-import { columnSql, type KeyRange, type Slice, selectSlice } from '../../records/index.ts';
+import type { KeyRange, Slice } from '../../records/index.ts';
+import { columnSql, selectSlice } from '../../records/sql.ts';
 import { isNullable, jsonKinds } from '../columns.ts';
 import type { ExportColumn } from '../values.ts';
 import { jsonDialect, memberPrefix, type RowForm } from './rows.ts';

@@ -1,5 +1,5 @@
 import { type DuckDb, DuckDbError, literal } from '../../platform/duckdb.ts';
-import { digestSumSql } from '../../records/index.ts';
+import { digestSumSql } from '../../records/sql.ts';
 import { recordColumns } from '../values.ts';
 import type { FileFormat, FileOptions, WrittenBody } from './format.ts';
 

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import pg from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
-import { encodeArray } from './array-text.ts';
 import type { QueryOptions, Row } from './database.ts';
 import { translateDatabaseError } from './errors.ts';
 
@@ -159,3 +158,34 @@ function statementName(text: string): string {
  * other columns (0A000). It would fail for as long as the connection lives.
  */
 export const staleStatements: ReadonlySet<string> = new Set(['26000', '0A000']);
+
+/**
+ * Returns an array as PostgreSQL reads it from text, or the value itself if it is no array of plain values. The driver's
+ * own encoding takes ten times as long: it escapes each text twice, whether or not it needs it, and adds it to a string
+ * that grows. Ten thousand records are a hundred thousand such texts.
+ */
+export function encodeArray(value: unknown): unknown {
+  if (!Array.isArray(value)) return value;
+  const elements: string[] = [];
+  for (const element of value) {
+    const text = encodeElement(element);
+    if (text === null) return value;
+    elements.push(text);
+  }
+  return `{${elements.join(',')}}`;
+}
+
+const special = /["\\]/;
+const specials = /["\\]/g;
+
+/** Returns null for what is left to the driver. */
+function encodeElement(element: unknown): string | null {
+  if (element === null || element === undefined) return 'NULL';
+  if (typeof element === 'string') {
+    return special.test(element) ? `"${element.replace(specials, '\\$&')}"` : `"${element}"`;
+  }
+  if (Buffer.isBuffer(element)) return `"\\\\x${element.toString('hex')}"`;
+  const isPlain =
+    typeof element === 'number' || typeof element === 'bigint' || typeof element === 'boolean';
+  return isPlain ? String(element) : null;
+}

@@ -4,7 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/database.ts
 import { startDatabaseProxy } from '../../../test/database-proxy.ts';
 import { startPooler } from '../../../test/pooler.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { copyCsv } from './copy-out.ts';
+import { copyCsv } from './copy.ts';
 import type { Connection, Database } from './database.ts';
 import { advisoryLocks, isHeldLock, tryLock } from './locks.ts';
 import { openDatabase } from './open-database.ts';

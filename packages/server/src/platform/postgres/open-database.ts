@@ -18,7 +18,6 @@ import {
   mayTryAgain,
   translateDatabaseError,
 } from './errors.ts';
-import { getTypeParser } from './parse-types.ts';
 import { openSession } from './session.ts';
 import { createSlowStatements } from './slow-statements.ts';
 import { endStandbyWaits } from './standby-waits.ts';
@@ -207,4 +206,17 @@ function hasAnswered(client: pg.PoolClient, error: unknown): boolean {
 export function placeOf(url: string): string {
   const { host, port } = new pg.Client({ connectionString: url });
   return host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
+}
+
+const int8 = 20;
+const dateTypes = new Set([1082, 1114, 1184]);
+
+/**
+ * Makes a number of a bigint, because counts and sizes stay below 2^53, and keeps dates and times as the text that
+ * PostgreSQL sent.
+ */
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  if (oid === int8) return Number;
+  if (dateTypes.has(oid)) return (value: string) => value;
+  return pg.types.getTypeParser(oid, format);
 }

@@ -182,17 +182,17 @@ function syntaxFault(json: JsonWindow, path: string): EnvelopeFault {
 
 /** Reads lines of NDJSON, each with one record, which may have white space around it. */
 export class LineReader {
-  private readonly scanner = new JsonScanner('');
-  private readonly reader: RecordReader;
+  readonly #scanner = new JsonScanner('');
+  readonly #reader: RecordReader;
 
   constructor(limits: RecordLimits) {
-    this.reader = new RecordReader(this.scanner, limits);
+    this.#reader = new RecordReader(this.#scanner, limits);
   }
 
   read(line: string): RecordReading {
-    const { scanner } = this;
+    const scanner = this.#scanner;
     scanner.load(line);
-    const reading = this.reader.read(scanner.skipSpace(0));
+    const reading = this.#reader.read(scanner.skipSpace(0));
     if (reading.end < 0) return reading;
     const end = scanner.skipSpace(reading.end);
     if (end === scanner.sizeBytes) return reading;

@@ -88,111 +88,113 @@ const rules: Record<Field, string> = {
  * the grammar makes `end` -1; after any other fault, `end` is where the next element of a batch follows.
  */
 export class RecordReader {
-  private readonly scanner: JsonScanner;
-  private readonly latestMicros: number;
-  private readonly maxEnrichmentBytes: number;
-  private record: IncomingRecord = emptyRecord();
-  private fault: RecordFault | null = null;
+  readonly #scanner: JsonScanner;
+  readonly #latestMicros: number;
+  readonly #maxEnrichmentBytes: number;
+  #record: IncomingRecord = emptyRecord();
+  #fault: RecordFault | null = null;
   /** The bits of the fields that were seen. */
-  private seen = 0;
-  private start = 0;
+  #seen = 0;
+  #start = 0;
 
   constructor(scanner: JsonScanner, limits: RecordLimits) {
-    this.scanner = scanner;
-    this.latestMicros = limits.nowMicros + microsPerDay;
-    this.maxEnrichmentBytes = limits.maxEnrichmentBytes;
+    this.#scanner = scanner;
+    this.#latestMicros = limits.nowMicros + microsPerDay;
+    this.#maxEnrichmentBytes = limits.maxEnrichmentBytes;
   }
 
   /** Reads the record that begins at this offset. */
   read(start: number): RecordReading {
-    const { scanner } = this;
-    this.record = emptyRecord();
-    this.fault = null;
-    this.seen = 0;
-    this.start = start;
+    const scanner = this.#scanner;
+    this.#record = emptyRecord();
+    this.#fault = null;
+    this.#seen = 0;
+    this.#start = start;
     if (scanner.byteAt(start) !== 0x7b) {
       const end = scanner.scanValue(start);
-      this.refuse('record_invalid', 'a record must be a JSON object');
-      return this.finish(end);
+      this.#refuse('record_invalid', 'a record must be a JSON object');
+      return this.#finish(end);
     }
     let position = scanner.skipSpace(start + 1);
-    if (scanner.byteAt(position) === 0x7d) return this.finish(position + 1);
+    if (scanner.byteAt(position) === 0x7d) return this.#finish(position + 1);
     for (;;) {
-      position = this.readMember(position);
-      if (position < 0) return this.finish(-1);
+      position = this.#readMember(position);
+      if (position < 0) return this.#finish(-1);
       position = scanner.skipSpace(position);
       const next = scanner.byteAt(position);
-      if (next === 0x7d) return this.finish(position + 1);
-      if (next !== 0x2c) return this.finish(scanner.refuse(position, 'a comma or }'));
+      if (next === 0x7d) return this.#finish(position + 1);
+      if (next !== 0x2c) return this.#finish(scanner.refuse(position, 'a comma or }'));
       position = scanner.skipSpace(position + 1);
     }
   }
 
-  private finish(end: number): RecordReading {
-    const { scanner, record } = this;
+  #finish(end: number): RecordReading {
+    const scanner = this.#scanner;
+    const record = this.#record;
     if (end < 0 && scanner.fault !== null) {
-      return { record: null, fault: this.describe(scanner.fault, 'the record'), end };
+      return { record: null, fault: this.#describe(scanner.fault, 'the record'), end };
     }
     scanner.fault = null;
-    if (this.fault === null && (this.seen & allRequired) !== allRequired) {
-      const missing = requiredFields.find((field) => (this.seen & fields[field]) === 0);
-      this.refuse('field_required', `${missing} is missing`);
+    if (this.#fault === null && (this.#seen & allRequired) !== allRequired) {
+      const missing = requiredFields.find((field) => (this.#seen & fields[field]) === 0);
+      this.#refuse('field_required', `${missing} is missing`);
     }
-    if (this.fault !== null) return { record: null, fault: this.fault, end };
+    if (this.#fault !== null) return { record: null, fault: this.#fault, end };
     return { record, fault: null, end };
   }
 
   /** Reads one field and its value. Returns the offset after it, or -1 when the text is not JSON. */
-  private readMember(start: number): number {
-    const { scanner } = this;
+  #readMember(start: number): number {
+    const scanner = this.#scanner;
     if (scanner.byteAt(start) !== 0x22) return scanner.refuse(start, 'a key in double quotes');
     const keyEnd = scanner.scanString(start);
     if (keyEnd < 0) return -1;
     const name = scanner.hasEscape
       ? fieldNamed(scanner.stringValue(start, keyEnd))
       : fieldAt(scanner, start, keyEnd);
-    if (scanner.fault !== null) this.takeFault('a field name');
+    if (scanner.fault !== null) this.#takeFault('a field name');
     if (name === null) {
       // Many unknown names may follow one another, and only the first one is worth decoding.
-      const shown = this.fault === null ? shorten(scanner.stringValue(start, keyEnd)) : '';
-      this.refuse('field_unknown', `${shown} is not a field of a record`);
-    } else if ((this.seen & fields[name]) !== 0) {
-      this.refuse('json_duplicate_key', `${name} may appear only once`);
+      const shown = this.#fault === null ? shorten(scanner.stringValue(start, keyEnd)) : '';
+      this.#refuse('field_unknown', `${shown} is not a field of a record`);
+    } else if ((this.#seen & fields[name]) !== 0) {
+      this.#refuse('json_duplicate_key', `${name} may appear only once`);
     }
     const valueStart = scanner.scanColon(keyEnd);
     if (valueStart < 0) return -1;
-    const end = name === null ? scanner.scanValue(valueStart) : this.readField(name, valueStart);
-    if (end >= 0 && scanner.fault !== null) this.takeFault(name ?? 'an unknown field');
+    const end = name === null ? scanner.scanValue(valueStart) : this.#readField(name, valueStart);
+    if (end >= 0 && scanner.fault !== null) this.#takeFault(name ?? 'an unknown field');
     return end;
   }
 
-  private readField(name: Field, start: number): number {
-    const { scanner } = this;
-    this.seen |= fields[name];
+  #readField(name: Field, start: number): number {
+    const scanner = this.#scanner;
+    this.#seen |= fields[name];
     scanner.beginValue();
     const first = scanner.byteAt(start);
     if (name === 'enrichment') {
-      if (first === 0x7b) return this.readEnrichment(start);
+      if (first === 0x7b) return this.#readEnrichment(start);
     } else if (name === 'confidence') {
-      if (first === 0x2d || (first >= 0x30 && first <= 0x39)) return this.readConfidence(start);
+      if (first === 0x2d || (first >= 0x30 && first <= 0x39)) return this.#readConfidence(start);
     } else if (first === 0x22) {
-      return this.readText(name, start);
+      return this.#readText(name, start);
     }
     const end = scanner.scanValue(start);
     const isAbsent = first === 0x6e && (fields[name] & allRequired) === 0;
-    if (!isAbsent) this.refuse('field_invalid', rules[name]);
+    if (!isAbsent) this.#refuse('field_invalid', rules[name]);
     return end;
   }
 
-  private readEnrichment(start: number): number {
-    const { scanner, record } = this;
+  #readEnrichment(start: number): number {
+    const scanner = this.#scanner;
+    const record = this.#record;
     const end = scanner.scanValue(start);
     if (end < 0 || scanner.fault !== null) return end;
     const sizeBytes = scanner.compactBytes(start, end);
-    if (sizeBytes > this.maxEnrichmentBytes) {
-      this.refuse(
+    if (sizeBytes > this.#maxEnrichmentBytes) {
+      this.#refuse(
         'enrichment_too_large',
-        `enrichment has ${sizeBytes} bytes; at most ${this.maxEnrichmentBytes} are allowed`,
+        `enrichment has ${sizeBytes} bytes; at most ${this.#maxEnrichmentBytes} are allowed`,
       );
       return end;
     }
@@ -201,24 +203,25 @@ export class RecordReader {
     return end;
   }
 
-  private readConfidence(start: number): number {
-    const end = this.scanner.scanNumber(start);
+  #readConfidence(start: number): number {
+    const end = this.#scanner.scanNumber(start);
     if (end < 0) return -1;
-    const spelled = this.scanner.numberText(start, end);
+    const spelled = this.#scanner.numberText(start, end);
     if (spelled.length > maxConfidenceLength || !isFromZeroToOne(spelled)) {
-      this.refuse('field_invalid', rules.confidence);
+      this.#refuse('field_invalid', rules.confidence);
     }
-    this.record.confidence = spelled;
-    this.record.bytes += memberBytes('confidence', spelled.length);
+    this.#record.confidence = spelled;
+    this.#record.bytes += memberBytes('confidence', spelled.length);
     return end;
   }
 
-  private readText(name: Exclude<Field, 'confidence' | 'enrichment'>, start: number): number {
-    const { scanner, record } = this;
+  #readText(name: Exclude<Field, 'confidence' | 'enrichment'>, start: number): number {
+    const scanner = this.#scanner;
+    const record = this.#record;
     const end = scanner.scanString(start);
     if (end < 0 || scanner.fault !== null) return end;
     if (name === 'occurred_at') {
-      this.readInstant(start, end);
+      this.#readInstant(start, end);
       return end;
     }
     const { hasEscape } = scanner;
@@ -227,15 +230,15 @@ export class RecordReader {
     switch (name) {
       case 'tenant':
         record.tenant = value;
-        isAllowed = this.isName(value, 128) && !value.includes('/') && !isReservedName(value);
+        isAllowed = this.#isName(value, 128) && !value.includes('/') && !isReservedName(value);
         break;
       case 'store':
         record.store = value;
-        isAllowed = this.isName(value, 128) && !value.includes('/') && !isReservedName(value);
+        isAllowed = this.#isName(value, 128) && !value.includes('/') && !isReservedName(value);
         break;
       case 'event_id':
         record.eventId = value;
-        isAllowed = this.isName(value, 200);
+        isAllowed = this.#isName(value, 200);
         break;
       case 'kind':
       case 'source':
@@ -245,25 +248,26 @@ export class RecordReader {
         isAllowed = isAtMost(value, 200) && !(hasEscape && hasSeparator(value));
         break;
     }
-    if (!isAllowed) this.refuse('field_invalid', rules[name]);
+    if (!isAllowed) this.#refuse('field_invalid', rules[name]);
     const valueBytes = hasEscape ? Buffer.byteLength(JSON.stringify(value)) : end - start;
     record.bytes += memberBytes(name, valueBytes);
     return end;
   }
 
-  private readInstant(start: number, end: number): void {
-    const { scanner, record } = this;
+  #readInstant(start: number, end: number): void {
+    const scanner = this.#scanner;
+    const record = this.#record;
     const text = scanner.stringValue(start, end);
     const micros = parseInstant(text);
     if (micros === null) {
       const rule = 'occurred_at must be an RFC 3339 instant such as 2001-03-01T00:05:00.123456Z';
-      this.refuse('field_invalid', `${rule}: ${instantFault(text)}`);
+      this.#refuse('field_invalid', `${rule}: ${instantFault(text)}`);
       return;
     }
-    if (micros < 0 || micros > this.latestMicros) {
-      const latest = formatMicros(this.latestMicros);
+    if (micros < 0 || micros > this.#latestMicros) {
+      const latest = formatMicros(this.#latestMicros);
       const rule = 'occurred_at must be from 1970 until one day from now';
-      this.refuse('field_invalid', `${rule}, which is ${latest}: it is ${shorten(text)}`);
+      this.#refuse('field_invalid', `${rule}, which is ${latest}: it is ${shorten(text)}`);
       return;
     }
     record.occurredAtMicros = micros;
@@ -271,28 +275,28 @@ export class RecordReader {
   }
 
   /** Returns whether the string that was scanned last has 1 to `max` characters and no control character. */
-  private isName(value: string, max: number): boolean {
-    if (value === '' || !isAtMost(value, max) || this.scanner.hasControl) return false;
-    return !(this.scanner.hasEscape && /\p{Cc}/u.test(value));
+  #isName(value: string, max: number): boolean {
+    if (value === '' || !isAtMost(value, max) || this.#scanner.hasControl) return false;
+    return !(this.#scanner.hasEscape && /\p{Cc}/u.test(value));
   }
 
   /** Takes over what the scanner noted in a field: something that JSON allows and svcctl refuses. */
-  private takeFault(where: string): void {
-    const { fault } = this.scanner;
-    this.scanner.fault = null;
-    if (fault !== null) this.fault ??= this.describe(fault, where);
+  #takeFault(where: string): void {
+    const { fault } = this.#scanner;
+    this.#scanner.fault = null;
+    if (fault !== null) this.#fault ??= this.#describe(fault, where);
   }
 
-  private describe(fault: JsonFault, where: string): RecordFault {
+  #describe(fault: JsonFault, where: string): RecordFault {
     return {
       code: fault.code,
-      message: `${where}: ${fault.message} (byte ${fault.position - this.start} of the record)`,
+      message: `${where}: ${fault.message} (byte ${fault.position - this.#start} of the record)`,
     };
   }
 
   /** Notes a fault. Only the first one of a record is kept. */
-  private refuse(code: RecordFaultCode, message: string): void {
-    this.fault ??= { code, message };
+  #refuse(code: RecordFaultCode, message: string): void {
+    this.#fault ??= { code, message };
   }
 }
 

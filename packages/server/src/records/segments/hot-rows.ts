@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import { copyCsv } from '../../platform/postgres/copy-out.ts';
+import { copyCsv } from '../../platform/postgres/copy.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { allowLongStatements, type DayRange, listHotDays, selectHotRows } from './queries.ts';
 import type { DayTriple } from './segment.ts';

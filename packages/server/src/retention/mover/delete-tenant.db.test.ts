@@ -93,7 +93,7 @@ test('a hold set while it copies keeps everything', async () => {
   await seed('held');
   const before = await totals(mover, 'held');
   const outcome = await remove('held', '2001-03-30', {
-    async onArrow(to, when) {
+    async onTransition(to, when) {
       if (to !== 'verified' || when !== 'after') return;
       await mover.db.query(
         sql`insert into retention_policies (tenant, hot_days, delete_days, hold) values ('held', 3, 1, true)`,
@@ -139,19 +139,22 @@ test.each([
   expect((await journal(mover, tenant)).map(({ state }) => state)).not.toContain('switched');
 });
 
-const arrows = ['copied', 'verified', 'switched'].flatMap((to) => [`${to} before`, `${to} after`]);
+const transitions = ['copied', 'verified', 'switched'].flatMap((to) => [
+  `${to} before`,
+  `${to} after`,
+]);
 
-test.each(['planned after', ...arrows, 'removed before'])(
+test.each(['planned after', ...transitions, 'removed before'])(
   'killed at %s, the next one finishes it',
-  async (arrow) => {
-    const tenant = `kill ${arrow}`;
+  async (transition) => {
+    const tenant = `kill ${transition}`;
     await seed(tenant);
-    const onArrow = async (to: MoveState, when: string) => {
-      if (`${to} ${when}` === arrow) throw new Error('killed');
+    const onTransition = async (to: MoveState, when: string) => {
+      if (`${to} ${when}` === transition) throw new Error('killed');
     };
-    await expect(remove(tenant, '2001-03-30', { onArrow })).rejects.toThrow('killed');
+    await expect(remove(tenant, '2001-03-30', { onTransition })).rejects.toThrow('killed');
     expect(await differences(mover, tenant)).toEqual([]);
-    const isSwitched = arrow === 'switched after' || arrow === 'removed before';
+    const isSwitched = transition === 'switched after' || transition === 'removed before';
     expect(await remove(tenant, '2001-03-30')).toMatchObject({ deletedCount: isSwitched ? 0 : 14 });
     await expectOnly(tenant, days.slice(1));
     await removeObjects(mover.context(), never);
@@ -165,7 +168,7 @@ test.each(['planned after', ...arrows, 'removed before'])(
 test('late records of a deleted day that come while it copies go with it', async () => {
   await seed('late');
   await remove('late', '2001-03-30', {
-    async onArrow(to, when) {
+    async onTransition(to, when) {
       if (to !== 'copied' || when !== 'after') return;
       await addRecords(
         mover.db,

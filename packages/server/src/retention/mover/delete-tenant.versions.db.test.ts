@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onGone } from '../../app/on-gone.ts';
+import { onGone } from '../../app/retention.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
 import type { MoveState } from '../values.ts';
@@ -96,7 +96,7 @@ test('a version frozen while the deletion copies stops it, and the next run goes
   await seed('race');
   await addTag(mover.db, 'race', { from: third, to: third });
   const outcome = await remove('race', {
-    async onArrow(to, when, { kind }) {
+    async onTransition(to, when, { kind }) {
       if (kind !== 'delete' || to !== 'verified' || when !== 'after') return;
       await freezeVersion(mover.db, 'race');
     },
@@ -116,7 +116,7 @@ test('a version that is being frozen while days go waits, and has nothing of the
   await addTag(mover.db, 'waits', { from: first, to: last });
   let frozen: Promise<unknown> = Promise.resolve();
   await remove('waits', {
-    async onArrow(to, when, { kind }) {
+    async onTransition(to, when, { kind }) {
       if (kind !== 'delete' || to !== 'switched' || when !== 'before') return;
       frozen = freezeVersion(mover.db, 'waits').catch((error: unknown) => error);
       // It stands behind the deletion.
@@ -152,20 +152,23 @@ test('whoever tells it to deletes days of versions too, which say so', async () 
   });
 });
 
-const arrows = ['copied', 'verified', 'switched'].flatMap((to) => [`${to} before`, `${to} after`]);
+const transitions = ['copied', 'verified', 'switched'].flatMap((to) => [
+  `${to} before`,
+  `${to} after`,
+]);
 
-test.each(['planned after', ...arrows])(
+test.each(['planned after', ...transitions])(
   'killed at %s, the next run finishes what was told',
-  async (arrow) => {
-    const tenant = `kill ${arrow}`;
+  async (transition) => {
+    const tenant = `kill ${transition}`;
     await seed(tenant);
     await addTag(mover.db, tenant, { from: first, to: second });
     await freezeVersion(mover.db, tenant);
-    const onArrow = async (to: MoveState, when: string) => {
-      if (`${to} ${when}` === arrow) throw new Error('killed');
+    const onTransition = async (to: MoveState, when: string) => {
+      if (`${to} ${when}` === transition) throw new Error('killed');
     };
-    await expect(remove(tenant, { deleteVersioned: true, onArrow })).rejects.toThrow('killed');
-    const isSwitched = arrow === 'switched after';
+    await expect(remove(tenant, { deleteVersioned: true, onTransition })).rejects.toThrow('killed');
+    const isSwitched = transition === 'switched after';
     const change = isSwitched ? 'deleted' : null;
     expect(await versionOf(tenant)).toMatchObject({ state: 'counting', change });
     await remove(tenant);

@@ -110,14 +110,14 @@ test('a legal hold refuses, whether the own or the default policy has it', async
 test('a hold set while it copies stops it', async () => {
   await seed('late-hold');
   const before = await totals(mover, 'late-hold');
-  const onArrow = async (to: MoveState, when: string) => {
+  const onTransition = async (to: MoveState, when: string) => {
     if (to !== 'verified' || when !== 'after') return;
     await mover.db.query(
       sql`insert into retention_policies (tenant, hot_days, hold) values ('late-hold', 3, true)`,
     );
   };
   await expect(
-    eraseOnce(mover, { tenant: 'late-hold', store: 'DFW' }, { onArrow }),
+    eraseOnce(mover, { tenant: 'late-hold', store: 'DFW' }, { onTransition }),
   ).rejects.toMatchObject({ code: 'tenant_on_hold' });
   expect(await totals(mover, 'late-hold')).toEqual(before);
   expect(await differences(mover, 'late-hold')).toEqual([]);
@@ -255,11 +255,15 @@ test('an erased event id that comes again is a new record', async () => {
 
 test('records that fit and come while it copies are erased too', async () => {
   await seed('racing');
-  const onArrow = async (to: MoveState, when: string) => {
+  const onTransition = async (to: MoveState, when: string) => {
     if (to !== 'copied' || when !== 'after') return;
     await addRecords(mover.db, makeRecords('racing', { days: ['2001-05-01'], perDay: 2 }));
   };
-  const receipt = await eraseOnce(mover, { tenant: 'racing', event_ids: ['e-1'] }, { onArrow });
+  const receipt = await eraseOnce(
+    mover,
+    { tenant: 'racing', event_ids: ['e-1'] },
+    { onTransition },
+  );
   expect(receipt).toMatchObject({ hot_count: 4, cold_count: 4 });
   await removeObjects(mover.context(), never);
   expect(await countOf('racing', 'e-1')).toBe(0);
@@ -280,19 +284,22 @@ test('nothing that fits is told at once, without a move', async () => {
   expect(await auditOf(mover, 'none')).toMatchObject([{ target: null, after: { count: 0 } }]);
 });
 
-const arrows = ['copied', 'verified', 'switched'].flatMap((to) => [`${to} before`, `${to} after`]);
+const transitions = ['copied', 'verified', 'switched'].flatMap((to) => [
+  `${to} before`,
+  `${to} after`,
+]);
 
-test.each(['planned after', ...arrows, 'removed before'])(
+test.each(['planned after', ...transitions, 'removed before'])(
   'killed at %s, the next mover of the tenant finishes it',
-  async (arrow) => {
-    const tenant = `kill ${arrow}`;
+  async (transition) => {
+    const tenant = `kill ${transition}`;
     await seed(tenant);
     const before = await tenantTriple(tenant);
-    const onArrow = async (to: MoveState, when: string) => {
-      if (`${to} ${when}` === arrow) throw new Error('killed');
+    const onTransition = async (to: MoveState, when: string) => {
+      if (`${to} ${when}` === transition) throw new Error('killed');
     };
     const request = { tenant, event_ids: ['e-1', 'e-3'] };
-    await expect(eraseOnce(mover, request, { onArrow })).rejects.toThrow('killed');
+    await expect(eraseOnce(mover, request, { onTransition })).rejects.toThrow('killed');
     expect(await differences(mover, tenant)).toEqual([]);
     await mover.move(tenant, '2001-01-01');
     expect(await differences(mover, tenant)).toEqual([]);
@@ -312,13 +319,13 @@ test('an erasure that takes long is answered as it stands, and goes on', async (
   const answered = new Promise<EraseReceipt>((resolve) => {
     tellAnswered = resolve;
   });
-  const onArrow = async (to: MoveState, when: string) => {
+  const onTransition = async (to: MoveState, when: string) => {
     if (to === 'copied' && when === 'after') await answered;
   };
   const request = { tenant: 'slow', store: 'DFW' };
   const log = createLog('silent');
   const mistakes = vi.spyOn(log, 'error');
-  await eraseOnce(mover, request, { onArrow, answerMillis: 0, onAnswer: tellAnswered, log });
+  await eraseOnce(mover, request, { onTransition, answerMillis: 0, onAnswer: tellAnswered, log });
   // The end of the process broke it off, which is no mistake.
   expect(mistakes).not.toHaveBeenCalled();
   expect(await answered).toMatchObject({
@@ -346,7 +353,7 @@ test.each([
     const answered = new Promise<void>((resolve) => {
       tellAnswered = resolve;
     });
-    const onArrow = async (to: MoveState, when: string) => {
+    const onTransition = async (to: MoveState, when: string) => {
       if (to !== 'copied' || when !== 'after') return;
       await answered;
       throw row.error;
@@ -358,7 +365,7 @@ test.each([
       await expect.poll(() => logged.mock.calls).toHaveLength(1);
     };
     const request = { tenant, store: 'DFW' };
-    await eraseOnce(mover, request, { onArrow, answerMillis: 0, onAnswer, log });
+    await eraseOnce(mover, request, { onTransition, answerMillis: 0, onAnswer, log });
     await mover.move(tenant, '2001-01-01');
   },
 );

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onGone } from '../../app/on-gone.ts';
+import { onGone } from '../../app/retention.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
 import type { MoveState } from '../values.ts';
@@ -133,18 +133,18 @@ test('with all days of a store go all tags of it', async () => {
 
 test.each(['planned after', 'verified after', 'switched before', 'switched after'])(
   'killed at %s, the version is told once the erasure goes on',
-  async (arrow) => {
-    const tenant = `kill ${arrow}`;
+  async (transition) => {
+    const tenant = `kill ${transition}`;
     await seed(tenant);
     await addTag(mover.db, tenant, { from: first, to: third });
     await freezeVersion(mover.db, tenant);
     await count();
-    const onArrow = async (to: MoveState, when: string) => {
-      if (`${to} ${when}` === arrow) throw new Error('killed');
+    const onTransition = async (to: MoveState, when: string) => {
+      if (`${to} ${when}` === transition) throw new Error('killed');
     };
     const request = { tenant, from: first, to: first };
-    await expect(erase(mover, request, { onArrow })).rejects.toThrow('killed');
-    const isSwitched = arrow === 'switched after';
+    await expect(erase(mover, request, { onTransition })).rejects.toThrow('killed');
+    const isSwitched = transition === 'switched after';
     expect(await versionOf(tenant)).toMatchObject({
       state: isSwitched ? 'counting' : 'ready',
       change: isSwitched ? 'erased' : null,

@@ -236,6 +236,6 @@ export async function journalErasure(context: MoverContext, erasure: Erasure): P
     await note?.(connection, row);
     return row;
   });
-  await context.onArrow?.('planned', 'after', move);
+  await context.onTransition?.('planned', 'after', move);
   return move;
 }

@@ -6,7 +6,7 @@ import type { DueDays } from '../policies/plan.ts';
 import { statesBeforeSwitch } from '../values.ts';
 import type { Move, MoverContext, MoveWork } from './move.ts';
 import { queueRemovals, setFailed, setWaiting } from './queries.ts';
-import { takeArrow } from './take-arrow.ts';
+import { takeTransition } from './take-transition.ts';
 
 /** The reason why a move has to end: its data is not what it should be, or policies do not allow it any more. */
 export class MoveFault extends Error {
@@ -35,7 +35,7 @@ export async function failMove(
   fault: MoveFault,
 ): Promise<Move> {
   const { log, graceSeconds } = context;
-  const failed = await takeArrow(context, move, {
+  const failed = await takeTransition(context, move, {
     to: 'failed',
     async change(connection) {
       await setFailed(connection, move, fault);

@@ -1,7 +1,7 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onGone } from '../../app/on-gone.ts';
+import { onGone } from '../../app/retention.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
 import { auditOf, eraseOnce, forgetOnce } from './testing/eraser.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';

@@ -70,7 +70,7 @@ test('a day of records that are together larger than memory becomes several segm
   const before = await totals(mover, 'large');
   const dying = mover.move('large', day, {
     duckdb,
-    async onArrow(to, when) {
+    async onTransition(to, when) {
       if (to === 'copied' && when === 'before') throw new Error('killed');
     },
   });

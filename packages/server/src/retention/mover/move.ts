@@ -62,7 +62,7 @@ export type MoverContext = {
    */
   readonly onGone?: (connection: Connection, gone: Gone) => Promise<GoneEffects>;
   /** For tests of faults: runs before and after the commit of each change of a move's state. */
-  readonly onArrow?: (to: MoveState, when: 'before' | 'after', move: Move) => Promise<void>;
+  readonly onTransition?: (to: MoveState, when: 'before' | 'after', move: Move) => Promise<void>;
 };
 
 /** A move at work: its row, the segments that it reads (`in`) and those that it writes (`out`). */

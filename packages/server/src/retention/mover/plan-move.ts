@@ -67,7 +67,7 @@ export async function journalMove(context: MoverContext, planned: PlannedMove): 
     for (const segment of segments) await insertMoveSegment(connection, row, segment);
     return row;
   });
-  await context.onArrow?.('planned', 'after', move);
+  await context.onTransition?.('planned', 'after', move);
   return move;
 }
 

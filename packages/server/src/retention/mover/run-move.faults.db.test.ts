@@ -26,47 +26,50 @@ afterAll(() => mover.stop());
 const days = ['2001-03-01', '2001-03-02'];
 const lastDay = '2001-03-02';
 
-/** Dies at an arrow, as a process would that is killed there. */
+/** Dies at a transition, as a process would that is killed there. */
 function dieAt(state: MoveState, when: 'before' | 'after') {
   return {
-    onArrow: async (to: MoveState, moment: 'before' | 'after') => {
+    onTransition: async (to: MoveState, moment: 'before' | 'after') => {
       if (to === state && moment === when) throw new Error('killed');
     },
   };
 }
 
-const arrows = (['planned', 'copied', 'verified', 'switched', 'removed'] as const).flatMap(
+const transitions = (['planned', 'copied', 'verified', 'switched', 'removed'] as const).flatMap(
   (state) =>
     (['before', 'after'] as const)
       .filter((when) => state !== 'planned' || when === 'after')
       .map((when) => ({ state, when })),
 );
 
-test.each(arrows)('killed $when $state, another process finishes it', async ({ state, when }) => {
-  const tenant = `kill-${state}-${when}`;
-  await addRecords(mover.db, makeRecords(tenant, { days }));
-  const before = await totals(mover, tenant);
-  await expect(mover.move(tenant, lastDay, dieAt(state, when))).rejects.toThrow('killed');
-  expect(await differences(mover, tenant)).toEqual([]);
-  expect(await totals(mover, tenant)).toEqual(before);
-  const isDone = state === 'removed' && when === 'after';
-  expect(await mover.move(tenant, lastDay)).toMatchObject({
-    movedCount: isDone ? 0 : 20,
-    failedMoves: 0,
-  });
-  expect(await differences(mover, tenant)).toEqual([]);
-  expect(await totals(mover, tenant)).toEqual(before);
-  expect(await journal(mover, tenant)).toMatchObject([{ state: 'removed', object_count: 20 }]);
-  const [hot] = await mover.db.query(
-    sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
-  );
-  expect(hot).toEqual({ count: 0 });
-});
+test.each(transitions)(
+  'killed $when $state, another process finishes it',
+  async ({ state, when }) => {
+    const tenant = `kill-${state}-${when}`;
+    await addRecords(mover.db, makeRecords(tenant, { days }));
+    const before = await totals(mover, tenant);
+    await expect(mover.move(tenant, lastDay, dieAt(state, when))).rejects.toThrow('killed');
+    expect(await differences(mover, tenant)).toEqual([]);
+    expect(await totals(mover, tenant)).toEqual(before);
+    const isDone = state === 'removed' && when === 'after';
+    expect(await mover.move(tenant, lastDay)).toMatchObject({
+      movedCount: isDone ? 0 : 20,
+      failedMoves: 0,
+    });
+    expect(await differences(mover, tenant)).toEqual([]);
+    expect(await totals(mover, tenant)).toEqual(before);
+    expect(await journal(mover, tenant)).toMatchObject([{ state: 'removed', object_count: 20 }]);
+    const [hot] = await mover.db.query(
+      sql`select count(*) as count from enrichment_records where tenant = ${tenant}`,
+    );
+    expect(hot).toEqual({ count: 0 });
+  },
+);
 
 test('a process that was taken for dead changes nothing any more', async () => {
   await addRecords(mover.db, makeRecords('zombie', { days }));
   const late = mover.move('zombie', lastDay, {
-    async onArrow(to, when) {
+    async onTransition(to, when) {
       if (to !== 'copied' || when !== 'after') return;
       // As if its lock had ended and another process had begun and gone.
       await mover.db.query(sql`update moves set runner = 'another' where tenant = 'zombie'`);
@@ -95,7 +98,7 @@ test('of two movers of a tenant one is busy', async () => {
   await addRecords(mover.db, makeRecords('race', { days }));
   let other: unknown;
   const first = await mover.move('race', lastDay, {
-    async onArrow(to, when) {
+    async onTransition(to, when) {
       if (to === 'copied' && when === 'after') other = await mover.move('race', lastDay);
     },
   });
@@ -107,7 +110,7 @@ test('of two movers of a tenant one is busy', async () => {
 test('records that come between copy and switch stay hot, count, and move with the next run', async () => {
   await addRecords(mover.db, makeRecords('late', { days }));
   await mover.move('late', lastDay, {
-    async onArrow(to, when) {
+    async onTransition(to, when) {
       if (to !== 'copied' || when !== 'after') return;
       await addRecords(mover.db, makeRecords('late', { days: ['2001-03-02'], prefix: 'late' }));
     },
@@ -138,7 +141,7 @@ test.each([
     await addRecords(mover.db, makeRecords(tenant, { days }));
     const before = await totals(mover, tenant);
     const outcome = await mover.move(tenant, lastDay, {
-      async onArrow(to, when) {
+      async onTransition(to, when) {
         if (to !== 'copied' || when !== 'after') return;
         const [row] = await mover.db.query<{ object_key: string }>(
           sql`select object_key from move_segments where tenant = ${tenant}`,
@@ -178,7 +181,7 @@ test.each([
   const tenant = `called off ${name}`;
   await addRecords(mover.db, makeRecords(tenant, { days }));
   const outcome = await mover.move(tenant, lastDay, {
-    async onArrow(to, when) {
+    async onTransition(to, when) {
       if (to === 'verified' && when === 'after') await mover.db.query(change);
     },
   });
@@ -197,7 +200,7 @@ test('a caller that aborts leaves a move that goes on later', async () => {
   await addRecords(mover.db, makeRecords('abort', { days }));
   const stopping = new AbortController();
   const context = mover.context({
-    async onArrow(to, when) {
+    async onTransition(to, when) {
       if (to === 'copied' && when === 'after') stopping.abort(new Error('the service stops'));
     },
   });
@@ -212,7 +215,7 @@ test('a caller that aborts leaves a move that goes on later', async () => {
 test('a lost lock ends the work', async () => {
   await addRecords(mover.db, makeRecords('lost', { days }));
   const moving = mover.move('lost', lastDay, {
-    async onArrow(to, when) {
+    async onTransition(to, when) {
       if (to !== 'copied' || when !== 'after') return;
       await mover.db.query(sql`select pg_terminate_backend(pid) from pg_locks
         where ${isHeldLock('moves')}`);
@@ -237,7 +240,7 @@ test('of two moves of the same records, by a process that did not notice its los
   const late = runMove(
     {
       ...first,
-      async onArrow(to, when) {
+      async onTransition(to, when) {
         if (to === 'verified' && when === 'after') await runMove(second, fast, signal);
       },
     },

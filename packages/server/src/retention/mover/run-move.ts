@@ -5,7 +5,6 @@ import { mayPass } from '../../platform/objects/s3-errors.ts';
 import type { StoreWait } from '../../platform/objects/store-wait.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { sumTriples, type Triple } from '../../records/segments.ts';
-import { copyMove, stepsOf, switchMove } from './arrows.ts';
 import { failMove, isFull, MoveFault, noteAway, noteFull } from './fail.ts';
 import type { Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
 import { newSegment } from './plan-move.ts';
@@ -19,6 +18,7 @@ import {
   takeOver,
   takePlanned,
 } from './queries.ts';
+import { copyMove, stepsOf, switchMove } from './transitions.ts';
 import { tenantsAtOnce, turnsOf } from './turns.ts';
 import { readBack, verifyCopy } from './verify-copy.ts';
 
@@ -152,13 +152,13 @@ function notSwitched(move: Move, isCalledOff: boolean): MoveResult {
  */
 async function cleanUp(context: MoverContext, work: MoveWork): Promise<MoveWork> {
   const { move } = work;
-  const { db, onArrow } = context;
+  const { db, onTransition } = context;
   await stepsOf(move).cleanUp?.(context, work);
-  await onArrow?.('removed', 'before', move);
+  await onTransition?.('removed', 'before', move);
   const ended = await endSwitched(db, move.tenant, [move.id]);
   if (ended.length === 0) return work;
   const next = { ...move, state: 'removed' as const };
-  await onArrow?.('removed', 'after', next);
+  await onTransition?.('removed', 'after', next);
   return { ...work, move: next };
 }
 

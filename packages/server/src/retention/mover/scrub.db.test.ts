@@ -81,7 +81,7 @@ test('what was erased is in no file of a table any more; the receipt says where 
   await seed('T', secret);
   expect((await filesWith(secret)).tables).toEqual([march, `${march}_pkey`]);
   let switchedAt = '';
-  const onArrow = async (to: string, when: string) => {
+  const onTransition = async (to: string, when: string) => {
     if (to !== 'switched' || when !== 'after') return;
     const [log] = await mover.db.query<{ at: string }>(
       sql`select pg_current_wal_lsn()::text as at`,
@@ -89,7 +89,7 @@ test('what was erased is in no file of a table any more; the receipt says where 
     switchedAt = log?.at ?? '';
   };
   const request = { tenant: 'T', event_ids: [`${secret}-0`] };
-  const receipt = await eraseOnce(mover, request, { onArrow });
+  const receipt = await eraseOnce(mover, request, { onTransition });
   expect(receipt).toMatchObject({ state: 'removed', hot_count: 1 });
   const [checkpoint] = await mover.db.query(
     sql`select redo_lsn > ${switchedAt}::pg_lsn as is_later from pg_control_checkpoint()`,
@@ -204,11 +204,11 @@ test('rows that a snapshot may see stay due, and the next run removes them', asy
 test('a process that is killed before it cleans up leaves that to the next one', async () => {
   const secret = 'secret-of-three';
   await seed('killed', secret);
-  const onArrow = async (to: string, when: string) => {
+  const onTransition = async (to: string, when: string) => {
     if (to === 'switched' && when === 'after') throw new Error('killed');
   };
   const request = { tenant: 'killed', event_ids: [`${secret}-0`] };
-  await expect(eraseOnce(mover, request, { onArrow })).rejects.toThrow('killed');
+  await expect(eraseOnce(mover, request, { onTransition })).rejects.toThrow('killed');
   expect((await filesWith(secret)).tables).toContain(march);
   await mover.move('killed', '1999-12-31');
   expect((await filesWith(secret)).tables).toEqual([]);

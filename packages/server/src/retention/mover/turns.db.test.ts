@@ -22,7 +22,7 @@ async function moveAll(tenants: readonly string[], { atOnce = 1 } = {}): Promise
   let waiting = tenants.length;
   const context = mover.context({
     turns: createTurns(),
-    async onArrow(to, when, { tenant }) {
+    async onTransition(to, when, { tenant }) {
       if (to === 'planned') waiting -= 1;
       if (to === 'copied' && when === 'before') {
         underWay.add(tenant);

@@ -15,7 +15,7 @@ import {
 import { MoveFault, toPassingFault } from './fail.ts';
 import type { MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
 import { listMoveDays, setVerified } from './queries.ts';
-import { takeArrow } from './take-arrow.ts';
+import { takeTransition } from './take-transition.ts';
 
 /** copied → verified: the objects were read back, and hold for each day what the source held. */
 export async function verifyCopy(
@@ -24,7 +24,7 @@ export async function verifyCopy(
 ): Promise<{ work: MoveWork; segments: VerifiedSegment[] }> {
   const segments = await readBack(context, work);
   const object = sumTriples(segments.flatMap(({ days }) => days));
-  const move = await takeArrow(context, work.move, {
+  const move = await takeTransition(context, work.move, {
     to: 'verified',
     change: (connection) => setVerified(connection, work.move, object),
   });

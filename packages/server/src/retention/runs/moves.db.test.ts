@@ -107,7 +107,7 @@ test('a filter looks at so many moves a page: it may be short, and the walk stil
   );
 });
 
-test('a move tells its triples, its objects and its arrows', async () => {
+test('a move tells its triples, its objects and its transitions', async () => {
   await api.db.query(sql`
     update moves set source_count = 10, source_bytes = 1000, source_digest = 18446744073709551615,
       object_count = 10, object_bytes = 1000, object_digest = 255, gone_count = 1, gone_bytes = 100,

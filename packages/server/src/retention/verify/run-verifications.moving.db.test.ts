@@ -43,11 +43,11 @@ async function findDifferences(): Promise<unknown> {
   return { state: row?.state, error: row?.error, problems: row?.problems };
 }
 
-test('at every arrow of moves and merges, also of late records, nothing differs', async () => {
+test('at every transition of moves and merges, also of late records, nothing differs', async () => {
   const clean = { state: 'completed', error: null, problems: [] };
   const seen: string[] = [];
   const context = {
-    onArrow: async (to: string, when: string, move: { kind: string }) => {
+    onTransition: async (to: string, when: string, move: { kind: string }) => {
       seen.push(`${move.kind} ${when} ${to}`);
       expect(await findDifferences(), seen.at(-1)).toEqual(clean);
     },

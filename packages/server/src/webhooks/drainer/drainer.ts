@@ -63,49 +63,49 @@ type ClaimInfo = {
  * changes nothing.
  */
 export class Drainer {
-  private readonly db: Database;
-  private readonly options: DrainerOptions;
-  private readonly scheduler: Scheduler;
-  private readonly search: DueSearch;
-  private readonly configs: EndpointConfigs;
-  private readonly writer: OutcomeWriter;
-  private readonly holder: LaneHolder;
-  private readonly leaseSeconds: number;
+  readonly #db: Database;
+  readonly #options: DrainerOptions;
+  readonly #scheduler: Scheduler;
+  readonly #search: DueSearch;
+  readonly #configs: EndpointConfigs;
+  readonly #writer: OutcomeWriter;
+  readonly #holder: LaneHolder;
+  readonly #leaseSeconds: number;
   /**
    * The claimed rows that are being worked on, until their outcome is with the writer or they are given back, and the
    * head starts that have not begun.
    */
-  private readonly attempts = new Set<Promise<void>>();
-  private isStopping = false;
-  private claiming: Promise<void> | undefined;
-  private rateTimer: NodeJS.Timeout | undefined;
-  private gatherTimer: NodeJS.Timeout | undefined;
-  private pumping: NodeJS.Immediate | undefined;
+  readonly #attempts = new Set<Promise<void>>();
+  #isStopping = false;
+  #claiming: Promise<void> | undefined;
+  #rateTimer: NodeJS.Timeout | undefined;
+  #gatherTimer: NodeJS.Timeout | undefined;
+  #pumping: NodeJS.Immediate | undefined;
 
   constructor(db: Database, options: DrainerOptions) {
     const { log, timeoutSeconds } = options;
-    this.db = db;
-    this.options = options;
-    this.leaseSeconds = timeoutSeconds + leaseMarginSeconds;
-    this.scheduler = new Scheduler(limitsFor(options.maxInFlight), monotonicMillis);
-    this.configs = new EndpointConfigs(db, options.secretBox, monotonicMillis);
-    this.writer = new OutcomeWriter(db, {
+    this.#db = db;
+    this.#options = options;
+    this.#leaseSeconds = timeoutSeconds + leaseMarginSeconds;
+    this.#scheduler = new Scheduler(limitsFor(options.maxInFlight), monotonicMillis);
+    this.#configs = new EndpointConfigs(db, options.secretBox, monotonicMillis);
+    this.#writer = new OutcomeWriter(db, {
       log,
       now: monotonicMillis,
-      giveUpMillis: this.leaseSeconds * 1000,
-      keeper: () => this.holder.keeper(),
+      giveUpMillis: this.#leaseSeconds * 1000,
+      keeper: () => this.#holder.keeper(),
       onWritten: (batch) => {
-        for (const { endpointId } of batch) this.scheduler.written(endpointId);
-        this.pump();
+        for (const { endpointId } of batch) this.#scheduler.written(endpointId);
+        this.#pump();
       },
     });
-    this.holder = holdLanes(db, {
+    this.#holder = holdLanes(db, {
       log,
-      leaseSeconds: this.leaseSeconds,
-      onGain: () => void this.search.scan(),
+      leaseSeconds: this.#leaseSeconds,
+      onGain: () => void this.#search.scan(),
       onDue: (payload) => {
         // A notification goes to every drainer, so some of these endpoints are in other drainers' lanes.
-        if (payload === '*') void this.search.scan();
+        if (payload === '*') void this.#search.scan();
         else {
           const { fresh, any } = readWakeUp(payload);
           this.wake(fresh, 'fresh');
@@ -113,37 +113,37 @@ export class Drainer {
         }
       },
     });
-    this.search = new DueSearch(db, {
-      lanes: () => this.holder.lanes,
-      scheduler: this.scheduler,
+    this.#search = new DueSearch(db, {
+      lanes: () => this.#holder.lanes,
+      scheduler: this.#scheduler,
       log,
-      onLooked: () => this.pump(),
+      onLooked: () => this.#pump(),
     });
   }
 
   /** Resolves when nothing is due but deliveries of paused endpoints, or early when `signal` is aborted. */
   async untilIdle(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.search.scan();
+      await this.#search.scan();
       const isBusy =
-        this.scheduler.inFlight > 0 || this.writer.backlog > 0 || this.claiming !== undefined;
-      if (!isBusy && !(await isAnythingDue(this.db))) return;
+        this.#scheduler.inFlight > 0 || this.#writer.backlog > 0 || this.#claiming !== undefined;
+      if (!isBusy && !(await isAnythingDue(this.#db))) return;
       await delay(100, undefined, { signal }).catch(() => {});
     }
   }
 
   /** Stops claiming, gives the lanes back, and waits until running attempts have ended and are written. */
   async stop(): Promise<void> {
-    this.isStopping = true;
-    const searched = this.search.stop();
-    clearTimeout(this.rateTimer);
-    clearTimeout(this.gatherTimer);
-    await this.claiming;
+    this.#isStopping = true;
+    const searched = this.#search.stop();
+    clearTimeout(this.#rateTimer);
+    clearTimeout(this.#gatherTimer);
+    await this.#claiming;
     // Others can go on with the lanes at once. Rows that are still under way here are leased, so nobody claims them.
-    await Promise.all([this.holder.stop(), searched]);
-    while (this.attempts.size > 0) await Promise.all(this.attempts);
-    await this.writer.drain();
-    await this.options.sender.close();
+    await Promise.all([this.#holder.stop(), searched]);
+    while (this.#attempts.size > 0) await Promise.all(this.#attempts);
+    await this.#writer.drain();
+    await this.#options.sender.close();
   }
 
   /**
@@ -151,7 +151,7 @@ export class Drainer {
    * may not be to blame: its row is given back and sent again under the same webhook-id.
    */
   cut(): void {
-    this.options.sender.cut();
+    this.#options.sender.cut();
   }
 
   /**
@@ -162,11 +162,11 @@ export class Drainer {
     const others: string[] = [];
     const unknown: string[] = [];
     for (const id of endpointIds) {
-      if (this.isStopping || !this.holder.lanes.has(laneOf(id))) others.push(id);
-      else if (!this.scheduler.wake(id, due)) unknown.push(id);
+      if (this.#isStopping || !this.#holder.lanes.has(laneOf(id))) others.push(id);
+      else if (!this.#scheduler.wake(id, due)) unknown.push(id);
     }
-    this.search.lookAt(unknown);
-    this.pump();
+    this.#search.lookAt(unknown);
+    this.#pump();
     return others;
   }
 
@@ -175,24 +175,24 @@ export class Drainer {
    * each of its endpoints. Null when no endpoint of theirs has room.
    */
   headStart(reports: ReadonlyMap<string, number>): HeadStart | null {
-    if (this.isStopping || this.writer.backlog > maxBacklog) return null;
-    const rooms = this.scheduler.planNew(reports, (lane) => this.holder.lanes.has(lane));
+    if (this.#isStopping || this.#writer.backlog > maxBacklog) return null;
+    const rooms = this.#scheduler.planNew(reports, (lane) => this.#holder.lanes.has(lane));
     if (rooms.length === 0) return null;
-    const reserved = this.reserve(rooms);
+    const reserved = this.#reserve(rooms);
     const claimedAt = monotonicMillis();
-    const lease = this.newLease();
+    const lease = this.#newLease();
     const begin = async (rows: readonly ClaimedRow[]) => {
       try {
-        await this.begin(rows, { reserved, lease: lease.id, claimedAt });
+        await this.#begin(rows, { reserved, lease: lease.id, claimedAt });
       } catch (error) {
-        this.options.log.warn({ err: error }, 'new deliveries could not be sent at once');
-        this.abandon(reserved);
-        await this.giveBack(rows, lease.id);
+        this.#options.log.warn({ err: error }, 'new deliveries could not be sent at once');
+        this.#abandon(reserved);
+        await this.#giveBack(rows, lease.id);
       }
     };
     // It counts as under way from now on, so that `stop` waits for it.
     let end = (_work: Promise<void>) => {};
-    this.track(
+    this.#track(
       new Promise<void>((resolve) => {
         end = resolve;
       }),
@@ -201,82 +201,84 @@ export class Drainer {
   }
 
   /** Claims rows as long as there are any. All attempts that end in one turn of the event loop lead to one claim. */
-  private pump(): void {
-    if (this.isStopping || this.claiming !== undefined) return;
-    this.pumping ??= setImmediate(() => {
-      this.pumping = undefined;
-      this.claimNext();
+  #pump(): void {
+    if (this.#isStopping || this.#claiming !== undefined) return;
+    if (this.#pumping !== undefined) return;
+    this.#pumping = setImmediate(() => {
+      this.#pumping = undefined;
+      this.#claimNext();
     });
   }
 
-  private claimNext(isGathered = false): void {
-    if (this.isStopping || this.claiming !== undefined || this.writer.backlog > maxBacklog) return;
-    const plan = this.scheduler.plan(claimRows);
+  #claimNext(isGathered = false): void {
+    if (this.#isStopping || this.#claiming !== undefined || this.#writer.backlog > maxBacklog)
+      return;
+    const plan = this.#scheduler.plan(claimRows);
     if (plan.length === 0) {
-      this.waitForRate();
+      this.#waitForRate();
       return;
     }
     const rows = plan.reduce((sum, claim) => sum + claim.count, 0);
-    if (!isGathered && rows < gatherRows && this.scheduler.inFlight >= gatherRows) {
-      this.gatherTimer ??= setTimeout(() => this.claimNext(true), gatherMillis);
+    if (!isGathered && rows < gatherRows && this.#scheduler.inFlight >= gatherRows) {
+      this.#gatherTimer ??= setTimeout(() => this.#claimNext(true), gatherMillis);
       return;
     }
-    clearTimeout(this.gatherTimer);
-    this.gatherTimer = undefined;
+    clearTimeout(this.#gatherTimer);
+    this.#gatherTimer = undefined;
     // Paused endpoints are claimed by a statement of their own, because only operators' retries may be taken there.
     const [paused, others] = [plan.filter(isPaused), plan.filter((claim) => !isPaused(claim))];
-    this.claiming = Promise.all([this.claim(paused), this.claim(others)]).then(() => {
-      this.claiming = undefined;
-      this.pump();
+    this.#claiming = Promise.all([this.#claim(paused), this.#claim(others)]).then(() => {
+      this.#claiming = undefined;
+      this.#pump();
     });
   }
 
-  private waitForRate(): void {
-    if (this.rateTimer !== undefined || !this.scheduler.isRateBound()) return;
-    this.rateTimer = setTimeout(() => {
-      this.rateTimer = undefined;
-      this.pump();
+  #waitForRate(): void {
+    if (this.#rateTimer !== undefined || !this.#scheduler.isRateBound()) return;
+    this.#rateTimer = setTimeout(() => {
+      this.#rateTimer = undefined;
+      this.#pump();
     }, rateMillis);
   }
 
-  private async claim(plan: readonly Claim[]): Promise<void> {
+  async #claim(plan: readonly Claim[]): Promise<void> {
     if (plan.length === 0) return;
-    const reserved = this.reserve(plan);
+    const reserved = this.#reserve(plan);
     const claimedAt = monotonicMillis();
-    const lease = this.newLease();
+    const lease = this.#newLease();
     let rows: ClaimedRow[] = [];
     try {
       const terms = { ...lease, onlyProbes: plan.some(isPaused) };
-      rows = await claimDeliveries(this.holder.session, plan, terms);
-      await this.begin(rows, { reserved, lease: lease.id, claimedAt });
+      rows = await claimDeliveries(this.#holder.session, plan, terms);
+      await this.#begin(rows, { reserved, lease: lease.id, claimedAt });
     } catch (error) {
-      this.options.log.warn({ err: error }, 'the drainer could not claim what is due');
-      this.abandon(reserved);
-      await Promise.all([this.giveBack(rows, lease.id), delay(pauseMillis)]);
+      this.#options.log.warn({ err: error }, 'the drainer could not claim what is due');
+      this.#abandon(reserved);
+      await Promise.all([this.#giveBack(rows, lease.id), delay(pauseMillis)]);
     }
   }
 
   /** A plan is booked as in flight before the database is asked: the next plan must not hand out the same room. */
-  private reserve(plan: readonly Claim[]): Reserved[] {
-    return plan.map((claim) => ({ claim, ...this.scheduler.reserve(claim) }));
+  #reserve(plan: readonly Claim[]): Reserved[] {
+    return plan.map((claim) => ({ claim, ...this.#scheduler.reserve(claim) }));
   }
 
   /** Takes the reservations back. -1 is no count of wake-ups: what was marked as due stays so, and is claimed. */
-  private abandon(reserved: readonly Reserved[]): void {
-    for (const { claim } of reserved) this.scheduler.settle(claim, 0, -1);
+  #abandon(reserved: readonly Reserved[]): void {
+    for (const { claim } of reserved) this.#scheduler.settle(claim, 0, -1);
   }
 
-  private newLease(): Lease {
+  #newLease(): Lease {
     const id = randomInt(2 ** 48 - 1);
-    return { id, seconds: this.leaseSeconds, keeper: this.holder.keeper() };
+    return { id, seconds: this.#leaseSeconds, keeper: this.#holder.keeper() };
   }
 
   /** Starts the attempts of rows that were claimed. It throws before it has settled or started any. */
-  private async begin(
+  async #begin(
     rows: readonly ClaimedRow[],
     { reserved, lease, claimedAt }: { reserved: Reserved[]; lease: number; claimedAt: number },
   ): Promise<void> {
-    await this.configs.load(rows);
+    await this.#configs.load(rows);
     const counts = new Map<string, number>();
     const keyOf = (id: string, isFresh: boolean) => `${id} ${isFresh}`;
     for (const { endpoint_id: id, is_fresh: isFresh } of rows) {
@@ -286,48 +288,44 @@ export class Drainer {
     const roles = new Map<string, AttemptRole>();
     for (const { claim, wakes, role } of reserved) {
       const found = counts.get(keyOf(claim.endpointId, claim.isFresh)) ?? 0;
-      this.scheduler.settle(claim, found, wakes);
+      this.#scheduler.settle(claim, found, wakes);
       roles.set(claim.endpointId, role);
     }
     for (const row of rows) {
-      this.start(row, { lease, claimedAt, role: roles.get(row.endpoint_id) ?? 'usual' });
+      this.#start(row, { lease, claimedAt, role: roles.get(row.endpoint_id) ?? 'usual' });
     }
   }
 
   /**
    * Starts an attempt, or gives the row back: without settings, with too little left of its lease, or while stopping.
    */
-  private start(row: ClaimedRow, claimed: ClaimInfo): void {
-    const config = this.configs.get(row.endpoint_id);
+  #start(row: ClaimedRow, claimed: ClaimInfo): void {
+    const config = this.#configs.get(row.endpoint_id);
     const isLate = monotonicMillis() - claimed.claimedAt > (leaseMarginSeconds * 1000) / 2;
-    const isAttempted = config !== undefined && !isLate && !this.isStopping;
-    if (!isAttempted) this.scheduler.release(row.endpoint_id);
+    const isAttempted = config !== undefined && !isLate && !this.#isStopping;
+    if (!isAttempted) this.#scheduler.release(row.endpoint_id);
     const work = isAttempted
-      ? this.deliver(row, config, claimed)
-      : this.giveBack([row], claimed.lease);
-    this.track(work);
+      ? this.#deliver(row, config, claimed)
+      : this.#giveBack([row], claimed.lease);
+    this.#track(work);
   }
 
   /** Makes `stop` wait for this work, which never rejects, and looks for more when it has ended. */
-  private track(work: Promise<void>): void {
+  #track(work: Promise<void>): void {
     const running = work.then(() => {
-      this.attempts.delete(running);
-      this.pump();
+      this.#attempts.delete(running);
+      this.#pump();
     });
-    this.attempts.add(running);
+    this.#attempts.add(running);
   }
 
-  private async deliver(
-    row: ClaimedRow,
-    config: EndpointConfig,
-    claimed: ClaimInfo,
-  ): Promise<void> {
-    const { sender, wallSeconds, watch } = this.options;
+  async #deliver(row: ClaimedRow, config: EndpointConfig, claimed: ClaimInfo): Promise<void> {
+    const { sender, wallSeconds, watch } = this.#options;
     const tell = watch(row, config.url);
     const startedAt = monotonicMillis();
     let isSent = false;
     const onSent = () => {
-      this.scheduler.sent(row.endpoint_id, isSent);
+      this.#scheduler.sent(row.endpoint_id, isSent);
       isSent = true;
     };
     const time = { nowMillis: startedAt, wallSeconds: wallSeconds(), onSent };
@@ -335,27 +333,27 @@ export class Drainer {
     // The attempt may fail before anything was sent; the rate limit has to count it all the same.
     if (!isSent) onSent();
     tell(result);
-    if (result.isCut) return this.giveBack([row], claimed.lease);
+    if (result.isCut) return this.#giveBack([row], claimed.lease);
     const { lease, role } = claimed;
     const { failureClass, retryAfterSeconds, isOverslept, durationMillis } = result;
     const isFailure = failureClass !== null;
     const breaker = isThrottled(result, null)
-      ? this.scheduler.throttled(row.endpoint_id, { sentAt: startedAt, retryAfterSeconds })
-      : this.scheduler.finish(row.endpoint_id, {
+      ? this.#scheduler.throttled(row.endpoint_id, { sentAt: startedAt, retryAfterSeconds })
+      : this.#scheduler.finish(row.endpoint_id, {
           isFailure,
           isOverslept,
           durationMillis,
           role,
         });
     const random = Math.random();
-    this.writer.add(endOf(row, config, { result, lease, startedAt, random, breaker }));
+    this.#writer.add(endOf(row, config, { result, lease, startedAt, random, breaker }));
   }
 
   /**
    * Gives claimed rows back without an attempt. If that fails, their leases run out, so the error needs no handling.
    */
-  private async giveBack(rows: readonly ClaimedRow[], lease: number): Promise<void> {
-    if (rows.length > 0) await releaseDeliveries(this.db, rows, lease).catch(() => {});
+  async #giveBack(rows: readonly ClaimedRow[], lease: number): Promise<void> {
+    if (rows.length > 0) await releaseDeliveries(this.#db, rows, lease).catch(() => {});
   }
 }
 

@@ -27,61 +27,61 @@ const discardSize = 1000;
  * comes due, and at endpoints that a wake-up has named. All times are monotonic or the database's own.
  */
 export class DueSearch {
-  private readonly db: Database;
-  private readonly options: Options;
+  readonly #db: Database;
+  readonly #options: Options;
   /** Endpoints that are to be looked up. */
-  private readonly named = new Set<string>();
-  private mustScan = false;
-  private isStopping = false;
-  private looking: Promise<void> | undefined;
-  private discarding: Promise<void> | undefined;
-  private scanTimer: NodeJS.Timeout | undefined;
+  readonly #named = new Set<string>();
+  #mustScan = false;
+  #isStopping = false;
+  #looking: Promise<void> | undefined;
+  #discarding: Promise<void> | undefined;
+  #scanTimer: NodeJS.Timeout | undefined;
   /** When the next scan is due (monotonic), so that a later one does not replace a sooner one. */
-  private scanAt = Number.POSITIVE_INFINITY;
+  #scanAt = Number.POSITIVE_INFINITY;
   /** Before this time no scan starts, so that scans leave the database most of its time. */
-  private restUntil = 0;
+  #restUntil = 0;
 
   constructor(db: Database, options: Options) {
-    this.db = db;
-    this.options = options;
-    this.scheduleScan(scanMillis);
+    this.#db = db;
+    this.#options = options;
+    this.#scheduleScan(scanMillis);
   }
 
   /** Looks at all lanes, or soon when it rests after the last scan. Resolves when the look under way has ended. */
   async scan(): Promise<void> {
-    if (performance.now() < this.restUntil) {
-      this.scheduleScan(0);
+    if (performance.now() < this.#restUntil) {
+      this.#scheduleScan(0);
       return;
     }
-    this.mustScan = true;
-    this.look();
-    await this.looking;
+    this.#mustScan = true;
+    this.#look();
+    await this.#looking;
   }
 
   /** Looks at these endpoints, whose deliveries may be due. */
   lookAt(endpointIds: readonly string[]): void {
-    for (const id of endpointIds) this.named.add(id);
-    if (this.named.size > 0) this.look();
+    for (const id of endpointIds) this.#named.add(id);
+    if (this.#named.size > 0) this.#look();
   }
 
   /** Begins nothing more. Resolves when what is under way has ended. */
   async stop(): Promise<void> {
-    this.isStopping = true;
-    clearTimeout(this.scanTimer);
-    await this.looking;
-    await this.discarding;
+    this.#isStopping = true;
+    clearTimeout(this.#scanTimer);
+    await this.#looking;
+    await this.#discarding;
   }
 
   /** Schedules a scan in so many milliseconds, unless one is scheduled to come sooner. */
-  private scheduleScan(millis: number): void {
+  #scheduleScan(millis: number): void {
     const now = performance.now();
-    const at = Math.max(now + millis, this.restUntil);
-    if (this.isStopping || at >= this.scanAt) return;
-    clearTimeout(this.scanTimer);
-    this.scanAt = at;
-    this.scanTimer = setTimeout(
+    const at = Math.max(now + millis, this.#restUntil);
+    if (this.#isStopping || at >= this.#scanAt) return;
+    clearTimeout(this.#scanTimer);
+    this.#scanAt = at;
+    this.#scanTimer = setTimeout(
       () => {
-        this.scanAt = Number.POSITIVE_INFINITY;
+        this.#scanAt = Number.POSITIVE_INFINITY;
         void this.scan();
       },
       Math.ceil(at - now),
@@ -89,36 +89,36 @@ export class DueSearch {
   }
 
   /** Only one look runs at a time; one more afterwards serves all who asked meanwhile. */
-  private look(): void {
-    if (this.isStopping) return;
-    this.looking ??= this.lookOnce().finally(() => {
-      this.looking = undefined;
-      if (this.mustScan) {
-        this.mustScan = false;
+  #look(): void {
+    if (this.#isStopping) return;
+    this.#looking ??= this.#lookOnce().finally(() => {
+      this.#looking = undefined;
+      if (this.#mustScan) {
+        this.#mustScan = false;
         void this.scan();
       }
-      if (this.named.size > 0) this.look();
-      this.options.onLooked();
+      if (this.#named.size > 0) this.#look();
+      this.#options.onLooked();
     });
   }
 
   /** One look: over all lanes, which also finds the endpoints that were named, or only at those. */
-  private async lookOnce(): Promise<void> {
-    const { scheduler, log } = this.options;
-    const isScan = this.mustScan;
-    const names = [...this.named];
-    this.mustScan = false;
-    this.named.clear();
-    const lanes = this.options.lanes();
+  async #lookOnce(): Promise<void> {
+    const { scheduler, log } = this.#options;
+    const isScan = this.#mustScan;
+    const names = [...this.#named];
+    this.#mustScan = false;
+    this.#named.clear();
+    const lanes = this.#options.lanes();
     // Endpoints of lanes that were given away have to go first: their facts are no longer kept up to date here.
     scheduler.forget((lane) => lanes.has(lane));
     let soonest = scanMillis;
     // Lanes that are gained later are scanned then.
-    if (lanes.size === 0) return this.scheduleScan(soonest);
+    if (lanes.size === 0) return this.#scheduleScan(soonest);
     const askedAt = performance.now();
     try {
       // Not in the session of the claims: a scan of many endpoints would hold them up.
-      const found = await this.db.transaction(async (connection) => {
+      const found = await this.#db.transaction(async (connection) => {
         await followDueIndex(connection, 'transaction');
         return isScan
           ? findWaitingEndpoints(connection, [...lanes])
@@ -131,34 +131,34 @@ export class DueSearch {
           if (lanes.has(endpoint.lane)) scheduler.learn(factsOf(endpoint), askedAt);
         }
       }
-      this.discard(found.filter((endpoint) => endpoint.is_deleted));
+      this.#discard(found.filter((endpoint) => endpoint.is_deleted));
     } catch (error) {
       log.warn({ err: error }, 'the drainer could not look for what is due');
     }
     const now = performance.now();
-    if (isScan) this.restUntil = now + restAfter(now - askedAt);
-    this.scheduleScan(soonest);
+    if (isScan) this.#restUntil = now + restAfter(now - askedAt);
+    this.#scheduleScan(soonest);
   }
 
   /**
    * Discards deliveries of deleted endpoints beside the claims, since it may wait for locks. A later scan finds the
    * rest.
    */
-  private discard(deleted: readonly DueEndpoint[]): void {
+  #discard(deleted: readonly DueEndpoint[]): void {
     if (deleted.length === 0) return;
-    this.discarding ??= this.discardAll(deleted).finally(() => {
-      this.discarding = undefined;
+    this.#discarding ??= this.#discardAll(deleted).finally(() => {
+      this.#discarding = undefined;
     });
   }
 
-  private async discardAll(deleted: readonly DueEndpoint[]): Promise<void> {
+  async #discardAll(deleted: readonly DueEndpoint[]): Promise<void> {
     try {
       for (const { id } of deleted) {
-        if (this.isStopping) return;
-        await discardOfEndpoint(this.db, id, discardSize);
+        if (this.#isStopping) return;
+        await discardOfEndpoint(this.#db, id, discardSize);
       }
     } catch (error) {
-      this.options.log.warn({ err: error }, 'rows of a deleted endpoint could not be discarded');
+      this.#options.log.warn({ err: error }, 'rows of a deleted endpoint could not be discarded');
     }
   }
 }

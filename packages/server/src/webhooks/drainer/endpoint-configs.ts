@@ -29,47 +29,47 @@ const maxRemembered = 10_000;
 
 /** Remembers the URLs and secrets of endpoints, and reads one again only when its endpoint has changed. */
 export class EndpointConfigs {
-  private readonly known = new Map<string, EndpointConfig>();
-  private readonly db: Queryable;
-  private readonly secretBox: () => SecretBox;
-  private readonly now: () => number;
+  readonly #known = new Map<string, EndpointConfig>();
+  readonly #db: Queryable;
+  readonly #secretBox: () => SecretBox;
+  readonly #now: () => number;
 
   constructor(db: Queryable, secretBox: () => SecretBox, now: () => number) {
-    this.db = db;
-    this.secretBox = secretBox;
-    this.now = now;
+    this.#db = db;
+    this.#secretBox = secretBox;
+    this.#now = now;
   }
 
   /** Makes sure that `get` knows the endpoints of these rows as they were when the rows were claimed. */
   async load(rows: readonly ClaimedRow[]): Promise<void> {
-    if (this.known.size > maxRemembered) this.known.clear();
+    if (this.#known.size > maxRemembered) this.#known.clear();
     const stale = new Set<string>();
     for (const row of rows) {
-      const known = this.known.get(row.endpoint_id);
+      const known = this.#known.get(row.endpoint_id);
       // What could not be decrypted may be by now: the keys of a process change while it runs.
       if (known?.version !== row.config_version || known.secret === null) {
         stale.add(row.endpoint_id);
       }
     }
     if (stale.size === 0) return;
-    const box = this.secretBox();
-    for (const row of await findEndpointConfigs(this.db, [...stale])) {
+    const box = this.#secretBox();
+    for (const row of await findEndpointConfigs(this.#db, [...stale])) {
       const { previous_secrets: previous, previous_secrets_ms: millis } = row;
-      this.known.set(row.id, {
+      this.#known.set(row.id, {
         version: row.config_version,
         url: row.url,
         schedule: row.retry_schedule ?? defaultSchedule,
         secret: unseal(box, row.secret, row.id),
         previous: previous.flatMap((sealed, i) => {
           const secret = unseal(box, sealed, row.id);
-          return secret === null ? [] : [{ secret, until: this.now() + (millis[i] ?? 0) }];
+          return secret === null ? [] : [{ secret, until: this.#now() + (millis[i] ?? 0) }];
         }),
       });
     }
   }
 
   get(endpointId: string): EndpointConfig | undefined {
-    return this.known.get(endpointId);
+    return this.#known.get(endpointId);
   }
 }
 

@@ -45,76 +45,78 @@ const retryMillis = 250;
 /** A plan is kept for so long. One that was made when the tables were empty would read all of them later. */
 const planMillis = 1000;
 
+type Options = {
+  log: Log;
+  now: () => number;
+  giveUpMillis: number;
+  /** The drainer's number as keeper of its lanes; see `LaneHolder`. */
+  keeper: () => number;
+  /** Is called when outcomes were written, or were given up. */
+  onWritten: (ended: readonly Ended[]) => void;
+};
+
 /**
  * Writes outcomes in batches, one batch at a time. A batch is whatever has ended since the last one, so the busier the
  * drainer, the larger its batches. What cannot be written is tried again until `giveUpMillis` after the attempt began.
  * By then the lease has run out, so the delivery is attempted again, and that attempt decides.
  */
 export class OutcomeWriter {
-  private readonly waiting: Ended[] = [];
-  private running: Promise<void> | undefined;
+  readonly #waiting: Ended[] = [];
+  #running: Promise<void> | undefined;
   /** Ends the wait for more outcomes. */
-  private endGathering = () => {};
-  private isDraining = false;
-  private session: Session | undefined;
+  #endGathering = () => {};
+  #isDraining = false;
+  #session: Session | undefined;
   /** When the statement of the session was last planned. */
-  private plannedAt = Number.NEGATIVE_INFINITY;
-  private readonly db: Database;
-  private readonly options: {
-    log: Log;
-    now: () => number;
-    giveUpMillis: number;
-    /** The drainer's number as keeper of its lanes; see `LaneHolder`. */
-    keeper: () => number;
-    /** Is called when outcomes were written, or were given up. */
-    onWritten: (ended: readonly Ended[]) => void;
-  };
+  #plannedAt = Number.NEGATIVE_INFINITY;
+  readonly #db: Database;
+  readonly #options: Options;
 
-  constructor(db: Database, options: OutcomeWriter['options']) {
-    this.db = db;
-    this.options = options;
+  constructor(db: Database, options: Options) {
+    this.#db = db;
+    this.#options = options;
   }
 
   /** How many attempts have ended and are not yet written. */
   get backlog(): number {
-    return this.waiting.length;
+    return this.#waiting.length;
   }
 
   add(ended: Ended): void {
-    this.waiting.push(ended);
-    this.running ??= this.run();
-    if (this.waiting.length >= gatherRows) this.endGathering();
+    this.#waiting.push(ended);
+    this.#running ??= this.#run();
+    if (this.#waiting.length >= gatherRows) this.#endGathering();
   }
 
   /** Resolves when all outcomes are written or given up. */
   async drain(): Promise<void> {
-    this.isDraining = true;
-    this.endGathering();
-    while (this.running !== undefined) await this.running;
-    await this.session?.close();
+    this.#isDraining = true;
+    this.#endGathering();
+    while (this.#running !== undefined) await this.#running;
+    await this.#session?.close();
   }
 
-  private async run(): Promise<void> {
-    while (this.waiting.length > 0) {
-      await this.gather();
-      const batch = this.waiting.slice(0, batchSize);
-      const isWritten = await this.write(batch);
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await this.#gather();
+      const batch = this.#waiting.slice(0, batchSize);
+      const isWritten = await this.#write(batch);
       if (isWritten) {
-        this.waiting.splice(0, batch.length);
-        this.options.onWritten(batch);
+        this.#waiting.splice(0, batch.length);
+        this.#options.onWritten(batch);
       } else {
-        this.giveUpLate();
-        if (this.waiting.length > 0) await delay(retryMillis);
+        this.#giveUpLate();
+        if (this.#waiting.length > 0) await delay(retryMillis);
       }
     }
-    this.running = undefined;
+    this.#running = undefined;
   }
 
-  private async gather(): Promise<void> {
-    if (this.isDraining || this.waiting.length >= gatherRows) return;
+  async #gather(): Promise<void> {
+    if (this.#isDraining || this.#waiting.length >= gatherRows) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, gatherMillis);
-      this.endGathering = () => {
+      this.#endGathering = () => {
         clearTimeout(timer);
         resolve();
       };
@@ -122,17 +124,17 @@ export class OutcomeWriter {
   }
 
   /** Writes one batch. Returns false when that failed; the batch is then tried again. */
-  private async write(batch: readonly Ended[]): Promise<boolean> {
-    const { log, now } = this.options;
+  async #write(batch: readonly Ended[]): Promise<boolean> {
+    const { log, now } = this.#options;
     const rows = rowsAt(batch, now());
     try {
       // A plain success changes only its own row and log, so it needs no transaction around several statements.
       if (batch.some(changesMore)) {
-        await this.db.transaction((connection) =>
-          writeAll(connection, { batch, rows, keeper: this.options.keeper() }),
+        await this.#db.transaction((connection) =>
+          writeAll(connection, { batch, rows, keeper: this.#options.keeper() }),
         );
       } else {
-        await recordOutcomes(await this.openSession(), rows);
+        await recordOutcomes(await this.#openSession(), rows);
       }
       return true;
     } catch (error) {
@@ -145,28 +147,28 @@ export class OutcomeWriter {
    * The session that writes plain successes, in which their statement is not planned for each batch: that took half of
    * its time. Connections of the pool cannot do so, because other statements need a plan for their own values.
    */
-  private async openSession(): Promise<Session> {
-    if (this.session === undefined || this.session.lost.aborted) {
-      this.session = await this.db.openSession();
-      this.plannedAt = Number.NEGATIVE_INFINITY;
+  async #openSession(): Promise<Session> {
+    if (this.#session === undefined || this.#session.lost.aborted) {
+      this.#session = await this.#db.openSession();
+      this.#plannedAt = Number.NEGATIVE_INFINITY;
     }
-    const now = this.options.now();
-    if (now - this.plannedAt > planMillis) {
-      await planOnce(this.session);
-      this.plannedAt = now;
+    const now = this.#options.now();
+    if (now - this.#plannedAt > planMillis) {
+      await planOnce(this.#session);
+      this.#plannedAt = now;
     }
-    return this.session;
+    return this.#session;
   }
 
   /** Drops the outcomes whose lease must have run out by now. */
-  private giveUpLate(): void {
-    const { log, now, giveUpMillis, onWritten } = this.options;
-    const late = this.waiting.filter(({ startedAt }) => now() - startedAt > giveUpMillis);
+  #giveUpLate(): void {
+    const { log, now, giveUpMillis, onWritten } = this.#options;
+    const late = this.#waiting.filter(({ startedAt }) => now() - startedAt > giveUpMillis);
     if (late.length === 0) return;
     // The database has been away for longer than a lease, which is no mistake of ours.
     log.warn({ count: late.length }, 'outcomes are lost; their deliveries are attempted again');
-    const kept = this.waiting.filter((ended) => !late.includes(ended));
-    this.waiting.splice(0, this.waiting.length, ...kept);
+    const kept = this.#waiting.filter((ended) => !late.includes(ended));
+    this.#waiting.splice(0, this.#waiting.length, ...kept);
     onWritten(late);
   }
 }

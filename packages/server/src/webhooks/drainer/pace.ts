@@ -41,10 +41,10 @@ const windowMillis = 1020;
 export class Rate {
   perSecond: number;
   /** How many rows are claimed and not yet sent. */
-  private held = 0;
+  #held = 0;
   /** How many requests were sent in which millisecond, the oldest first. */
-  private readonly sent: { atMillis: number; count: number }[] = [];
-  private sentCount = 0;
+  readonly #sent: { atMillis: number; count: number }[] = [];
+  #sentCount = 0;
 
   constructor(perSecond: number) {
     this.perSecond = perSecond;
@@ -53,26 +53,26 @@ export class Rate {
   /** How many rows may be claimed now. */
   available(nowMillis: number): number {
     for (;;) {
-      const [oldest] = this.sent;
+      const [oldest] = this.#sent;
       if (oldest === undefined || oldest.atMillis + windowMillis > nowMillis) break;
-      this.sent.shift();
-      this.sentCount -= oldest.count;
+      this.#sent.shift();
+      this.#sentCount -= oldest.count;
     }
-    return Math.max(0, this.perSecond - this.held - this.sentCount);
+    return Math.max(0, this.perSecond - this.#held - this.#sentCount);
   }
 
   /** Notes that so many rows were claimed; a negative count notes that rows were given back. */
   hold(count: number): void {
-    this.held = Math.max(0, this.held + count);
+    this.#held = Math.max(0, this.#held + count);
   }
 
   /** Notes that a request goes out now. */
   noteSent(nowMillis: number): void {
     const atMillis = Math.ceil(nowMillis);
-    const last = this.sent.at(-1);
+    const last = this.#sent.at(-1);
     if (last?.atMillis === atMillis) last.count += 1;
-    else this.sent.push({ atMillis, count: 1 });
-    this.sentCount += 1;
+    else this.#sent.push({ atMillis, count: 1 });
+    this.#sentCount += 1;
   }
 }
 

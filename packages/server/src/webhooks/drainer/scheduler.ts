@@ -51,31 +51,31 @@ const quantum = 8;
  * itself how many more it may have under way (`endpoint.ts`). All times are monotonic milliseconds. The class does no I/O.
  */
 export class Scheduler {
-  private readonly endpoints = new Map<string, Endpoint>();
-  private readonly tenants = new Map<string, { inFlight: number; endpoints: Set<Endpoint> }>();
-  private inFlightCount = 0;
-  private turn = 0;
-  private readonly limits: SchedulerLimits;
-  private readonly now: () => number;
+  readonly #endpoints = new Map<string, Endpoint>();
+  readonly #tenants = new Map<string, { inFlight: number; endpoints: Set<Endpoint> }>();
+  #inFlightCount = 0;
+  #turn = 0;
+  readonly #limits: SchedulerLimits;
+  readonly #now: () => number;
 
   constructor(limits: SchedulerLimits, now: () => number) {
-    this.limits = limits;
-    this.now = now;
+    this.#limits = limits;
+    this.#now = now;
   }
 
   get inFlight(): number {
-    return this.inFlightCount;
+    return this.#inFlightCount;
   }
 
   /**
    * Takes over the database's facts about an endpoint with deliveries due. `askedAt` is when the database was asked.
    */
   learn(facts: EndpointFacts, askedAt: number): void {
-    let endpoint = this.endpoints.get(facts.id);
+    let endpoint = this.#endpoints.get(facts.id);
     if (endpoint === undefined) {
-      endpoint = new Endpoint(facts, this.limits.perEndpoint, this.now);
-      this.endpoints.set(facts.id, endpoint);
-      this.tenantOf(endpoint).endpoints.add(endpoint);
+      endpoint = new Endpoint(facts, this.#limits.perEndpoint, this.#now);
+      this.#endpoints.set(facts.id, endpoint);
+      this.#tenantOf(endpoint).endpoints.add(endpoint);
     }
     endpoint.learn(facts, askedAt);
   }
@@ -85,7 +85,7 @@ export class Scheduler {
    * database.
    */
   wake(endpointId: string, due: Due): boolean {
-    return this.endpoints.get(endpointId)?.wake(due) ?? false;
+    return this.#endpoints.get(endpointId)?.wake(due) ?? false;
   }
 
   /**
@@ -93,9 +93,9 @@ export class Scheduler {
    * parts or the endpoints' allowances are used up.
    */
   plan(limit: number): Claim[] {
-    let free = this.limits.total - this.inFlightCount;
-    const kept = Math.floor(this.limits.total / keptShare);
-    const rings = this.readyByTenant();
+    let free = this.#limits.total - this.#inFlightCount;
+    const kept = Math.floor(this.#limits.total / keptShare);
+    const rings = this.#readyByTenant();
     const counts = new Map<Endpoint, number>();
     let left = limit;
     while (left > 0 && free > 0 && rings.length > 0) {
@@ -112,7 +112,7 @@ export class Scheduler {
           left,
           room,
           ring.left,
-          endpoint.allowance(this.isBusy(this.limits.total - free)) - taken,
+          endpoint.allowance(this.#isBusy(this.#limits.total - free)) - taken,
         );
         if (share > 0) {
           counts.set(endpoint, taken + share);
@@ -127,7 +127,7 @@ export class Scheduler {
         if (ring.endpoints.length === 0 || ring.left <= 0) rings.splice(rings.indexOf(ring), 1);
       }
     }
-    this.turn += 1;
+    this.#turn += 1;
     return [...counts].flatMap(([endpoint, count]) => claimsOf(endpoint, count));
   }
 
@@ -139,16 +139,16 @@ export class Scheduler {
    */
   planNew(reports: ReadonlyMap<string, number>, isOurs: (lane: number) => boolean): Claim[] {
     const claims: Claim[] = [];
-    let room = this.limits.total / 2 - this.inFlightCount;
+    let room = this.#limits.total / 2 - this.#inFlightCount;
     for (const [tenant, count] of reports) {
-      const known = this.tenants.get(tenant);
+      const known = this.#tenants.get(tenant);
       if (known === undefined) continue;
-      const most = Math.max(0, Math.min(room, this.limits.perTenant / 2 - known.inFlight));
+      const most = Math.max(0, Math.min(room, this.#limits.perTenant / 2 - known.inFlight));
       let left = most;
       for (const endpoint of known.endpoints) {
         if (left <= 0) break;
         if (endpoint.isReady || endpoint.isHeldBack || !isOurs(endpoint.lane)) continue;
-        const share = Math.min(count, Math.floor(left), endpoint.allowance(this.isBusy()));
+        const share = Math.min(count, Math.floor(left), endpoint.allowance(this.#isBusy()));
         if (share <= 0) continue;
         left -= share;
         const { id: endpointId, lane } = endpoint;
@@ -164,10 +164,10 @@ export class Scheduler {
    * of wake-ups is handed to `settle`.
    */
   reserve(claim: Claim): { wakes: number; role: AttemptRole } {
-    const endpoint = this.endpoints.get(claim.endpointId);
+    const endpoint = this.#endpoints.get(claim.endpointId);
     if (endpoint === undefined) return { wakes: 0, role: 'usual' };
-    this.move(endpoint, claim.count);
-    endpoint.servedAt = this.turn;
+    this.#move(endpoint, claim.count);
+    endpoint.servedAt = this.#turn;
     endpoint.givePlaces(claim.count);
     return { wakes: endpoint.wakes, role: endpoint.roleOf(claim) };
   }
@@ -177,9 +177,9 @@ export class Scheduler {
    * due at the endpoint, unless it was woken since `wakes` was counted.
    */
   settle(claim: Claim, found: number, wakes: number): void {
-    const endpoint = this.endpoints.get(claim.endpointId);
+    const endpoint = this.#endpoints.get(claim.endpointId);
     if (endpoint === undefined) return;
-    this.move(endpoint, found - claim.count);
+    this.#move(endpoint, found - claim.count);
     endpoint.givePlaces(found - claim.count);
     if (found < claim.count && endpoint.wakes === wakes) endpoint.exhaust(claim);
   }
@@ -189,7 +189,7 @@ export class Scheduler {
    * was closed.
    */
   sent(endpointId: string, isAgain: boolean): void {
-    this.endpoints.get(endpointId)?.sent(isAgain);
+    this.#endpoints.get(endpointId)?.sent(isAgain);
   }
 
   /**
@@ -197,9 +197,9 @@ export class Scheduler {
    * Returns how the breaker changed, or null if it did not.
    */
   finish(endpointId: string, attempt: AttemptEnd): BreakerChange | null {
-    const endpoint = this.endpoints.get(endpointId);
+    const endpoint = this.#endpoints.get(endpointId);
     if (endpoint === undefined) return null;
-    this.move(endpoint, -1);
+    this.#move(endpoint, -1);
     return endpoint.finish(attempt);
   }
 
@@ -211,21 +211,21 @@ export class Scheduler {
     endpointId: string,
     refusal: { sentAt: number; retryAfterSeconds: number | null },
   ): BreakerChange | null {
-    const endpoint = this.endpoints.get(endpointId);
+    const endpoint = this.#endpoints.get(endpointId);
     if (endpoint === undefined) return null;
-    this.move(endpoint, -1);
+    this.#move(endpoint, -1);
     return endpoint.throttled(refusal);
   }
 
   /** Notes that an outcome which `finish` was told of is in the database, or was given up. */
   written(endpointId: string): void {
-    this.endpoints.get(endpointId)?.written();
+    this.#endpoints.get(endpointId)?.written();
   }
 
   /** Whether some endpoint has rows to send and only its rate may hold them back. */
   isRateBound(): boolean {
-    const isBusy = this.isBusy();
-    for (const endpoint of this.endpoints.values()) {
+    const isBusy = this.#isBusy();
+    for (const endpoint of this.#endpoints.values()) {
       if (endpoint.isRateBound(isBusy)) return true;
     }
     return false;
@@ -233,9 +233,9 @@ export class Scheduler {
 
   /** Notes that a claimed row was given back without an attempt. */
   release(endpointId: string): void {
-    const endpoint = this.endpoints.get(endpointId);
+    const endpoint = this.#endpoints.get(endpointId);
     if (endpoint === undefined) return;
-    this.move(endpoint, -1);
+    this.#move(endpoint, -1);
     endpoint.hold(-1);
   }
 
@@ -245,16 +245,16 @@ export class Scheduler {
    * rate together.
    */
   forget(isOurs: (lane: number) => boolean): void {
-    const isFull = this.endpoints.size > maxRemembered;
-    for (const endpoint of this.endpoints.values()) {
+    const isFull = this.#endpoints.size > maxRemembered;
+    for (const endpoint of this.#endpoints.values()) {
       const isAway = !isOurs(endpoint.lane);
       if (isAway) endpoint.rest();
       if (endpoint.inFlight + endpoint.unwritten > 0) continue;
       if (!isAway && (!isFull || endpoint.isReady)) continue;
-      this.endpoints.delete(endpoint.id);
-      const tenant = this.tenantOf(endpoint);
+      this.#endpoints.delete(endpoint.id);
+      const tenant = this.#tenantOf(endpoint);
       tenant.endpoints.delete(endpoint);
-      if (tenant.endpoints.size === 0) this.tenants.delete(endpoint.tenant);
+      if (tenant.endpoints.size === 0) this.#tenants.delete(endpoint.tenant);
     }
   }
 
@@ -262,7 +262,7 @@ export class Scheduler {
    * The endpoints that may send, in one ring for each tenant. `at` is where the ring's turn is, and `left` is how many
    * more attempts the tenant may have. A quiet one has none in flight; `taken` counts those that it gets now.
    */
-  private readyByTenant() {
+  #readyByTenant() {
     type Ring = {
       endpoints: Endpoint[];
       at: number;
@@ -271,8 +271,8 @@ export class Scheduler {
       taken: number;
     };
     const rings = new Map<string, Ring>();
-    const isBusy = this.isBusy();
-    for (const endpoint of this.endpoints.values()) {
+    const isBusy = this.#isBusy();
+    for (const endpoint of this.#endpoints.values()) {
       if (!endpoint.isReady || endpoint.allowance(isBusy) <= 0) continue;
       const ring = rings.get(endpoint.tenant);
       if (ring !== undefined) {
@@ -284,34 +284,34 @@ export class Scheduler {
         }
         ring.endpoints.push(endpoint);
       } else {
-        const inFlight = this.tenants.get(endpoint.tenant)?.inFlight ?? 0;
-        const left = this.limits.perTenant - inFlight;
+        const inFlight = this.#tenants.get(endpoint.tenant)?.inFlight ?? 0;
+        const left = this.#limits.perTenant - inFlight;
         const ring = { endpoints: [endpoint], at: 0, left, isQuiet: inFlight === 0, taken: 0 };
         if (left > 0) rings.set(endpoint.tenant, ring);
       }
     }
     // Another tenant comes first each time.
     const list = [...rings.values()];
-    const first = list.length === 0 ? 0 : this.turn % list.length;
+    const first = list.length === 0 ? 0 : this.#turn % list.length;
     return [...list.slice(first), ...list.slice(0, first)];
   }
 
   /** Whether half of all places are taken, so that those whose attempts take long give way. */
-  private isBusy(taken = this.inFlightCount): boolean {
-    return taken >= this.limits.total / 2;
+  #isBusy(taken = this.#inFlightCount): boolean {
+    return taken >= this.#limits.total / 2;
   }
 
-  private move(endpoint: Endpoint, count: number): void {
+  #move(endpoint: Endpoint, count: number): void {
     endpoint.inFlight += count;
-    this.inFlightCount += count;
-    this.tenantOf(endpoint).inFlight += count;
+    this.#inFlightCount += count;
+    this.#tenantOf(endpoint).inFlight += count;
   }
 
-  private tenantOf({ tenant: name }: Endpoint) {
-    let tenant = this.tenants.get(name);
+  #tenantOf({ tenant: name }: Endpoint) {
+    let tenant = this.#tenants.get(name);
     if (tenant === undefined) {
       tenant = { inFlight: 0, endpoints: new Set() };
-      this.tenants.set(name, tenant);
+      this.#tenants.set(name, tenant);
     }
     return tenant;
   }

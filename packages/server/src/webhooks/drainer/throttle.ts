@@ -22,67 +22,67 @@ const longestGuessSeconds = 60;
  */
 export class Throttle {
   /** Before this time nothing is sent. */
-  private until = Number.NEGATIVE_INFINITY;
+  #until = Number.NEGATIVE_INFINITY;
   /** The requests a second that were too many; null while none were. */
-  private refusedRate: number | null = null;
-  private riseMillis = 0;
+  #refusedRate: number | null = null;
+  #riseMillis = 0;
   /** How many requests were accepted since the last pause. */
-  private accepted = 0;
+  #accepted = 0;
   /** How many were accepted in this second, and in the one before. */
-  private second = { sinceMillis: 0, count: 0, before: 0 };
-  private pausesInRow = 0;
+  #second = { sinceMillis: 0, count: 0, before: 0 };
+  #pausesInRow = 0;
   /** How many requests may be sent at `allowedAt`; it is a fraction, and grows with time. */
-  private allowed = 0;
-  private allowedAt = 0;
+  #allowed = 0;
+  #allowedAt = 0;
 
   /** Knows nothing any more, as of a receiver that never refused anything. */
   forget(): void {
-    this.until = Number.NEGATIVE_INFINITY;
-    this.refusedRate = null;
+    this.#until = Number.NEGATIVE_INFINITY;
+    this.#refusedRate = null;
   }
 
   isHeld(nowMillis: number): boolean {
-    return nowMillis < this.until;
+    return nowMillis < this.#until;
   }
 
   /** Whether it is sent to at a rate, or is to be within a second. */
   isPacing(nowMillis: number): boolean {
-    return this.refusedRate !== null && this.until - nowMillis < 1000;
+    return this.#refusedRate !== null && this.#until - nowMillis < 1000;
   }
 
   /** Takes over what the database knows of the pause: how long it still is, or that an operator has ended it (null). */
   takeOver(nowMillis: number, pauseMillis: number | null): void {
     if (pauseMillis === null) this.forget();
     // The database was told some milliseconds later than the pause began.
-    else if (nowMillis + pauseMillis > this.until + 1000) this.until = nowMillis + pauseMillis;
+    else if (nowMillis + pauseMillis > this.#until + 1000) this.#until = nowMillis + pauseMillis;
   }
 
   /** How many requests may be sent now. */
   available(nowMillis: number): number {
     if (this.isHeld(nowMillis)) return 0;
-    const rate = this.rateAt(nowMillis);
+    const rate = this.#rateAt(nowMillis);
     if (rate === null) return Number.POSITIVE_INFINITY;
     // The fraction of a tenth of a second makes up for a turn that came late.
-    const grown = (rate * (nowMillis - this.allowedAt)) / 1000;
-    this.allowed = Math.min(1 + rate / 10, this.allowed + grown);
-    this.allowedAt = nowMillis;
-    return Math.max(0, Math.floor(this.allowed));
+    const grown = (rate * (nowMillis - this.#allowedAt)) / 1000;
+    this.#allowed = Math.min(1 + rate / 10, this.#allowed + grown);
+    this.#allowedAt = nowMillis;
+    return Math.max(0, Math.floor(this.#allowed));
   }
 
   /** Notes that so many rows were claimed; a negative count notes that rows were given back. */
   hold(count: number): void {
-    if (this.refusedRate !== null) this.allowed -= count;
+    if (this.#refusedRate !== null) this.#allowed -= count;
   }
 
   noteAccepted(nowMillis: number): void {
-    this.pausesInRow = 0;
-    if (!this.isHeld(nowMillis)) this.accepted += 1;
-    const { sinceMillis, count } = this.second;
+    this.#pausesInRow = 0;
+    if (!this.isHeld(nowMillis)) this.#accepted += 1;
+    const { sinceMillis, count } = this.#second;
     const age = nowMillis - sinceMillis;
     if (age >= 1000) {
-      this.second = { sinceMillis: nowMillis, count: 1, before: age < 2000 ? count : 0 };
+      this.#second = { sinceMillis: nowMillis, count: 1, before: age < 2000 ? count : 0 };
     } else {
-      this.second.count += 1;
+      this.#second.count += 1;
     }
   }
 
@@ -94,45 +94,45 @@ export class Throttle {
     nowMillis: number,
     { sentAt, retryAfterSeconds }: { sentAt: number; retryAfterSeconds: number | null },
   ): number {
-    const isFirst = sentAt >= this.until;
-    if (isFirst) this.pausesInRow += 1;
-    const guess = Math.min(2 ** Math.max(0, this.pausesInRow - 1), longestGuessSeconds);
+    const isFirst = sentAt >= this.#until;
+    if (isFirst) this.#pausesInRow += 1;
+    const guess = Math.min(2 ** Math.max(0, this.#pausesInRow - 1), longestGuessSeconds);
     const seconds = retryAfterSeconds ?? guess;
-    if (isFirst) this.lower(nowMillis, Math.min(seconds, longestGuessSeconds));
-    this.until = Math.max(this.until, nowMillis + seconds * 1000);
-    this.allowed = 1;
-    this.allowedAt = this.until;
-    return (this.until - nowMillis) / 1000;
+    if (isFirst) this.#lower(nowMillis, Math.min(seconds, longestGuessSeconds));
+    this.#until = Math.max(this.#until, nowMillis + seconds * 1000);
+    this.#allowed = 1;
+    this.#allowedAt = this.#until;
+    return (this.#until - nowMillis) / 1000;
   }
 
-  private lower(nowMillis: number, pauseSeconds: number): void {
-    const rate = this.rateAt(nowMillis);
+  #lower(nowMillis: number, pauseSeconds: number): void {
+    const rate = this.#rateAt(nowMillis);
     let riseSeconds = risePauses * pauseSeconds;
     if (rate === null) {
       // A receiver that counts by the minute accepts many in one second, and then none until the minute is over.
-      const { count, before } = this.second;
-      this.refusedRate = Math.max(1, count, before) / Math.max(1, pauseSeconds);
+      const { count, before } = this.#second;
+      this.#refusedRate = Math.max(1, count, before) / Math.max(1, pauseSeconds);
       // This is a guess, which may be far too low: the next refusal comes sooner, and tells more.
       riseSeconds /= 4;
     } else {
       // What was refused so soon was far too much. A pause is in whole seconds, and so may be one too long.
-      const sentSeconds = (nowMillis - this.until) / 1000;
+      const sentSeconds = (nowMillis - this.#until) / 1000;
       const wholeSeconds = Math.max(1, sentSeconds + pauseSeconds - 1);
       const isSoon = sentSeconds < soonPauses * Math.max(1, pauseSeconds);
-      const accepted = this.accepted === 0 ? rate / 2 : this.accepted / wholeSeconds;
-      this.refusedRate = isSoon ? Math.min(rate, accepted) : rate;
+      const accepted = this.#accepted === 0 ? rate / 2 : this.#accepted / wholeSeconds;
+      this.#refusedRate = isSoon ? Math.min(rate, accepted) : rate;
       riseSeconds = Math.max(shortestRiseSeconds, riseSeconds);
     }
-    this.refusedRate = Math.max(leastPerSecond, this.refusedRate);
-    this.riseMillis = Math.min(Math.max(firstRiseSeconds, riseSeconds), longestRiseSeconds) * 1000;
-    this.accepted = 0;
+    this.#refusedRate = Math.max(leastPerSecond, this.#refusedRate);
+    this.#riseMillis = Math.min(Math.max(firstRiseSeconds, riseSeconds), longestRiseSeconds) * 1000;
+    this.#accepted = 0;
   }
 
   /** Requests a second; null when there is no limit, or none any more. */
-  private rateAt(nowMillis: number): number | null {
-    if (this.refusedRate === null) return null;
-    const rises = (nowMillis - this.until) / this.riseMillis;
-    if (rises > risesToForget) this.refusedRate = null;
-    return this.refusedRate === null ? null : this.refusedRate * (1 + cut * (rises - 1) ** 3);
+  #rateAt(nowMillis: number): number | null {
+    if (this.#refusedRate === null) return null;
+    const rises = (nowMillis - this.#until) / this.#riseMillis;
+    if (rises > risesToForget) this.#refusedRate = null;
+    return this.#refusedRate === null ? null : this.#refusedRate * (1 + cut * (rises - 1) ** 3);
   }
 }

@@ -11,6 +11,7 @@ import {
 } from '../dead-letters/discard.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
+import { newSecret } from '../secret.ts';
 import { type Caller, found, getEndpoint, showEndpoint, toEndpointId } from './endpoints.ts';
 import {
   countLiveDeliveries,
@@ -19,7 +20,9 @@ import {
   lockEndpoint,
   markDeleted,
   updateEndpoint,
+  updateSecret,
 } from './queries.ts';
+import { canOpen } from './reseal.ts';
 import { findWarnings } from './warnings.ts';
 
 type Change = Static<typeof endpointChangeSchema>;
@@ -197,4 +200,34 @@ export async function discardBacklogOf(
   if (after.enabled) options.wakeUp.wake([id]);
   else options.jobs.poke();
   return after;
+}
+
+/**
+ * Gives an endpoint a new secret, which is shown only in this answer. The old secret also signs for 24 hours. Throws
+ * 404 `endpoint_not_found`.
+ */
+export async function rotateSecret(
+  db: Database,
+  options: Pick<WebhookOptions, 'secretBox' | 'audit'>,
+  caller: Caller,
+  request: { id: string },
+) {
+  const id = toEndpointId(request.id);
+  const box = options.secretBox();
+  const secret = newSecret();
+  const fresh = box.seal(secret, id);
+  const rotated = await db.transaction(async (connection) => {
+    const locked = found(await lockEndpoint(connection, id, caller.actor.tenants));
+    const previous = canOpen(box, locked.secret, id) ? locked.secret : null;
+    const after = showEndpoint(found(await updateSecret(connection, id, { fresh, previous })));
+    await options.audit(connection, {
+      ...caller,
+      action: 'endpoint.rotate_secret',
+      target: id,
+      tenant: locked.tenant,
+      after: { previous_secret_until: after.previous_secret_until },
+    });
+    return after;
+  });
+  return { ...rotated, secret };
 }

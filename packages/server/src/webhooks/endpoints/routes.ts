@@ -2,11 +2,15 @@ import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
-import { changeEndpoint, deleteEndpoint, discardBacklogOf } from './change-endpoint.ts';
+import {
+  changeEndpoint,
+  deleteEndpoint,
+  discardBacklogOf,
+  rotateSecret,
+} from './change-endpoint.ts';
 import { createEndpoint } from './create-endpoint.ts';
 import { getEndpoint, listEndpoints } from './endpoints.ts';
 import { pingEndpoint } from './ping-endpoint.ts';
-import { rotateSecret } from './rotate-secret.ts';
 
 export function addEndpointRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
   http.route(webhooksContract.createEndpoint, ({ body, actor, request }) =>

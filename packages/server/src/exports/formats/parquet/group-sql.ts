@@ -1,5 +1,6 @@
 import { literal } from '../../../platform/duckdb.ts';
-import { chunkRows, coldColumnSql, type Slice } from '../../../records/index.ts';
+import type { Slice } from '../../../records/index.ts';
+import { chunkRows, coldColumnSql } from '../../../records/sql.ts';
 import { isOwnColumn } from '../../columns.ts';
 import type { ColdPiece } from '../../encode/both-tiers.ts';
 import type { ExportColumn } from '../../values.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mentionsEvent } from './mentions-event.ts';
+import { mentionsEvent } from './erase.ts';
 
 const ids = new Set(['fl-0812', '9007199254740993', 'übel/ä"b']);
 const inBody = (body: string) => mentionsEvent({ body, key: null }, ids);

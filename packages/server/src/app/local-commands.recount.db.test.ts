@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { loadSettings } from '../config/settings.ts';
 import { createLog } from '../platform/log.ts';
-import { recountRecords } from './recount.ts';
+import { recountRecords } from './local-commands.ts';
 import { ingest, untilMoved } from './testing/backups.ts';
 
 let service: TestService;

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
-import { to as copyTo } from 'pg-copy-streams';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { Sql } from 'sql-template-tag';
 import { longestTimerMillis } from './client.ts';
 import type { Connection } from './database.ts';
@@ -72,3 +73,23 @@ type TimedQuery = {
   /** The client calls it when the statement is over. */
   handleReadyForQuery?: () => void;
 };
+
+/** Stores rows as `copyTable` streams them, however long it takes. Returns how many there were. */
+export async function copyIntoTable(
+  connection: Pick<Connection, 'client'>,
+  { table, columns }: { readonly table: string; readonly columns: readonly string[] },
+  rows: AsyncIterable<Buffer>,
+  signal: AbortSignal,
+): Promise<number> {
+  const names = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
+  const copy = copyFrom(`copy ${pg.escapeIdentifier(table)} (${names}) from stdin`);
+  // The listener stays after the pipeline has ended, because an error that nobody listens for ends the process.
+  copy.on('error', () => {});
+  // The client sets a timer by the first, and stops it when the second is called, which COPY does not do by itself.
+  const timed: { query_timeout: number; callback?: () => void } = Object.assign(copy, {
+    query_timeout: longestTimerMillis,
+  });
+  copy.once('close', () => timed.callback?.());
+  await pipeline(rows, connection.client.query(copy), { signal });
+  return copy.rowCount;
+}

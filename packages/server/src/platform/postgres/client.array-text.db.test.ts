@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
-import { encodeArray } from './array-text.ts';
+import { encodeArray } from './client.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {

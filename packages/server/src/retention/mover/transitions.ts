@@ -23,7 +23,7 @@ import {
   setSwitched,
   setWritten,
 } from './queries.ts';
-import { takeArrow } from './take-arrow.ts';
+import { takeTransition } from './take-transition.ts';
 
 type Written = { segment_id: string; object_key: string; size_bytes: number; sha256: Buffer };
 
@@ -44,7 +44,7 @@ export async function copyMove(context: MoverContext, work: MoveWork): Promise<M
     await context.store.put(segment.object_key, path, work.signal);
     written.push({ ...segment, size_bytes: size, sha256 });
   }
-  const next = await takeArrow(context, move, {
+  const next = await takeTransition(context, move, {
     to: 'copied',
     async change(connection) {
       if (written.length < out.length) {
@@ -99,7 +99,7 @@ export async function switchMove(
 ): Promise<MoveWork> {
   const { move } = work;
   const steps = stepsOf(move);
-  const next = await takeArrow(context, move, {
+  const next = await takeTransition(context, move, {
     to: 'switched',
     async change(connection) {
       const letsGo = !['move', 'compact'].includes(move.kind);

@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { startDatabaseProxy } from '../../../test/database-proxy.ts';
-import { copyCsv } from './copy-out.ts';
+import { copyCsv } from './copy.ts';
 import { openDatabase } from './open-database.ts';
 
 let db: TestDatabase;

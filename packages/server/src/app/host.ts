@@ -1,0 +1,57 @@
+import { readRelease } from '../config/release.ts';
+import type { Settings } from '../config/settings.ts';
+import { AppError } from '../kernel/errors.ts';
+import type { Log } from '../platform/log.ts';
+import type { Metrics } from '../platform/metrics/metrics.ts';
+import type { Database } from '../platform/postgres/database.ts';
+import { openTraces, type Traces } from '../platform/traces.ts';
+import type { Pace, Paced, Waiting } from '../platform/work/pace.ts';
+import type { Closers } from '../platform/work/stop.ts';
+import type { AttachableWakeUp, SecretBox } from '../webhooks/index.ts';
+import type { ColdTier } from './cold-tier.ts';
+
+/** What all work and all routes of this process stand on. */
+export type Host = {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly db: Database;
+  readonly state: State;
+  readonly metrics: Metrics;
+  readonly traces: Traces | null;
+  readonly cold: ColdTier;
+  readonly wakeUp: AttachableWakeUp;
+  readonly waiting: Waiting;
+  readonly paceOf: (work: Paced) => Pace;
+  /** What ends with this process, in the order in which it was started. */
+  readonly closers: Closers;
+};
+
+/** The keys that are known only once the database has answered. Until then they are null and calls get 503. */
+export type State = { cursorKey: Buffer | null; secretBox: SecretBox | null };
+
+/** Returns the key that signs cursors. Throws 503 `not_ready` while the service starts. */
+export function cursorKey({ state }: Pick<Host, 'state'>): Buffer {
+  if (state.cursorKey !== null) return state.cursorKey;
+  throw new AppError('not_ready', {
+    detail: 'The service is starting. Try again in a second.',
+    retryAfterSeconds: 1,
+  });
+}
+
+/** Returns the box that encrypts and decrypts webhook secrets. Throws 503 `not_ready` while the service starts. */
+export function secretBox({ state }: { state: Pick<State, 'secretBox'> }): SecretBox {
+  if (state.secretBox !== null) return state.secretBox;
+  throw new AppError('not_ready', { retryAfterSeconds: 1 });
+}
+
+/** Opens the sending of traces, if there is a collector for them. */
+export async function openOwnTraces({
+  settings: { otlpEndpoint, roles },
+  log,
+  closers,
+}: Pick<Host, 'settings' | 'log' | 'closers'>): Promise<Traces | null> {
+  if (otlpEndpoint === undefined) return null;
+  const traces = await openTraces(otlpEndpoint, { version: readRelease(), roles, log });
+  closers.push(() => traces.stop());
+  return traces;
+}

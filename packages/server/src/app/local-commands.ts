@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { auditLocally, createToken, describeToken, type NewToken } from '../access/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { AppError } from '../kernel/errors.ts';
+import type { Log } from '../platform/log.ts';
+import { type Cluster, distribute, needCluster } from '../platform/postgres/distribute.ts';
+import { listMigrations, migrate } from '../platform/postgres/migrate.ts';
+import { checkSchema, type SchemaState } from '../platform/postgres/schema-check.ts';
+import { type Recounted, recount } from '../retention/index.ts';
+import { withOwnDatabase } from './database.ts';
+
+// What commands do with the database of these settings by themselves, whether or not a service runs on it.
+
+/**
+ * Makes a token without the API. It is for operators who have the settings of the database but no admin token left. The
+ * token is written to the audit log as made by "this machine".
+ */
+export async function createLocalToken(settings: Settings, log: Log, request: NewToken) {
+  return withOwnDatabase(settings, log, async (db) => {
+    await migrate(db);
+    return db.transaction(async (connection) => {
+      const maker = { creator: null, nowMillis: systemClock() };
+      const made = await createToken(connection, request, maker);
+      await auditLocally(connection, 'this machine', {
+        action: 'token.create',
+        target: made.id,
+        after: describeToken(made),
+      });
+      return made;
+    });
+  });
+}
+
+/** Makes counters anew that are not what they count. */
+export async function recountRecords(
+  settings: Settings,
+  log: Log,
+  options: { tenant: string | null; isDry: boolean; signal: AbortSignal },
+): Promise<Recounted> {
+  return withOwnDatabase(settings, log, async (db) => {
+    await migrate(db);
+    return recount(db, { ...options, audit: auditLocally });
+  });
+}
+
+/** Returns the last migration of this release: the name of its schema. */
+export async function nameSchema(): Promise<string> {
+  return (await listMigrations()).at(-1) ?? '';
+}
+
+/** Compares the database with this release. Where there is none yet, none is made. */
+export async function checkOwnSchema(settings: Settings, log: Log): Promise<SchemaState> {
+  const isMade = existsSync(join(settings.dataDir, 'postgres', 'PG_VERSION'));
+  if (settings.databaseUrl === undefined && !isMade) {
+    return { database: null, missing: await listMigrations(), newer: [], problem: null };
+  }
+  return withOwnDatabase(settings, log, checkSchema);
+}
+
+/**
+ * Does `work` with the Citus cluster of `DATABASE_URL` as it is, and a function that distributes what is not distributed
+ * yet. Throws `database_unusable` when there is no cluster.
+ */
+export async function withCluster(
+  settings: Settings,
+  log: Log,
+  work: (cluster: Cluster, spread: () => Promise<Cluster>) => Promise<void>,
+): Promise<void> {
+  if (settings.databaseUrl === undefined) {
+    throw new AppError('database_unusable', {
+      detail:
+        'The built-in PostgreSQL is one server. Set DATABASE_URL to the coordinator of a Citus cluster.',
+    });
+  }
+  await withOwnDatabase(settings, log, async (db) =>
+    work(await needCluster(db), async () => {
+      await migrate(db);
+      return distribute(db);
+    }),
+  );
+}
