@@ -5,6 +5,7 @@ import type { DayTriple, NewSegment, StoreDay } from './segment.ts';
 
 /** The days from the first to the last, both inclusive, as `YYYY-MM-DD`. */
 export type DayRange = { tenant: string; firstDay: string; lastDay: string };
+export type StoreRange = DayRange & { store: string };
 
 /** Returns what is hot on these days by the counters of the snapshot, in the order of the keys. */
 export async function listHotDays(db: Queryable, range: DayRange): Promise<DayTriple[]> {
@@ -21,7 +22,7 @@ export async function listHotDays(db: Queryable, range: DayRange): Promise<DayTr
  * Returns the hot records of whole days of a store in the order of their keys, for COPY. Times are microseconds since
  * 1970. The bounds are constants, so that only the partitions between them are planned.
  */
-export function selectHotRows(range: DayRange & { store: string }): Sql {
+export function selectHotRows(range: StoreRange): Sql {
   return sql`
     select store, (extract(epoch from occurred_at) * 1000000)::bigint as occurred_us,
       ${oneLine('event_id')}, (extract(epoch from recorded_at) * 1000000)::bigint as recorded_us,

@@ -268,7 +268,9 @@ test('a store is copied out of the partitions of its own days alone', async () =
   const rest = async () => {
     [read] = await db.query(sql`
       select array_agg(distinct relation::regclass::text order by relation::regclass::text) as partitions
-      from pg_locks where pid <> pg_backend_pid() and relation::regclass::text ~ '^enrichment_records_[0-9_]+$'`);
+      from pg_locks join pg_database on pg_database.oid = database and datname = current_database()
+      where pid <> pg_backend_pid() and mode = 'AccessShareLock'
+        and relation::regclass::text ~ '^enrichment_records_[0-9_]+$'`);
   };
   await spoolHotRows(db, { ...range, path: join(dir, 'spread.csv'), rest });
   expect(read).toEqual({

@@ -29,15 +29,15 @@ export async function lockPins(
 export function timeWithPinsLocked(tenants: readonly string[]): Sql {
   const locked =
     tenants.length === 1
-      ? sql`select pg_advisory_xact_lock_shared(${bucketOf(sql`${tenants[0]}::text`)})::text offset 0`
+      ? sql`select pg_advisory_xact_lock_shared(${bucketLock(sql`${tenants[0]}::text`)})::text offset 0`
       : sql`select count(pg_advisory_xact_lock_shared(lock, number)::text) from (
-          select distinct ${bucketOf(sql`tenant`)} from unnest(${[...tenants]}::text[]) as own(tenant)
+          select distinct ${bucketLock(sql`tenant`)} from unnest(${[...tenants]}::text[]) as own(tenant)
           order by 2) as ordered(lock, number)`;
   return sql`(select clock_timestamp() from (${locked}) locked)`;
 }
 
 /** The two numbers of the lock that a tenant shares with the others of its bucket. */
-const bucketOf = (tenant: Sql) =>
+const bucketLock = (tenant: Sql) =>
   sql`${raw(String(advisoryLocks.pins))}, hashtext(${tenant}) & 255`;
 
 /**
@@ -70,15 +70,15 @@ export async function letRecordsGo(connection: Connection, tenant: string): Prom
  * its end.
  */
 export async function beginSnapshot(connection: Connection, tenant: string): Promise<string> {
-  const bucket = bucketOf(sql`${tenant}`);
-  await connection.query(sql`select pg_advisory_lock(${bucket})`);
+  const ownLock = bucketLock(sql`${tenant}`);
+  await connection.query(sql`select pg_advisory_lock(${ownLock})`);
   await connection.client.query('begin isolation level repeatable read read only');
   // The first statement of the transaction takes the snapshot, also on the server of a cluster that has the tenant.
   await connection.query(sql`select 1 from leaf_tenants where tenant = ${tenant}`);
   const rows = await connection.query<{ at: string }>(
     sql`select ${instantText('clock_timestamp()')} as at`,
   );
-  await connection.query(sql`select pg_advisory_unlock(${bucket})`);
+  await connection.query(sql`select pg_advisory_unlock(${ownLock})`);
   return rows[0]?.at ?? '';
 }
 
