@@ -1,44 +1,16 @@
 import { AppError } from '../kernel/errors.ts';
 import type { SplitName } from '../records/values.ts';
 import type { Client, RouteAnswer } from './client.ts';
+import { columnsOf } from './columns.ts';
 import type { Context } from './context.ts';
+import { type Facts, factLines, moment, section, whereAny } from './details.ts';
 import { followJob } from './follow-job.ts';
-import {
-  formatBytes,
-  formatCount,
-  formatInstant,
-  formatNumberOf,
-  formatRelative,
-} from './format.ts';
+import { formatBytes, formatNumberOf } from './format.ts';
 import { walkPages } from './pages.ts';
 import { createProgress } from './progress.ts';
 import { windowText } from './slice.ts';
-import type { Column } from './table.ts';
-import { heading, nameValueLines } from './webhooks/details.ts';
 
 export type Version = RouteAnswer<'GET /enrichment/dataset-versions/:id'>;
-
-export const versionFields = [
-  'id',
-  'tenant',
-  'dataset',
-  'name',
-  'note',
-  'shares',
-  'count',
-  'bytes',
-  'digest',
-  'recorded_before',
-  'slices',
-  'state',
-  'splits',
-  'current',
-  'change',
-  'changed_at',
-  'error',
-  'created_at',
-  'created_by',
-] as const satisfies readonly (keyof Version)[];
 
 /** Finds a version by its id, or else by its name among those of a tenant. Throws `version_not_found`. */
 export async function findVersion(
@@ -115,81 +87,60 @@ export function sharesText(shares: Version['shares']): string | null {
   return shares === null ? null : `${shares.train}/${shares.validation}/${shares.test}`;
 }
 
-export function versionColumns(nowMillis: number): Column<Version>[] {
-  return [
-    { title: 'ID', value: (version) => version.id },
-    { title: 'TENANT', isElastic: true, value: (version) => version.tenant },
-    { title: 'DATASET', value: (version) => version.dataset },
-    { title: 'NAME', isElastic: true, value: (version) => version.name },
-    {
-      title: 'RECORDS',
-      align: 'right',
-      value: (version) => (version.current ?? version).count,
-      shown: (version) => formatCount((version.current ?? version).count),
-    },
-    {
-      title: 'BYTES',
-      align: 'right',
-      value: (version) => (version.current ?? version).bytes,
-      shown: (version) => formatBytes((version.current ?? version).bytes),
-    },
-    { title: 'SPLIT', value: (version) => sharesText(version.shares) },
-    { title: 'STATE', value: (version) => version.state, shown: versionStateText },
-    {
-      title: 'FROZEN',
-      value: (version) => version.created_at,
-      shown: (version) => formatRelative(version.created_at, nowMillis),
-    },
-  ];
-}
+const { word, text, count, bytes, ago } = columnsOf<Version>();
+
+export const versionColumns = [
+  word('ID', 'id'),
+  text('TENANT', 'tenant'),
+  word('DATASET', 'dataset'),
+  text('NAME', 'name'),
+  count('RECORDS', (version) => (version.current ?? version).count),
+  bytes('BYTES', (version) => (version.current ?? version).bytes),
+  word('SPLIT', (version) => sharesText(version.shares)),
+  word('STATE', 'state', { shown: versionStateText }),
+  ago('FROZEN', 'created_at'),
+];
 
 /** All details of a version, as lines for a terminal. */
 export function versionLines(context: Context, version: Version): string[] {
   const now = context.io.now();
-  const at = (time: string | null) =>
-    time === null ? null : `${formatInstant(time)} UTC, ${formatRelative(time, now)}`;
   const { current, splits } = version;
   const amount = ({ count, bytes }: { count: number; bytes: number }) =>
     `${formatNumberOf(count, 'record')} (${formatBytes(bytes)})`;
+  const left: Facts =
+    current === null
+      ? []
+      : [
+          ['changed', moment(version.changed_at, now)],
+          ['left of it', amount(current)],
+          ['digest of that', current.digest],
+        ];
+  const ofSplits = Object.entries(splits ?? {}).map(
+    ([name, { count, digest }]) =>
+      [name, `${formatNumberOf(count, 'record')} · digest ${digest}`] as const,
+  );
   return [
-    ...nameValueLines(context, [
+    ...factLines(context, [
       ['id', version.id],
       ['tenant', version.tenant],
       ['dataset', version.dataset],
       ['name', version.name],
       ['note', version.note],
       ['state', versionStateText(version)],
-      ...(version.error === null ? [] : [['error', version.error] as const]),
-      ['frozen', `${at(version.created_at)} by ${version.created_by}`],
+      ...whereAny('error', version.error),
+      ['frozen', `${moment(version.created_at, now)} by ${version.created_by}`],
       ['records', amount(version)],
       ['digest', version.digest],
-      ...(current === null
-        ? []
-        : [
-            ['changed', at(version.changed_at)] as const,
-            ['left of it', amount(current)] as const,
-            ['digest of that', current.digest] as const,
-          ]),
+      ...left,
       ['split', sharesText(version.shares)],
     ]),
-    ...(splits === null
-      ? []
-      : [
-          '',
-          heading(context, 'SPLITS'),
-          ...nameValueLines(
-            context,
-            Object.entries(splits).map(([name, { count, digest }]) => [
-              name,
-              `${formatNumberOf(count, 'record')} · digest ${digest}`,
-            ]),
-          ),
-        ]),
-    '',
-    heading(context, 'SLICES'),
-    ...version.slices.map(
-      (slice) =>
-        `${slice.store === null ? 'all stores' : `store ${slice.store}`} · ${windowText(slice)} · ${slice.tag_id}${slice.note === null ? '' : ` · ${slice.note}`}`,
-    ),
+    ...(splits === null ? [] : section(context, 'SPLITS', factLines(context, ofSplits))),
+    ...section(context, 'SLICES', version.slices.map(sliceText)),
   ];
+}
+
+function sliceText(slice: Version['slices'][number]): string {
+  const store = slice.store === null ? 'all stores' : `store ${slice.store}`;
+  const note = slice.note === null ? '' : ` · ${slice.note}`;
+  return `${store} · ${windowText(slice)} · ${slice.tag_id}${note}`;
 }

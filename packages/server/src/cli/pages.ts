@@ -1,9 +1,7 @@
 import { AppError } from '../kernel/errors.ts';
 import { elementsOf, membersOf } from '../kernel/json-slices.ts';
 import type { Client, RouteInput, RouteQuery } from './client.ts';
-import type { Context } from './context.ts';
 import type { Io } from './io.ts';
-import { createRowPrinter, type Output } from './output.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
 
@@ -20,7 +18,7 @@ export type Page = {
   total: number | null;
 };
 
-type ListRoute =
+export type ListRoute =
   | 'GET /audit'
   | 'GET /enrichment/dataset-versions'
   | 'GET /enrichment/datasets'
@@ -35,8 +33,15 @@ type ListRoute =
   | 'GET /retention/tenants'
   | 'GET /webhook/deliveries'
   | 'GET /webhook/dlq'
+  | 'GET /webhook/dlq/groups'
   | 'GET /webhook/dlq/retries'
-  | 'GET /webhook/endpoints';
+  | 'GET /webhook/endpoints'
+  | WholeRoute;
+
+/** These answer all rows at once, and take no limit. */
+const wholeRoutes = ['GET /notify/targets', 'GET /retention/orphans', 'GET /tokens'] as const;
+type WholeRoute = (typeof wholeRoutes)[number];
+
 /** Which list to walk through, and how far. */
 export type PageWalk<R extends ListRoute> = {
   route: R;
@@ -56,11 +61,13 @@ export async function* walkPages<R extends ListRoute>(
 ): AsyncGenerator<Page, void, undefined> {
   let left = most;
   let cursor: string | null | undefined;
+  const isWhole = wholeRoutes.some((whole) => whole === route);
   const pageRows = route === 'GET /webhook/dlq' ? maxDeadLetterRows : maxPageRows;
   while (cursor !== null && left > 0) {
     const here = cursor === undefined ? {} : { cursor };
-    const limit = Math.min(pageRows, left);
-    const read = () => client.text(route, { query: { ...query, ...here, limit } } as RouteInput<R>);
+    const limit = isWhole ? {} : { limit: Math.min(pageRows, left) };
+    const input = { query: { ...query, ...here, ...limit } } as unknown as RouteInput<R>;
+    const read = () => client.text(route, input);
     const page = parsePage(cursor === undefined ? await read() : await withRetries(io, read));
     if (page.nextCursor !== null && page.nextCursor === cursor) {
       throw new AppError('answer_unexpected', { detail: 'The list turns in a circle.' });
@@ -69,35 +76,6 @@ export async function* walkPages<R extends ListRoute>(
     left -= page.rows.length;
     cursor = page.nextCursor;
   }
-}
-
-/** What was printed of a list. */
-type Listed = {
-  readonly printed: number;
-  /** Number of rows on all pages; null for lists that do not tell. */
-  readonly total: number | null;
-  /** Whether the limit kept rows from being printed. */
-  readonly hasMore: boolean;
-};
-
-/**
- * Prints a list as a table or as JSON, page by page as it comes. On a terminal `tell` gives the line below the table:
- * how many rows there are, and what to do with them.
- */
-export async function printList<Row, R extends ListRoute>(
-  context: Context,
-  output: Output<Row>,
-  { tell, ...walk }: PageWalk<R> & { tell: (listed: Listed) => string },
-): Promise<void> {
-  const printer = createRowPrinter(context, output);
-  const client = await context.connect();
-  let listed: Listed = { printed: 0, total: null, hasMore: false };
-  for await (const { rows, total, nextCursor } of walkPages<R>(context.io, client, walk)) {
-    await printer.write(rows);
-    listed = { printed: listed.printed + rows.length, total, hasMore: nextCursor !== null };
-  }
-  await printer.end();
-  if (output.json === undefined && context.isTerminal) context.hint(tell(listed));
 }
 
 /** Cuts the text of a page into the texts of its rows. Throws `answer_unexpected`. */

@@ -1,6 +1,7 @@
 import { Command, Help } from 'commander';
 import { readRelease } from '../config/release.ts';
 import type { Context } from './context.ts';
+import { addNoun, addVerbs, fillVerb, type Verb, type Verbs } from './verb.ts';
 
 export type HelpOutput = { writeOut(text: string): void; writeErr(text: string): void };
 
@@ -20,8 +21,11 @@ type Part = {
   summary: string;
   /** What follows the name of a command in the help of the program. */
   takes?: '[options]' | '[options] <from>' | '<shell>';
-  /** Adds the verbs of a noun, or the options and the action of a command. */
-  fill: (command: Command, context: Context, program: Command) => Promise<void>;
+  /** The verbs of a noun, or the command itself. */
+  verbs?: () => Promise<Verbs>;
+  verb?: () => Promise<Omit<Verb, 'summary'>>;
+  /** Adds what is no description: the verbs of a noun, or the options and the action of a command. */
+  fill?: (command: Command, context: Context, program: Command) => Promise<void>;
   isHidden?: true;
 };
 
@@ -39,9 +43,7 @@ const parts: readonly Part[] = [
     name: 'ps',
     summary: 'the processes of the service',
     takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/ps.ts')).fillPs(command, context);
-    },
+    verb: async () => (await import('./commands/ps.ts')).ps,
   },
   {
     name: 'doctor',
@@ -61,17 +63,9 @@ const parts: readonly Part[] = [
       (await import('./commands/records-ingest.ts')).addRecordsIngest(records, context);
       (await import('./commands/records-erase.ts')).addRecordsErase(records, context);
       (await import('./commands/records-recount.ts')).addRecordsRecount(records, context);
-      const ofTags = await import('./commands/tags.ts');
-      const tags = addNoun(records, 'tags', 'slices tagged as training or fine-tuning data');
-      ofTags.addTagsLs(tags, context);
-      ofTags.addTagsAdd(tags, context);
-      ofTags.addTagsRm(tags, context);
-      const ofVersions = await import('./commands/versions.ts');
-      const versions = addNoun(records, 'versions', 'frozen versions of datasets');
-      ofVersions.addVersionsLs(versions, context);
-      ofVersions.addVersionsShow(versions, context);
-      ofVersions.addVersionsCreate(versions, context);
-      ofVersions.addVersionsRm(versions, context);
+      const { tags } = await import('./commands/tags.ts');
+      const { versions } = await import('./commands/versions.ts');
+      addVerbs(records, context, { tags, versions });
     },
   },
   {
@@ -85,124 +79,48 @@ const parts: readonly Part[] = [
     name: 'exports',
     summary: 'export jobs and their files',
     async fill(exports, context) {
-      const verbs = await import('./commands/exports.ts');
-      verbs.addExportsLs(exports, context);
-      verbs.addExportsShow(exports, context);
-      verbs.addExportsGet(exports, context);
-      verbs.addExportsVerify(exports, context);
-      verbs.addExportsCancel(exports, context);
+      (await import('./commands/exports.ts')).fillExports(exports, context);
     },
   },
   {
     name: 'retention',
     summary: 'cold data: policies, moves, verification',
-    async fill(retention, context) {
-      const verbs = await import('./commands/retention.ts');
-      const ofMoves = await import('./commands/moves.ts');
-      verbs.addRetentionPlan(retention, context);
-      verbs.addRetentionRun(retention, context);
-      verbs.addRetentionAdoptStore(retention, context);
-      ofMoves.addRetentionMoves(retention, context);
-      ofMoves.addRetentionMove(retention, context);
-      verbs.addRetentionSegments(retention, context);
-      verbs.addRetentionVerify(retention, context);
-      const ofObjects = await import('./commands/retention-objects.ts');
-      ofObjects.addRetentionForget(retention, context);
-      const orphans = addNoun(retention, 'orphans', 'objects of the store that nobody knows');
-      ofObjects.addOrphansLs(orphans, context);
-      ofObjects.addOrphansAdopt(orphans, context);
-      ofObjects.addOrphansRm(orphans, context);
-      const ofPolicies = await import('./commands/policies.ts');
-      const policy = addNoun(retention, 'policy', 'how long records stay hot, and how long at all');
-      ofPolicies.addPolicyLs(policy, context);
-      ofPolicies.addPolicyShow(policy, context);
-      ofPolicies.addPolicySet(policy, context);
-      ofPolicies.addPolicyRm(policy, context);
-    },
+    verbs: async () => (await import('./commands/retention.ts')).retention,
   },
   {
     name: 'dlq',
     summary: 'failed webhook deliveries: look, retry, discard',
-    async fill(dlq, context) {
-      const verbs = await import('./commands/dlq.ts');
-      const ofRetries = await import('./commands/dlq-retry.ts');
-      verbs.addDlqLs(dlq, context);
-      verbs.addDlqShow(dlq, context);
-      ofRetries.addDlqRetry(dlq, context);
-      ofRetries.addDlqRetries(dlq, context);
-      ofRetries.addDlqPause(dlq, context);
-      ofRetries.addDlqResume(dlq, context);
-      ofRetries.addDlqCancel(dlq, context);
-      verbs.addDlqGroups(dlq, context);
-      verbs.addDlqPurge(dlq, context);
-    },
+    verbs: async () => (await import('./commands/dlq.ts')).dlq,
   },
   {
     name: 'endpoints',
     summary: 'where webhooks are sent',
-    async fill(endpoints, context) {
-      const verbs = await import('./commands/endpoints.ts');
-      verbs.addEndpointsLs(endpoints, context);
-      verbs.addEndpointsShow(endpoints, context);
-      verbs.addEndpointsCreate(endpoints, context);
-      verbs.addEndpointsChange(endpoints, context);
-      verbs.addEndpointsEnable(endpoints, context);
-      verbs.addEndpointsDisable(endpoints, context);
-      verbs.addEndpointsDelete(endpoints, context);
-      verbs.addEndpointsRotateSecret(endpoints, context);
-      verbs.addEndpointsPing(endpoints, context);
-    },
+    verbs: async () => (await import('./commands/endpoints.ts')).endpoints,
   },
   {
     name: 'incidents',
     summary: 'what webhooks report',
-    async fill(incidents, context) {
-      const verbs = await import('./commands/incidents.ts');
-      verbs.addIncidentsSend(incidents, context);
-      verbs.addIncidentsLs(incidents, context);
-      verbs.addIncidentsShow(incidents, context);
-      verbs.addIncidentsErase(incidents, context);
-    },
+    verbs: async () => (await import('./commands/incidents.ts')).incidents,
   },
   {
     name: 'deliveries',
     summary: 'webhook deliveries in every state',
-    async fill(deliveries, context) {
-      (await import('./commands/deliveries.ts')).addDeliveriesLs(deliveries, context);
-    },
+    verbs: async () => (await import('./commands/deliveries.ts')).deliveries,
   },
   {
     name: 'notify',
     summary: 'who is told of what is wrong',
-    async fill(notify, context) {
-      const verbs = await import('./commands/notify.ts');
-      verbs.addNotifyAdd(notify, context);
-      verbs.addNotifyLs(notify, context);
-      verbs.addNotifyChange(notify, context);
-      verbs.addNotifyTest(notify, context);
-      verbs.addNotifyLog(notify, context);
-      verbs.addNotifyRm(notify, context);
-    },
+    verbs: async () => (await import('./commands/notify.ts')).notify,
   },
   {
     name: 'tokens',
     summary: 'access tokens',
-    async fill(tokens, context) {
-      const verbs = await import('./commands/tokens.ts');
-      verbs.addTokensCreate(tokens, context);
-      verbs.addTokensLs(tokens, context);
-      verbs.addTokensRevoke(tokens, context);
-    },
+    verbs: async () => (await import('./commands/tokens.ts')).tokens,
   },
   {
     name: 'audit',
     summary: 'who did what, when and from where',
-    async fill(audit, context) {
-      const verbs = await import('./commands/audit.ts');
-      verbs.addAuditLs(audit, context);
-      verbs.addAuditExport(audit, context);
-      verbs.addAuditVerify(audit, context);
-    },
+    verbs: async () => (await import('./commands/audit.ts')).audit,
   },
   {
     name: 'database',
@@ -214,11 +132,7 @@ const parts: readonly Part[] = [
   {
     name: 'keys',
     summary: 'the keys that webhook secrets are encrypted with',
-    async fill(keys, context) {
-      const verbs = await import('./commands/keys.ts');
-      verbs.addKeysLs(keys, context);
-      verbs.addKeysRotate(keys, context);
-    },
+    verbs: async () => (await import('./commands/keys.ts')).keys,
   },
   {
     name: 'backup',
@@ -341,9 +255,12 @@ export async function createProgram(
 ): Promise<Command> {
   const program = emptyProgram(context, help);
   const isWhole = words === undefined || words.includes('completion');
-  for (const { name, summary, fill, isHidden = false } of parts) {
+  for (const { name, summary, verbs, verb, fill, isHidden = false } of parts) {
     const command = addNoun(program, name, summary, { hidden: isHidden });
-    if (isWhole || words.includes(name)) await fill(command, context, program);
+    if (!isWhole && !words.includes(name)) continue;
+    if (verbs !== undefined) addVerbs(command, context, await verbs());
+    if (verb !== undefined) fillVerb(command, context, await verb());
+    await fill?.(command, context, program);
   }
   // Only now, so that the commands below do not inherit it.
   return program.configureHelp({ subcommandTerm });
@@ -377,14 +294,4 @@ function emptyProgram(context: Context, help: HelpOutput): Command {
       })
       .addHelpText('after', footer)
   );
-}
-
-function addNoun(
-  parent: Command,
-  name: string,
-  summary: string,
-  options: { hidden?: boolean } = {},
-): Command {
-  // The description of a noun is its summary; a command replaces it by a longer one.
-  return parent.command(name, options).summary(summary).description(summary).helpCommand(false);
 }

@@ -15,9 +15,9 @@ export type Column<Row> = {
   /** The column is left out when the terminal is too narrow for the others; those with the lowest number go first. */
   readonly givesWay?: number;
   /** The plain value. For null a pipe gets nothing, and a terminal –. */
-  readonly value: (row: Row) => string | number | null;
+  readonly value: (row: Row, nowMillis: number) => string | number | null;
   /** The text for a terminal, where it differs from `value`. */
-  readonly shown?: (row: Row) => string;
+  readonly shown?: (row: Row, nowMillis: number) => string;
 };
 
 type TableWriter<Row> = {
@@ -35,11 +35,12 @@ export function createTable<Row>(
   context: Context,
   columns: readonly Column<Row>[],
 ): TableWriter<Row> {
+  const nowMillis = context.io.now();
   if (!context.isTerminal) {
     return {
       async write(rows) {
         if (rows.length > 0)
-          await context.out.write(rows.map((row) => tabbed(columns, row)).join(''));
+          await context.out.write(rows.map((row) => tabbed(columns, row, nowMillis)).join(''));
       },
     };
   }
@@ -49,10 +50,10 @@ export function createTable<Row>(
       if (rows.length === 0) return;
       let text = '';
       if (layout === undefined) {
-        layout = layOut(columns, rows, context.io.stdout.columns ?? 80);
+        layout = layOut(columns, rows, { available: context.io.stdout.columns ?? 80, nowMillis });
         text = `${styled(context.io, context.io.stdout, 'dim', titleLine(layout))}\n`;
       }
-      for (const row of rows) text += `${line(layout, row)}\n`;
+      for (const row of rows) text += `${line(layout, row, nowMillis)}\n`;
       await context.out.write(text);
     },
   };
@@ -64,18 +65,19 @@ export function noteTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
 ): void {
-  const layout = layOut(columns, rows, context.io.stderr.columns ?? 200);
+  const nowMillis = context.io.now();
+  const layout = layOut(columns, rows, { available: context.io.stderr.columns ?? 200, nowMillis });
   context.note(titleLine(layout));
-  for (const row of rows) context.note(line(layout, row));
+  for (const row of rows) context.note(line(layout, row, nowMillis));
 }
 
-function tabbed<Row>(columns: readonly Column<Row>[], row: Row): string {
-  const values = columns.map((column) => printable(String(column.value(row) ?? '')));
+function tabbed<Row>(columns: readonly Column<Row>[], row: Row, nowMillis: number): string {
+  const values = columns.map((column) => printable(String(column.value(row, nowMillis) ?? '')));
   return `${values.join('\t')}\n`;
 }
 
-function shownText<Row>(column: Column<Row>, row: Row): string {
-  return printable(column.shown?.(row) ?? String(column.value(row) ?? '–'));
+function shownText<Row>(column: Column<Row>, row: Row, nowMillis: number): string {
+  return printable(column.shown?.(row, nowMillis) ?? String(column.value(row, nowMillis) ?? '–'));
 }
 
 /** The columns that are shown, and their widths. */
@@ -85,9 +87,9 @@ function titleLine<Row>(layout: Layout<Row>): string {
   return padded(layout, ({ title }) => title);
 }
 
-function line<Row>(layout: Layout<Row>, row: Row): string {
+function line<Row>(layout: Layout<Row>, row: Row, nowMillis: number): string {
   return padded(layout, (column, width) => {
-    const text = shownText(column, row);
+    const text = shownText(column, row, nowMillis);
     if (column.isElastic !== true) return text;
     return column.isCutInMiddle ? fitMiddle(text, width) : fitText(text, width);
   });
@@ -112,10 +114,10 @@ function padded<Row>(
 function layOut<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  available: number,
+  { available, nowMillis }: { available: number; nowMillis: number },
 ): Layout<Row> {
   let shown = columns.map((column) => {
-    const widths = rows.map((row) => displayWidth(shownText(column, row)));
+    const widths = rows.map((row) => displayWidth(shownText(column, row, nowMillis)));
     const width = widths.reduce((a, b) => Math.max(a, b), displayWidth(column.title));
     const least = column.isElastic ? Math.min(width, column.leastWidth ?? narrowest) : width;
     return { column, width, least };

@@ -1,35 +1,18 @@
-import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
 import type { RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatInstant, formatNumberOf } from '../format.ts';
-import { wholeNumber, withExamples } from '../help.ts';
-import { type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
-import { maxPageRows, parsePage, printList } from '../pages.ts';
+import { fieldsOf } from '../fields.ts';
+import { formatNumberOf } from '../format.ts';
+import { wholeNumber } from '../help.ts';
+import { list } from '../list.ts';
+import { type JsonOption, picker, printObject } from '../output.ts';
+import { maxPageRows, parsePage } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
-import type { Column } from '../table.ts';
-
-type AuditEntry = RouteAnswer<'GET /audit'>['data'][number];
-
-const fields = [
-  'id',
-  'at',
-  'actor',
-  'action',
-  'target',
-  'tenant',
-  'tenants',
-  'request_id',
-  'address',
-  'user_agent',
-  'before',
-  'after',
-  'place',
-  'hash',
-] as const satisfies readonly (keyof AuditEntry)[];
+import { jsonOption, type OptionRow, type Verb, type Verbs } from '../verb.ts';
 
 type Filters = {
   actor?: string;
@@ -38,84 +21,64 @@ type Filters = {
   from?: string;
   to?: string;
 };
-type Options = Filters & { limit?: number; json?: JsonOption };
 
-const rowsByDefault = 100;
+const filters: readonly OptionRow[] = [
+  ['--actor <id>', 'only by the token of this id'],
+  ['--action <action>', 'only this action, or all that begin so: token.'],
+  ['--tenant <tenant>', 'only about this tenant'],
+  ['--from <date>', 'from this day on, as 2026-03-05 (UTC)'],
+  ['--to <date>', 'up to this day, inclusive'],
+];
 
-export function addAuditLs(audit: Command, context: Context): void {
-  const command = audit
-    .command('ls')
-    .summary('list the audit log')
-    .description(
-      'Lists what operators wrote and exported, newest first: who, what, when and from where. --json also tells what it was before and has become.',
-    )
-    .option('--limit <rows>', `rows, at most (default: ${rowsByDefault})`, wholeNumber(1))
-    .option(jsonFlags, jsonHelp)
-    .action((options: Options) => listAudit(context, options));
-  withExamples(addFilters(command), [
+const { word, text, instant } = columnsOf<RouteAnswer<'GET /audit'>['data'][number]>();
+
+const ls = list('GET /audit', {
+  summary: 'list the audit log',
+  description:
+    'Lists what operators wrote and exported, newest first: who, what, when and from where. --json also tells what it was before and has become.',
+  examples: [
     'svcctl audit ls --action export.',
     'svcctl audit ls --from 2026-03-01 --to 2026-03-31 --tenant TX --limit 10000',
     'svcctl audit ls --action token.revoke --json at,actor,before',
-  ]);
-}
-
-function addFilters(command: Command): Command {
-  return command
-    .option('--actor <id>', 'only by the token of this id')
-    .option('--action <action>', 'only this action, or all that begin so: token.')
-    .option('--tenant <tenant>', 'only about this tenant')
-    .option('--from <date>', 'from this day on, as 2026-03-05 (UTC)')
-    .option('--to <date>', 'up to this day, inclusive');
-}
-
-async function listAudit(
-  context: Context,
-  { json, limit = rowsByDefault, ...query }: Options,
-): Promise<void> {
-  checkDays(query);
-  const output = { columns, fields, json };
-  await printList(context, output, {
-    route: 'GET /audit',
-    query,
-    most: limit,
-    tell({ printed, hasMore }) {
-      if (printed === 0) return 'No entries match.';
-      const count = formatNumberOf(printed, 'entry', 'entries');
-      return hasMore ? `${count} · there are older ones: --limit` : count;
-    },
-  });
-}
-
-const columns: readonly Column<AuditEntry>[] = [
-  { title: 'AT (UTC)', value: (row) => row.at, shown: (row) => formatInstant(row.at) },
-  { title: 'ACTOR', isElastic: true, value: (row) => row.actor.name },
-  { title: 'ACTION', value: (row) => row.action },
-  { title: 'TARGET', isElastic: true, value: (row) => row.target },
-  { title: 'TENANT', isElastic: true, value: (row) => row.tenant },
-  { title: 'FROM', value: (row) => row.address },
-];
+  ],
+  options: filters,
+  limit: { rows: 100 },
+  query(asked: Filters) {
+    checkDays(asked);
+    return asked;
+  },
+  columns: [
+    instant('AT (UTC)', 'at'),
+    text('ACTOR', (row) => row.actor.name),
+    word('ACTION', 'action'),
+    text('TARGET', 'target'),
+    text('TENANT', 'tenant'),
+    word('FROM', 'address'),
+  ],
+  below: { none: 'No entries match.', one: 'entry', many: 'entries', more: 'there are older ones' },
+});
 
 type ExportOptions = Filters & { after?: number; follow?: true };
 
-export function addAuditExport(audit: Command, context: Context): void {
-  const command = audit
-    .command('export')
-    .summary('write the audit log as NDJSON, oldest first')
-    .description(
-      'Writes whole entries as NDJSON in the order of their chain, the oldest first, each with its place and its hash. A later export goes on --after the last place; with --follow it never ends.',
-    )
-    .option('--after <place>', 'only entries after this place in the chain', wholeNumber(0))
-    .option('--follow', 'go on with new entries as they come')
-    .action((options: ExportOptions) => exportAudit(context, options));
-  withExamples(addFilters(command), [
+const exportAudit: Verb = {
+  summary: 'write the audit log as NDJSON, oldest first',
+  description:
+    'Writes whole entries as NDJSON in the order of their chain, the oldest first, each with its place and its hash. A later export goes on --after the last place; with --follow it never ends.',
+  examples: [
     'svcctl audit export > audit.ndjson',
     'svcctl audit export --after 18204 --follow | logger -t svcctl-audit',
-  ]);
-}
+  ],
+  options: [
+    ['--after <place>', 'only entries after this place in the chain', wholeNumber(0)],
+    ['--follow', 'go on with new entries as they come'],
+    ...filters,
+  ],
+  act: exportEntries,
+};
 
 const followMillis = 2_000;
 
-async function exportAudit(
+async function exportEntries(
   context: Context,
   { after = 0, follow, ...query }: ExportOptions,
 ): Promise<void> {
@@ -144,40 +107,29 @@ async function exportAudit(
 type Verdict = RouteAnswer<'POST /audit/verify'>;
 type VerifyOptions = { head?: string; json?: JsonOption };
 
-const verdictFields = [
-  'ok',
-  'entries',
-  'head',
-  'pruned_place',
-  'problem_count',
-  'problems',
-] as const satisfies readonly (keyof Verdict)[];
-
-export function addAuditVerify(audit: Command, context: Context): void {
-  const command = audit
-    .command('verify')
-    .summary('prove that no entry was changed, removed or inserted')
-    .description(
-      'Computes the hash of each entry anew, and names those that were changed, removed or inserted past svcctl. Somebody who can write to the database could compute all hashes anew: keep the head that this prints elsewhere, and give it the next time.',
-    )
-    .option(
-      '--head <place:hash>',
-      'this entry must still be there, as an earlier verification told it',
-    )
-    .option(jsonFlags, jsonHelp)
-    .action((options: VerifyOptions) => verifyAudit(context, options));
-  withExamples(command, [
+const verify: Verb = {
+  summary: 'prove that no entry was changed, removed or inserted',
+  description:
+    'Computes the hash of each entry anew, and names those that were changed, removed or inserted past svcctl. Somebody who can write to the database could compute all hashes anew: keep the head that this prints elsewhere, and give it the next time.',
+  examples: [
     'svcctl audit verify',
     'svcctl audit verify --json head > audit-head.json',
     'svcctl audit verify --head 18204:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b',
-  ]);
-}
+  ],
+  options: [
+    ['--head <place:hash>', 'this entry must still be there, as an earlier verification told it'],
+    jsonOption,
+  ],
+  act: verifyLog,
+};
 
-async function verifyAudit(context: Context, { head, json }: VerifyOptions): Promise<void> {
+async function verifyLog(context: Context, { head, json }: VerifyOptions): Promise<void> {
+  const fields = await fieldsOf(json, 'POST /audit/verify');
+  picker(json, fields);
   const client = await context.connect();
   const text = await client.text('POST /audit/verify', { body: { head } });
   const verdict = parseAnswer(text) as Verdict;
-  if (json !== undefined) await printObject(context, text, { json, fields: verdictFields });
+  if (json !== undefined) await printObject(context, text, { json, fields });
   else if (verdict.ok) {
     const count = formatNumberOf(verdict.entries, 'entry', 'entries');
     const { pruned_place: place } = verdict;
@@ -193,3 +145,5 @@ async function verifyAudit(context: Context, { head, json }: VerifyOptions): Pro
     });
   }
 }
+
+export const audit: Verbs = { ls, export: exportAudit, verify };

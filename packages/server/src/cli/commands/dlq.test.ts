@@ -430,7 +430,7 @@ test('dlq groups sums up by endpoint and class', async () => {
   api.on('GET /webhook/dlq/groups', json({ data: [group], next_cursor: null }));
   const { stdout } = await dlq(['groups', '--status', 'abandoned'], { isTerminal: true });
   expect(stdout).toMatch(/\n1,204 +status +TX +ep_1 +hooks.* 3 h ago +1 h ago +Serv/);
-  expect(api.requests[0]?.query).toEqual({ status: 'abandoned' });
+  expect(api.requests[0]?.query).toEqual({ status: 'abandoned', limit: '100' });
 });
 
 test.each([

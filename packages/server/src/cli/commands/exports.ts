@@ -1,96 +1,56 @@
-import { type Command, Option } from 'commander';
-import { type ExportState, exportStates } from '../../exports/values.ts';
+import type { Command } from 'commander';
+import { exportStates } from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { act } from '../act.ts';
 import type { Context } from '../context.ts';
+import { show } from '../details.ts';
 import {
   type ExportJob,
-  exportDetails,
-  exportFields,
+  exportFacts,
   exportJobColumns,
   followExport,
   isUnderWay,
 } from '../exports/jobs.ts';
-import { formatNumberOf } from '../format.ts';
-import { wholeNumber, withExamples } from '../help.ts';
-import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { printList } from '../pages.ts';
-import { parseAnswer } from '../parse-answer.ts';
-import { nameValueLines, printDetails } from '../webhooks/details.ts';
-import { assertAllDone, tryEachId } from '../webhooks/retry-all.ts';
+import { withExamples } from '../help.ts';
+import { list } from '../list.ts';
+import { type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
+import { addVerbs, tenantOption } from '../verb.ts';
 
-type LsOptions = { tenant?: string; state?: ExportState; limit?: number; json?: JsonOption };
-
-const rowsByDefault = 50;
-
-export function addExportsLs(exports: Command, context: Context): void {
-  const command = exports
-    .command('ls')
-    .summary('list the export jobs')
-    .description('Lists the export jobs, the latest first.')
-    .option('--tenant <tenant>', 'only of this tenant')
-    .addOption(new Option('--state <state>', 'only in this state').choices(exportStates))
-    .option('--limit <jobs>', `jobs, at most (default: ${rowsByDefault})`, wholeNumber(1))
-    .option(jsonFlags, jsonHelp)
-    .action((options: LsOptions) => listExports(context, options));
-  withExamples(command, [
+const ls = list('GET /exports', {
+  summary: 'list the export jobs',
+  description: 'Lists the export jobs, the latest first.',
+  examples: [
     'svcctl exports ls',
     'svcctl exports ls --tenant TX --state running',
     'svcctl exports ls --json id,state,percent,eta_s',
-  ]);
-}
+  ],
+  options: [tenantOption, ['--state <state>', 'only in this state', exportStates]],
+  limit: { of: 'jobs', rows: 50 },
+  columns: exportJobColumns,
+  below: {
+    none: 'No exports that match. Start one: svcctl analytics export --async',
+    one: 'export',
+    more: 'older ones',
+    next: 'its file: svcctl exports get ID',
+  },
+});
 
-async function listExports(
-  context: Context,
-  { json, limit = rowsByDefault, ...query }: LsOptions,
-): Promise<void> {
-  const columns = exportJobColumns(context.io.now());
-  const output = { columns, fields: exportFields, json };
-  await printList(context, output, {
-    route: 'GET /exports',
-    query,
-    most: limit,
-    tell({ printed, hasMore }) {
-      if (printed === 0) return 'No exports that match. Start one: svcctl analytics export --async';
-      const more = hasMore ? ' · older ones: --limit' : '';
-      return `${formatNumberOf(printed, 'export')}${more} · its file: svcctl exports get ID`;
-    },
-  });
-}
-
-type ShowOptions = { watch?: true; json?: JsonOption };
-
-export function addExportsShow(exports: Command, context: Context): void {
-  const command = exports
-    .command('show')
-    .summary('show one export job')
-    .description('Shows an export job: what was asked for, how far it is, and what its file is.')
-    .argument('<id>', 'the job’s id, as svcctl exports ls prints it')
-    .option('--watch', 'follow it until it has ended, then show it')
-    .option(jsonFlags, jsonHelp)
-    .action((id: string, options: ShowOptions) => show(context, id, options));
-  withExamples(command, [
+const showJob = show('GET /exports/:id', {
+  summary: 'show one export job',
+  description: 'Shows an export job: what was asked for, how far it is, and what its file is.',
+  argument: ['<id>', 'the job’s id, as svcctl exports ls prints it'],
+  examples: [
     'svcctl exports show exp_4fTq9Zx7Kq2LmN0p',
     'svcctl exports show exp_4fTq9Zx7Kq2LmN0p --watch',
     'svcctl exports show exp_4fTq9Zx7Kq2LmN0p --json state,rows_done,rows_total,sha256',
-  ]);
-}
-
-async function show(context: Context, id: string, { watch, json }: ShowOptions): Promise<void> {
-  picker(json, exportFields);
-  const client = await context.connect();
-  const read = () => client.text('GET /exports/:id', { params: { id } });
-  let text = await read();
-  if (watch) {
-    await followExport(context, client, parseAnswer(text) as ExportJob);
-    text = await read();
-  }
-  await printDetails(context, text, {
-    json,
-    fields: exportFields,
-    lines: () =>
-      nameValueLines(context, exportDetails(parseAnswer(text) as ExportJob, context.io.now())),
-  });
-}
+  ],
+  options: [['--watch', 'follow it until it has ended, then show it']],
+  async before(context, client, job, { watch }: { watch?: true }) {
+    if (watch) await followExport(context, client, job);
+    return watch === true;
+  },
+  facts: exportFacts,
+});
 
 type GetOptions = {
   out?: string;
@@ -100,7 +60,7 @@ type GetOptions = {
   json?: true;
 };
 
-export function addExportsGet(exports: Command, context: Context): void {
+function addExportsGet(exports: Command, context: Context): void {
   const command = exports
     .command('get')
     .summary('download the file of an export job')
@@ -145,7 +105,7 @@ async function get(context: Context, id: string, options: GetOptions): Promise<v
 
 type VerifyOptions = { file?: string; manifest?: string; json?: JsonOption };
 
-export function addExportsVerify(exports: Command, context: Context): void {
+function addExportsVerify(exports: Command, context: Context): void {
   const command = exports
     .command('verify')
     .summary('prove that a file is what its manifest says')
@@ -179,25 +139,14 @@ async function verify(
   await verifyExport(context, { id, json, ...files });
 }
 
-export function addExportsCancel(exports: Command, context: Context): void {
-  const command = exports
-    .command('cancel')
-    .summary('cancel export jobs, or remove their files')
-    .description(
-      'Cancels export jobs that are queued or running. Of those that are completed, the file is removed.',
-    )
-    .argument('<id...>', 'ids, as svcctl exports ls prints them')
-    .action((ids: string[]) => cancel(context, ids));
-  withExamples(command, ['svcctl exports cancel exp_4fTq9Zx7Kq2LmN0p']);
-}
-
-async function cancel(context: Context, ids: readonly string[]): Promise<void> {
-  const client = await context.connect();
-  const refused = await tryEachId(context, ids, async (id) => {
-    context.note(outcome(await client.json('DELETE /exports/:id', { params: { id } })));
-  });
-  assertAllDone(refused);
-}
+const cancel = act('DELETE /exports/:id', {
+  summary: 'cancel export jobs, or remove their files',
+  description:
+    'Cancels export jobs that are queued or running. Of those that are completed, the file is removed.',
+  argument: ['<id...>', 'ids, as svcctl exports ls prints them'],
+  examples: ['svcctl exports cancel exp_4fTq9Zx7Kq2LmN0p'],
+  done: (_id, job) => outcome(job),
+});
 
 function outcome({ id, state }: ExportJob): string {
   switch (state) {
@@ -214,4 +163,12 @@ function outcome({ id, state }: ExportJob): string {
     case 'failed':
       return `${id} had failed already.`;
   }
+}
+
+/** In the order of the help; get and verify stand between show and cancel. */
+export function fillExports(exports: Command, context: Context): void {
+  addVerbs(exports, context, { ls, show: showJob });
+  addExportsGet(exports, context);
+  addExportsVerify(exports, context);
+  addVerbs(exports, context, { cancel });
 }

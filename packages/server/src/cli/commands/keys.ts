@@ -1,10 +1,9 @@
-import type { Command } from 'commander';
 import { loadSettings } from '../../config/settings.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatCount, formatNumberOf } from '../format.ts';
-import { withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { createRowPrinter, type JsonOption, picker } from '../output.ts';
+import { jsonOption, type Verb, type Verbs, yesOption } from '../verb.ts';
 
 type App = typeof import('../../app.ts');
 type KeysReport = Awaited<ReturnType<App['listKeys']>>;
@@ -18,17 +17,14 @@ const fields = [
   'processes',
 ] as const satisfies readonly (keyof KeyRow)[];
 
-export function addKeysLs(keys: Command, context: Context): void {
-  const command = keys
-    .command('ls')
-    .summary('list the keys, and what is encrypted with each')
-    .description(
-      'Lists the keys of webhook secrets that this machine has, or that something is encrypted with. It reads the database of the settings itself.',
-    )
-    .option(jsonFlags, jsonHelp)
-    .action((options: { json?: JsonOption }) => list(context, options));
-  withExamples(command, ['svcctl keys ls']);
-}
+const ls: Verb = {
+  summary: 'list the keys, and what is encrypted with each',
+  description:
+    'Lists the keys of webhook secrets that this machine has, or that something is encrypted with. It reads the database of the settings itself.',
+  examples: ['svcctl keys ls'],
+  options: [jsonOption],
+  act: list,
+};
 
 async function list(context: Context, { json }: { json?: JsonOption }): Promise<void> {
   picker(json, fields);
@@ -38,31 +34,26 @@ async function list(context: Context, { json }: { json?: JsonOption }): Promise<
 
 type RotateOptions = { lost?: true; yes?: true; json?: JsonOption };
 
-export function addKeysRotate(keys: Command, context: Context): void {
-  const command = keys
-    .command('rotate')
-    .summary('encrypt all webhook secrets with another key')
-    .description(
-      'Encrypts all webhook secrets with a new key, while the service runs: first every process must know the key, then it encrypts with it, then what is stored is encrypted anew. Endpoints keep their secrets, and receivers notice nothing. Without SVC_SECRET_KEY the new key is made in the data folder; with it, set SVC_SECRET_KEY to the new key and SVC_SECRET_KEY_PREVIOUS to the old one for every process, restart them, and then run this. A rotation that was killed is ended by the next one. Keep the old key for as long as you keep backups from before. A key that is lost for good is replaced with --lost, while no process runs: it names the endpoints whose secrets nobody can decrypt any more.',
-    )
-    .option(
+const rotate: Verb = {
+  summary: 'encrypt all webhook secrets with another key',
+  description:
+    'Encrypts all webhook secrets with a new key, while the service runs: first every process must know the key, then it encrypts with it, then what is stored is encrypted anew. Endpoints keep their secrets, and receivers notice nothing. Without SVC_SECRET_KEY the new key is made in the data folder; with it, set SVC_SECRET_KEY to the new key and SVC_SECRET_KEY_PREVIOUS to the old one for every process, restart them, and then run this. A rotation that was killed is ended by the next one. Keep the old key for as long as you keep backups from before. A key that is lost for good is replaced with --lost, while no process runs: it names the endpoints whose secrets nobody can decrypt any more.',
+  examples: ['svcctl keys rotate', 'svcctl keys rotate --yes --json', 'svcctl keys rotate --lost'],
+  options: [
+    [
       '--lost',
       'take another key in place of one that is lost: SVC_SECRET_KEY, or one made in the data folder',
-    )
-    .option('--yes', 'do not ask')
-    .option(jsonFlags, jsonHelp)
-    .action((options: RotateOptions) => rotate(context, options));
-  withExamples(command, [
-    'svcctl keys rotate',
-    'svcctl keys rotate --yes --json',
-    'svcctl keys rotate --lost',
-  ]);
-}
+    ],
+    yesOption,
+    jsonOption,
+  ],
+  act: rotateKeys,
+};
 
 /** Each process looks every ten seconds which keys there are. */
 const waitSeconds = 60;
 
-async function rotate(context: Context, options: RotateOptions): Promise<void> {
+async function rotateKeys(context: Context, options: RotateOptions): Promise<void> {
   const { lost, yes, json } = options;
   picker(json, fields);
   if (lost) return replaceLost(context, options);
@@ -150,3 +141,5 @@ function stateOf(row: KeyRow): string {
   if (row.seals) return 'encrypts';
   return row.is_known ? 'decrypts' : 'not here';
 }
+
+export const keys: Verbs = { ls, rotate };

@@ -1,67 +1,50 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { dayMillis } from '../../kernel/day.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Client, RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
+import { type Facts, factLines, printDetails, show, whereAny } from '../details.ts';
 import { formatBytes, formatNumberOf, formatRelative } from '../format.ts';
-import { wholeNumber, withExamples } from '../help.ts';
-import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { printList, walkPages } from '../pages.ts';
-import { parseAnswer } from '../parse-answer.ts';
-import type { Column } from '../table.ts';
-import { nameValueLines, printDetails } from '../webhooks/details.ts';
+import { wholeNumber } from '../help.ts';
+import { list } from '../list.ts';
+import { walkPages } from '../pages.ts';
+import { type Noun, type Verb, yesOption } from '../verb.ts';
 
-export function addPolicyLs(policy: Command, context: Context): void {
-  const command = policy
-    .command('ls')
-    .summary('list the policies')
-    .description('Lists the default (*) and the tenants that have a policy of their own.')
-    .option(jsonFlags, jsonHelp)
-    .action((options: { json?: JsonOption }) => listPolicies(context, options));
-  withExamples(command, [
-    'svcctl retention policy ls',
-    'svcctl retention policy ls --json tenant,hold',
-  ]);
-}
+export type Policy = RouteAnswer<'GET /retention/policies/:tenant'>;
 
-async function listPolicies(context: Context, { json }: { json?: JsonOption }): Promise<void> {
-  const output = { columns: policyColumns(context.io.now()), fields: policyFields, json };
-  await printList(context, output, {
-    route: 'GET /retention/policies',
-    query: {},
-    tell: () => '* = all without one of their own · change: svcctl retention policy set TENANT',
-  });
-}
+const { word, text, count, ago } = columnsOf<Policy>();
 
-export function addPolicyShow(policy: Command, context: Context): void {
-  const command = policy
-    .command('show')
-    .summary('show the policy in force for a tenant')
-    .description('Shows the policy in force for a tenant: its own, or else the default (*).')
-    .argument('<tenant>', 'the tenant, or "*"')
-    .option(jsonFlags, jsonHelp)
-    .action((tenant: string, options: { json?: JsonOption }) => show(context, tenant, options));
-  withExamples(command, [
+const ls = list('GET /retention/policies', {
+  summary: 'list the policies',
+  description: 'Lists the default (*) and the tenants that have a policy of their own.',
+  examples: ['svcctl retention policy ls', 'svcctl retention policy ls --json tenant,hold'],
+  columns: [
+    text('TENANT', 'tenant'),
+    count('HOT', 'hot_days', { shown: (policy) => formatNumberOf(policy.hot_days, 'day') }),
+    count('DELETED AFTER', (policy) => policy.delete_days ?? 'never', {
+      shown: (policy) => deleteText(policy.delete_days),
+    }),
+    word('HOLD', (policy) => (policy.hold ? 'hold' : ''), {
+      shown: (policy) => (policy.hold ? 'legal hold' : '–'),
+    }),
+    ago('CHANGED', 'updated_at'),
+    text('BY', 'updated_by'),
+  ],
+  below: () => '* = all without one of their own · change: svcctl retention policy set TENANT',
+});
+
+const showPolicy = show('GET /retention/policies/:tenant', {
+  summary: 'show the policy in force for a tenant',
+  description: 'Shows the policy in force for a tenant: its own, or else the default (*).',
+  argument: ['<tenant>', 'the tenant, or "*"'],
+  examples: [
     'svcctl retention policy show TX',
     'svcctl retention policy show "*" --json hot_days,delete_days',
-  ]);
-}
-
-async function show(
-  context: Context,
-  tenant: string,
-  { json }: { json?: JsonOption },
-): Promise<void> {
-  picker(json, policyFields);
-  const client = await context.connect();
-  const text = await client.text('GET /retention/policies/:tenant', { params: { tenant } });
-  await printDetails(context, text, {
-    json,
-    fields: policyFields,
-    lines: () => nameValueLines(context, policyRows(parseAnswer(text) as Policy, context.io.now())),
-  });
-}
+  ],
+  facts: policyFacts,
+});
 
 type SetOptions = {
   hotDays?: number;
@@ -72,31 +55,30 @@ type SetOptions = {
 };
 type Change = Pick<Policy, 'hot_days' | 'delete_days' | 'hold'>;
 
-export function addPolicySet(policy: Command, context: Context): void {
-  const command = policy
-    .command('set')
-    .summary('set the policy of a tenant, or the default')
-    .description(
-      'Sets the policy of a tenant, or the default ("*"); what is not given stays as it is in force now. When more would be deleted by it, it tells what and asks. A policy acts at the next run.',
-    )
-    .argument('<tenant>', 'the tenant, or "*"')
-    .option('--hot-days <days>', 'whole days older than this move to the cold tier', wholeNumber(0))
-    .option('--delete-days <days>', 'whole days older than this are deleted, or never', readDays)
-    .option('--hold', 'legal hold: nothing is moved, deleted or erased')
-    .option('--no-hold', 'lift the legal hold')
-    .option('--yes', 'do not ask')
-    .option('--json', 'print it as JSON')
-    .action((tenant: string, options: SetOptions) => set(context, tenant, options));
-  withExamples(command, [
+const set: Verb = {
+  summary: 'set the policy of a tenant, or the default',
+  description:
+    'Sets the policy of a tenant, or the default ("*"); what is not given stays as it is in force now. When more would be deleted by it, it tells what and asks. A policy acts at the next run.',
+  argument: ['<tenant>', 'the tenant, or "*"'],
+  examples: [
     'svcctl retention policy set TX --hot-days 7',
     'svcctl retention policy set "*" --hot-days 3 --delete-days 365',
     'svcctl retention policy set TX --hold',
     'svcctl retention policy set TX --delete-days never --no-hold --yes',
-  ]);
-}
+  ],
+  options: [
+    ['--hot-days <days>', 'whole days older than this move to the cold tier', wholeNumber(0)],
+    ['--delete-days <days>', 'whole days older than this are deleted, or never', readDays],
+    ['--hold', 'legal hold: nothing is moved, deleted or erased'],
+    ['--no-hold', 'lift the legal hold'],
+    yesOption,
+    ['--json', 'print it as JSON'],
+  ],
+  act: setPolicy,
+};
 
 /** Changes the policy of a tenant. What no option names keeps its present value. */
-async function set(context: Context, tenant: string, options: SetOptions): Promise<void> {
+async function setPolicy(context: Context, options: SetOptions, tenant: string): Promise<void> {
   const { hotDays, deleteDays, hold } = options;
   if (hotDays === undefined && deleteDays === undefined && hold === undefined) {
     throw new AppError('usage_invalid', {
@@ -116,8 +98,8 @@ async function set(context: Context, tenant: string, options: SetOptions): Promi
   const made = await client.json('PUT /retention/policies/:tenant', { params, body: change });
   await printDetails(context, JSON.stringify(made), {
     json: options.json,
-    fields: policyFields,
-    lines: () => nameValueLines(context, policyRows(made, context.io.now())),
+    fields: [],
+    lines: () => factLines(context, policyFacts(made, context.io.now())),
   });
   context.hint('It acts at the next run. What that will do: svcctl retention plan');
 }
@@ -153,20 +135,17 @@ function readDays(text: string): number | 'never' {
   throw new InvalidArgumentError('It is neither a whole number of days from 1 on, nor never.');
 }
 
-export function addPolicyRm(policy: Command, context: Context): void {
-  const command = policy
-    .command('rm')
-    .summary('put a tenant back under the default')
-    .description(
-      'Removes the policy of a tenant: the default (*) is in force for it again. When more would be deleted by that, or a legal hold ends, it tells so and asks.',
-    )
-    .argument('<tenant>', 'the tenant')
-    .option('--yes', 'do not ask')
-    .action((tenant: string, options: { yes?: true }) => remove(context, tenant, options));
-  withExamples(command, ['svcctl retention policy rm TX', 'svcctl retention policy rm TX --yes']);
-}
+const rm: Verb = {
+  summary: 'put a tenant back under the default',
+  description:
+    'Removes the policy of a tenant: the default (*) is in force for it again. When more would be deleted by that, or a legal hold ends, it tells so and asks.',
+  argument: ['<tenant>', 'the tenant'],
+  examples: ['svcctl retention policy rm TX', 'svcctl retention policy rm TX --yes'],
+  options: [yesOption],
+  act: remove,
+};
 
-async function remove(context: Context, tenant: string, { yes }: { yes?: true }): Promise<void> {
+async function remove(context: Context, { yes }: { yes?: true }, tenant: string): Promise<void> {
   const client = await context.connect();
   const own = await client.json('GET /retention/policies/:tenant', { params: { tenant } });
   const standard = await client.json('GET /retention/policies/:tenant', {
@@ -191,53 +170,11 @@ async function remove(context: Context, tenant: string, { yes }: { yes?: true })
   context.note(`${tenant} is under the default (*) now.`);
 }
 
-export type Policy = RouteAnswer<'GET /retention/policies/:tenant'>;
-
-const policyFields = [
-  'tenant',
-  'hot_days',
-  'delete_days',
-  'hold',
-  'from_default',
-  'updated_at',
-  'updated_by',
-] as const satisfies readonly (keyof Policy)[];
-
-function policyColumns(nowMillis: number): readonly Column<Policy>[] {
-  return [
-    { title: 'TENANT', isElastic: true, value: (policy) => policy.tenant },
-    {
-      title: 'HOT',
-      align: 'right',
-      value: (policy) => policy.hot_days,
-      shown: (policy) => formatNumberOf(policy.hot_days, 'day'),
-    },
-    {
-      title: 'DELETED AFTER',
-      align: 'right',
-      value: (policy) => policy.delete_days ?? 'never',
-      shown: (policy) => deleteText(policy.delete_days),
-    },
-    {
-      title: 'HOLD',
-      value: (policy) => (policy.hold ? 'hold' : ''),
-      shown: (policy) => (policy.hold ? 'legal hold' : '–'),
-    },
-    {
-      title: 'CHANGED',
-      value: (policy) => policy.updated_at,
-      shown: (policy) => formatRelative(policy.updated_at, nowMillis),
-    },
-    { title: 'BY', isElastic: true, value: (policy) => policy.updated_by },
-  ];
-}
-
-/** `name  value` rows of one policy. */
-function policyRows(policy: Policy, nowMillis: number): [string, string | null][] {
+function policyFacts(policy: Policy, nowMillis: number): Facts {
   const { tenant, from_default: isDefault, hold, updated_by: by } = policy;
   return [
     ['tenant', tenant === '*' ? '* (the default of all without one of their own)' : tenant],
-    ...(isDefault && tenant !== '*' ? [['policy', 'the default (*)'] as [string, string]] : []),
+    ...whereAny('policy', isDefault && tenant !== '*' ? 'the default (*)' : null),
     ['hot', formatNumberOf(policy.hot_days, 'day')],
     ['deleted after', deleteText(policy.delete_days)],
     ['legal hold', hold ? 'yes: nothing is moved, deleted or erased' : 'no'],
@@ -297,3 +234,8 @@ async function* tenantsUnderDefault(context: Context, client: Client): AsyncGene
     }
   }
 }
+
+export const policy: Noun = {
+  summary: 'how long records stay hot, and how long at all',
+  verbs: { ls, show: showPolicy, set, rm },
+};

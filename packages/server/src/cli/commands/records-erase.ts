@@ -3,10 +3,11 @@ import { AppError } from '../../kernel/errors.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
+import { type Facts, factLines, printDetails, utc, whereAny } from '../details.ts';
+import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
 import { required, withExamples } from '../help.ts';
+import { incidentFacts, remainFacts } from '../receipt.ts';
 import { checkDays } from '../slice.ts';
-import { incidentRows, nameValueLines, printDetails, remainRows } from '../webhooks/details.ts';
 
 type EraseOptions = {
   tenant?: string;
@@ -21,29 +22,6 @@ type EraseOptions = {
 };
 type Request = RouteInput<'POST /enrichment/erase'>['body'];
 type Receipt = RouteAnswer<'POST /enrichment/erase'>;
-
-const receiptFields = [
-  'id',
-  'dry_run',
-  'state',
-  'tenant',
-  'store',
-  'from',
-  'to',
-  'erased',
-  'hot_count',
-  'cold_count',
-  'segments_rewritten',
-  'not_found',
-  'requested_at',
-  'erased_at',
-  'objects_removed_after',
-  'tags_removed',
-  'versions_changed',
-  'exports_removed',
-  'incidents',
-  'remains',
-] as const satisfies readonly (keyof Receipt)[];
 
 export function addRecordsErase(records: Command, context: Context): void {
   const command = records
@@ -90,8 +68,8 @@ async function erase(context: Context, options: EraseOptions): Promise<void> {
   });
   await printDetails(context, JSON.stringify(receipt), {
     json,
-    fields: receiptFields,
-    lines: () => nameValueLines(context, receiptRows(receipt)),
+    fields: [],
+    lines: () => factLines(context, receiptFacts(receipt)),
   });
   tellEnd(context, receipt);
 }
@@ -113,9 +91,9 @@ async function ask(context: Context, client: Client, request: Request): Promise<
   });
 }
 
-function receiptRows(receipt: Receipt): [string, string | null][] {
+function receiptFacts(receipt: Receipt): Facts {
   const { erased, store, from, to, not_found: missing } = receipt;
-  const at = (time: string | null) => (time === null ? null : `${formatInstant(time)} UTC`);
+  const at = (time: string | null) => time && utc(time);
   return [
     [receipt.dry_run ? 'would erase' : 'erased', formatNumberOf(erased.count, 'record')],
     ['bytes', formatCount(erased.bytes)],
@@ -124,8 +102,8 @@ function receiptRows(receipt: Receipt): [string, string | null][] {
     ['cold', formatCount(receipt.cold_count)],
     ['tenant', receipt.tenant],
     ['store', store ?? 'all'],
-    ...(from === null ? [] : [['days', `${from} … ${to}`] as [string, string]]),
-    ...incidentRows(receipt.incidents),
+    ...whereAny('days', from && `${from} … ${to}`),
+    ...incidentFacts(receipt.incidents),
     ['not found', missing.length === 0 ? 'none' : missing.join(', ')],
     ['move', receipt.id],
     ['state', receipt.state],
@@ -133,7 +111,7 @@ function receiptRows(receipt: Receipt): [string, string | null][] {
     ['requested', at(receipt.requested_at)],
     ['no read finds it since', at(receipt.erased_at)],
     ['old objects removed', at(receipt.objects_removed_after)],
-    ...remainRows(receipt.remains),
+    ...remainFacts(receipt.remains),
   ];
 }
 

@@ -2,37 +2,16 @@ import { type Command, Option } from 'commander';
 import type { DatasetRow } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { datasetNames, type Level, levels, orders } from '../../records/values.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
-import {
-  formatBytes,
-  formatCount,
-  formatInstant,
-  formatNumberOf,
-  formatShare,
-  shellQuote,
-} from '../format.ts';
+import { fieldsOf } from '../fields.ts';
+import { formatBytes, formatNumberOf, formatShare, shellQuote } from '../format.ts';
 import { required, wholeNumber, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
 import { walkPages } from '../pages.ts';
 import { checkDays } from '../slice.ts';
 import type { Column } from '../table.ts';
-
-const listFields = [
-  'tenant',
-  'store',
-  'month',
-  'count',
-  'bytes',
-  'coverage',
-  'covered',
-  'by_dataset',
-  'tier',
-  'stored_bytes',
-  'digest',
-  'first_at',
-  'last_at',
-] as const satisfies readonly (keyof DatasetRow)[];
 
 type LsOptions = {
   tenant?: string;
@@ -66,8 +45,8 @@ export function addRecordsLs(records: Command, context: Context): void {
 
 async function listDatasets(context: Context, { json, ...query }: LsOptions): Promise<void> {
   const printer = createRowPrinter<DatasetRow>(context, {
-    columns: columnsOf(query.level ?? 'month'),
-    fields: listFields,
+    columns: datasetColumns(query.level ?? 'month'),
+    fields: await fieldsOf(json, 'GET /enrichment/datasets'),
     json,
   });
   const client = await context.connect();
@@ -111,50 +90,17 @@ function totalsLine(totals: Totals, level: Level): string {
   ].join(' · ');
 }
 
-function columnsOf(level: Level): Column<DatasetRow>[] {
-  const depth = levels.indexOf(level) + 1;
-  const names: Column<DatasetRow>[] = [
-    { title: 'TENANT', isElastic: true, value: (row) => row.tenant },
-    { title: 'STORE', isElastic: true, value: (row) => row.store },
-    { title: 'MONTH', value: (row) => row.month },
-  ];
+function datasetColumns(level: Level): Column<DatasetRow>[] {
+  const { word, text, count, bytes } = columnsOf<DatasetRow>();
+  const names = [text('TENANT', 'tenant'), text('STORE', 'store'), word('MONTH', 'month')];
   return [
-    ...names.slice(0, depth),
-    {
-      title: 'RECORDS',
-      align: 'right',
-      value: (row) => row.count,
-      shown: (row) => formatCount(row.count),
-    },
-    {
-      title: 'BYTES',
-      align: 'right',
-      value: (row) => row.bytes,
-      shown: (row) => formatBytes(row.bytes),
-    },
-    {
-      title: 'COVERAGE',
-      align: 'right',
-      value: (row) => row.coverage,
-      shown: (row) => formatShare(row.coverage),
-    },
-    { title: 'TIER', value: (row) => row.tier },
+    ...names.slice(0, levels.indexOf(level) + 1),
+    count('RECORDS', 'count'),
+    bytes('BYTES', 'bytes'),
+    count('COVERAGE', 'coverage', { shown: (row) => formatShare(row.coverage) }),
+    word('TIER', 'tier'),
   ];
 }
-
-const showFields = [
-  'tenant',
-  'store',
-  'event_id',
-  'occurred_at',
-  'recorded_at',
-  'kind',
-  'source',
-  'model',
-  'confidence',
-  'bytes',
-  'enrichment',
-] as const;
 
 type RecordRow = {
   store: string;
@@ -238,10 +184,11 @@ async function showOne(context: Context, options: ShowOptions): Promise<void> {
       detail: 'One record is named by --tenant, --store, --at and --event together.',
     });
   }
+  const fields = await fieldsOf(options.json, 'GET /enrichment/records/one');
   const client = await context.connect();
   const query = { tenant, store, occurred_at: at, event_id: event };
   const record = await client.text('GET /enrichment/records/one', { query });
-  await printObject(context, record, { json: options.json, fields: showFields });
+  await printObject(context, record, { json: options.json, fields });
 }
 
 async function showPages(context: Context, options: ShowOptions): Promise<void> {
@@ -249,7 +196,7 @@ async function showPages(context: Context, options: ShowOptions): Promise<void> 
   checkDays(options);
   const printer = createRowPrinter<RecordRow>(context, {
     columns,
-    fields: showFields,
+    fields: await fieldsOf(options.json, 'GET /enrichment/records'),
     json: options.json,
     isNdjson: options.ndjson === true,
   });
@@ -289,21 +236,14 @@ function moreLine(options: ShowOptions, printed: number, cursor: string): string
   return `${formatNumberOf(printed, 'record')} · all: --all · next: ${words.join(' ')}`;
 }
 
-const columns: readonly Column<RecordRow>[] = [
-  {
-    title: 'OCCURRED AT (UTC)',
-    value: (row) => row.occurred_at,
-    shown: (row) => formatInstant(row.occurred_at),
-  },
-  { title: 'STORE', isElastic: true, value: (row) => row.store },
-  { title: 'EVENT', isElastic: true, value: (row) => row.event_id },
-  { title: 'KIND', isElastic: true, value: (row) => row.kind },
-  { title: 'SOURCE', isElastic: true, value: (row) => row.source },
-  { title: 'CONFIDENCE', align: 'right', value: (row) => row.confidence },
-  {
-    title: 'BYTES',
-    align: 'right',
-    value: (row) => row.bytes,
-    shown: (row) => formatBytes(row.bytes),
-  },
+const { text, count, bytes, instant } = columnsOf<RecordRow>();
+
+const columns = [
+  instant('OCCURRED AT (UTC)', 'occurred_at'),
+  text('STORE', 'store'),
+  text('EVENT', 'event_id'),
+  text('KIND', 'kind'),
+  text('SOURCE', 'source'),
+  count('CONFIDENCE', 'confidence', { shown: (row) => String(row.confidence ?? '–') }),
+  bytes('BYTES', 'bytes'),
 ];

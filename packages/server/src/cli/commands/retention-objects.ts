@@ -1,46 +1,35 @@
-import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import type { RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatNumberOf } from '../format.ts';
-import { withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
+import { formatNumberOf } from '../format.ts';
+import { list } from '../list.ts';
+import { printObject } from '../output.ts';
+import { createTable } from '../table.ts';
+import { type Noun, type Verb, yesOption } from '../verb.ts';
 
 type Forgotten = RouteAnswer<'POST /retention/forget'>;
-
-const forgottenFields = [
-  'id',
-  'dry_run',
-  'tenant',
-  'object_key',
-  'problem',
-  'lost',
-  'days',
-  'versions_changed',
-] as const satisfies readonly (keyof Forgotten)[];
-
 type ForgetOptions = { dryRun?: true; yes?: true; json?: true };
 
-export function addRetentionForget(retention: Command, context: Context): void {
-  const command = retention
-    .command('forget')
-    .summary('give up cold data whose object is lost')
-    .description(
-      'Takes a segment whose object is missing or damaged out of the catalogue, and what it held out of the counters. First it tells what of which days is lost, and asks for the tenant’s name. Where a backup has the object, put it back under its key instead.',
-    )
-    .argument('<key>', 'the key of the object, as svcctl retention verify names it')
-    .option('--dry-run', 'only tell what is lost')
-    .option('--yes', 'do not ask')
-    .option('--json', 'print what is lost as JSON')
-    .action((key: string, options: ForgetOptions) => forget(context, key, options));
-  withExamples(command, [
+export const forget: Verb = {
+  summary: 'give up cold data whose object is lost',
+  description:
+    'Takes a segment whose object is missing or damaged out of the catalogue, and what it held out of the counters. First it tells what of which days is lost, and asks for the tenant’s name. Where a backup has the object, put it back under its key instead.',
+  argument: ['<key>', 'the key of the object, as svcctl retention verify names it'],
+  examples: [
     'svcctl retention forget records/tenant=TX/2001-03-01_2001-03-07_seg_4fTq9Zx7.parquet',
     'svcctl retention forget records/tenant=TX/2001-03-01_2001-03-07_seg_4fTq9Zx7.parquet --dry-run --json',
-  ]);
-}
+  ],
+  options: [
+    ['--dry-run', 'only tell what is lost'],
+    yesOption,
+    ['--json', 'print what is lost as JSON'],
+  ],
+  act: giveUp,
+};
 
-async function forget(context: Context, key: string, options: ForgetOptions): Promise<void> {
+async function giveUp(context: Context, options: ForgetOptions, key: string): Promise<void> {
   const { dryRun, yes, json } = options;
   if (!dryRun && !yes) assertCanAsk(context, 'Forget');
   const client = await context.connect();
@@ -58,41 +47,30 @@ async function forget(context: Context, key: string, options: ForgetOptions): Pr
     });
   }
   const done = await post(dryRun === true);
-  if (json) await printObject(context, JSON.stringify(done), { json, fields: forgottenFields });
+  if (json) await printObject(context, JSON.stringify(done), { json, fields: [] });
   else await printDays(context, done, 'LOST');
   const count = formatNumberOf(done.lost.count, 'record');
   if (done.dry_run) context.note(`${count} of ${done.tenant} would be given up.`);
   else context.note(`${count} of ${done.tenant} are lost: ${done.id} in the journal of moves.`);
 }
 
-type Adopted = RouteAnswer<'POST /retention/orphans/adopt'>;
-
-const adoptedFields = [
-  'dry_run',
-  'tenant',
-  'object_key',
-  'adopted',
-  'days',
-] as const satisfies readonly (keyof Adopted)[];
-
-export function addOrphansAdopt(orphans: Command, context: Context): void {
-  const command = orphans
-    .command('adopt')
-    .summary('take back a segment that nobody knows')
-    .description(
-      'Reads the object, proves that it is a whole segment of one tenant, and puts it into the catalogue and into the counters. It is refused where the database has records of one of its days already, or a dataset version of them. What was deleted or erased since it was written comes back with it: look at the days first.',
-    )
-    .argument('<key>', 'as svcctl retention orphans ls names it')
-    .option('--dry-run', 'only tell what would come back')
-    .option('--yes', 'do not ask')
-    .option('--json', 'print what came back as JSON')
-    .action((key: string, options: ForgetOptions) => adopt(context, key, options));
-  withExamples(command, [
+const adopt: Verb = {
+  summary: 'take back a segment that nobody knows',
+  description:
+    'Reads the object, proves that it is a whole segment of one tenant, and puts it into the catalogue and into the counters. It is refused where the database has records of one of its days already, or a dataset version of them. What was deleted or erased since it was written comes back with it: look at the days first.',
+  argument: ['<key>', 'as svcctl retention orphans ls names it'],
+  examples: [
     'svcctl retention orphans adopt records/tenant=TX/2001-03-01_2001-03-07_seg_4fTq9Zx7.parquet',
-  ]);
-}
+  ],
+  options: [
+    ['--dry-run', 'only tell what would come back'],
+    yesOption,
+    ['--json', 'print what came back as JSON'],
+  ],
+  act: takeBack,
+};
 
-async function adopt(context: Context, key: string, options: ForgetOptions): Promise<void> {
+async function takeBack(context: Context, options: ForgetOptions, key: string): Promise<void> {
   const { dryRun, yes, json } = options;
   if (!dryRun && !yes) assertCanAsk(context, 'Adopt');
   const client = await context.connect();
@@ -107,7 +85,7 @@ async function adopt(context: Context, key: string, options: ForgetOptions): Pro
     });
   }
   const done = await post(dryRun === true);
-  if (json) await printObject(context, JSON.stringify(done), { json, fields: adoptedFields });
+  if (json) await printObject(context, JSON.stringify(done), { json, fields: [] });
   else await printDays(context, done, 'RECORDS');
   const count = formatNumberOf(done.adopted.count, 'record');
   context.note(
@@ -117,69 +95,37 @@ async function adopt(context: Context, key: string, options: ForgetOptions): Pro
   );
 }
 
-type Orphan = RouteAnswer<'GET /retention/orphans'>['data'][number];
+const { word, text, bytes } = columnsOf<RouteAnswer<'GET /retention/orphans'>['data'][number]>();
 
-const orphanFields = [
-  'object_key',
-  'tenant',
-  'first_day',
-  'last_day',
-  'size_bytes',
-  'written_at',
-] as const satisfies readonly (keyof Orphan)[];
+const ls = list('GET /retention/orphans', {
+  summary: 'list the objects of the store that nobody knows',
+  description:
+    'Lists the objects of the store that nobody knows and that are older than SVC_COLD_GRACE_SECONDS, the first 1,000: such as a database has left that was set back or is gone.',
+  examples: ['svcctl retention orphans ls'],
+  columns: [
+    text('KEY', 'object_key'),
+    word('WRITTEN (UTC)', 'written_at'),
+    bytes('SIZE', 'size_bytes'),
+  ],
+  below: { one: 'object' },
+});
 
-export function addOrphansLs(orphans: Command, context: Context): void {
-  const command = orphans
-    .command('ls')
-    .summary('list the objects of the store that nobody knows')
-    .description(
-      'Lists the objects of the store that nobody knows and that are older than SVC_COLD_GRACE_SECONDS, the first 1,000: such as a database has left that was set back or is gone.',
-    )
-    .option(jsonFlags, jsonHelp)
-    .action((options: { json?: JsonOption }) => listOrphans(context, options));
-  withExamples(command, ['svcctl retention orphans ls']);
-}
-
-async function listOrphans(context: Context, { json }: { json?: JsonOption }): Promise<void> {
-  const client = await context.connect();
-  const { data } = await client.json('GET /retention/orphans', {});
-  const printer = createRowPrinter<Orphan>(context, {
-    fields: orphanFields,
-    json,
-    columns: [
-      { title: 'KEY', isElastic: true, value: (row) => row.object_key },
-      { title: 'WRITTEN (UTC)', value: (row) => row.written_at },
-      {
-        title: 'SIZE',
-        align: 'right',
-        value: (row) => String(row.size_bytes),
-        shown: (row) => formatBytes(row.size_bytes),
-      },
-    ],
-  });
-  await printer.write(data.map((row) => JSON.stringify(row)));
-  await printer.end();
-}
-
-export function addOrphansRm(orphans: Command, context: Context): void {
-  const command = orphans
-    .command('rm')
-    .summary('remove objects of the store that nobody knows')
-    .description(
-      'Removes these objects for good, as far as nobody knows them and they are older than SVC_COLD_GRACE_SECONDS. Keep them while the database may be restored to another moment.',
-    )
-    .argument('<key...>', 'as svcctl retention orphans ls names them')
-    .option('--yes', 'do not ask')
-    .action((keys: string[], options: { yes?: true }) => removeOrphans(context, keys, options));
-  withExamples(command, [
+const rm: Verb = {
+  summary: 'remove objects of the store that nobody knows',
+  description:
+    'Removes these objects for good, as far as nobody knows them and they are older than SVC_COLD_GRACE_SECONDS. Keep them while the database may be restored to another moment.',
+  argument: ['<key...>', 'as svcctl retention orphans ls names them'],
+  examples: [
     'svcctl retention orphans rm records/tenant=TX/2001-03-01_2001-03-07_seg_4fTq9Zx7.parquet',
-  ]);
-}
+  ],
+  options: [yesOption],
+  act: removeOrphans,
+};
 
 async function removeOrphans(
   context: Context,
-  keys: readonly string[],
   { yes }: { yes?: true },
+  keys: readonly string[],
 ): Promise<void> {
   const all = formatNumberOf(keys.length, 'object');
   const client = await context.connect();
@@ -204,15 +150,14 @@ async function printDays(
   { days }: Pick<Forgotten, 'days'>,
   title: string,
 ): Promise<void> {
-  const printer = createRowPrinter<Forgotten['days'][number]>(context, {
-    fields: ['store', 'day', 'count'],
-    json: undefined,
-    columns: [
-      { title: 'STORE', isElastic: true, value: (row) => row.store },
-      { title: 'DAY (UTC)', value: (row) => row.day },
-      { title, align: 'right', value: (row) => String(row.count) },
-    ],
-  });
-  await printer.write(days.map((row) => JSON.stringify(row)));
-  await printer.end();
+  await createTable<Forgotten['days'][number]>(context, [
+    { title: 'STORE', isElastic: true, value: (row) => row.store },
+    { title: 'DAY (UTC)', value: (row) => row.day },
+    { title, align: 'right', value: (row) => String(row.count) },
+  ]).write(days);
 }
+
+export const orphans: Noun = {
+  summary: 'objects of the store that nobody knows',
+  verbs: { ls, adopt, rm },
+};

@@ -1,20 +1,13 @@
-import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import type { Client, RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
+import { fieldsOf } from '../fields.ts';
 import { isAtWork } from '../follow-job.ts';
-import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
-import { withExamples } from '../help.ts';
-import {
-  createRowPrinter,
-  type JsonOption,
-  jsonFlags,
-  jsonHelp,
-  picker,
-  printObject,
-} from '../output.ts';
-import { printList } from '../pages.ts';
+import { formatCount, formatNumberOf } from '../format.ts';
+import { list } from '../list.ts';
+import { createRowPrinter, type JsonOption, picker, printObject } from '../output.ts';
 import { checkDate } from '../retention/days.ts';
 import {
   amount,
@@ -23,47 +16,52 @@ import {
   type PlanScope,
   type PlanTotals,
   planColumns,
-  planFields,
   totalsText,
   walkPlan,
 } from '../retention/plan.ts';
-import { assertDone, followRun, type Run, runFields, tellRunEnd } from '../retention/runs.ts';
+import { assertDone, followRun, type Run, tellRunEnd } from '../retention/runs.ts';
 import {
   assertAgrees,
   followVerification,
   printProblems,
   type Verification,
-  verificationFields,
 } from '../retention/verifications.ts';
-import type { Column } from '../table.ts';
+import {
+  jsonOption,
+  type OptionRow,
+  tenantOption,
+  type Verb,
+  type Verbs,
+  yesOption,
+} from '../verb.ts';
+import { move, moves } from './moves.ts';
+import { policy } from './policies.ts';
+import { forget, orphans } from './retention-objects.ts';
 
-type PlanOptions = PlanScope & { json?: JsonOption };
+const scopeOptions: readonly OptionRow[] = [
+  ['--tenant <tenant>', 'only this tenant'],
+  ['--before <date>', 'only days before this one, as 2026-03-05 (UTC)'],
+];
 
-export function addRetentionPlan(retention: Command, context: Context): void {
-  const command = retention
-    .command('plan')
-    .summary('tell what a run would move and delete now')
-    .description(
-      'Tells what a run would move to the cold tier and what it would delete now, by tenant, to the record.',
-    )
-    .option('--tenant <tenant>', 'only this tenant')
-    .option('--before <date>', 'only days before this one, as 2026-03-05 (UTC)')
-    .option(jsonFlags, jsonHelp)
-    .action((options: PlanOptions) => plan(context, options));
-  withExamples(command, [
+const plan: Verb = {
+  summary: 'tell what a run would move and delete now',
+  description:
+    'Tells what a run would move to the cold tier and what it would delete now, by tenant, to the record.',
+  examples: [
     'svcctl retention plan',
     'svcctl retention plan --tenant TX --before 2001-05-01',
     'svcctl retention plan --json tenant,kind,count',
-  ]);
-}
+  ],
+  options: [...scopeOptions, jsonOption],
+  act: tellPlan,
+};
 
-async function plan(context: Context, { json, ...scope }: PlanOptions): Promise<void> {
+type PlanOptions = PlanScope & { json?: JsonOption };
+
+async function tellPlan(context: Context, { json, ...scope }: PlanOptions): Promise<void> {
   checkDate('--before', scope.before);
-  const printer = createRowPrinter<PlanRow>(context, {
-    columns: planColumns,
-    fields: planFields,
-    json,
-  });
+  const fields = await fieldsOf(json, 'GET /retention/plan');
+  const printer = createRowPrinter<PlanRow>(context, { columns: planColumns, fields, json });
   const client = await context.connect();
   let said: string | undefined;
   let space: string | undefined;
@@ -83,27 +81,25 @@ async function plan(context: Context, { json, ...scope }: PlanOptions): Promise<
 
 type RunOptions = PlanScope & { deleteVersioned?: true; wait: boolean; yes?: true; json?: true };
 
-export function addRetentionRun(retention: Command, context: Context): void {
-  const command = retention
-    .command('run')
-    .summary('move and delete now what the policies say')
-    .description(
-      'Does now what the policies say: first it tells what, and asks if anything would be deleted; then it shows the progress. Ctrl-C leaves the run at work.',
-    )
-    .option('--tenant <tenant>', 'only this tenant')
-    .option('--before <date>', 'only days before this one, as 2026-03-05 (UTC)')
-    .option('--delete-versioned', 'delete what is due of dataset versions too')
-    .option('--no-wait', 'print the run’s id and leave it at work')
-    .option('--yes', 'do not ask')
-    .option('--json', 'print the run as JSON')
-    .action((options: RunOptions) => startRun(context, options));
-  withExamples(command, [
+const run: Verb = {
+  summary: 'move and delete now what the policies say',
+  description:
+    'Does now what the policies say: first it tells what, and asks if anything would be deleted; then it shows the progress. Ctrl-C leaves the run at work.',
+  examples: [
     'svcctl retention run',
     'svcctl retention run --tenant TX --before 2001-05-01',
     'svcctl retention run --yes --no-wait',
     'svcctl retention run --tenant TX --delete-versioned',
-  ]);
-}
+  ],
+  options: [
+    ...scopeOptions,
+    ['--delete-versioned', 'delete what is due of dataset versions too'],
+    ['--no-wait', 'print the run’s id and leave it at work'],
+    yesOption,
+    ['--json', 'print the run as JSON'],
+  ],
+  act: startRun,
+};
 
 /**
  * Starts a run after a question, and follows it unless --no-wait was given. Throws `move_failed` when a move of it
@@ -155,7 +151,7 @@ function deletionQuestion(totals: PlanTotals, { deleteVersioned }: RunOptions): 
 }
 
 async function printRun(context: Context, run: Run): Promise<void> {
-  await printObject(context, JSON.stringify(run), { json: true, fields: runFields });
+  await printObject(context, JSON.stringify(run), { json: true, fields: [] });
 }
 
 type VerifyOptions = {
@@ -166,34 +162,33 @@ type VerifyOptions = {
   json?: JsonOption;
 };
 
-export function addRetentionVerify(retention: Command, context: Context): void {
-  const command = retention
-    .command('verify')
-    .summary('check all cold data against the counters')
-    .description(
-      'Reads every object whole and holds it against the catalogue, the catalogue against the objects, and the counters against both. Changes nothing. Ends with 1 when anything differs, and tells what.',
-    )
-    .argument('[id]', 'show one that was asked for before, instead of asking for another')
-    .option('--tenant <tenant>', 'only of this tenant')
-    .option('--since <date>', 'only what was not found right since this date, as 2026-03-05 (UTC)')
-    .option('--sample <percent>', 'only so many percent of the objects and counters, as 5 or 0.1')
-    .option('--no-wait', 'print the verification’s id and leave it at work')
-    .option(jsonFlags, jsonHelp)
-    .action((id: string | undefined, options: VerifyOptions) => verify(context, id, options));
-  withExamples(command, [
+const verify: Verb = {
+  summary: 'check all cold data against the counters',
+  description:
+    'Reads every object whole and holds it against the catalogue, the catalogue against the objects, and the counters against both. Changes nothing. Ends with 1 when anything differs, and tells what.',
+  argument: ['[id]', 'show one that was asked for before, instead of asking for another'],
+  examples: [
     'svcctl retention verify',
     'svcctl retention verify --tenant TX --json ok,problems',
     'svcctl retention verify --since 2026-03-05',
     'svcctl retention verify --sample 5',
     'svcctl retention verify vrf_4fTq9Zx7Kq2LmN0p',
-  ]);
-}
+  ],
+  options: [
+    tenantOption,
+    ['--since <date>', 'only what was not found right since this date, as 2026-03-05 (UTC)'],
+    ['--sample <percent>', 'only so many percent of the objects and counters, as 5 or 0.1'],
+    ['--no-wait', 'print the verification’s id and leave it at work'],
+    jsonOption,
+  ],
+  act: verifyOrShow,
+};
 
 /** Starts a verification, or shows the one with this id, and follows it unless --no-wait was given. */
-async function verify(
+async function verifyOrShow(
   context: Context,
-  id: string | undefined,
   options: VerifyOptions,
+  id: string | undefined,
 ): Promise<void> {
   const { json, tenant, since, sample, wait } = options;
   if (id !== undefined && [tenant, since, sample].some((option) => option !== undefined)) {
@@ -203,17 +198,19 @@ async function verify(
   }
   checkDate('--since', since);
   const body = { tenant, since, sample_percent: toPercent(sample) };
-  picker(json, verificationFields);
+  const fields = await fieldsOf(json, 'POST /retention/verify');
+  picker(json, fields);
   const client = await context.connect();
   const started = await start(client, id, body);
   if (!wait && id === undefined) {
     if (json === undefined) await context.out.write(`${started.id}\n`);
-    else await printVerification(context, started, json);
+    else await printObject(context, JSON.stringify(started), { json, fields });
     context.hint(`It is at work. Look: svcctl retention verify ${started.id}`);
     return;
   }
   const verification = wait ? await followVerification(context, client, started) : started;
-  if (json !== undefined) await printVerification(context, verification, json);
+  if (json !== undefined)
+    await printObject(context, JSON.stringify(verification), { json, fields });
   else await printProblems(context, verification.problems);
   if (isAtWork(verification)) {
     const { id: own, state, waiting_for: reason } = verification;
@@ -242,105 +239,44 @@ function start(
     : client.json('GET /retention/verify/:id', { params: { id } });
 }
 
-function printVerification(
-  context: Context,
-  verification: Verification,
-  json: JsonOption,
-): Promise<void> {
-  return printObject(context, JSON.stringify(verification), { json, fields: verificationFields });
-}
+const { word, text, count, bytes } =
+  columnsOf<RouteAnswer<'GET /retention/segments'>['data'][number]>();
 
-type Store = RouteAnswer<'GET /retention/store'>;
-type AdoptStoreOptions = { yes?: true; json?: true };
-
-const fields = [
-  'state',
-  'problem',
-  'written_at',
-  'written_by',
-  'segments',
-  'segments_missing',
-] as const satisfies readonly (keyof Store)[];
-
-type Segment = RouteAnswer<'GET /retention/segments'>['data'][number];
-
-const segmentFields = [
-  'tenant',
-  'object_key',
-  'state',
-  'first_day',
-  'last_day',
-  'count',
-  'bytes',
-  'digest',
-  'size_bytes',
-  'sha256',
-  'remove_after',
-] as const satisfies readonly (keyof Segment)[];
-
-const segmentColumns: readonly Column<Segment>[] = [
-  { title: 'TENANT', isElastic: true, value: ({ tenant }) => tenant },
-  { title: 'OBJECT', isElastic: true, value: (segment) => segment.object_key },
-  { title: 'STATE', value: ({ state }) => state },
-  {
-    title: 'RECORDS',
-    align: 'right',
-    value: ({ count }) => count,
-    shown: ({ count }) => (count === null ? '–' : formatCount(count)),
-  },
-  {
-    title: 'SIZE',
-    align: 'right',
-    value: (segment) => segment.size_bytes,
-    shown: (segment) => (segment.size_bytes === null ? '–' : formatBytes(segment.size_bytes)),
-  },
-];
-
-type SegmentsOptions = { tenant?: string; live?: true; json?: JsonOption };
-
-export function addRetentionSegments(retention: Command, context: Context): void {
-  const command = retention
-    .command('segments')
-    .summary('list the objects that hold cold records')
-    .description(
-      'Lists the objects of the store that hold cold records. Those that were replaced stay for the time of grace, and hold records a second time: who reads the store without svcctl reads the live ones.',
-    )
-    .option('--tenant <tenant>', 'only of this tenant')
-    .option('--live', 'only those that are read, which hold each cold record once')
-    .option(jsonFlags, jsonHelp)
-    .action((options: SegmentsOptions) => listSegments(context, options));
-  withExamples(command, [
+const segments = list('GET /retention/segments', {
+  summary: 'list the objects that hold cold records',
+  description:
+    'Lists the objects of the store that hold cold records. Those that were replaced stay for the time of grace, and hold records a second time: who reads the store without svcctl reads the live ones.',
+  examples: [
     'svcctl retention segments --tenant TX',
     'svcctl retention segments --live --json object_key',
-  ]);
-}
+  ],
+  options: [tenantOption, ['--live', 'only those that are read, which hold each cold record once']],
+  query: ({ tenant, live }: { tenant?: string; live?: true }) => ({
+    ...{ tenant, state: live && 'live' },
+  }),
+  columns: [
+    text('TENANT', 'tenant'),
+    text('OBJECT', 'object_key'),
+    word('STATE', 'state'),
+    count('RECORDS', 'count'),
+    bytes('SIZE', 'size_bytes'),
+  ],
+  below: { one: 'object' },
+});
 
-async function listSegments(
+const adoptStore: Verb = {
+  summary: 'take the store of cold data over for this database',
+  description:
+    'Of two copies of a database (a clone, a restored backup) on one store of cold data, one writes, and the other one only reads. Makes the one of this service the one that writes. It tells how things are, and asks.',
+  examples: ['svcctl retention adopt-store', 'svcctl retention adopt-store --yes'],
+  options: [yesOption, ['--json', 'print how the store stands afterwards as JSON']],
+  act: takeOver,
+};
+
+async function takeOver(
   context: Context,
-  { tenant, live, json }: SegmentsOptions,
+  { yes, json }: { yes?: true; json?: true },
 ): Promise<void> {
-  const output = { columns: segmentColumns, fields: segmentFields, json };
-  await printList(context, output, {
-    route: 'GET /retention/segments',
-    query: { tenant, state: live && 'live' },
-    tell: ({ printed }) => formatNumberOf(printed, 'object'),
-  });
-}
-
-export function addRetentionAdoptStore(retention: Command, context: Context): void {
-  const command = retention
-    .command('adopt-store')
-    .summary('take the store of cold data over for this database')
-    .description(
-      'Of two copies of a database (a clone, a restored backup) on one store of cold data, one writes, and the other one only reads. Makes the one of this service the one that writes. It tells how things are, and asks.',
-    )
-    .option('--yes', 'do not ask')
-    .option('--json', 'print how the store stands afterwards as JSON')
-    .action((options: AdoptStoreOptions) => adopt(context, options));
-  withExamples(command, ['svcctl retention adopt-store', 'svcctl retention adopt-store --yes']);
-}
-
-async function adopt(context: Context, { yes, json }: AdoptStoreOptions): Promise<void> {
   const client = await context.connect();
   const store = await client.json('GET /retention/store', { query: { include: 'missing' } });
   if (store.state === 'own') {
@@ -367,6 +303,19 @@ async function adopt(context: Context, { yes, json }: AdoptStoreOptions): Promis
   context.hint('See what is missing: svcctl retention verify');
 }
 
-async function printAdoption(context: Context, store: Store): Promise<void> {
-  await printObject(context, JSON.stringify(store), { json: true, fields });
+async function printAdoption(context: Context, store: object): Promise<void> {
+  await printObject(context, JSON.stringify(store), { json: true, fields: [] });
 }
+
+export const retention: Verbs = {
+  plan,
+  run,
+  'adopt-store': adoptStore,
+  moves,
+  move,
+  segments,
+  verify,
+  forget,
+  orphans,
+  policy,
+};

@@ -1,58 +1,60 @@
-import { type Command, Option } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import { type DatasetName, datasetNames } from '../../records/values.ts';
+import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatNumberOf, formatRelative } from '../format.ts';
-import { required, withExamples } from '../help.ts';
-import { type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
-import { printList } from '../pages.ts';
+import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
+import { required } from '../help.ts';
+import { list } from '../list.ts';
 import { checkDays, type Days, windowText } from '../slice.ts';
-import type { Column } from '../table.ts';
-import { assertAllDone, tryEachId } from '../webhooks/retry-all.ts';
+import { type Noun, tenantOption, type Verb } from '../verb.ts';
 
-type LsOptions = Days & {
-  tenant?: string;
-  store?: string;
-  dataset?: DatasetName;
-  json?: JsonOption;
-};
+export type Tag = RouteAnswer<'GET /enrichment/tags'>['data'][number];
+export type Tagged = RouteAnswer<'POST /enrichment/tags'>;
+type LsOptions = Days & { tenant?: string; store?: string; dataset?: DatasetName };
 
-export function addTagsLs(tags: Command, context: Context): void {
-  const command = tags
-    .command('ls')
-    .summary('list the tagged slices')
-    .description(
-      'Lists the tagged slices, the latest first, with the records that are in them now. With days or a store: those that touch them.',
-    )
-    .option('--tenant <tenant>', 'only of this tenant')
-    .option('--store <store>', 'only those that touch this store')
-    .addOption(new Option('--dataset <name>', 'only of this dataset').choices(datasetNames))
-    .option('--month <month>', 'only those that touch this month, as 2026-03')
-    .option('--from <date>', 'only those that touch days from this one on')
-    .option('--to <date>', 'up to this day, inclusive')
-    .option(jsonFlags, jsonHelp)
-    .action((options: LsOptions) => listTags(context, options));
-  withExamples(command, [
+const { word, text, count, bytes, ago } = columnsOf<Tag>();
+
+const ls = list('GET /enrichment/tags', {
+  summary: 'list the tagged slices',
+  description:
+    'Lists the tagged slices, the latest first, with the records that are in them now. With days or a store: those that touch them.',
+  examples: [
     'svcctl records tags ls --tenant TX',
     'svcctl records tags ls --tenant TX --store DFW --month 2026-03',
     'svcctl records tags ls --dataset training --json id,tenant,count',
-  ]);
-}
-
-async function listTags(context: Context, { json, ...query }: LsOptions): Promise<void> {
-  checkDays(query);
-  const output = { columns: tagColumns(context.io.now()), fields: tagFields, json };
-  await printList(context, output, {
-    route: 'GET /enrichment/tags',
-    query,
-    tell: ({ printed }) =>
-      printed === 0
-        ? 'No tags that match. Tag a slice: svcctl records tags add'
-        : `${formatNumberOf(printed, 'tag')} · freeze what is tagged: svcctl records versions create`,
-  });
-}
+  ],
+  options: [
+    tenantOption,
+    ['--store <store>', 'only those that touch this store'],
+    ['--dataset <name>', 'only of this dataset', datasetNames],
+    ['--month <month>', 'only those that touch this month, as 2026-03'],
+    ['--from <date>', 'only those that touch days from this one on'],
+    ['--to <date>', 'up to this day, inclusive'],
+  ],
+  query(asked: LsOptions) {
+    checkDays(asked);
+    return asked;
+  },
+  columns: [
+    word('ID', 'id'),
+    text('TENANT', 'tenant'),
+    text('STORE', 'store', { shown: ({ store }) => store ?? 'all' }),
+    word('DAYS (UTC)', ({ from, to }) => `${from ?? ''}/${to ?? ''}`, { shown: windowText }),
+    word('DATASET', 'dataset'),
+    count('RECORDS', 'count'),
+    bytes('BYTES', 'bytes'),
+    ago('TAGGED', 'created_at'),
+    text('NOTE', 'note'),
+  ],
+  below: {
+    none: 'No tags that match. Tag a slice: svcctl records tags add',
+    one: 'tag',
+    next: 'freeze what is tagged: svcctl records versions create',
+  },
+});
 
 type AddOptions = Days & {
   tenant?: string;
@@ -64,34 +66,31 @@ type AddOptions = Days & {
   json?: true;
 };
 
-export function addTagsAdd(tags: Command, context: Context): void {
-  const command = tags
-    .command('add')
-    .summary('tag a slice as training or fine-tuning data')
-    .description(
-      'Tags whole days of a tenant or a store, with the records that arrive in them later; without days: all of them. Asks first when records would be in both datasets.',
-    )
-    .option('--tenant <tenant>', 'the tenant (required)')
-    .option('--store <store>', 'only this store')
-    .option('--month <month>', 'this month, as 2026-03')
-    .option('--from <date>', 'from this day on, as 2026-01-01')
-    .option('--to <date>', 'up to this day, inclusive')
-    .addOption(
-      new Option('--dataset <name>', 'what the records are for (required)').choices(datasetNames),
-    )
-    .option('--note <text>', 'a note for people')
-    .option('--dry-run', 'only tell what would be tagged')
-    .option('--yes', 'do not ask, even when records would be in both datasets')
-    .option('--json', 'print the tag as JSON')
-    .action((options: AddOptions) => addTag(context, options));
-  withExamples(command, [
+const add: Verb = {
+  summary: 'tag a slice as training or fine-tuning data',
+  description:
+    'Tags whole days of a tenant or a store, with the records that arrive in them later; without days: all of them. Asks first when records would be in both datasets.',
+  examples: [
     'svcctl records tags add --tenant TX --from 2026-01-01 --to 2026-03-31 --dataset training',
     'svcctl records tags add --tenant TX --store DFW --month 2026-03 --dataset fine_tuning --note "checked by hand"',
     'svcctl records tags add --tenant TX --dataset training --dry-run',
-  ]);
-}
+  ],
+  options: [
+    ['--tenant <tenant>', 'the tenant (required)'],
+    ['--store <store>', 'only this store'],
+    ['--month <month>', 'this month, as 2026-03'],
+    ['--from <date>', 'from this day on, as 2026-01-01'],
+    ['--to <date>', 'up to this day, inclusive'],
+    ['--dataset <name>', 'what the records are for (required)', datasetNames],
+    ['--note <text>', 'a note for people'],
+    ['--dry-run', 'only tell what would be tagged'],
+    ['--yes', 'do not ask, even when records would be in both datasets'],
+    ['--json', 'print the tag as JSON'],
+  ],
+  act: tagSlice,
+};
 
-async function addTag(context: Context, options: AddOptions): Promise<void> {
+async function tagSlice(context: Context, options: AddOptions): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   const dataset = required(options.dataset, '--dataset') as DatasetName;
   checkDays(options);
@@ -152,86 +151,29 @@ async function tell(
   if (tagged.id !== null) context.hint(`undo: svcctl records tags rm ${tagged.id}`);
 }
 
-export function addTagsRm(tags: Command, context: Context): void {
-  const command = tags
-    .command('rm')
-    .summary('untag slices')
-    .description(
-      'Untags slices. Their records stay; versions that were frozen with them stay as they are.',
-    )
-    .argument('<id...>', 'ids, as svcctl records tags ls prints them')
-    .action((ids: string[]) => untag(context, ids));
-  withExamples(command, [
-    'svcctl records tags rm tag_4fTq9Zx7Kq2LmN0p',
-    'svcctl records tags ls --tenant TX --json id | jq -r ".[].id" | xargs svcctl records tags rm',
-  ]);
-}
-
-async function untag(context: Context, ids: readonly string[]): Promise<void> {
-  const client = await context.connect();
-  const refused = await tryEachId(context, ids, async (id) => {
-    await client.json('DELETE /enrichment/tags/:id', { params: { id } });
-    context.note(`Untagged ${id}.`);
-  });
-  assertAllDone(refused);
-}
-
-export type Tag = RouteAnswer<'GET /enrichment/tags'>['data'][number];
-export type Tagged = RouteAnswer<'POST /enrichment/tags'>;
-
-const tagFields = [
-  'id',
-  'tenant',
-  'store',
-  'from',
-  'to',
-  'dataset',
-  'note',
-  'count',
-  'bytes',
-  'created_at',
-  'created_by',
-] as const satisfies readonly (keyof Tag)[];
-
 /** The place of a tag: "TX", or "TX, store DFW". */
 function placeText({ tenant, store }: { tenant: string; store: string | null }): string {
   return store === null ? tenant : `${tenant}, store ${store}`;
-}
-
-function tagColumns(nowMillis: number): Column<Tag>[] {
-  return [
-    { title: 'ID', value: (tag) => tag.id },
-    { title: 'TENANT', isElastic: true, value: (tag) => tag.tenant },
-    {
-      title: 'STORE',
-      isElastic: true,
-      value: (tag) => tag.store,
-      shown: (tag) => tag.store ?? 'all',
-    },
-    { title: 'DAYS (UTC)', value: (tag) => `${tag.from ?? ''}/${tag.to ?? ''}`, shown: windowText },
-    { title: 'DATASET', value: (tag) => tag.dataset },
-    {
-      title: 'RECORDS',
-      align: 'right',
-      value: (tag) => tag.count,
-      shown: (tag) => formatCount(tag.count),
-    },
-    {
-      title: 'BYTES',
-      align: 'right',
-      value: (tag) => tag.bytes,
-      shown: (tag) => formatBytes(tag.bytes),
-    },
-    {
-      title: 'TAGGED',
-      value: (tag) => tag.created_at,
-      shown: (tag) => formatRelative(tag.created_at, nowMillis),
-    },
-    { title: 'NOTE', isElastic: true, value: (tag) => tag.note },
-  ];
 }
 
 /** "fine-tuning", as people write it. */
 function datasetText(dataset: DatasetName): string {
   return dataset.replace('_', '-');
 }
+
+const rm = act('DELETE /enrichment/tags/:id', {
+  summary: 'untag slices',
+  description:
+    'Untags slices. Their records stay; versions that were frozen with them stay as they are.',
+  argument: ['<id...>', 'ids, as svcctl records tags ls prints them'],
+  examples: [
+    'svcctl records tags rm tag_4fTq9Zx7Kq2LmN0p',
+    'svcctl records tags ls --tenant TX --json id | jq -r ".[].id" | xargs svcctl records tags rm',
+  ],
+  done: (id) => `Untagged ${id}.`,
+});
+
+export const tags: Noun = {
+  summary: 'slices tagged as training or fine-tuning data',
+  verbs: { ls, add, rm },
+};

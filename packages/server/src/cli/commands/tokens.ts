@@ -1,81 +1,38 @@
-import { type Command, Option } from 'commander';
 import { loadSettings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { type Preset, presets, type Scope, scopes } from '../../kernel/values.ts';
+import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
-import { confirm } from '../confirm.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf, formatRelative } from '../format.ts';
-import { required, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
-import { parsePage } from '../pages.ts';
+import { formatRelative } from '../format.ts';
+import { required } from '../help.ts';
+import { list } from '../list.ts';
+import type { Verb, Verbs } from '../verb.ts';
 
-type TokenRow = RouteAnswer<'GET /tokens'>['data'][number];
+const { word, text, ago } = columnsOf<RouteAnswer<'GET /tokens'>['data'][number]>();
 
-const fields = [
-  'id',
-  'name',
-  'scopes',
-  'tenants',
-  'created_at',
-  'expires_at',
-  'last_used_at',
-  'creator',
-] as const;
-
-export function addTokensLs(tokens: Command, context: Context): void {
-  const command = tokens
-    .command('ls')
-    .summary('list the access tokens')
-    .description(
-      'Lists the access tokens that are not revoked, newest first; never the tokens themselves.',
-    )
-    .option(jsonFlags, jsonHelp)
-    .action((options: { json?: JsonOption }) => listTokens(context, options));
-  withExamples(command, ['svcctl tokens ls', 'svcctl tokens ls --json id,name,last_used_at']);
-}
-
-async function listTokens(context: Context, { json }: { json?: JsonOption }): Promise<void> {
-  const now = context.io.now();
-  const printer = createRowPrinter<TokenRow>(context, {
-    fields,
-    json,
-    columns: [
-      { title: 'ID', value: (row) => row.id },
-      { title: 'NAME', isElastic: true, value: (row) => row.name },
-      { title: 'SCOPES', isElastic: true, value: (row) => row.scopes.join(',') },
-      { title: 'TENANTS', isElastic: true, value: (row) => row.tenants?.join(',') ?? 'all' },
-      {
-        title: 'CREATED',
-        value: (row) => row.created_at,
-        shown: (row) => formatRelative(row.created_at, now),
-      },
-      {
-        title: 'EXPIRES',
-        value: (row) => row.expires_at,
-        shown: (row) => (row.expires_at === null ? 'never' : formatRelative(row.expires_at, now)),
-      },
-      {
-        title: 'LAST USED',
-        value: (row) => row.last_used_at,
-        shown: (row) => formatRelative(row.last_used_at, now),
-      },
-      {
-        title: 'MADE BY',
-        // Whoever is limited to tenants is not told of makers that are not.
-        value: (row) => row.creator?.name ?? (row.tenants === null ? 'this machine' : null),
-      },
-    ],
-  });
-  const client = await context.connect();
-  const { rows } = parsePage(await client.text('GET /tokens', {}));
-  await printer.write(rows);
-  await printer.end();
-  if (context.isTerminal && json === undefined) {
-    context.hint(`${formatNumberOf(rows.length, 'token')} · end one: svcctl tokens revoke ID`);
-  }
-}
+const ls = list('GET /tokens', {
+  summary: 'list the access tokens',
+  description:
+    'Lists the access tokens that are not revoked, newest first; never the tokens themselves.',
+  examples: ['svcctl tokens ls', 'svcctl tokens ls --json id,name,last_used_at'],
+  columns: [
+    word('ID', 'id'),
+    text('NAME', 'name'),
+    text('SCOPES', (row) => row.scopes.join(',')),
+    text('TENANTS', (row) => row.tenants?.join(',') ?? 'all'),
+    ago('CREATED', 'created_at'),
+    ago('EXPIRES', 'expires_at', {
+      shown: ({ expires_at: at }, now) => (at === null ? 'never' : formatRelative(at, now)),
+    }),
+    ago('LAST USED', 'last_used_at'),
+    // Whoever is limited to tenants is not told of makers that are not.
+    word('MADE BY', (row) => row.creator?.name ?? (row.tenants === null ? 'this machine' : null)),
+  ],
+  below: { one: 'token', next: 'end one: svcctl tokens revoke ID' },
+});
 
 type CreateOptions = {
   name?: string;
@@ -87,33 +44,31 @@ type CreateOptions = {
   json?: true;
 };
 
-export function addTokensCreate(tokens: Command, context: Context): void {
-  const command = tokens
-    .command('create')
-    .summary('make an access token')
-    .description('Makes an access token and prints it, this once, alone on stdout.')
-    .option('--name <name>', 'what the token is called, in lists and in the audit log (required)')
-    .addOption(new Option('--preset <preset>', 'a bundle of scopes').choices(Object.keys(presets)))
-    .addOption(
-      new Option('--scope <scope...>', 'one scope or several, instead of a preset').choices(scopes),
-    )
-    .option('--tenant <tenant...>', 'limit it to these tenants (default: all)')
-    .option('--expires <when>', 'in 12h, 30d or 8w, or an RFC 3339 time (default: never)')
-    .option(
-      '--local',
-      'make it in the database directly, on the machine with its settings: for a lost admin token',
-    )
-    .option('--json', 'print the whole answer as JSON')
-    .action((options: CreateOptions) => create(context, options));
-  withExamples(command, [
+const create: Verb = {
+  summary: 'make an access token',
+  description: 'Makes an access token and prints it, this once, alone on stdout.',
+  examples: [
     'svcctl tokens create --name "support desk" --preset support-readonly --expires 30d',
     'svcctl tokens create --name pipeline-tx --scope enrichment:write --tenant TX > token.txt',
     'svcctl tokens create --local --name rescue --preset admin',
-  ]);
-}
+  ],
+  options: [
+    ['--name <name>', 'what the token is called, in lists and in the audit log (required)'],
+    ['--preset <preset>', 'a bundle of scopes', Object.keys(presets)],
+    ['--scope <scope...>', 'one scope or several, instead of a preset', scopes],
+    ['--tenant <tenant...>', 'limit it to these tenants (default: all)'],
+    ['--expires <when>', 'in 12h, 30d or 8w, or an RFC 3339 time (default: never)'],
+    [
+      '--local',
+      'make it in the database directly, on the machine with its settings: for a lost admin token',
+    ],
+    ['--json', 'print the whole answer as JSON'],
+  ],
+  act: make,
+};
 
 /** Makes a token, by the API or with --local directly in the database. stdout gets the token alone. */
-async function create(context: Context, options: CreateOptions): Promise<void> {
+async function make(context: Context, options: CreateOptions): Promise<void> {
   if ((options.preset === undefined) === (options.scope === undefined)) {
     throw new AppError('usage_invalid', { detail: 'Give either --preset or --scope.' });
   }
@@ -173,27 +128,20 @@ function expiry(text: string, nowMillis: number): string {
   return text;
 }
 
-export function addTokensRevoke(tokens: Command, context: Context): void {
-  const command = tokens
-    .command('revoke')
-    .summary('end an access token')
-    .description('Revokes an access token: it is dead at once, everywhere, for good.')
-    .argument('<id>', 'the token’s id, as svcctl tokens ls prints it')
-    .option('--yes', 'do not ask')
-    .action((id: string, options: { yes?: true }) => revoke(context, id, options));
-  withExamples(command, [
+const revoke = act('DELETE /tokens/:id', {
+  summary: 'end an access token',
+  description: 'Revokes an access token: it is dead at once, everywhere, for good.',
+  argument: ['<id>', 'the token’s id, as svcctl tokens ls prints it'],
+  examples: [
     'svcctl tokens revoke tok_4fTq9Zx7Kq2LmN0p',
     'svcctl tokens revoke tok_4fTq9Zx7Kq2LmN0p --yes',
-  ]);
-}
-
-async function revoke(context: Context, id: string, { yes }: { yes?: true }): Promise<void> {
-  const client = await context.connect();
-  await confirm(context, yes, {
-    question: `Revoke ${id}? Whoever uses it is locked out at once.`,
+  ],
+  asks: {
+    question: ([id]) => `Revoke ${id}? Whoever uses it is locked out at once.`,
     act: 'Revoke',
     refused: 'Nothing was revoked.',
-  });
-  await client.json('DELETE /tokens/:id', { params: { id } });
-  context.note(`Revoked ${id}.`);
-}
+  },
+  done: (id) => `Revoked ${id}.`,
+});
+
+export const tokens: Verbs = { create, ls, revoke };

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { type DatasetName, datasetNames } from '../../records/values.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
@@ -7,74 +7,67 @@ import {
   followCounting,
   type Version,
   versionColumns,
-  versionFields,
   versionLines,
 } from '../dataset-versions.ts';
+import { printDetails } from '../details.ts';
+import { fieldsOf } from '../fields.ts';
 import { formatBytes, formatNumberOf } from '../format.ts';
-import { required, withExamples } from '../help.ts';
+import { required } from '../help.ts';
 import { styled } from '../io.ts';
-import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
-import { printList } from '../pages.ts';
-import { printDetails } from '../webhooks/details.ts';
+import { list } from '../list.ts';
+import { type JsonOption, picker } from '../output.ts';
+import {
+  jsonOption,
+  type Noun,
+  type OptionRow,
+  tenantOption,
+  type Verb,
+  yesOption,
+} from '../verb.ts';
 
-type LsOptions = { tenant?: string; dataset?: DatasetName; json?: JsonOption };
-
-export function addVersionsLs(versions: Command, context: Context): void {
-  const command = versions
-    .command('ls')
-    .summary('list the dataset versions')
-    .description('Lists the frozen versions of datasets, the latest first.')
-    .option('--tenant <tenant>', 'only of this tenant')
-    .addOption(new Option('--dataset <name>', 'only of this dataset').choices(datasetNames))
-    .option(jsonFlags, jsonHelp)
-    .action((options: LsOptions) => listVersions(context, options));
-  withExamples(command, [
+const ls = list('GET /enrichment/dataset-versions', {
+  summary: 'list the dataset versions',
+  description: 'Lists the frozen versions of datasets, the latest first.',
+  examples: [
     'svcctl records versions ls --tenant TX',
     'svcctl records versions ls --json id,name,count,digest',
-  ]);
-}
+  ],
+  options: [tenantOption, ['--dataset <name>', 'only of this dataset', datasetNames]],
+  columns: versionColumns,
+  below: {
+    none: 'No versions. Freeze what is tagged: svcctl records versions create',
+    one: 'version',
+    next: 'look at one: svcctl records versions show ID',
+  },
+});
 
-async function listVersions(context: Context, { json, ...query }: LsOptions): Promise<void> {
-  const columns = versionColumns(context.io.now());
-  const output = { columns, fields: versionFields, json };
-  await printList(context, output, {
-    route: 'GET /enrichment/dataset-versions',
-    query,
-    tell: ({ printed }) =>
-      printed === 0
-        ? 'No versions. Freeze what is tagged: svcctl records versions create'
-        : `${formatNumberOf(printed, 'version')} · look at one: svcctl records versions show ID`,
-  });
-}
+/** A version is named by its id, or by its name among those of a tenant. */
+const argument = ['<version>', 'its id; with --tenant also its name'] as const;
+const nameOption: OptionRow = [
+  '--tenant <tenant>',
+  'the tenant among whose versions the name is looked up',
+];
+type NameOptions = { tenant?: string };
 
-type ShowOptions = { tenant?: string; json?: JsonOption };
-
-export function addVersionsShow(versions: Command, context: Context): void {
-  const command = versions
-    .command('show')
-    .summary('show one dataset version, with its slices and splits')
-    .description('Shows a dataset version: what was frozen, its splits, and what is left of it.')
-    .argument('<version>', 'its id; with --tenant also its name')
-    .option('--tenant <tenant>', 'the tenant among whose versions the name is looked up')
-    .option(jsonFlags, jsonHelp)
-    .action((word: string, options: ShowOptions) => show(context, word, options));
-  withExamples(command, [
+const show: Verb = {
+  summary: 'show one dataset version, with its slices and splits',
+  description: 'Shows a dataset version: what was frozen, its splits, and what is left of it.',
+  argument,
+  examples: [
     'svcctl records versions show ver_4fTq9Zx7Kq2LmN0p',
     'svcctl records versions show 2026-q1 --tenant TX',
     'svcctl records versions show ver_4fTq9Zx7Kq2LmN0p --json count,digest,splits',
-  ]);
-}
-
-async function show(context: Context, word: string, { tenant, json }: ShowOptions): Promise<void> {
-  picker(json, versionFields);
-  const client = await context.connect();
-  const version = await findVersion(context, client, { word, tenant });
-  await printDetails(context, JSON.stringify(version), {
-    json,
-    fields: versionFields,
-    lines: () => versionLines(context, version),
-  });
-}
+  ],
+  options: [nameOption, jsonOption],
+  async act(context: Context, { tenant, json }: NameOptions & { json?: JsonOption }, name: string) {
+    const fields = await fieldsOf(json, 'GET /enrichment/dataset-versions/:id');
+    picker(json, fields);
+    const client = await context.connect();
+    const version = await findVersion(context, client, { word: name, tenant });
+    const lines = () => versionLines(context, version);
+    await printDetails(context, JSON.stringify(version), { json, fields, lines });
+  },
+};
 
 type Shares = { train: number; validation: number; test: number };
 type CreateOptions = {
@@ -87,34 +80,33 @@ type CreateOptions = {
   json?: true;
 };
 
-export function addVersionsCreate(versions: Command, context: Context): void {
-  const command = versions
-    .command('create')
-    .summary('freeze the tagged slices of a tenant into a version')
-    .description(
-      'Freezes the records that are tagged so now into a version that stays the same, whatever is tagged, untagged or arrives later; waits until they were read and compared. Prints its id.',
-    )
-    .option('--tenant <tenant>', 'the tenant (required)')
-    .addOption(new Option('--dataset <name>', 'the dataset (required)').choices(datasetNames))
-    .option('--name <name>', 'its name, of which the tenant has no other (required)')
-    .option(
-      '--split <shares>',
-      'percent for train/validation/test, as 80/10/10; by hash of the event, so the same one each time',
-      parseShares,
-    )
-    .option('--note <text>', 'a note for people')
-    .option('--no-wait', 'leave the service at counting')
-    .option('--json', 'print the version as JSON')
-    .action((options: CreateOptions) => create(context, options));
-  withExamples(command, [
+const create: Verb = {
+  summary: 'freeze the tagged slices of a tenant into a version',
+  description:
+    'Freezes the records that are tagged so now into a version that stays the same, whatever is tagged, untagged or arrives later; waits until they were read and compared. Prints its id.',
+  examples: [
     'svcctl records versions create --tenant TX --dataset training --name 2026-q1',
     'svcctl records versions create --tenant TX --dataset training --name 2026-q1 --split 80/10/10 --note "first one"',
     'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet',
-  ]);
-}
+  ],
+  options: [
+    ['--tenant <tenant>', 'the tenant (required)'],
+    ['--dataset <name>', 'the dataset (required)', datasetNames],
+    ['--name <name>', 'its name, of which the tenant has no other (required)'],
+    [
+      '--split <shares>',
+      'percent for train/validation/test, as 80/10/10; by hash of the event, so the same one each time',
+      parseShares,
+    ],
+    ['--note <text>', 'a note for people'],
+    ['--no-wait', 'leave the service at counting'],
+    ['--json', 'print the version as JSON'],
+  ],
+  act: freeze,
+};
 
 /** Freezes a version, and waits until it is counted unless --no-wait was given. */
-async function create(context: Context, options: CreateOptions): Promise<void> {
+async function freeze(context: Context, options: CreateOptions): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   const dataset = required(options.dataset, '--dataset') as DatasetName;
   const name = required(options.name, '--name');
@@ -151,28 +143,26 @@ function parseShares(text: string): Shares {
   throw new InvalidArgumentError('It is not three shares of 100 together, such as 80/10/10.');
 }
 
-type RmOptions = { tenant?: string; yes?: true };
-
-export function addVersionsRm(versions: Command, context: Context): void {
-  const command = versions
-    .command('rm')
-    .summary('delete a dataset version')
-    .description(
-      'Deletes a dataset version. Its records and tags stay; retention need not keep the records for it any more.',
-    )
-    .argument('<version>', 'its id; with --tenant also its name')
-    .option('--tenant <tenant>', 'the tenant among whose versions the name is looked up')
-    .option('--yes', 'do not ask')
-    .action((word: string, options: RmOptions) => remove(context, word, options));
-  withExamples(command, [
+const rm: Verb = {
+  summary: 'delete a dataset version',
+  description:
+    'Deletes a dataset version. Its records and tags stay; retention need not keep the records for it any more.',
+  argument,
+  examples: [
     'svcctl records versions rm ver_4fTq9Zx7Kq2LmN0p',
     'svcctl records versions rm 2026-q1 --tenant TX --yes',
-  ]);
-}
+  ],
+  options: [nameOption, yesOption],
+  act: remove,
+};
 
-async function remove(context: Context, word: string, { tenant, yes }: RmOptions): Promise<void> {
+async function remove(
+  context: Context,
+  { tenant, yes }: NameOptions & { yes?: true },
+  name: string,
+): Promise<void> {
   const client = await context.connect();
-  const version = await findVersion(context, client, { word, tenant });
+  const version = await findVersion(context, client, { word: name, tenant });
   const what = `${version.name} of ${version.tenant} (${version.id})`;
   await confirm(context, yes, {
     question: `Delete the version ${what}? Its ${formatNumberOf(version.count, 'record')} stay, but nothing keeps them together.`,
@@ -182,3 +172,8 @@ async function remove(context: Context, word: string, { tenant, yes }: RmOptions
   await client.json('DELETE /enrichment/dataset-versions/:id', { params: { id: version.id } });
   context.note(`Deleted ${what}.`);
 }
+
+export const versions: Noun = {
+  summary: 'frozen versions of datasets',
+  verbs: { ls, show, create, rm },
+};

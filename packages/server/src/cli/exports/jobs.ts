@@ -1,52 +1,23 @@
 import type { ExportFormat } from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
+import { type Facts, moment, utc, whereAny } from '../details.ts';
 import type { AskedSlice } from '../empty-slice.ts';
 import { followJob } from '../follow-job.ts';
 import {
   formatBytes,
   formatClock,
   formatCount,
-  formatInstant,
   formatNumberOf,
   formatRelative,
 } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
-import type { Column } from '../table.ts';
 
 export type ExportJob = RouteAnswer<'GET /exports/:id'>;
 type ExportBody = RouteInput<'POST /exports/csv'>['body'];
-
-export const exportFields = [
-  'id',
-  'tenant',
-  'format',
-  'state',
-  'request',
-  'file_name',
-  'recorded_before',
-  'version',
-  'rows_done',
-  'rows_total',
-  'percent',
-  'rows_per_second',
-  'eta_s',
-  'bytes',
-  'sha256',
-  'digest',
-  'requested_by',
-  'created_at',
-  'started_at',
-  'finished_at',
-  'expires_at',
-  'has_file',
-  'attempts',
-  'waiting_since',
-  'error_code',
-  'error',
-] as const satisfies readonly (keyof ExportJob)[];
 
 /** Creates an export job. */
 export async function startExport(
@@ -172,56 +143,33 @@ export function paceText({ rows_per_second: rate, eta_s: left }: ExportJob): str
   return parts.join('   ');
 }
 
-export function exportJobColumns(nowMillis: number): Column<ExportJob>[] {
-  return [
-    { title: 'ID', value: (job) => job.id },
-    { title: 'TENANT', isElastic: true, value: (job) => job.tenant },
-    { title: 'FORMAT', value: (job) => job.format },
-    { title: 'STATE', value: (job) => job.state, shown: stateText },
-    {
-      title: 'ROWS',
-      align: 'right',
-      value: (job) => job.rows_done,
-      shown: (job) =>
-        job.rows_total === null || job.rows_total === job.rows_done
-          ? formatCount(job.rows_done)
-          : `${formatCount(job.rows_done)} of ${formatCount(job.rows_total)}`,
-    },
-    {
-      title: 'BYTES',
-      align: 'right',
-      value: (job) => job.bytes,
-      shown: (job) => formatBytes(job.bytes),
-    },
-    {
-      title: 'ASKED FOR',
-      value: (job) => job.created_at,
-      shown: (job) => formatRelative(job.created_at, nowMillis),
-    },
-    { title: 'FILE', isElastic: true, value: (job) => job.file_name },
-  ];
-}
+const { word, text, count, bytes, ago } = columnsOf<ExportJob>();
 
-/** All details of a job, as names and values. */
-export function exportDetails(
-  job: ExportJob,
-  nowMillis: number,
-): (readonly [string, string | null])[] {
-  const at = (time: string | null) =>
-    time === null ? null : `${formatInstant(time)} UTC, ${formatRelative(time, nowMillis)}`;
+export const exportJobColumns = [
+  word('ID', 'id'),
+  text('TENANT', 'tenant'),
+  word('FORMAT', 'format'),
+  word('STATE', 'state', { shown: stateText }),
+  count('ROWS', 'rows_done', {
+    shown: ({ rows_total: total, rows_done: done }) =>
+      total === null || total === done
+        ? formatCount(done)
+        : `${formatCount(done)} of ${formatCount(total)}`,
+  }),
+  bytes('BYTES', 'bytes'),
+  ago('ASKED FOR', 'created_at'),
+  text('FILE', 'file_name'),
+];
+
+/** All that is told of a job. */
+export function exportFacts(job: ExportJob, nowMillis: number): Facts {
+  const { error, error_code: code } = job;
   const pace = paceText(job);
   return [
     ['id', job.id],
     ['tenant', job.tenant],
     ['state', stateText(job)],
-    ...(job.error === null
-      ? []
-      : [
-          [
-            'error',
-            `${job.error}${job.error_code === null ? '' : ` (${job.error_code})`}`,
-          ] as const,
-        ]),
+    ...whereAny('error', error && `${error}${code === null ? '' : ` (${code})`}`),
     ['format', job.format],
     ['request', JSON.stringify(job.request)],
     ['version', job.version],
@@ -230,11 +178,11 @@ export function exportDetails(
     ['bytes', `${formatBytes(job.bytes)} (${formatCount(job.bytes)} B)`],
     ['sha-256', job.sha256],
     ['digest', job.digest],
-    ['records stored before', `${formatInstant(job.recorded_before)} UTC`],
-    ['asked for', `${at(job.created_at)} by ${job.requested_by}`],
-    ['started', at(job.started_at)],
-    ['finished', at(job.finished_at)],
-    ['file until', job.has_file ? at(job.expires_at) : null],
+    ['records stored before', utc(job.recorded_before)],
+    ['asked for', `${moment(job.created_at, nowMillis)} by ${job.requested_by}`],
+    ['started', moment(job.started_at, nowMillis)],
+    ['finished', moment(job.finished_at, nowMillis)],
+    ['file until', job.has_file ? moment(job.expires_at, nowMillis) : null],
     [
       'taken up',
       job.attempts > 1 ? `${job.attempts} times` : job.attempts === 1 ? 'once' : 'not yet',

@@ -1,68 +1,33 @@
 import type { RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatCount, formatDuration } from '../format.ts';
 import { styled } from '../io.ts';
-import type { Column } from '../table.ts';
 import { formatDays } from './days.ts';
 
 export type Move = RouteAnswer<'GET /retention/moves/:id'>;
 
-export const moveFields = [
-  'id',
-  'tenant',
-  'run_id',
-  'kind',
-  'state',
-  'first_day',
-  'last_day',
-  'source',
-  'object',
-  'gone',
-  'stored_bytes',
-  'segments_in',
-  'segments_out',
-  'planned_at',
-  'copied_at',
-  'verified_at',
-  'switched_at',
-  'removed_at',
-  'failed_at',
-  'failed_in',
-  'error_code',
-  'error',
-] as const satisfies readonly (keyof Move)[];
+const { word, text, count } = columnsOf<Move>();
 
-export const moveColumns: readonly Column<Move>[] = [
-  { title: 'ID', value: (move) => move.id },
-  { title: 'TENANT', isElastic: true, value: (move) => move.tenant },
-  { title: 'KIND', value: (move) => move.kind },
-  {
-    title: 'DAYS (UTC)',
-    value: (move) => `${move.first_day}/${move.last_day}`,
+export const moveColumns = [
+  word('ID', 'id'),
+  text('TENANT', 'tenant'),
+  word('KIND', 'kind'),
+  word('DAYS (UTC)', (move) => `${move.first_day}/${move.last_day}`, {
     shown: (move) => formatDays(move.first_day, move.last_day),
-  },
-  { title: 'STATE', value: (move) => move.state },
-  {
-    title: 'RECORDS',
-    align: 'right',
-    value: recordsOf,
-    shown: (move) => formatCount(recordsOf(move)),
-  },
-  {
-    title: 'DIGEST',
-    value: digestWord,
+  }),
+  word('STATE', 'state'),
+  count('RECORDS', recordsOf),
+  word('DIGEST', digestWord, {
     shown: (move) => ({ equal: '✓', differs: '✗', '': '–' })[digestWord(move)],
-  },
-  {
-    title: 'TOOK',
-    align: 'right',
-    value: tookMillis,
-    shown: (move) => {
-      const ms = tookMillis(move);
-      return ms === null ? '–' : formatDuration(ms);
+  }),
+  count('TOOK', tookMillis, {
+    shown(move) {
+      const millis = tookMillis(move);
+      return millis === null ? '–' : formatDuration(millis);
     },
-  },
-  { title: 'ERROR', isElastic: true, value: errorText },
+  }),
+  text('ERROR', errorText),
 ];
 
 /** How many records a move was about: those that moved or were merged, or those that were deleted. */

@@ -1,11 +1,11 @@
 import { membersOf } from '../../kernel/json-slices.ts';
 import type { Client, RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
-import type { Column } from '../table.ts';
 import { formatDays } from './days.ts';
 
 type Plan = RouteAnswer<'GET /retention/plan'>;
@@ -73,50 +73,20 @@ export function amount({ tenants, count, bytes }: PlanTotals['move']): string {
   return `${formatNumberOf(count, 'record')} (${formatBytes(bytes)}) of ${formatNumberOf(tenants, 'tenant')}`;
 }
 
-export const planFields = [
-  'tenant',
-  'kind',
-  'first_day',
-  'last_day',
-  'count',
-  'bytes',
-  'held',
-  'versioned_count',
-  'versioned_bytes',
-  'versions',
-] as const satisfies readonly (keyof PlanRow)[];
+const { word, text, count, bytes } = columnsOf<PlanRow>();
 
-export const planColumns: readonly Column<PlanRow>[] = [
-  { title: 'TENANT', isElastic: true, value: (row) => row.tenant },
-  { title: 'WHAT', value: (row) => row.kind },
-  {
-    title: 'DAYS (UTC)',
-    value: (row) => `${row.first_day}/${row.last_day}`,
+export const planColumns = [
+  text('TENANT', 'tenant'),
+  word('WHAT', 'kind'),
+  word('DAYS (UTC)', (row) => `${row.first_day}/${row.last_day}`, {
     shown: (row) => formatDays(row.first_day, row.last_day),
-  },
-  {
-    title: 'RECORDS',
-    align: 'right',
-    value: (row) => row.count,
-    shown: (row) => formatCount(row.count),
-  },
-  {
-    title: 'BYTES',
-    align: 'right',
-    value: (row) => row.bytes,
-    shown: (row) => formatBytes(row.bytes),
-  },
-  {
-    title: 'HELD',
-    value: (row) => (row.held ? 'held' : ''),
+  }),
+  count('RECORDS', 'count'),
+  bytes('BYTES', 'bytes'),
+  word('HELD', (row) => (row.held ? 'held' : ''), {
     shown: (row) => (row.held ? 'legal hold' : '–'),
-  },
-  {
-    title: 'VERSIONS KEEP',
-    isElastic: true,
-    value: (row) => row.versioned_count,
-    shown: keptText,
-  },
+  }),
+  text('VERSIONS KEEP', 'versioned_count', { shown: keptText }),
 ];
 
 /** How many records versions keep, and which: `1,204 of 2026-q1, 2026-q2`. */

@@ -9,29 +9,6 @@ import { errorText } from './moves.ts';
 
 export type Run = RouteAnswer<'GET /retention/runs/:id'>;
 
-export const runFields = [
-  'id',
-  'state',
-  'tenant',
-  'before',
-  'delete_versioned',
-  'requested_by',
-  'requested_at',
-  'started_at',
-  'finished_at',
-  'total_count',
-  'moved_count',
-  'moved_bytes',
-  'deleted_count',
-  'kept_count',
-  'failed_moves',
-  'busy_tenants',
-  'freed_bytes',
-  'waiting_since',
-  'waiting_for',
-  'error',
-] as const satisfies readonly (keyof Run)[];
-
 /** Shows the progress of a run until it ends. The service does the work, whether or not this command goes on. */
 export async function followRun(context: Context, client: Client, started: Run): Promise<Run> {
   const bar: ProgressOptions = {

@@ -11,29 +11,6 @@ import { formatDays } from './days.ts';
 export type Verification = RouteAnswer<'GET /retention/verify/:id'>;
 type Problem = Verification['problems'][number];
 
-export const verificationFields = [
-  'id',
-  'state',
-  'ok',
-  'tenant',
-  'since',
-  'sample_percent',
-  'requested_by',
-  'requested_at',
-  'started_at',
-  'finished_at',
-  'segments_total',
-  'segments_done',
-  'bytes_total',
-  'bytes_done',
-  'records_done',
-  'problem_count',
-  'problems',
-  'waiting_since',
-  'waiting_for',
-  'error',
-] as const satisfies readonly (keyof Verification)[];
-
 /**
  * Shows the progress of a verification until it ends. The service does the work, whether or not this command goes on.
  */

@@ -1,4 +1,3 @@
-import { type Command, Option } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import {
   type DeadLetterStatus,
@@ -7,6 +6,7 @@ import {
   failureClasses,
 } from '../../webhooks/values.ts';
 import { shellQuote } from '../format.ts';
+import { type OptionRow, tenantOption } from '../verb.ts';
 
 /** Options that choose rows of the dead-letter queue. */
 export type DeadLetterOptions = {
@@ -16,22 +16,15 @@ export type DeadLetterOptions = {
   class?: FailureClass;
 };
 
-export function addStatus(command: Command, help: string): Command {
-  return command.addOption(new Option('--status <status>', help).choices(deadLetterStatuses));
-}
+export const statusOption = (help: string) =>
+  ['--status <status>', help, deadLetterStatuses] as const satisfies OptionRow;
 
-/** Adds the options that limit the queue to a tenant or an endpoint. */
-export function addReach(command: Command): Command {
-  return command
-    .option('--tenant <tenant>', 'only of this tenant')
-    .option('--endpoint <id>', 'only to this endpoint');
-}
-
-export function addClass(command: Command): Command {
-  return command.addOption(
-    new Option('--class <class>', 'only what failed so').choices(failureClasses),
-  );
-}
+/** The options that limit the queue to a tenant or an endpoint. */
+export const reachOptions: readonly OptionRow[] = [
+  tenantOption,
+  ['--endpoint <id>', 'only to this endpoint'],
+];
+export const classOption: OptionRow = ['--class <class>', 'only what failed so', failureClasses];
 
 /** The status, which must be given. Throws `usage_invalid`, and names both, when it is not. */
 export function requiredStatus(status: DeadLetterStatus | undefined): DeadLetterStatus {

@@ -1,5 +1,6 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { wholeNumber } from '../help.ts';
+import type { OptionRow } from '../verb.ts';
 
 /** The settings of an endpoint as options. commander turns null into '', so a default is asked for by a word here. */
 export type EndpointOptions = {
@@ -12,33 +13,31 @@ export type EndpointOptions = {
   disableAfter?: number | 'default';
 };
 
-/** Adds these options to a command. */
-export function addEndpointOptions(command: Command, urlHelp: string): Command {
-  return command
-    .option('--url <url>', urlHelp)
-    .option('--event <type...>', 'types of events that it gets (default: all)')
-    .option('--description <text>', 'what it is, for people')
-    .option(
-      '--max-attempts <number>',
-      'attempts before a delivery is abandoned, or default',
-      orDefault(wholeNumber(1)),
-    )
-    .option(
-      '--retry-schedule <seconds>',
-      'seconds before attempt 2, 3, …, as 5,300,1800 (the last repeats), or default',
-      orDefault(parseSchedule),
-    )
-    .option(
-      '--rate-limit <number>',
-      'deliveries a second, at most, or default (no limit)',
-      orDefault(wholeNumber(1)),
-    )
-    .option(
-      '--disable-after <days>',
-      'days of failures after which it is disabled, 1 to 30, or default (never)',
-      orDefault(wholeNumber(1)),
-    );
-}
+export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
+  ['--url <url>', urlHelp],
+  ['--event <type...>', 'types of events that it gets (default: all)'],
+  ['--description <text>', 'what it is, for people'],
+  [
+    '--max-attempts <number>',
+    'attempts before a delivery is abandoned, or default',
+    orDefault(wholeNumber(1)),
+  ],
+  [
+    '--retry-schedule <seconds>',
+    'seconds before attempt 2, 3, …, as 5,300,1800 (the last repeats), or default',
+    orDefault(parseSchedule),
+  ],
+  [
+    '--rate-limit <number>',
+    'deliveries a second, at most, or default (no limit)',
+    orDefault(wholeNumber(1)),
+  ],
+  [
+    '--disable-after <days>',
+    'days of failures after which it is disabled, 1 to 30, or default (never)',
+    orDefault(wholeNumber(1)),
+  ],
+];
 
 /** The same settings, by the names of the API. */
 export function endpointBody(options: EndpointOptions) {

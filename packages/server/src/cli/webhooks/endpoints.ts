@@ -1,30 +1,8 @@
 import type { RouteAnswer } from '../client.ts';
-import { formatCount, formatInstant, formatNumberOf, formatRelative } from '../format.ts';
+import { type Facts, utc, whereAny } from '../details.ts';
+import { formatCount, formatNumberOf, formatRelative } from '../format.ts';
 
 export type Endpoint = RouteAnswer<'GET /webhook/endpoints/:id'>;
-
-export const endpointFields = [
-  'id',
-  'tenant',
-  'url',
-  'description',
-  'event_types',
-  'health',
-  'enabled',
-  'disabled_reason',
-  'disabled_at',
-  'disabled_by',
-  'max_attempts',
-  'retry_schedule',
-  'rate_limit',
-  'disable_after_days',
-  'failing_since',
-  'breaker',
-  'backlog',
-  'previous_secret_until',
-  'created_at',
-  'updated_at',
-] as const satisfies readonly (keyof Endpoint)[];
 
 const disabledTexts = {
   operator: 'disabled',
@@ -54,14 +32,12 @@ export function backlogOf({ backlog }: Pick<Endpoint, 'backlog'>): string {
   return `${formatCount(count)}${is_exact ? '' : '+'}${is_discarding ? ', being discarded' : ''}`;
 }
 
-/** An endpoint as `name value` rows. */
-export function endpointRows(
-  endpoint: Endpoint,
-  nowMillis: number,
-): readonly (readonly [string, string | null])[] {
-  const { breaker, retry_schedule, rate_limit, max_attempts, previous_secret_until } = endpoint;
-  const { disabled_at, disabled_by } = endpoint;
+/** All that is told of an endpoint. */
+export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
+  const { breaker, retry_schedule, rate_limit, max_attempts, disable_after_days } = endpoint;
+  const { disabled_at, disabled_by, throttled_until, failing_since } = endpoint;
   const by = disabled_by === null ? '' : ` by ${disabled_by}`;
+  const until = endpoint.previous_secret_until;
   return [
     ['id', endpoint.id],
     ['tenant', endpoint.tenant],
@@ -69,30 +45,22 @@ export function endpointRows(
     ['description', endpoint.description],
     ['events', endpoint.event_types.join(', ')],
     ['state', stateOf(endpoint, nowMillis)],
-    ...(disabled_at === null
-      ? []
-      : [['disabled', `since ${formatInstant(disabled_at)} UTC${by}`] as const]),
+    ...whereAny('disabled', disabled_at && `since ${utc(disabled_at)}${by}`),
     ['backlog', backlogOf(endpoint)],
     ['failures in row', String(breaker.failures_in_row)],
-    ...(endpoint.throttled_until === null
-      ? []
-      : [['throttled until', `${formatInstant(endpoint.throttled_until)} UTC`] as const]),
-    ...(endpoint.failing_since === null
-      ? []
-      : [['failing since', `${formatInstant(endpoint.failing_since)} UTC`] as const]),
+    ...whereAny('throttled until', throttled_until && utc(throttled_until)),
+    ...whereAny('failing since', failing_since && utc(failing_since)),
     ['max attempts', max_attempts === null ? 'default' : String(max_attempts)],
     ['retry schedule', retry_schedule === null ? 'default' : `${retry_schedule.join(', ')} s`],
     [
       'disabled after',
-      endpoint.disable_after_days === null
+      disable_after_days === null
         ? 'never'
-        : `${formatNumberOf(endpoint.disable_after_days, 'day')} of failures`,
+        : `${formatNumberOf(disable_after_days, 'day')} of failures`,
     ],
     ['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`],
-    ...(previous_secret_until === null
-      ? []
-      : [['old secrets until', `${formatInstant(previous_secret_until)} UTC`] as const]),
-    ['created', `${formatInstant(endpoint.created_at)} UTC`],
-    ['updated', `${formatInstant(endpoint.updated_at)} UTC`],
+    ...whereAny('old secrets until', until && utc(until)),
+    ['created', utc(endpoint.created_at)],
+    ['updated', utc(endpoint.updated_at)],
   ];
 }

@@ -1,15 +1,13 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { indentJson } from '../../kernel/json-slices.ts';
-import { ApiError } from '../api-error.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatCount, formatNumberOf } from '../format.ts';
-import { withRetries } from '../retry.ts';
-import { type Column, createTable, noteTable } from '../table.ts';
+import { formatNumberOf } from '../format.ts';
+import { createTable, noteTable } from '../table.ts';
 import { type DeadLetterOptions, deadLetterFilter, filterWords } from './dead-letter-options.ts';
-import { targetColumn } from './deliveries.ts';
 import { followRetryJob, leftAlone, type RetryJob, tellRetryEnd } from './retry-jobs.ts';
 
 export type RetryAllOptions = DeadLetterOptions & {
@@ -132,16 +130,12 @@ async function printJson(context: Context, value: object): Promise<void> {
   await context.out.write(`${context.isTerminal ? indentJson(text) : text}\n`);
 }
 
-const groupColumns: readonly Column<Preview['groups'][number]>[] = [
-  {
-    title: 'ROWS',
-    align: 'right',
-    value: (group) => group.count,
-    shown: (group) => formatCount(group.count),
-  },
-  { title: 'CLASS', value: (group) => group.failure_class },
-  { title: 'ENDPOINT', value: (group) => group.endpoint_id },
-  targetColumn('TARGET', (group) => group.target),
+const { word, count, target } = columnsOf<Preview['groups'][number]>();
+const groupColumns = [
+  count('ROWS', 'count'),
+  word('CLASS', 'failure_class'),
+  word('ENDPOINT', 'endpoint_id'),
+  target('TARGET', 'target'),
 ];
 
 const unitMillis: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -167,44 +161,5 @@ export function moment(
   if (parseInstant(time) !== null) return time;
   throw new AppError('usage_invalid', {
     detail: `${flag}: "${text}" is neither a time such as 2026-03-05T14:00:00Z, nor a day, nor a span ago such as 2h.`,
-  });
-}
-
-/**
- * Does the same with each id, one after the other. What the service refuses for one id (404, 409) is printed, and the
- * next is tried. Any other error would happen to all of them, and is thrown. Answers how many were refused; throws when
- * all were.
- */
-export async function tryEachId(
-  context: Context,
-  ids: readonly string[],
-  act: (id: string) => Promise<void>,
-): Promise<Refused> {
-  const wanted = [...new Set(ids)];
-  const refused: Refused = { count: 0, of: wanted.length };
-  for (const [done, id] of wanted.entries()) {
-    try {
-      await (done === 0 ? act(id) : withRetries(context.io, () => act(id)));
-    } catch (error) {
-      if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 409)) {
-        if (done > refused.count) context.note(`${done - refused.count} done before this:`);
-        throw error;
-      }
-      refused.count += 1;
-      if (refused.count === wanted.length) throw error;
-      context.note(`✗ ${id}: ${error.detail} (${error.status} ${error.code})`);
-    }
-  }
-  return refused;
-}
-
-/** How many of how many ids the service has refused. */
-export type Refused = { count: number; of: number };
-
-/** Throws `partly_done` when some were refused. */
-export function assertAllDone({ count, of }: Refused): void {
-  if (count === 0) return;
-  throw new AppError('partly_done', {
-    detail: `${formatCount(count)} of ${formatCount(of)} refused. The others are done; the reasons stand above.`,
   });
 }

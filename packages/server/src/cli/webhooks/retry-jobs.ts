@@ -7,27 +7,6 @@ import { withRetries } from '../retry.ts';
 
 export type RetryJob = RouteAnswer<'GET /webhook/dlq/retries/:id'>;
 
-export const retryJobFields = [
-  'id',
-  'state',
-  'status',
-  'tenant',
-  'endpoint_id',
-  'failure_class',
-  'failed_from',
-  'failed_to',
-  'rate',
-  'waits_for_endpoint',
-  'rows_total',
-  'rows_done',
-  'rows_skipped',
-  'rows_left',
-  'created_by',
-  'created_at',
-  'updated_at',
-  'finished_at',
-] as const satisfies readonly (keyof RetryJob)[];
-
 const pollMillis = 500;
 
 /**

@@ -1,0 +1,96 @@
+import type { RouteAnswer, RouteQuery } from './client.ts';
+import type { Context } from './context.ts';
+import { fieldsOf } from './fields.ts';
+import { formatNumberOf } from './format.ts';
+import { wholeNumber } from './help.ts';
+import { createRowPrinter, type JsonOption } from './output.ts';
+import { type ListRoute, walkPages } from './pages.ts';
+import type { Column } from './table.ts';
+import { jsonOption, type Verb } from './verb.ts';
+
+/** What was printed of a list. */
+export type Listed = {
+  readonly printed: number;
+  /** Number of rows on all pages; null for lists that do not tell. */
+  readonly total: number | null;
+  /** Whether the limit kept rows from being printed. */
+  readonly hasMore: boolean;
+};
+
+/** The line below a table: `12 moves · older ones: --limit · look at one: svcctl retention move mv_…`. */
+type Below = {
+  /** What is said instead when there are no rows. */
+  readonly none?: string;
+  readonly one: string;
+  readonly many?: string;
+  /** What the limit kept from being printed, such as "older ones". */
+  readonly more?: string;
+  /** What to do next. */
+  readonly next?: string;
+};
+
+type Options = { limit?: number; json?: JsonOption };
+type RowOf<R extends ListRoute> =
+  RouteAnswer<R> extends { data: readonly (infer Row)[] } ? Row : never;
+
+/** Describes a command that prints a list, page by page as it comes: as a table, or as JSON. */
+export function list<R extends ListRoute, Given extends object = object>(
+  route: R,
+  view: Omit<Verb, 'act' | 'argument'> & {
+    columns: readonly Column<RowOf<R>>[] | ((options: Given) => readonly Column<RowOf<R>>[]);
+    /** The query that the options ask for; by default they are the query. Throws `usage_invalid`. */
+    query?: (options: Given) => RouteQuery<R>;
+    /** What --limit counts, and its default; without it all rows are printed. On a pipe `onPipe` is the default. */
+    limit?: { of?: string; rows: number; onPipe?: number };
+    below: Below | ((listed: Listed, options: Given) => string);
+  },
+): Verb {
+  const { columns, query, limit, below, options = [], ...words } = view;
+  return {
+    ...words,
+    options: [...options, ...(limit === undefined ? [] : [limitOption(limit)]), jsonOption],
+    async act(context: Context, { json, limit: most, ...rest }: Options) {
+      const given = rest as Given;
+      const output = {
+        columns: typeof columns === 'function' ? columns(given) : columns,
+        fields: await fieldsOf(json, route),
+        json,
+      };
+      const asked = query === undefined ? (given as RouteQuery<R>) : query(given);
+      const printer = createRowPrinter<RowOf<R>>(context, output);
+      const byDefault = context.isTerminal ? limit?.rows : (limit?.onPipe ?? limit?.rows);
+      const walk = { route, query: asked, most: most ?? byDefault ?? Number.POSITIVE_INFINITY };
+      const client = await context.connect();
+      let listed: Listed = { printed: 0, total: null, hasMore: false };
+      for await (const page of walkPages<R>(context.io, client, walk)) {
+        await printer.write(page.rows);
+        const printed = listed.printed + page.rows.length;
+        listed = { printed, total: page.total, hasMore: page.nextCursor !== null };
+      }
+      await printer.end();
+      if (json !== undefined || !context.isTerminal) return;
+      context.hint(typeof below === 'function' ? below(listed, given) : lineBelow(listed, below));
+    },
+  };
+}
+
+function limitOption({
+  of = 'rows',
+  rows,
+  onPipe,
+}: {
+  of?: string;
+  rows: number;
+  onPipe?: number;
+}) {
+  const when = onPipe === undefined ? `${rows}` : `${rows} on a terminal, else all`;
+  return [`--limit <${of}>`, `${of}, at most (default: ${when})`, wholeNumber(1)] as const;
+}
+
+function lineBelow({ printed, hasMore }: Listed, { none, one, many, more, next }: Below): string {
+  if (printed === 0 && none !== undefined) return none;
+  const parts = [formatNumberOf(printed, one, many)];
+  if (hasMore && more !== undefined) parts.push(`${more}: --limit`);
+  if (next !== undefined) parts.push(next);
+  return parts.join(' · ');
+}
