@@ -6,6 +6,7 @@ import { build } from './build.mjs';
 import { checkSubject } from './commit-subject.mjs';
 import { checkDocComments } from './doc-comments.mjs';
 import { installed, isMain, root, run } from './program.mjs';
+import { checkStyleWords } from './style-words.mjs';
 
 /** The steps, by name. Each answers a text that says what is wrong, or '' when nothing is. */
 const steps = {
@@ -14,6 +15,7 @@ const steps = {
   'typed lint': () => faultsOf(installed('oxlint'), ['--type-aware', '--deny-warnings', '.']),
   'import rules': () => faultsOf(process.execPath, ['scripts/import-rules.mjs']),
   'doc comments': async () => checkDocComments(),
+  'style words': async () => checkStyleWords(),
   docs: checkDocs,
   architecture: async () => checkArchitecture(),
   lockfile: checkLockfile,

@@ -30,7 +30,7 @@ const dataDir = join(folder, 'data');
 const sheetWidth = 2640;
 const patience = 60_000;
 /** Whatever stands for something that is still to come. */
-const unready = '[aria-busy="true"], [class*="_bone"], [class*="_skeleton"]';
+const unready = '[aria-busy="true"], .bone';
 
 const wantedSizes = sizes.filter(({ width }) => [undefined, `${width}`].includes(values.width));
 const wantedThemes = themes.filter((theme) => [undefined, theme].includes(values.theme));

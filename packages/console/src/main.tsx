@@ -1,6 +1,7 @@
 import './ui/mantine.css';
 import './ui/fonts.css';
 import './ui/global.css';
+import './ui/shared.css';
 import { localStorageColorSchemeManager, MantineProvider } from '@mantine/core';
 import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';

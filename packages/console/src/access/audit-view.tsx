@@ -111,8 +111,7 @@ function Verdict({ verdict }: { verdict: AuditVerdict | undefined }): ReactNode 
   return (
     <span
       role="status"
-      className={accessClasses.verdict}
-      data-state={verdict === undefined ? 'none' : verdict.ok ? 'ok' : 'differs'}
+      className={`mark ${verdict === undefined ? 'muted' : verdict.ok ? 'ok' : 'danger'}`}
       title={verdict === undefined ? '' : `Head: ${verdict.head}`}
     >
       {verdict !== undefined && (verdict.ok ? <CheckIcon /> : <WarningIcon />)}

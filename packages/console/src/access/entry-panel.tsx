@@ -55,12 +55,12 @@ function Facts({ entry }: { entry: AuditEntry }): ReactNode {
     ['hash', hash, true],
   ];
   return (
-    <dl className={drawerClasses.fields}>
+    <dl className={`below-16 ${drawerClasses.fields}`}>
       {facts.map(([name, value, isCopied]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>
-            {value ?? <span className={drawerClasses.none}>–</span>}
+            {value ?? <span className="muted">–</span>}
             {isCopied && value !== null && <CopyButton value={value} label={`Copy the ${name}`} />}
           </dd>
         </div>

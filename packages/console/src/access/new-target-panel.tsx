@@ -12,7 +12,6 @@ import {
 } from '../api/values.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
-import classes from '../ui/form.module.css';
 import { faultsOf } from '../ui/form-faults.ts';
 import { Panel } from '../ui/panel.tsx';
 import { addressOf } from './notice-words.ts';
@@ -80,7 +79,7 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
   };
   const isWebhook = values.kind === 'webhook';
   return (
-    <form className={classes.form} onSubmit={submit} aria-label="Tell somebody">
+    <form className="stack gap-12" onSubmit={submit} aria-label="Tell somebody">
       <NativeSelect
         label="How"
         value={values.kind}
@@ -125,10 +124,10 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
           ))}
         </Checkbox.Group>
       )}
-      <p className={classes.formFault} role="alert">
+      <p className="form-fault" role="alert">
         {faults['']}
       </p>
-      <div className={classes.answers}>
+      <div className="flex wrap end gap-8">
         <Button type="submit" variant="filled" loading={make.isPending}>
           Tell from now on
         </Button>
@@ -140,21 +139,21 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
 function Made({ target, onClose }: { target: MadeTarget; onClose: () => void }): ReactNode {
   return (
     <>
-      <p className={classes.filterText}>
+      <p className="muted">
         <strong>{addressOf(target)}</strong> is told from now on. TEST in the list tries it.
       </p>
       {target.secret !== null && (
         <>
-          <p className={classes.filterText}>
+          <p className="muted">
             Its receiver checks signatures with this secret. It shows this once: keep it now.
           </p>
-          <div className={classes.secret}>
+          <div className="copied break above-12 below-16">
             <code>{target.secret}</code>
             <CopyButton value={target.secret} label="Copy the secret" />
           </div>
         </>
       )}
-      <div className={classes.answers}>
+      <div className="flex wrap end gap-8">
         <Button variant="filled" onClick={onClose}>
           {target.secret === null ? 'Close' : 'I have kept it'}
         </Button>

@@ -6,7 +6,6 @@ import type { MadeToken, NewToken } from '../api/types.ts';
 import { presets, type Scope, scopes } from '../api/values.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
-import classes from '../ui/form.module.css';
 import { faultsOf } from '../ui/form-faults.ts';
 import { Panel } from '../ui/panel.tsx';
 import { accessKey } from './use-access.ts';
@@ -90,7 +89,7 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
     if (!make.isPending) make.mutate();
   };
   return (
-    <form className={classes.form} onSubmit={submit} aria-label="A new token">
+    <form className="stack gap-12" onSubmit={submit} aria-label="A new token">
       <TextInput
         label="Name"
         description="Who or what it is for, as the audit log will say it"
@@ -141,10 +140,10 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
         error={faults.expires_at}
         onChange={(event) => set({ expiry: event.currentTarget.value })}
       />
-      <p className={classes.formFault} role="alert">
+      <p className="form-fault" role="alert">
         {faults['']}
       </p>
-      <div className={classes.answers}>
+      <div className="flex wrap end gap-8">
         <Button type="submit" variant="filled" loading={make.isPending}>
           Make the token
         </Button>
@@ -156,17 +155,17 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
 function Made({ token, onClose }: { token: MadeToken; onClose: () => void }): ReactNode {
   return (
     <>
-      <p className={classes.filterText}>
+      <p className="muted">
         This is the token of <strong>{token.name}</strong>. It is shown this once: hand it on now.
       </p>
-      <div className={classes.secret}>
+      <div className="copied break above-12 below-16">
         <code>{token.token}</code>
         <CopyButton value={token.token} label="Copy the token" />
       </div>
-      <p className={classes.filterText}>
+      <p className="muted">
         It signs in to this console, and to the command line with <code>svcctl login</code>.
       </p>
-      <div className={classes.answers}>
+      <div className="flex wrap end gap-8">
         <Button variant="filled" onClick={onClose}>
           I have kept it
         </Button>

@@ -11,16 +11,16 @@ export function kindsText({ kinds }: Pick<NotifyTarget, 'kinds'>): string {
   return kinds === null ? 'everything' : kinds.map((kind) => noticeTexts[kind]).join(', ');
 }
 
-type Tone = 'ok' | 'differs' | 'none';
+type Tone = 'ok' | 'danger' | 'muted';
 
 export const sendTexts: Readonly<Record<SendState, { text: string; tone: Tone }>> = {
-  queued: { text: 'being sent', tone: 'none' },
+  queued: { text: 'being sent', tone: 'muted' },
   delivered: { text: 'arrived', tone: 'ok' },
-  given_up: { text: 'failed', tone: 'differs' },
+  given_up: { text: 'failed', tone: 'danger' },
 };
 
 export const severityTexts: Readonly<Record<Severity, { tone: Tone; isLoud: boolean }>> = {
-  info: { tone: 'none', isLoud: false },
-  warning: { tone: 'none', isLoud: true },
-  critical: { tone: 'differs', isLoud: true },
+  info: { tone: 'muted', isLoud: false },
+  warning: { tone: 'muted', isLoud: true },
+  critical: { tone: 'danger', isLoud: true },
 };

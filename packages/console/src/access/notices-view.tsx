@@ -76,7 +76,9 @@ export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => v
           isWaiting={targets.isPlaceholderData}
         />
       </List>
-      <h2 className={accessClasses.heading}>NOTICED LATELY</h2>
+      <h2 className={`flex-none muted small bold line-over ${accessClasses.heading}`}>
+        NOTICED LATELY
+      </h2>
       <List
         queries={[notices]}
         name="notices"
@@ -134,11 +136,10 @@ const targetColumns: readonly Column<NotifyTarget>[] = [
     card: 'fact',
     cell: ({ last_send, enabled }) =>
       last_send === null || !enabled ? (
-        <span className={accessClasses.muted}>{enabled ? 'nothing yet' : 'off'}</span>
+        <span className="muted">{enabled ? 'nothing yet' : 'off'}</span>
       ) : (
         <span
-          className={accessClasses.verdict}
-          data-state={sendTexts[last_send.state].tone}
+          className={`mark ${sendTexts[last_send.state].tone}`}
           title={last_send.error ?? undefined}
         >
           {sendIcons[last_send.state]}
@@ -159,7 +160,7 @@ const targetColumns: readonly Column<NotifyTarget>[] = [
       last_send?.error ? (
         <span title={last_send.error}>{last_send.error}</span>
       ) : (
-        <span className={accessClasses.muted}>–</span>
+        <span className="muted">–</span>
       ),
     value: ({ last_send }) => last_send?.error ?? null,
   },
@@ -181,7 +182,7 @@ function actionColumn(
     width: 152,
     isAction: true,
     cell: (target, tabIndex) => (
-      <span className={accessClasses.actions}>
+      <span className="flex end gap-4">
         <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onTest(target)}>
           TEST
           <span className="visually-hidden"> {addressOf(target)}</span>
@@ -202,10 +203,7 @@ const noticeColumns: readonly Column<Notice>[] = [
     width: 104,
     card: 'line',
     cell: ({ severity, ended_at }) => (
-      <span
-        className={accessClasses.verdict}
-        data-state={ended_at === null ? severityTexts[severity].tone : 'none'}
-      >
+      <span className={`mark ${ended_at === null ? severityTexts[severity].tone : 'muted'}`}>
         {severityTexts[severity].isLoud && <WarningIcon />}
         {severity}
       </span>

@@ -12,7 +12,6 @@ import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { DataTable } from '../ui/table/data-table.tsx';
 import { notify } from '../ui/toasts.tsx';
-import accessClasses from './access.module.css';
 import { accessKey, useSessions } from './use-access.ts';
 import { browserText } from './words.ts';
 
@@ -80,9 +79,9 @@ const factColumns: readonly Column<Session>[] = [
     isMain: true,
     card: 'title',
     cell: ({ actor, is_current }) => (
-      <span className={accessClasses.name}>
+      <span className="flex shrink">
         <CutText text={actor.name} />
-        {is_current && <span className={accessClasses.muted}>&nbsp;· this session</span>}
+        {is_current && <span className="muted">&nbsp;· this session</span>}
       </span>
     ),
     value: ({ actor }) => actor.name,
@@ -92,7 +91,7 @@ const factColumns: readonly Column<Session>[] = [
     name: 'FROM',
     width: 128,
     card: 'line',
-    cell: ({ address }) => address ?? <span className={accessClasses.muted}>–</span>,
+    cell: ({ address }) => address ?? <span className="muted">–</span>,
     value: ({ address }) => address,
   },
   {

@@ -13,7 +13,6 @@ import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { DataTable } from '../ui/table/data-table.tsx';
 import { notify } from '../ui/toasts.tsx';
-import accessClasses from './access.module.css';
 import { accessKey, useTokens } from './use-access.ts';
 import { asTree, revokedWith, scopesText, tenantsText } from './words.ts';
 
@@ -77,7 +76,7 @@ const factColumns: readonly Column<TreeRow>[] = [
     isMain: true,
     card: 'title',
     cell: ({ token, depth }) => (
-      <span className={accessClasses.name} style={{ paddingLeft: depth * 16 }}>
+      <span className="flex shrink" style={{ paddingLeft: depth * 16 }}>
         {depth > 0 && <span aria-hidden="true">└ </span>}
         <CutText text={token.name} />
       </span>
@@ -115,7 +114,7 @@ const factColumns: readonly Column<TreeRow>[] = [
     card: 'fact',
     cell: ({ token }) =>
       token.expires_at === null ? (
-        <span className={accessClasses.muted}>never</span>
+        <span className="muted">never</span>
       ) : (
         <Moment at={token.expires_at} />
       ),
@@ -129,7 +128,7 @@ const factColumns: readonly Column<TreeRow>[] = [
     cell: ({ token }) =>
       token.creator === null ? (
         <span
-          className={accessClasses.muted}
+          className="muted"
           title={
             token.tenants === null
               ? 'Made on the machine of the service'
@@ -163,7 +162,7 @@ function actionColumn(
     width: 152,
     isAction: true,
     cell: ({ token }, tabIndex) => (
-      <span className={accessClasses.actions}>
+      <span className="flex end gap-4">
         <Button
           size="compact-xs"
           variant="subtle"

@@ -68,7 +68,7 @@ function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): 
   const line = shellLine(['svcctl', 'exports', 'get', job.id, ...(isOpen(job) ? ['--wait'] : [])]);
   return (
     <>
-      <div className={classes.actions}>
+      <div className="drawer-actions">
         {isOpen(job) && (
           <Button loading={cancelling.ids.has(job.id)} onClick={() => cancelling.cancel(job)}>
             CANCEL
@@ -81,7 +81,7 @@ function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): 
           </>
         )}
         {!isOpen(job) && !job.has_file && (
-          <Button component="a" className={classes.link} href={sliceHref(requestOf(job))}>
+          <Button component="a" href={sliceHref(requestOf(job))}>
             GO TO ITS RECORDS
           </Button>
         )}
@@ -91,11 +91,11 @@ function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): 
         <Standing job={job} />
         {(job.state === 'failed' || job.state === 'erased') && <Fault job={job} />}
         <ManifestPart job={job} />
-        <h3 className={drawerClasses.title}>FILE</h3>
+        <h3 className="caps below-8">FILE</h3>
         <FileFacts job={job} />
-        <h3 className={drawerClasses.title}>REQUEST</h3>
+        <h3 className="caps below-8">REQUEST</h3>
         <RequestFacts job={job} />
-        <h3 className={drawerClasses.title}>WHEN</h3>
+        <h3 className="caps below-8">WHEN</h3>
         <TimeFacts job={job} />
         {(isOpen(job) || job.has_file) && (
           <CliBlock title="The same on the command line" line={line} />
@@ -109,11 +109,11 @@ function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): 
 function Standing({ job }: { job: ExportJob }): ReactNode {
   const { rows_total: total } = job;
   return (
-    <div className={classes.standing}>
+    <div className="below-16">
       <p role="status">
         <ExportMark state={job.state} /> · {stateWords[job.state]}
       </p>
-      <p className={classes.figure}>
+      <p className={`flex baseline gap-12 ${classes.figure}`}>
         <strong>{percentText(job)}</strong>
         <span>
           {rowsText(job)} rows{total === null && ', all are still being counted'}
@@ -121,7 +121,7 @@ function Standing({ job }: { job: ExportJob }): ReactNode {
       </p>
       {job.state !== 'completed' && <ProgressLine job={job} />}
       {isOpen(job) && (
-        <p className={classes.pace}>
+        <p className={`flex between muted ${classes.pace}`}>
           <span>
             {job.rows_per_second
               ? `${formatCount(job.rows_per_second)} rows/s`
@@ -136,7 +136,7 @@ function Standing({ job }: { job: ExportJob }): ReactNode {
 
 function Fault({ job }: { job: ExportJob }): ReactNode {
   return (
-    <div className={classes.fault} role="alert">
+    <div className="note-box alarm below-16" role="alert">
       <WarningIcon />
       <div>
         <p>
@@ -221,7 +221,7 @@ function TimeFacts({ job }: { job: ExportJob }): ReactNode {
 }
 
 function Facts({ children }: { children: ReactNode }): ReactNode {
-  return <dl className={`${drawerClasses.fields} ${classes.facts}`}>{children}</dl>;
+  return <dl className={`below-16 ${drawerClasses.fields} ${drawerClasses.facts}`}>{children}</dl>;
 }
 
 function Fact(props: { name: string; copy?: string | null; children: ReactNode }): ReactNode {
@@ -243,7 +243,7 @@ function At({ at }: { at: string | null }): ReactNode {
   return (
     <>
       {formatInstant(at, zone)} {zoneName(zone)}
-      <span className={classes.quiet}>
+      <span className="muted">
         <Moment at={at} />
       </span>
     </>
@@ -251,7 +251,7 @@ function At({ at }: { at: string | null }): ReactNode {
 }
 
 function None(): ReactNode {
-  return <span className={classes.quiet}>–</span>;
+  return <span className="muted">–</span>;
 }
 
 /** Removes the file of a completed export before its time, after a question. */
@@ -266,7 +266,7 @@ function RemoveFileButton({ job }: { job: ExportJob }): ReactNode {
   });
   return (
     <>
-      <Button onClick={() => setAsking(true)} loading={remove.isPending} className={classes.danger}>
+      <Button onClick={() => setAsking(true)} loading={remove.isPending} className="danger">
         REMOVE FILE …
       </Button>
       {isAsking && (

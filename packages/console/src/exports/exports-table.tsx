@@ -144,10 +144,10 @@ function Progress({ job }: { job: ExportJob }): ReactNode {
   const pace = paceText(job);
   return (
     <span className={classes.progress}>
-      <span className={classes.progressText}>
+      <span className="flex between gap-8 clip">
         <span>{rowsText(job)} rows</span>
         {job.state !== 'completed' && (
-          <span className={classes.muted}>
+          <span className="muted">
             {isOpen(job) && pace !== '–' ? `${percentText(job)} · ${pace}` : percentText(job)}
           </span>
         )}
@@ -158,17 +158,13 @@ function Progress({ job }: { job: ExportJob }): ReactNode {
 }
 
 function Quiet({ text }: { text: string }): ReactNode {
-  return text === '–' ? <span className={classes.muted}>–</span> : text;
+  return text === '–' ? <span className="muted">–</span> : text;
 }
 
 /** When the file of a completed export will be removed, or that it is gone. */
 function Expiry({ job }: { job: ExportJob }): ReactNode {
   if (job.state !== 'completed') return <Quiet text="–" />;
-  return job.has_file ? (
-    <Moment at={job.expires_at} />
-  ) : (
-    <span className={classes.muted}>gone</span>
-  );
+  return job.has_file ? <Moment at={job.expires_at} /> : <span className="muted">gone</span>;
 }
 
 /** The button of a row: CANCEL while the job is open, DOWNLOAD once there is a file. */
@@ -200,7 +196,6 @@ export function DownloadLink(props: {
   return (
     <Button
       component="a"
-      className={classes.link}
       href={fileHref(job.id)}
       download={job.file_name}
       tabIndex={tabIndex}
@@ -212,21 +207,21 @@ export function DownloadLink(props: {
   );
 }
 
-const icons: Readonly<Record<ExportState, () => ReactNode>> = {
-  queued: QueuedIcon,
-  running: RunningIcon,
-  waiting: QueuedIcon,
-  completed: DeliveredIcon,
-  failed: AbandonedIcon,
-  cancelled: DiscardedIcon,
-  erased: DiscardedIcon,
+const marks: Readonly<Record<ExportState, readonly [icon: () => ReactNode, tone: string]>> = {
+  queued: [QueuedIcon, 'data'],
+  running: [RunningIcon, 'data'],
+  waiting: [QueuedIcon, 'data'],
+  completed: [DeliveredIcon, 'ok'],
+  failed: [AbandonedIcon, 'danger'],
+  cancelled: [DiscardedIcon, 'muted'],
+  erased: [DiscardedIcon, 'muted'],
 };
 
 /** The state of an export as a word with a shape and a colour. */
 export function ExportMark({ state }: { state: ExportState }): ReactNode {
-  const Icon = icons[state];
+  const [Icon, tone] = marks[state];
   return (
-    <span className={classes.mark} data-state={state} title={stateWords[state]}>
+    <span className={`mark middle ${tone}`} title={stateWords[state]}>
       <Icon />
       {state}
     </span>
@@ -237,7 +232,7 @@ export function ExportMark({ state }: { state: ExportState }): ReactNode {
 export function ProgressLine({ job }: { job: ExportJob }): ReactNode {
   return (
     <progress
-      className={classes.progressLine}
+      className={classes.line}
       data-state={job.state}
       value={job.percent ?? 0}
       max={100}

@@ -1,7 +1,6 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { ExportJob, Manifest } from '../api/types.ts';
-import drawerClasses from '../ui/drawer.module.css';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { SkeletonRows } from '../ui/list.tsx';
@@ -26,14 +25,13 @@ export function ManifestPart({ job }: { job: ExportJob }): ReactNode {
   }
   return (
     <>
-      <h3 className={drawerClasses.title}>PROOF</h3>
+      <h3 className="caps below-8">PROOF</h3>
       <Proof job={job} manifest={manifest.data} />
       {manifest.data.splits !== null && <Splits splits={manifest.data.splits} />}
-      <div className={classes.manifestHead}>
-        <h3 className={drawerClasses.title}>MANIFEST</h3>
+      <div className="row between">
+        <h3 className="caps below-8">MANIFEST</h3>
         <Button
           component="a"
-          className={classes.link}
           size="compact-xs"
           href={manifestHref(job.id)}
           download={`${job.file_name}.manifest.json`}
@@ -51,8 +49,8 @@ function Proof({ job, manifest }: { job: ExportJob; manifest: Manifest }): React
   const slice = job.rows_total === null ? null : formatCount(job.rows_total);
   return (
     <>
-      <p className={classes.proof}>{proofText(manifest)}</p>
-      <table className={classes.numbers}>
+      <p className="below-8">{proofText(manifest)}</p>
+      <table className="numbers">
         <thead>
           <tr>
             <td />
@@ -81,7 +79,7 @@ function ProofLine(props: { name: string; slice: string | null; file: string }):
       <th scope="row">{name}</th>
       <td>{slice ?? '–'}</td>
       <td>
-        <span className={classes.equal} data-equal={isEqual}>
+        <span className={isEqual ? 'equal ok' : 'equal danger'}>
           <span aria-hidden="true">{isEqual ? '=' : '≠'}</span>
           <span className="visually-hidden">{isEqual ? 'equal' : 'differs'}</span>
         </span>
@@ -93,7 +91,7 @@ function ProofLine(props: { name: string; slice: string | null; file: string }):
 
 function Splits({ splits }: { splits: NonNullable<Manifest['splits']> }): ReactNode {
   return (
-    <table className={classes.numbers}>
+    <table className="numbers">
       <thead>
         <tr>
           <th scope="col">SPLIT</th>
@@ -119,7 +117,7 @@ function Parts({ parts }: { parts: Manifest['parts'] }): ReactNode {
   const numbered = parts.slice(0, mostParts).map((part, index) => ({ ...part, number: index + 1 }));
   return (
     <>
-      <table className={`${classes.numbers} ${classes.parts}`} aria-label="Parts of the file">
+      <table className={`numbers ${classes.parts}`} aria-label="Parts of the file">
         <thead>
           <tr>
             <th scope="col">PART</th>
@@ -142,7 +140,7 @@ function Parts({ parts }: { parts: Manifest['parts'] }): ReactNode {
         </tbody>
       </table>
       {parts.length > mostParts && (
-        <p className={classes.quiet}>
+        <p className="muted">
           The first {mostParts} of {formatCount(parts.length)} parts; the download has them all.
         </p>
       )}

@@ -53,7 +53,7 @@ export function Frame(): ReactNode {
       {/* This cannot be a link to the content: the hash names the place that is shown, and must stay. */}
       <button
         type="button"
-        className={classes.skip}
+        className={`float ${classes.skip}`}
         onClick={() => document.getElementById('page')?.focus()}
       >
         Skip to the page
@@ -67,8 +67,8 @@ export function Frame(): ReactNode {
         </PanelSlot>
       </main>
       <div ref={setPanelSlot} className={classes.panel} />
-      <footer className={classes.status}>
-        <div id={statusLineId} className={classes.statusLine} />
+      <footer className={`flex between small line-over ${classes.status}`}>
+        <div id={statusLineId} className={`row grow shrink ${classes.statusLine}`} />
         <UnstyledButton className={classes.keys} onClick={() => show('keys')}>
           <kbd>?</kbd> keys
         </UnstyledButton>
@@ -112,13 +112,16 @@ function Header({ onPalette }: { onPalette: () => void }): ReactNode {
   const path = useLocation({ select: ({ pathname }) => pathname });
   const page = pages.find((each) => each.path === path);
   return (
-    <header className={classes.header}>
+    <header className={`row gap-12 line-under ${classes.header}`}>
       <MenuButton />
       <h1 className={classes.title}>{page?.name ?? 'svcctl'}</h1>
       {page?.scope === 'admin' && <AdminOnly />}
-      <UnstyledButton className={classes.search} onClick={onPalette}>
+      <UnstyledButton
+        className={`box row gap-8 muted shrink ${classes.search}`}
+        onClick={onPalette}
+      >
         <SearchIcon />
-        <span className={classes.searchText}>Find a tenant, an id, an action …</span>
+        <span className={`cut grow ${classes.searchText}`}>Find a tenant, an id, an action …</span>
         <kbd>{modKeyName()} K</kbd>
       </UnstyledButton>
       <Tools />

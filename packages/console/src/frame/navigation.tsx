@@ -42,12 +42,12 @@ function Group(props: { group: PageGroup; onGo: (() => void) | undefined }): Rea
   return (
     <>
       {name !== null && (
-        <h2 id={id} className={classes.group}>
-          <span className={classes.text}>{name}</span>
+        <h2 id={id} className={`caps row between bold ${classes.group}`}>
+          <span>{name}</span>
           {isAdminOnly && <AdminOnly />}
         </h2>
       )}
-      <ul {...(name !== null && { 'aria-labelledby': id })} className={classes.links}>
+      <ul {...(name !== null && { 'aria-labelledby': id })}>
         {pages.map((page) => (
           <li key={page.path}>
             <PageLink page={page} isMarked={!isAdminOnly} onGo={props.onGo} />
@@ -69,7 +69,7 @@ function PageLink(props: {
     <Link
       to={path}
       search={{}}
-      className={classes.link}
+      className={`hover row gap-10 ink small nowrap ${classes.link}`}
       activeOptions={{ includeSearch: false, exact: true }}
       onClick={props.onGo}
     >

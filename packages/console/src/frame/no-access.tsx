@@ -5,7 +5,6 @@ import { CopyButton } from '../ui/copy-button.tsx';
 import { signInFailure } from '../ui/outage.ts';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
-import classes from './frame.module.css';
 
 /** Shows its children if the token has the scope, and otherwise says which scope is needed. */
 export function RequireScope(props: { scope: Scope; children: ReactNode }): ReactNode {
@@ -22,17 +21,17 @@ function NoAccess({ scope }: { scope: Scope }): ReactNode {
   const grant = preset === undefined ? `--scope ${scope}` : `--preset ${preset}`;
   const command = `svcctl tokens create --name NAME ${grant}`;
   return (
-    <section className={classes.message}>
+    <section className="message">
       <h2>This page needs the scope {scope}</h2>
       <p>
         You are signed in as <strong>{actor.name}</strong> with {actor.scopes.join(', ')}. An admin
         can make a token that may see it:
       </p>
-      <div className={classes.command}>
+      <div className="copied gap-8 break above-8 below-16">
         <code>{command}</code>
         <CopyButton value={command} label="Copy the command" />
       </div>
-      <button type="button" className={classes.plainLink} onClick={() => void signInAnew()}>
+      <button type="button" className="link-button" onClick={() => void signInAnew()}>
         Sign in with another token
       </button>
     </section>
@@ -45,7 +44,7 @@ function tellFailure(error: Error): void {
 
 export function NotFoundPage(): ReactNode {
   return (
-    <section className={classes.message}>
+    <section className="message">
       <h2>There is no such page</h2>
       <p>
         The address <code>{window.location.hash || '/'}</code> names no page of this console. It may

@@ -67,7 +67,7 @@ export function Palette(props: { onClose: () => void; onKeys: () => void }): Rea
   const isAny = entries.length > 0;
   return (
     <PaletteDialog onClose={props.onClose}>
-      <div className={classes.field}>
+      <div className={`row gap-8 muted line-under ${classes.field}`}>
         <SearchIcon />
         <input
           role="combobox"
@@ -93,7 +93,7 @@ export function Palette(props: { onClose: () => void; onKeys: () => void }): Rea
       ) : (
         <div className={classes.list}>{!found.isSearching && <NothingFound />}</div>
       )}
-      <p role="status" className={classes.state}>
+      <p role="status" className={`muted small line-over ${classes.state}`}>
         {found.state ?? (isAny ? '↑ ↓ choose · Enter opens · Esc closes' : nothingText(text))}
       </p>
     </PaletteDialog>
@@ -115,7 +115,7 @@ function PaletteDialog(props: { onClose: () => void; children: ReactNode }): Rea
       role="dialog"
       aria-modal="true"
       aria-label="Find anything"
-      className={classes.dialog}
+      className={`float ${classes.dialog}`}
       onCancel={(event) => {
         event.preventDefault();
         props.onClose();
@@ -180,7 +180,7 @@ function Entries(props: {
       {groups.map((group) => (
         // biome-ignore lint/a11y/useSemanticElements: a listbox may have groups, but no fieldsets
         <div key={group} role="group" aria-label={group}>
-          <div className={classes.group} aria-hidden="true">
+          <div className={`caps ${classes.group}`} aria-hidden="true">
             {group}
           </div>
           {entries.map((entry, index) => {
@@ -193,15 +193,15 @@ function Entries(props: {
                 role="option"
                 tabIndex={-1}
                 aria-selected={index === active}
-                className={classes.entry}
+                className={`row between gap-16 ${classes.entry}`}
                 ref={(element) => {
                   if (index === active) element?.scrollIntoView({ block: 'nearest' });
                 }}
                 onMouseMove={() => props.onPoint(index)}
                 onClick={() => props.onRun(entry)}
               >
-                <span className={classes.name}>{entry.name}</span>
-                <span className={classes.note}>{entry.note}</span>
+                <span className={`cut ${classes.name}`}>{entry.name}</span>
+                <span className={`cut muted small right ${classes.note}`}>{entry.note}</span>
               </div>
             );
           })}

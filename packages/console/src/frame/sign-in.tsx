@@ -59,7 +59,7 @@ function LinkSignIn(props: { code: string; onSignedIn: (actor: Actor) => void })
     <>
       <h1>{signIn.isError ? 'Sign in' : 'Signing in …'}</h1>
       {signIn.error !== null && (
-        <p role="alert" className={classes.failure}>
+        <p role="alert" className={`alarm below-16 ${classes.failure}`}>
           {signInFailure(signIn.error)}
         </p>
       )}

@@ -4,7 +4,6 @@ import { type FormEvent, type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
 import { signInFailure } from '../ui/outage.ts';
-import classes from './sign-in.module.css';
 
 /** Asks for an access token and opens a session for it. */
 export function SignInForm({ onSignedIn }: { onSignedIn: (actor: Actor) => void }): ReactNode {
@@ -34,7 +33,7 @@ export function TokenForm<Answer>(props: {
     if (token.trim() !== '' && !sending.isPending) sending.mutate(token.trim());
   };
   return (
-    <form onSubmit={submit} className={classes.form}>
+    <form onSubmit={submit} className="stack gap-16">
       <PasswordInput
         label="Access token"
         placeholder="svc_…"

@@ -19,7 +19,7 @@ import classes from './tools.module.css';
 /** What the person chooses for all pages, and who that is: at the right of the header. */
 export function Tools(): ReactNode {
   return (
-    <div className={classes.tools}>
+    <div className={`row gap-4 ${classes.tools}`}>
       <ZoneSwitch />
       <ThemeSwitch />
       <WhoAmI />
@@ -50,10 +50,10 @@ function WhoAmI(): ReactNode {
   return (
     <Popover position="bottom-end" width={280} trapFocus returnFocus>
       <Popover.Target>
-        <UnstyledButton className={classes.who}>
+        <UnstyledButton className={`row gap-6 muted ${classes.who}`}>
           <UserIcon />
           <span className="visually-hidden">Signed in as</span>
-          <span className={classes.whoName}>{actor.name}</span>
+          <span className={`cut ${classes.whoName}`}>{actor.name}</span>
           <ChevronDownIcon />
         </UnstyledButton>
       </Popover.Target>
@@ -74,7 +74,7 @@ function Who(): ReactNode {
       : `expires ${formatInstant(actor.expires_at, zone)}`;
   return (
     <>
-      <div className={classes.whoFacts}>
+      <div className={`stack muted small break line-under ${classes.whoFacts}`}>
         <strong>{actor.name}</strong>
         <span>{actor.scopes.join(', ')}</span>
         <span>
@@ -131,7 +131,7 @@ function Schemes(): ReactNode {
     >
       <Icon />
       {label}
-      <span className={controls.menuEnd}>{value === colorScheme && <CheckIcon />}</span>
+      <span className="flex push">{value === colorScheme && <CheckIcon />}</span>
     </button>
   ));
 }

@@ -42,9 +42,9 @@ function Card(props: {
 }): ReactNode {
   const { title, legend } = props;
   return (
-    <section className={classes.card} aria-label={title}>
-      <div className={classes.cardHead}>
-        <h2>{title}</h2>
+    <section className={`line-under relative shrink ${classes.card}`} aria-label={title}>
+      <div className={`row wrap between below-8 ${classes.cardHead}`}>
+        <h2 className="figure-name">{title}</h2>
         {legend && <SeriesLegend series={legend} />}
       </div>
       <div style={{ minHeight: props.height }}>{props.children}</div>
@@ -66,7 +66,7 @@ function StoredPerDay({ records }: { records: RecordsOverview | null }): ReactNo
   const isWhole = from !== null && from <= (records?.days.from ?? '');
   return (
     <Card title="RECORDS STORED PER DAY, 90 DAYS" height={tallHeight}>
-      {bars && from === null && <p className={classes.empty}>Nothing was stored yet.</p>}
+      {bars && from === null && <p className="muted">Nothing was stored yet.</p>}
       {bars && from !== null && (
         <>
           <BarChart label="Records stored per day" bars={bars} height={tallHeight - 24} />
@@ -89,7 +89,7 @@ function DeliveriesPerHour({ webhooks }: { webhooks: WebhooksOverview | null }):
   const bars = useMemo(() => webhooks && barsOfHours(webhooks.hours, zone), [webhooks, zone]);
   return (
     <Card title="DELIVERIES PER HOUR, 48 HOURS" height={height} legend={outcomes}>
-      {bars?.every(isEmpty) && <p className={classes.empty}>Nothing was sent in 48 hours.</p>}
+      {bars?.every(isEmpty) && <p className="muted">Nothing was sent in 48 hours.</p>}
       {bars?.some(isFull) && (
         <BarChart
           label="Deliveries per hour"
@@ -112,7 +112,7 @@ function HotAndCold({ records }: { records: RecordsOverview | null }): ReactNode
   const bars = useMemo(() => records && barsOfTiers(records.days), [records]);
   return (
     <Card title="HOT AND COLD, 90 DAYS" height={height} legend={tiers.toReversed()}>
-      {bars?.every(isEmpty) && <p className={classes.empty}>There are no records yet.</p>}
+      {bars?.every(isEmpty) && <p className="muted">There are no records yet.</p>}
       {bars?.some(isFull) && (
         <BarChart label="Hot and cold records" bars={bars} series={tiers} height={height} />
       )}

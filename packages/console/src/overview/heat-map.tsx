@@ -23,7 +23,7 @@ export function HeatMap({
     [from, length],
   );
   const ramp = rampOf(tenants.reduce((most, row) => Math.max(most, ...row.days), 0));
-  if (tenants.length === 0) return <p className={classes.empty}>Nothing was stored in 4 weeks.</p>;
+  if (tenants.length === 0) return <p className="muted">Nothing was stored in 4 weeks.</p>;
   return (
     <>
       <table className={classes.heat}>
@@ -63,7 +63,7 @@ export function HeatMap({
           ))}
         </tbody>
       </table>
-      <div className={classes.axis} aria-hidden="true">
+      <div className={`flex between muted small ${classes.axis}`} aria-hidden="true">
         <span>{days[0]}</span>
         <span className={classes.ramp}>
           {ramp.map((least) => (

@@ -45,7 +45,11 @@ function Troubles(props: { overview: Overview | undefined; updatedAt: number }):
   const troubles = overview?.troubles ?? [];
   const isWell = troubles.length === 0;
   return (
-    <section className={classes.troubles} aria-label="State" data-well={isWell}>
+    <section
+      className={`signed flex-none danger line-under ${classes.troubles}`}
+      aria-label="State"
+      data-well={isWell}
+    >
       {overview !== undefined && (
         <>
           {isWell ? <OkIcon /> : <WarningIcon />}
@@ -78,9 +82,9 @@ function Age({ of }: { of: number }): ReactNode {
 
 function NothingToSee({ scopes }: { scopes: readonly string[] }): ReactNode {
   return (
-    <section className={classes.nothing}>
+    <section className="empty">
       <h2>Nothing to see with this token</h2>
-      <p>
+      <p style={{ maxWidth: '60ch' }}>
         It has {scopes.join(', ')}. What there is and how it goes is for tokens with
         enrichment:read, and webhooks are for admins.
       </p>

@@ -9,8 +9,8 @@ import classes from './overview.module.css';
 export function Service({ status }: { status: ServiceStatus | undefined }): ReactNode {
   return (
     <section className={classes.service} aria-label="SERVICE">
-      <div className={classes.cardHead}>
-        <h2>SERVICE</h2>
+      <div className={`row wrap between below-8 ${classes.cardHead}`}>
+        <h2 className="figure-name">SERVICE</h2>
         {status && (
           <span className={classes.age}>
             svcctl {visibleText(status.version)} · PostgreSQL {visibleText(status.database.version)}{' '}
@@ -19,7 +19,7 @@ export function Service({ status }: { status: ServiceStatus | undefined }): Reac
         )}
       </div>
       {status && status.findings.length > 0 && (
-        <ul className={classes.findings}>
+        <ul className={`below-8 ${classes.findings}`}>
           {status.findings.map((finding) => (
             <FindingLine key={`${finding.check} ${finding.found}`} finding={finding} />
           ))}
@@ -39,7 +39,7 @@ export function Service({ status }: { status: ServiceStatus | undefined }): Reac
 function FindingLine({ finding }: { finding: Finding }): ReactNode {
   const { severity, found, remedy } = finding;
   return (
-    <li data-grave={severity === 'problem'}>
+    <li className={severity === 'problem' ? 'signed danger' : 'signed'}>
       <WarningIcon />
       <span>
         <strong>{severity}</strong> · {visibleText(found)}
@@ -55,18 +55,18 @@ function ProcessLine({ process }: { process: ProcessRow }): ReactNode {
   const isLive = state === 'live';
   return (
     <li>
-      <span className={classes.state} data-grave={!isLive}>
+      <span className={isLive ? 'mark' : 'mark danger'}>
         {isLive ? <OkIcon /> : <WarningIcon />}
         {state === 'silent' ? `silent for ${seconds} s` : state}
       </span>
-      <span className={classes.target}>
+      <span className={`cut ${classes.target}`}>
         <strong title={process.url ?? undefined}>
           {visibleText(host)}:{pid}
         </strong>
         <span>{command === 'serve' ? roles.join(', ') : `svcctl ${command}`}</span>
       </span>
-      <span className={classes.version}>{visibleText(version)}</span>
-      <span className={classes.since}>
+      <span className={`muted nowrap right ${classes.version}`}>{visibleText(version)}</span>
+      <span className="muted nowrap right">
         {isLive ? 'started ' : 'seen '}
         <Moment at={isLive ? since : seenAt} />
       </span>

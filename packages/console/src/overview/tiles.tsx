@@ -16,7 +16,7 @@ export function Tiles(props: { overview: Overview | undefined; isAdmin: boolean 
   const { overview, isAdmin } = props;
   const { records = null, webhooks = null, retention = null } = overview ?? {};
   return (
-    <section className={classes.tiles} aria-label="Figures">
+    <section className={`flex flex-none line-under ${classes.tiles}`} aria-label="Figures">
       <RecordsTile records={records} />
       <TodayTile records={records} />
       {isAdmin && <DeliveriesTile webhooks={webhooks} />}
@@ -39,8 +39,12 @@ type TileProps = {
 
 function Tile({ name, href, figure, note, picture }: TileProps): ReactNode {
   return (
-    <a className={classes.tile} href={href} data-wide={picture !== undefined}>
-      <span className={classes.name}>{name}</span>
+    <a
+      className={`hover grid relative shrink ${classes.tile}`}
+      href={href}
+      data-wide={picture !== undefined}
+    >
+      <span className="figure-name">{name}</span>
       <span className={classes.figure}>{figure ?? <SkeletonText width="96px" />}</span>
       <span className={classes.note}>{note}</span>
       {picture !== undefined && <span className={classes.picture}>{picture}</span>}
@@ -126,7 +130,7 @@ function DeadLettersTile({ webhooks }: { webhooks: WebhooksOverview | null }): R
       name="DEAD LETTERS"
       href="#/dlq"
       figure={
-        <span data-grave={abandoned > 0}>
+        <span className={abandoned > 0 ? 'danger' : undefined}>
           {formatCount(abandoned)} <small>abandoned</small>
         </span>
       }
@@ -167,7 +171,7 @@ function VerificationTile({ retention }: { retention: Overview['retention'] }): 
       name={name}
       href={panelHref('/retention', { kind: 'verification', id })}
       figure={
-        <span className={classes.outcome} data-ok={ok === true} data-grave={ok !== true}>
+        <span className={`mark ${classes.outcome} ${ok === true ? 'ok' : 'danger'}`}>
           {ok === true ? <OkIcon /> : <CloseIcon />}
           {word}
         </span>
@@ -187,8 +191,8 @@ const mostShown = 2;
 function WorkTile({ work }: { work: Overview['work'] | undefined }): ReactNode {
   const count = work?.length ?? 0;
   return (
-    <div className={classes.tile}>
-      <span className={classes.name}>
+    <div className={`grid relative shrink ${classes.tile}`}>
+      <span className="figure-name">
         UNDER WAY{count > mostShown && ` · ${mostShown} OF ${count}`}
       </span>
       {work?.length === 0 && <span className={classes.figure}>–</span>}

@@ -15,27 +15,30 @@ export function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }):
   const { endpoints, failing, degraded, gone, disabled, held } = webhooks;
   const shown = endpoints.slice(0, mostShown);
   const more = failing + degraded + gone + disabled + held - shown.length;
-  if (shown.length === 0) return <p className={classes.empty}>No endpoint fails.</p>;
+  if (shown.length === 0) return <p className="muted">No endpoint fails.</p>;
   return (
     <>
       <ul className={classes.endpoints}>
         {shown.map((endpoint) => (
           <li key={endpoint.id}>
-            <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint.id })}>
-              <span className={classes.health}>
+            <a
+              className="hover"
+              href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint.id })}
+            >
+              <span className="cut">
                 <EndpointHealth endpoint={endpoint} />
               </span>
-              <span className={classes.target} title={endpoint.url}>
+              <span className={`cut ${classes.target}`} title={endpoint.url}>
                 <strong>{visibleText(endpoint.tenant)}</strong>
                 <span>{visibleText(endpoint.url.replace(/^https?:\/\//, ''))}</span>
               </span>
-              <span className={classes.ok}>
+              <span className={`nowrap right ${classes.ok}`}>
                 <OkShare hours={endpoint.hours} /> ok
               </span>
               <span className={classes.spark}>
                 <HoursChart hours={endpoint.hours} />
               </span>
-              <span className={classes.waiting}>{backlogText(endpoint.backlog)} wait</span>
+              <span className="nowrap right">{backlogText(endpoint.backlog)} wait</span>
             </a>
           </li>
         ))}

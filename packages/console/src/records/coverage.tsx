@@ -26,7 +26,7 @@ export function CoverageBar({ of }: { of: Coverage & { coverage: number | null }
         <rect className={classes.fine} x={training} y="2" width={both} height="2" />
         <rect className={classes.fine} x={training + both} width={fine} height="4" />
       </svg>
-      <span className={classes.share}>
+      <span className="nowrap right">
         {formatShare(of.coverage)}
         <span className="visually-hidden"> covered: {text}</span>
       </span>

@@ -5,7 +5,6 @@ import { presetWith, type Scope } from '../api/values.ts';
 import controls from '../ui/controls.module.css';
 import { CheckIcon, DownloadIcon, EraseIcon, LinkIcon, MoreIcon, TagIcon } from '../ui/icons.tsx';
 import { useSession } from '../ui/session.ts';
-import classes from './page.module.css';
 
 /** The buttons for what can be done with the chosen node. */
 export function NodeActions(props: {
@@ -59,7 +58,7 @@ function MoreActions({ onErase }: { onErase: () => void }): ReactNode {
       <Popover.Dropdown className={controls.menu}>
         <button
           type="button"
-          className={`${controls.menuItem} ${classes.grave}`}
+          className={`${controls.menuItem} danger`}
           onClick={() => {
             setOpen(false);
             onErase();
@@ -110,7 +109,7 @@ export function NeedsScope(props: {
       >
         {props.children({ 'aria-disabled': !has, ...(has ? {} : { 'data-disabled': true }) })}
       </Tooltip>
-      {!has && <span className={classes.lacks}>needs {scope}</span>}
+      {!has && <span className="muted small">needs {scope}</span>}
     </>
   );
 }

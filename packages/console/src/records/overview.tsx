@@ -51,20 +51,26 @@ function LargestTenants(props: {
   if (rows.length < 2) return null;
   return (
     <section className={classes.largest} aria-label="Largest tenants">
-      <h2>LARGEST TENANTS{isAll ? '' : ` OF THE ${formatCount(rows.length)} LOADED`}</h2>
+      <h2 className="figure-name below-4">
+        LARGEST TENANTS{isAll ? '' : ` OF THE ${formatCount(rows.length)} LOADED`}
+      </h2>
       <ul>
         {largest.map((row) => (
           <li key={row.tenant}>
-            <button type="button" onClick={() => props.onChoose({ tenant: row.tenant })}>
-              <span className={classes.tenant} title={visibleText(row.tenant)}>
+            <button
+              type="button"
+              className="hover"
+              onClick={() => props.onChoose({ tenant: row.tenant })}
+            >
+              <span className="cut bold" title={visibleText(row.tenant)}>
                 {visibleText(row.tenant)}
               </span>
               <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
                 <rect width={Math.max(0.5, (100 * row.count) / most)} height="10" />
               </svg>
-              <span className={classes.amount}>{formatCount(row.count)}</span>
+              <span className="right">{formatCount(row.count)}</span>
               <CoverageBar of={row} />
-              <span className={factsClasses.tier} data-tier={row.tier}>
+              <span className="tier" data-tier={row.tier}>
                 {row.tier}
               </span>
             </button>
@@ -83,7 +89,7 @@ function NoRecords(): ReactNode {
         The detection pipeline writes one record per enriched event. To try it with a file of your
         own:
       </p>
-      <div className={classes.command}>
+      <div className="copied">
         <code>{ingestLine}</code>
         <CopyButton value={ingestLine} label="Copy command" />
       </div>
@@ -101,10 +107,10 @@ function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode 
   const shown = (text: string) => (rows.length === 0 ? '–' : `${text}${more}`);
   return (
     <section className={factsClasses.facts} aria-label="All tenants">
-      <div className={factsClasses.top}>
+      <div className={`row wrap between gap-8 ${factsClasses.top}`}>
         <h2 className={classes.all}>{isSearch ? 'Tenants found' : 'All tenants'}</h2>
       </div>
-      <dl className={factsClasses.figures}>
+      <dl className={`figures ${factsClasses.figures}`}>
         <div className={factsClasses.main}>
           <dt>RECORDS</dt>
           <dd>{shown(formatCount(count))}</dd>
@@ -118,7 +124,7 @@ function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode 
           <dd>
             {shown(formatBytes(bytes))}
             {!isAllHot && (
-              <span className={`${factsClasses.muted} ${factsClasses.wideOnly}`}>
+              <span className={`muted ${factsClasses.wideOnly}`}>
                 {'\u00a0'}in {shown(formatBytes(storedBytes))}
               </span>
             )}
@@ -148,10 +154,10 @@ function Tiers(): ReactNode {
   return (['hot', 'cold'] as const).map((tier) => (
     <div key={tier}>
       <dt>{tier.toUpperCase()}</dt>
-      <dd className={factsClasses.tier} data-tier={tier}>
+      <dd className="tier" data-tier={tier}>
         {all === 0 ? '–' : formatCount(counts[tier])}
         {all > 0 && (
-          <span className={factsClasses.muted}>
+          <span className="muted">
             {'\u00a0'}
             {shares[tier]} %
           </span>

@@ -91,7 +91,7 @@ export function RecordsPage(): ReactNode {
         {...(path !== null && { onClose: picker.close })}
       />
       <TreeSeparator />
-      <div ref={picker.side} tabIndex={-1} className={classes.side}>
+      <div ref={picker.side} tabIndex={-1} className={`stack shrink ${classes.side}`}>
         {path === null ? (
           <Overview tree={tree} isSearch={search.q !== undefined} onChoose={choose} />
         ) : (

@@ -44,7 +44,7 @@ export function RecordDrawer({ recordKey, onErase, onClose }: RecordDrawerProps)
     >
       {query.data === undefined ? (
         <div className={classes.body}>
-          {identity === null && <p className={classes.note}>This link names no record.</p>}
+          {identity === null && <p className="muted">This link names no record.</p>}
           {identity !== null && failure === null && (
             <SkeletonRows rows={14} label="Loading the record" />
           )}
@@ -73,20 +73,20 @@ function RecordBody(props: {
   const bytes = Number(members.get('bytes') ?? 0);
   return (
     <>
-      <div className={classes.copies}>
+      <div className={`flex wrap gap-6 flex-none line-under ${classes.copies}`}>
         <CopyText label="Copy record" value={() => printJson(source)} />
         <CopyText label="Copy enrichment" value={() => printJson(enrichment)} />
         <CopyText label="Copy as curl" value={() => curlLine(identity)} />
         <CopyText label="Copy link" value={() => window.location.href} />
         {onErase !== undefined && (
-          <Button size="compact-xs" className={classes.grave} onClick={onErase}>
+          <Button size="compact-xs" className="push danger" onClick={onErase}>
             ERASE…
           </Button>
         )}
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
       <section className={classes.body} tabIndex={0} aria-label="Fields of the record">
-        <dl className={classes.fields}>
+        <dl className={`below-16 ${classes.fields}`}>
           <Field name="tenant" value={identity.tenant} />
           <Field name="store" value={identity.store} />
           <Field name="event_id" value={identity.event_id} isCopied />
@@ -102,7 +102,7 @@ function RecordBody(props: {
           ))}
           <Field name="bytes" value={formatExactBytes(bytes)} />
         </dl>
-        <h3 className={classes.title}>ENRICHMENT</h3>
+        <h3 className="caps below-8">ENRICHMENT</h3>
         <JsonText source={enrichment} />
       </section>
     </>
@@ -119,7 +119,7 @@ function Field(props: {
     <div>
       <dt>{props.name}</dt>
       <dd>
-        {props.value === '' ? <span className={classes.none}>–</span> : visibleText(props.value)}
+        {props.value === '' ? <span className="muted">–</span> : visibleText(props.value)}
         {props.isCopied && (
           <CopyButton value={props.copy ?? props.value} label={`Copy ${props.name}`} />
         )}

@@ -26,7 +26,7 @@ export function Head(props: HeadProps): ReactNode {
   const { sums, plan } = props;
   return (
     <section className={classes.head} aria-label="All tenants">
-      <dl className={classes.figures}>
+      <dl className={`figures ${classes.figures}`}>
         <Tiers sums={sums.data} />
         <PlanFigures plan={plan.data} />
         <LastVerification {...props} />
@@ -136,7 +136,7 @@ function PlanFigure(props: {
         {props.mark}
         {props.name}
       </dt>
-      <dd className={isGrave && isAny ? classes.grave : undefined}>
+      <dd className={isGrave && isAny ? 'danger' : undefined}>
         {sum === undefined ? <SkeletonText width="56px" /> : formatCount(sum.count)}
       </dd>
       <dd className={classes.note}>
@@ -181,7 +181,7 @@ function LastVerification(props: HeadProps): ReactNode {
 function Outcome({ verification }: { verification: Verification }): ReactNode {
   if (isAtWork(verification))
     return (
-      <span className={classes.outcome}>
+      <span className="mark">
         <QueuedIcon />
         {verification.state}
       </span>
@@ -189,7 +189,7 @@ function Outcome({ verification }: { verification: Verification }): ReactNode {
   const isOk = verification.ok === true;
   const word = verification.state === 'failed' ? 'not finished' : isOk ? 'equal' : 'differs';
   return (
-    <span className={classes.outcome} data-ok={isOk}>
+    <span className={isOk ? 'mark ok' : 'mark danger'}>
       {isOk ? <OkIcon /> : <CloseIcon />}
       {word}
     </span>
@@ -198,7 +198,7 @@ function Outcome({ verification }: { verification: Verification }): ReactNode {
 
 /** Stands in place of a button that only admins may use. */
 export function NeedsAdmin({ what }: { what: string }): ReactNode {
-  return <p className={classes.needs}>{what} need a token with the scope admin.</p>;
+  return <p className="muted">{what} need a token with the scope admin.</p>;
 }
 
 /** The buttons that start a run and a verification. */
@@ -248,8 +248,12 @@ export function StoreAlert({ store }: { store: StoreSummary | undefined }): Reac
   if (store === undefined || store.problem === null) return null;
   const isFenced = ['elsewhere', 'read_only', 'unclaimed'].includes(store.state);
   return (
-    <section className={classes.alert} role="alert" aria-label="The store of cold data">
-      <div className={classes.line}>
+    <section
+      className={`flex-none danger line-under ${classes.alert}`}
+      role="alert"
+      aria-label="The store of cold data"
+    >
+      <div className={`signed ${classes.line}`}>
         <WarningIcon />
         <p>
           <strong>
@@ -267,9 +271,13 @@ export function FailureAlert({ failures }: { failures: readonly RetentionMove[] 
   if (failures.length === 0) return null;
   const rest = failures.length - mostShown;
   return (
-    <section className={classes.alert} role="alert" aria-label="Failed moves">
+    <section
+      className={`flex-none danger line-under ${classes.alert}`}
+      role="alert"
+      aria-label="Failed moves"
+    >
       {failures.slice(0, mostShown).map((move) => (
-        <div key={move.id} className={classes.line}>
+        <div key={move.id} className={`signed ${classes.line}`}>
           <WarningIcon />
           <p>
             <strong>

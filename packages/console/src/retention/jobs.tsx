@@ -262,17 +262,16 @@ function Line(props: {
   const isOpen = isAtWork({ id: '', state: props.state });
   const isEmpty = props.max === 0;
   return (
-    <div className={classes.job} data-state={props.state}>
+    <div className={`row wrap ${classes.job}`} data-state={props.state}>
       <strong className={classes.state}>{stateWords[props.state]}</strong>
-      <span className={classes.what}>{props.what}</span>
+      <span className="muted">{props.what}</span>
       <progress
-        className={classes.progress}
         value={isEmpty && !isOpen ? 1 : props.value}
         max={Math.max(1, props.max)}
         aria-label={props.label}
       />
       <span className={classes.count}>{props.count}</span>
-      <span className={classes.buttons}>
+      <span className={`flex end gap-4 ${classes.buttons}`}>
         <a href={props.link.href}>{props.link.text}</a>
         {!isOpen && (
           <ActionIcon size={24} aria-label="Close this line" onClick={props.onDismiss}>

@@ -5,7 +5,6 @@ import { CutText, Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { DataTable } from '../ui/table/data-table.tsx';
 import { Stepper } from './marks.tsx';
-import classes from './retention.module.css';
 import { daysText, kindWords } from './words.ts';
 
 /** How many records a move copies, or deletes. */
@@ -56,7 +55,7 @@ const columns: readonly Column<RetentionMove>[] = [
     card: 'fact',
     cell: (move) => {
       const count = countOfMove(move);
-      return count === null ? <span className={classes.muted}>–</span> : formatCount(count);
+      return count === null ? <span className="muted">–</span> : formatCount(count);
     },
     value: countOfMove,
   },
@@ -68,7 +67,7 @@ const columns: readonly Column<RetentionMove>[] = [
     rank: 1,
     card: 'fact',
     cell: ({ stored_bytes }) =>
-      stored_bytes === null ? <span className={classes.muted}>–</span> : formatBytes(stored_bytes),
+      stored_bytes === null ? <span className="muted">–</span> : formatBytes(stored_bytes),
     value: ({ stored_bytes }) => stored_bytes,
   },
   {

@@ -31,12 +31,12 @@ export function ShareBar(props: {
         // It can take the focus, because that shows its figures.
         tabIndex={tabIndex}
       >
-        <span className={classes.part}>{hot} %</span>
+        <span className={`nowrap right ${classes.part}`}>{hot} %</span>
         <span className={classes.bar}>
           {hot > 0 && <span className={classes.hot} style={{ flexGrow: hot }} />}
           {cold > 0 && <span className={classes.cold} style={{ flexGrow: cold }} />}
         </span>
-        <span className={classes.part}>{cold} %</span>
+        <span className={`nowrap right ${classes.part}`}>{cold} %</span>
       </span>
     </Tooltip>
   );
@@ -52,7 +52,7 @@ function shareText(share: Share): string {
 /** The legend of a ShareBar: the name of a tier with its colour. */
 export function TierWord({ tier }: { tier: 'hot' | 'cold' }): ReactNode {
   return (
-    <span className={classes.tier}>
+    <span className={`mark ${classes.tier}`}>
       <span className={tier === 'hot' ? classes.hot : classes.cold} />
       {tier.toUpperCase()}
     </span>
@@ -62,7 +62,10 @@ export function TierWord({ tier }: { tier: 'hot' | 'cold' }): ReactNode {
 /** Marks a tenant under legal hold. */
 export function HoldMark(): ReactNode {
   return (
-    <span className={classes.hold} title="Legal hold: nothing of it is moved, deleted or erased">
+    <span
+      className={`inline-row gap-4 ${classes.hold}`}
+      title="Legal hold: nothing of it is moved, deleted or erased"
+    >
       <HoldIcon />
       HOLD
     </span>
@@ -73,7 +76,7 @@ export function HoldMark(): ReactNode {
 export function MoveMark({ state }: { state: MoveState }): ReactNode {
   const Icon = iconOf(state);
   return (
-    <span className={classes.state} data-state={toneOf(state)} title={stateWords[state]}>
+    <span className={`mark middle ${toneOf(state)}`} title={stateWords[state]}>
       <Icon />
       {shownState(state)}
     </span>
@@ -82,12 +85,12 @@ export function MoveMark({ state }: { state: MoveState }): ReactNode {
 
 function iconOf(state: MoveState): () => ReactNode {
   if (state === 'failed') return AbandonedIcon;
-  return toneOf(state) === 'done' ? DeliveredIcon : PendingIcon;
+  return toneOf(state) === 'ok' ? DeliveredIcon : PendingIcon;
 }
 
-function toneOf(state: MoveState): 'failed' | 'done' | 'open' {
-  if (state === 'failed') return 'failed';
-  return state === 'switched' || state === 'removed' ? 'done' : 'open';
+function toneOf(state: MoveState): 'danger' | 'ok' | 'data' {
+  if (state === 'failed') return 'danger';
+  return state === 'switched' || state === 'removed' ? 'ok' : 'data';
 }
 
 /** The five states of a move as steps; those that it has reached are filled. */
@@ -95,7 +98,7 @@ export function Stepper({ move }: { move: RetentionMove }): ReactNode {
   const steps = stepsOf(move);
   const { state } = move;
   return (
-    <span className={classes.state} data-state={toneOf(state)} title={stateWords[state]}>
+    <span className={`mark middle ${toneOf(state)}`} title={stateWords[state]}>
       <svg
         className={classes.steps}
         width="92"

@@ -59,28 +59,28 @@ function Move({ move }: { move: RetentionMove }): ReactNode {
   const isCopy = move.kind === 'move' || move.kind === 'compact' || move.object !== null;
   return (
     <>
-      <p className={classes.standing} role="status">
+      <p className="below-16" role="status">
         <MoveMark state={move.state} /> ·{' '}
         {isCalledOff(move) ? 'called off; nothing was changed' : stateWords[move.state]}
       </p>
       {move.state === 'failed' && <Fault move={move} />}
       {isCopy && (
         <>
-          <h3 className={drawerClasses.title}>PROOF</h3>
+          <h3 className="caps below-8">PROOF</h3>
           <Triples source={move.source} object={move.object} />
         </>
       )}
       {move.gone.count > 0 && (
         <>
-          <h3 className={drawerClasses.title}>WENT FOR GOOD</h3>
-          <p className={classes.gone}>
+          <h3 className="caps below-8">WENT FOR GOOD</h3>
+          <p className="below-16">
             <TripleLine triple={move.gone} />
           </p>
         </>
       )}
-      <h3 className={drawerClasses.title}>STEPS</h3>
+      <h3 className="caps below-8">STEPS</h3>
       <Timeline move={move} />
-      <h3 className={drawerClasses.title}>WHAT</h3>
+      <h3 className="caps below-8">WHAT</h3>
       <Facts move={move} />
     </>
   );
@@ -88,7 +88,7 @@ function Move({ move }: { move: RetentionMove }): ReactNode {
 
 function Fault({ move }: { move: RetentionMove }): ReactNode {
   return (
-    <div className={classes.fault} data-grave={!isCalledOff(move)}>
+    <div className={`note-box below-16 ${isCalledOff(move) ? 'box' : 'alarm'}`}>
       <WarningIcon />
       <div>
         <p>
@@ -104,7 +104,7 @@ function Fault({ move }: { move: RetentionMove }): ReactNode {
 function Timeline({ move }: { move: RetentionMove }): ReactNode {
   const steps = stepsOf(move);
   return (
-    <ol className={classes.timeline}>
+    <ol className="below-16">
       {steps.map((step, index) => (
         <StepLine key={step.name} step={step} before={lastTime(steps, index)} move={move} />
       ))}
@@ -129,9 +129,9 @@ function StepLine(props: { step: Step; before: string | null; move: RetentionMov
   const { step, before } = props;
   const at = step.state === 'failed' ? props.move.failed_at : step.at;
   return (
-    <li className={classes.step} data-step={step.state}>
+    <li className={`thread grid gap-8 ${classes.step}`} data-step={step.state}>
       <span className={classes.stepName}>{step.name}</span>
-      <span className={classes.quiet}>
+      <span className="muted">
         {stepWords[step.state]}
         {at !== null &&
           before !== null &&
@@ -149,7 +149,7 @@ function StepLine(props: { step: Step; before: string | null; move: RetentionMov
 function Facts({ move }: { move: RetentionMove }): ReactNode {
   const { tenant, source, stored_bytes: stored, segments_in, segments_out } = move;
   return (
-    <dl className={drawerClasses.fields}>
+    <dl className={`below-16 ${drawerClasses.fields}`}>
       <div>
         <dt>kind</dt>
         <dd>
@@ -206,7 +206,7 @@ const lines = [
 function Triples(props: { source: TripleRow | null; object: TripleRow | null }): ReactNode {
   const { source, object } = props;
   return (
-    <table className={classes.triples}>
+    <table className={`numbers ${classes.triples}`}>
       <thead>
         <tr>
           <td />
@@ -236,12 +236,12 @@ function Triples(props: { source: TripleRow | null; object: TripleRow | null }):
 }
 
 function None(): ReactNode {
-  return <span className={classes.quiet}>not yet</span>;
+  return <span className="muted">not yet</span>;
 }
 
 function EqualMark({ isEqual }: { isEqual: boolean }): ReactNode {
   return (
-    <span className={classes.equal} data-equal={isEqual}>
+    <span className={isEqual ? 'equal ok' : 'equal danger'}>
       <span aria-hidden="true">{isEqual ? '=' : '≠'}</span>
       <span className="visually-hidden">{isEqual ? 'equal' : 'differs'}</span>
     </span>
@@ -251,7 +251,7 @@ function EqualMark({ isEqual }: { isEqual: boolean }): ReactNode {
 /** One triple in a line; its digest can be copied. */
 function TripleLine({ triple }: { triple: TripleRow }): ReactNode {
   return (
-    <span className={classes.tripleLine}>
+    <span className={`row wrap ${classes.tripleLine}`}>
       {formatCount(triple.count)} records · {formatCount(triple.bytes)} bytes ·{' '}
       <code>{triple.digest}</code>
       <CopyButton value={triple.digest} label="Copy the digest" />

@@ -84,7 +84,7 @@ const planOfTenant = planColumns.slice(1);
 function What({ row }: { row: PlanRow }): ReactNode {
   const { kind, held, versions, versioned_count: kept } = row;
   return (
-    <span className={kind === 'delete' && !held ? classes.grave : undefined}>
+    <span className={kind === 'delete' && !held ? 'danger' : undefined}>
       {kind} {held && <HoldMark />}
       {kept > 0 && (
         <span className={classes.kept} title={versions.join(', ')}>

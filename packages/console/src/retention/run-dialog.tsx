@@ -3,7 +3,6 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../api/client.ts';
 import type { Plan, PlanTotals, RetentionRun } from '../api/types.ts';
-import formClasses from '../ui/form.module.css';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { SkeletonText } from '../ui/list.tsx';
@@ -57,7 +56,7 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
   const due = known === undefined ? 0 : known.totals.move.count + known.totals.delete.count;
   return (
     <form
-      className={formClasses.form}
+      className="stack gap-12"
       aria-label="What a run does"
       onSubmit={(event) => {
         event.preventDefault();
@@ -68,7 +67,7 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
         type="date"
         label="Only days before (UTC)"
         description="Empty: all days that the policies reach"
-        className={classes.before}
+        maw={240}
         max="9999-12-31"
         value={before}
         onChange={(event) => setBefore(event.currentTarget.value)}
@@ -86,8 +85,8 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
           <MoreText plan={plan.data} />
         </>
       )}
-      <div className={formClasses.answers}>
-        <p className={classes.fault} role="alert">
+      <div className="flex wrap end gap-8">
+        <p className="grow form-fault self-center" role="alert">
           {start.error === null || isStepUp(start.error) ? '' : reasonOf(start.error)}
         </p>
         <Button onClick={onClose}>Cancel</Button>
@@ -138,7 +137,7 @@ function Totals({ totals }: { totals: PlanTotals | undefined }): ReactNode {
         </p>
       )}
       {gone.count > 0 && (
-        <p className={classes.grave}>
+        <p className="danger">
           <strong>{of(gone)}</strong> will be deleted for good.
         </p>
       )}

@@ -59,7 +59,7 @@ function Verdict({ verification }: { verification: Verification }): ReactNode {
   const tone = isOpen ? 'open' : verification.ok === true ? 'ok' : 'bad';
   const text = isOpen ? progressText(verification) : outcomeText(verification);
   return (
-    <div className={classes.verdict} data-tone={tone} role="status">
+    <div className={`box below-12 ${classes.verdict}`} data-tone={tone} role="status">
       <strong>
         {tone === 'ok' && <OkIcon />}
         {tone === 'bad' && <CloseIcon />}
@@ -67,7 +67,6 @@ function Verdict({ verification }: { verification: Verification }): ReactNode {
       </strong>
       {isOpen && (
         <progress
-          className={classes.progress}
           value={verification.bytes_done}
           max={Math.max(1, verification.bytes_total ?? 0)}
           aria-label="Bytes read"
@@ -115,7 +114,7 @@ function Facts({ verification }: { verification: Verification }): ReactNode {
     ['records read back', formatCount(verification.records_done)],
   ];
   return (
-    <dl className={drawerClasses.fields}>
+    <dl className={`below-16 ${drawerClasses.fields}`}>
       {lines.map(([name, text]) => (
         <div key={name}>
           <dt>{name}</dt>
@@ -132,15 +131,15 @@ function Problems({ verification }: { verification: Verification }): ReactNode {
   if (count === 0) return null;
   return (
     <>
-      <h3 className={drawerClasses.title}>
+      <h3 className="caps below-8">
         {countOf(count, 'PROBLEM', 'PROBLEMS')}
         {problems.length < count && `, the first ${formatCount(problems.length)}`}
       </h3>
-      <ul className={classes.problems}>
+      <ul>
         {problems.map((problem) => (
           <li key={JSON.stringify(problem)} className={classes.problem}>
             <p>
-              <strong className={classes.problemKind}>{problemWords[problem.kind]}</strong>{' '}
+              <strong className="danger bold">{problemWords[problem.kind]}</strong>{' '}
               {placeOf(problem)}
             </p>
             <p>{problem.message}</p>

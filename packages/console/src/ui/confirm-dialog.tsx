@@ -34,8 +34,8 @@ export function ConfirmDialog(props: {
       title={props.title}
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
-      <div className={classes.question}>{props.children}</div>
-      <div className={classes.answers}>
+      <div className={`break ${classes.question}`}>{props.children}</div>
+      <div className="flex wrap end gap-8">
         <Button onClick={onClose} data-autofocus>
           {keep}
         </Button>

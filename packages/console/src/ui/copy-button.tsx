@@ -33,7 +33,7 @@ export function CopyText({ label, value }: { label: string; value: () => string 
 /** A command line that can be copied, below a title that says what it does. */
 export function CliBlock({ title, line }: { title: string; line: string }): ReactNode {
   return (
-    <section className={classes.line} aria-label={title}>
+    <section className={`box ${classes.line}`} aria-label={title}>
       <header>
         <span>{title}</span>
         <CopyButton value={line} label="Copy command" />

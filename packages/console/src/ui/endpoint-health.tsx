@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react';
 import type { Endpoint } from '../api/types.ts';
-import classes from './endpoint-health.module.css';
 import { AbandonedIcon, FailingIcon, OkIcon, RunningIcon } from './icons.tsx';
 
 /** The number of deliveries of an endpoint that are queued or pending: `1,204`, or `10,000+`. */
@@ -8,20 +7,20 @@ export function backlogText({ count, is_exact: isExact }: Endpoint['backlog']): 
   return `${count.toLocaleString('en-US')}${isExact ? '' : '+'}`;
 }
 
-const healthIcons = {
-  ok: OkIcon,
-  degraded: RunningIcon,
-  failing: FailingIcon,
-  gone: AbandonedIcon,
-  disabled: AbandonedIcon,
+const marks = {
+  ok: [OkIcon, 'ok'],
+  degraded: [RunningIcon, 'warn'],
+  failing: [FailingIcon, 'danger'],
+  gone: [AbandonedIcon, 'muted'],
+  disabled: [AbandonedIcon, 'muted'],
 } as const;
 
 /** How an endpoint fares, as a word with a shape and a colour. */
 export function EndpointHealth({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const { health } = endpoint;
-  const Icon = healthIcons[health];
+  const [Icon, tone] = marks[health];
   return (
-    <span className={classes.health} data-health={health}>
+    <span className={`word-mark ${tone}`} data-health={health}>
       <Icon />
       {health}
       {whyDisabled(endpoint)}

@@ -161,7 +161,7 @@ function DayFilter({ name, value, first, last, onChange }: DayFilterProps): Reac
   const fault = text === '' || text === value ? null : faultOfDay(text, first, last);
   return (
     <TextInput
-      className={classes.dayFilter}
+      className={`relative ${classes.dayFilter}`}
       classNames={{ error: classes.dayFault }}
       aria-label={`${name} day${zone === 'utc' ? '' : ' by UTC'}, as 2026-03-05`}
       placeholder={zone === 'utc' ? `${name} day` : `${name} (UTC)`}

@@ -185,7 +185,7 @@ function StatusLine(props: {
 function Updated({ at }: { at: number }): ReactNode {
   const now = useNow(1000);
   const age = now - at < 1000 ? 'just now' : `${formatAge(now - at)} ago`;
-  return <span className={classes.quiet}>updated {age}</span>;
+  return <span className="muted nowrap">updated {age}</span>;
 }
 
 /** The line while the API fails, with the age of the data and the time until the next try. */
@@ -206,7 +206,7 @@ function Failing({
   const requestId = error instanceof ApiError ? error.requestId : null;
   const age = dataOf === 0 ? '' : ` (${formatAge(now - dataOf)} old)`;
   return (
-    <div className={classes.failing} data-failing>
+    <div className={`row wrap grow ${classes.failing}`} data-failing>
       <WarningIcon />
       {/* A screen reader speaks this once; what changes every second stands outside of it. */}
       <span role="status">
@@ -218,7 +218,7 @@ function Failing({
         {requestId === null ? '' : ' · request '}
         {requestId !== null && <code>{requestId}</code>}
       </span>
-      <Button size="compact-xs" variant="default" className={classes.retry} onClick={onRetry}>
+      <Button size="compact-xs" variant="default" className="push" onClick={onRetry}>
         RETRY
       </Button>
     </div>
@@ -241,7 +241,7 @@ export function FailurePanel({ error, onRetry }: { error: Error; onRetry: () => 
   const details = error instanceof ApiError ? error : null;
   const isTrying = query?.state.fetchStatus === 'fetching';
   return (
-    <section className={classes.panel} role="alert">
+    <section className="message" role="alert">
       <h2>{panelTitle(error)}</h2>
       <p>{panelText(error)}</p>
       {details?.errors.map(({ path, message }) => (
@@ -249,14 +249,14 @@ export function FailurePanel({ error, onRetry }: { error: Error; onRetry: () => 
           <code>{path}</code> {message}
         </p>
       ))}
-      <div className={classes.actions}>
+      <div className={`row gap-16 ${classes.actions}`}>
         {details?.status !== 403 && <Button onClick={onRetry}>RETRY</Button>}
         {outage !== undefined && outage.nextTryAt !== null && (
-          <span className={classes.quiet}>{nextTryText(outage, isTrying, now)}</span>
+          <span className="muted nowrap">{nextTryText(outage, isTrying, now)}</span>
         )}
       </div>
       {details !== null && details.requestId !== null && (
-        <p className={classes.quiet}>
+        <p className="muted nowrap">
           {details.code} · request <code>{details.requestId}</code>
         </p>
       )}

@@ -2,13 +2,11 @@ import type { ReactNode } from 'react';
 import type { DeliveryHours } from '../api/types.ts';
 import { Sparkline } from './chart/sparkline.tsx';
 import { formatShare } from './format.ts';
-import classes from './list-page.module.css';
 import { countOf } from './words.ts';
 
 /** The attempts of the last 24 hours: how many delivered, and how many did not. */
 export function HoursChart({ hours }: { hours: DeliveryHours | undefined }): ReactNode {
-  if (hours === undefined || triesOf(hours) === 0)
-    return <span className={classes.none}>none</span>;
+  if (hours === undefined || triesOf(hours) === 0) return <span className="muted">none</span>;
   const bad = hours.failed.map((count, at) => count + (hours.abandoned[at] ?? 0));
   return <Sparkline label={hoursText(hours)} good={hours.delivered} bad={bad} />;
 }
@@ -16,7 +14,7 @@ export function HoursChart({ hours }: { hours: DeliveryHours | undefined }): Rea
 /** The share of the attempts of the last 24 hours that delivered. */
 export function OkShare({ hours }: { hours: DeliveryHours | undefined }): ReactNode {
   const share = okShareOf(hours);
-  if (share === null) return <span className={classes.none}>–</span>;
+  if (share === null) return <span className="muted">–</span>;
   return formatShare(share);
 }
 

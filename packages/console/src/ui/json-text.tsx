@@ -13,7 +13,7 @@ export function JsonText({ source }: { source: string }): ReactNode {
     return [{ kind: 'mark', text: printJson(visibleJson(source)) }];
   }, [source]);
   return (
-    <pre className={classes.json}>
+    <pre className={`box small break ${classes.json}`}>
       {pieces.map((piece, index) =>
         piece.kind === 'mark' ? (
           piece.text

@@ -4,6 +4,7 @@ import { type ReactNode, useRef } from 'react';
 import type { Page } from '../api/types.ts';
 import { FailurePanel, useFailure } from './freshness.tsx';
 import classes from './list-page.module.css';
+import tableClasses from './table/data-table.module.css';
 import { countOf } from './words.ts';
 
 /**
@@ -26,7 +27,7 @@ export function List(props: {
     return props.isEmpty ? props.empty : props.children;
   }
   return (
-    <div className={classes.scroller}>
+    <div className={tableClasses.scroller}>
       {failure === null ? (
         <SkeletonRows rows={rows} label={`Loading the ${name}`} />
       ) : (
@@ -49,12 +50,12 @@ export function Empty(props: {
   children?: ReactNode;
 }): ReactNode {
   return (
-    <div className={classes.empty}>
+    <div className="empty">
       <h2>{props.title}</h2>
       {props.children}
       {props.onClear !== undefined && (
         <p>
-          <button type="button" className={classes.textButton} onClick={props.onClear}>
+          <button type="button" className="link-button" onClick={props.onClear}>
             Clear filters
           </button>
         </p>
@@ -109,10 +110,10 @@ export function Pager(props: {
 /** Placeholder rows of the size of the table to come, so that nothing moves when it is there. */
 export function SkeletonRows({ rows, label }: { rows: number; label: string }): ReactNode {
   return (
-    <div role="status" aria-label={label} className={classes.skeletonRows}>
+    <div role="status" aria-label={label} className="clip">
       {Array.from({ length: rows }, (_, row) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike and never move
-        <div key={row} className={classes.skeletonRow}>
+        <div key={row} className={`row line-under ${classes.skeletonRow}`}>
           <SkeletonText width={`${42 + ((row * 29) % 40)}%`} />
         </div>
       ))}
@@ -122,5 +123,5 @@ export function SkeletonRows({ rows, label }: { rows: number; label: string }): 
 
 /** A placeholder for a line of text. */
 export function SkeletonText({ width = '100%' }: { width?: string }): ReactNode {
-  return <span className={classes.skeletonText} style={{ width }} aria-hidden="true" />;
+  return <span className="bone" style={{ width }} aria-hidden="true" />;
 }

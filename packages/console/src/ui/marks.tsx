@@ -33,7 +33,7 @@ export function usePageNow(): number {
 export function Moment({ at }: { at: string | null }): ReactNode {
   const now = usePageNow();
   const zone = use(ZoneContext);
-  if (at === null) return <span className={classes.none}>–</span>;
+  if (at === null) return <span className="muted">–</span>;
   return (
     <time dateTime={at} title={`${formatInstant(at, zone)} ${zoneName(zone)}`}>
       {formatDistance(at, now)}

@@ -35,8 +35,8 @@ export function MonthSums({ height }: { height: number }): ReactNode {
   if (sums.data?.length === 0) return null;
   return (
     <section className={classes.sums} aria-label="All records by month">
-      <div className={classes.head}>
-        <h2>{isBytes ? 'BYTES' : 'RECORDS'} PER MONTH</h2>
+      <div className={`row wrap below-4 ${classes.head}`}>
+        <h2 className="figure-name">{isBytes ? 'BYTES' : 'RECORDS'} PER MONTH</h2>
         <SeriesLegend series={series.toReversed()} />
         <fieldset className={listClasses.switch} aria-label="What the bars count">
           {(['records', 'bytes'] as const).map((unit) => (

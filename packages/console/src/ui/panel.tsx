@@ -56,9 +56,9 @@ function Shell(props: PanelProps): ReactNode {
     return () => document.removeEventListener('keydown', onKeyDown);
   }, []);
   return (
-    <aside className={classes.panel} data-drawer aria-labelledby="panel-title">
+    <aside className={`stack relative ${classes.panel}`} data-drawer aria-labelledby="panel-title">
       <Separator
-        className={classes.separator}
+        className={`separator ${classes.separator}`}
         label="Width of the panel"
         title="Drag to widen the panel; double click for its own width"
         storageKey="svcctl.panel-width"
@@ -66,7 +66,7 @@ function Shell(props: PanelProps): ReactNode {
         side="right"
         limits={limits}
       />
-      <div className={classes.head}>
+      <div className={`row between gap-8 flex-none ${classes.head}`}>
         <h2 id="panel-title" ref={heading} tabIndex={-1}>
           <span>{props.kind}</span> {props.title}
         </h2>

@@ -21,7 +21,7 @@ export function PollNote(props: { queries: readonly Polled[]; millis?: number })
     setAsking(false);
   };
   return (
-    <div className={classes.pollNote}>
+    <div className={`row gap-4 muted small nowrap ${classes.pollNote}`}>
       <span className={classes.pollText}>
         <span className={classes.every}>every {millis / 1000} s · </span>
         <span className={classes.age}>

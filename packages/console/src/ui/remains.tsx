@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react';
 import type { EraseReceipt } from '../api/types.ts';
-import contentClasses from './drawer.module.css';
 import { formatInstant } from './format.ts';
 import classes from './remains.module.css';
 import { useZone, zoneName } from './zone-switch.tsx';
@@ -11,7 +10,7 @@ export function Remains({ remains }: Pick<EraseReceipt, 'remains'>): ReactNode {
   if (remains.length === 0) return null;
   return (
     <>
-      <h3 className={contentClasses.title}>WHAT REMAINS FOR A WHILE</h3>
+      <h3 className="caps below-8">WHAT REMAINS FOR A WHILE</h3>
       <ul className={classes.remains}>
         {remains.map(({ what, note, until }) => (
           <li key={`${what} ${note}`}>

@@ -40,7 +40,11 @@ export function notify(toast: Toast): void {
     message: <ToastText toast={toast} onDone={() => notifications.hide(id)} />,
     // The region around all messages announces them to screen readers.
     role: 'presentation',
-    classNames: { root: classes.toast, body: classes.toastBody, description: classes.toastText },
+    classNames: {
+      root: classes.toast,
+      body: classes.toastBody,
+      description: 'row gap-12 ink break',
+    },
     closeButtonProps: { 'aria-label': 'Close message' },
     // A message under the mouse stays by itself. This keeps it for people who use keys, too.
     onFocus: () => notifications.update({ ...shown, autoClose: false }),

@@ -24,7 +24,7 @@ export function zoneName(zone: Zone): string {
 /** Says that days begin and end by UTC, where times are shown in another zone: nobody should take them for local days. */
 export function UtcDays(): ReactNode {
   const [zone] = useZone();
-  return zone === 'utc' ? null : <span className={classes.utcDays}>days are UTC</span>;
+  return zone === 'utc' ? null : <span className="muted small nowrap">days are UTC</span>;
 }
 
 /** The switch between UTC and the browser's own zone. */
@@ -33,7 +33,7 @@ export function ZoneSwitch(): ReactNode {
   const other = zone === 'utc' ? 'local' : 'utc';
   return (
     <UnstyledButton
-      className={classes.textButton}
+      className={`muted small nowrap ${classes.textButton}`}
       onClick={() => setZone(other)}
       aria-label={`Times in ${zoneName(zone)}. Switch to ${other === 'utc' ? 'UTC' : 'local time'}`}
       title={`Times are in ${zoneName(zone)}. Click for ${other === 'utc' ? 'UTC' : 'local time'}.`}

@@ -4,16 +4,12 @@ import type { Delivery } from '../api/types.ts';
 import { CutText, Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { ShortId } from '../ui/table/whole-tips.tsx';
-import markClasses from './marks.module.css';
 import { LastStatus, NextRetry, StatusMark, Target } from './marks.tsx';
 
 /** Says that a delivery waits because its endpoint is disabled. */
 function EndpointDisabled(): ReactNode {
   return (
-    <span
-      className={markClasses.none}
-      title="Its endpoint is disabled: it waits until that is enabled"
-    >
+    <span className="muted" title="Its endpoint is disabled: it waits until that is enabled">
       disabled
     </span>
   );
@@ -84,7 +80,7 @@ const event: Column<Delivery> = {
   width: 114,
   rank: 9,
   cell: ({ event_type: type }) => (
-    <span className={markClasses.small}>
+    <span className="small">
       <CutText text={type} />
     </span>
   ),
@@ -126,11 +122,7 @@ export const dlqColumns: readonly Column<Delivery>[] = [
     card: 'note',
     cell: ({ status, next_retry: at, waits_for_endpoint: waits }) => {
       if (waits) return <EndpointDisabled />;
-      return status === 'abandoned' ? (
-        <span className={markClasses.none}>parked</span>
-      ) : (
-        <NextRetry at={at} />
-      );
+      return status === 'abandoned' ? <span className="muted">parked</span> : <NextRetry at={at} />;
     },
     value: ({ next_retry: at, waits_for_endpoint: waits }) =>
       waits ? 'disabled' : (at ?? 'parked'),
@@ -145,7 +137,7 @@ export const dlqColumns: readonly Column<Delivery>[] = [
     rank: 8,
     card: 'note',
     cell: ({ last_attempt_at: at }) => (
-      <span className={markClasses.small}>
+      <span className="small">
         <Moment at={at} />
       </span>
     ),

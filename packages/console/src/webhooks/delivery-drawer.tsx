@@ -60,7 +60,7 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
   const refusal = whyNoRetry(delivery);
   return (
     <>
-      <div className={classes.actions}>
+      <div className="drawer-actions">
         {/* A button that does nothing can still take the focus, so that one can learn why. */}
         <Button
           variant={refusal === null ? 'filled' : 'default'}
@@ -72,7 +72,7 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
           RETRY
         </Button>
         {isOpen && <PurgeButton id={id} />}
-        <span className={classes.spring} />
+        <span className="grow" />
         <CopyText label="Copy payload" value={() => printJson(delivery.body)} />
         <CopyText label="Copy as curl" value={() => curlLine(delivery)} />
         <CopyText label="Copy link" value={() => window.location.href} />
@@ -86,9 +86,9 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
       <section className={drawerClasses.body} tabIndex={0} aria-label="The delivery">
         <Standing delivery={delivery} />
         <Facts delivery={delivery} />
-        <h3 className={drawerClasses.title}>ATTEMPTS</h3>
+        <h3 className="caps below-8">ATTEMPTS</h3>
         <Attempts attempts={delivery.attempt_log} />
-        <h3 className={drawerClasses.title}>PAYLOAD</h3>
+        <h3 className="caps below-8">PAYLOAD</h3>
         <ErasedAt at={delivery.payload_erased_at} />
         <JsonText source={delivery.body} />
       </section>
@@ -118,14 +118,14 @@ export function whyNoRetry({
 function Standing({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const { status, waiting, finished_at } = delivery;
   return (
-    <div className={classes.standing} role="status">
+    <div className={`box below-12 ${classes.standing}`} role="status">
       <p>
         <StatusMark status={status} />
         <span>{statusWords[status]}</span>
       </p>
-      {waiting !== null && <p className={classes.waiting}>{waiting.text}</p>}
+      {waiting !== null && <p className="muted">{waiting.text}</p>}
       {waiting === null && finished_at !== null && (
-        <p className={classes.waiting}>
+        <p className="muted">
           <Moment at={finished_at} />
         </p>
       )}
@@ -139,7 +139,7 @@ function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const zoned = (name: string) => `${name} (${zoneName(zone)})`;
   const { endpoint_id: endpoint, incident_id: incident } = delivery;
   return (
-    <dl className={`${drawerClasses.fields} ${classes.facts}`}>
+    <dl className={`below-16 ${drawerClasses.fields} ${drawerClasses.facts}`}>
       <Fact name="target" copy={delivery.target}>
         {delivery.target}
       </Fact>
@@ -147,12 +147,12 @@ function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
         {delivery.attempts} of {delivery.max_attempts}
       </Fact>
       <Fact name="last status">
-        {delivery.last_status ?? <span className={drawerClasses.none}>none ever came</span>}
+        {delivery.last_status ?? <span className="muted">none ever came</span>}
       </Fact>
       <Fact name="error">
-        {delivery.error ?? <span className={drawerClasses.none}>–</span>}
+        {delivery.error ?? <span className="muted">–</span>}
         {delivery.failure_class !== null && (
-          <span className={classes.failure}>({failureWords[delivery.failure_class]})</span>
+          <span className="muted nowrap">({failureWords[delivery.failure_class]})</span>
         )}
       </Fact>
       <Fact name={zoned('next retry')}>
@@ -181,9 +181,9 @@ function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
 
 /** The attempts, newest first, with what came of each. */
 function Attempts({ attempts }: { attempts: readonly Attempt[] }): ReactNode {
-  if (attempts.length === 0) return <p className={classes.note}>No attempt yet.</p>;
+  if (attempts.length === 0) return <p className="muted below-16">No attempt yet.</p>;
   return (
-    <ol className={classes.attempts} reversed>
+    <ol className="below-16" reversed>
       {attempts.map((attempt) => (
         <AttemptLine key={attempt.number} attempt={attempt} />
       ))}
@@ -196,23 +196,23 @@ function AttemptLine({ attempt }: { attempt: Attempt }): ReactNode {
   const [zone] = useZone();
   const { failure_class: failure, response } = attempt;
   return (
-    <li className={classes.attempt} data-failed={failure !== null}>
+    <li className={`thread ${classes.attempt}`} data-failed={failure !== null}>
       <div className={classes.attemptHead}>
-        <span className={classes.attemptNumber}>#{attempt.number}</span>
+        <span className="muted">#{attempt.number}</span>
         <strong>{attempt.status ?? '–'}</strong>
         <span>{failure === null ? 'delivered' : failureWords[failure]}</span>
-        <span className={classes.attemptTime}>{formatDuration(attempt.duration_ms)}</span>
-        <span className={classes.attemptTime}>
+        <span className={`muted ${classes.attemptTime}`}>
+          {formatDuration(attempt.duration_ms)}
+        </span>
+        <span className={`muted ${classes.attemptTime}`}>
           {formatInstant(attempt.started_at, zone)} · <Moment at={attempt.started_at} />
         </span>
       </div>
-      {attempt.error !== null && (
-        <p className={classes.attemptError}>{visibleText(attempt.error)}</p>
-      )}
+      {attempt.error !== null && <p className="break">{visibleText(attempt.error)}</p>}
       {response !== null && response !== '' && (
         <details>
           <summary>Answer, {response.length} characters</summary>
-          <pre className={classes.response}>{visibleText(response)}</pre>
+          <pre className={`box break ${classes.response}`}>{visibleText(response)}</pre>
         </details>
       )}
     </li>
@@ -254,7 +254,7 @@ function PurgeButton({ id }: { id: string }): ReactNode {
   });
   return (
     <>
-      <Button onClick={() => setAsking(true)} loading={purge.isPending} className={classes.danger}>
+      <Button onClick={() => setAsking(true)} loading={purge.isPending} className="danger">
         PURGE …
       </Button>
       {isAsking && (

@@ -9,26 +9,24 @@ import {
   PendingIcon,
   QueuedIcon,
 } from '../ui/icons.tsx';
-import lineClasses from '../ui/lines.module.css';
 import { CutText, Moment, usePageNow } from '../ui/marks.tsx';
 import { useZone } from '../ui/zone-switch.tsx';
-import classes from './marks.module.css';
 import { pathEnd } from './words.ts';
 
-const icons = {
-  queued: QueuedIcon,
-  pending: PendingIcon,
-  abandoned: AbandonedIcon,
-  delivered: DeliveredIcon,
-  discarded: DiscardedIcon,
+const marks = {
+  queued: [QueuedIcon, 'data'],
+  pending: [PendingIcon, 'warn'],
+  abandoned: [AbandonedIcon, 'danger'],
+  delivered: [DeliveredIcon, 'ok'],
+  discarded: [DiscardedIcon, 'muted'],
 } as const;
 
 /** A status as a word with a shape and a colour; with a count, so many deliveries of that status. */
 export function StatusMark(props: { status: DeliveryStatus; count?: number }): ReactNode {
   const { status, count } = props;
-  const Icon = icons[status];
+  const [Icon, tone] = marks[status];
   return (
-    <span className={classes.status} data-status={status}>
+    <span className={`word-mark ${tone}`}>
       <Icon />
       {count === undefined ? status : `${formatCount(count)} ${status}`}
     </span>
@@ -38,11 +36,11 @@ export function StatusMark(props: { status: DeliveryStatus; count?: number }): R
 /** A moment in full, and how far away it is. */
 export function When({ at }: { at: string | null }): ReactNode {
   const [zone] = useZone();
-  if (at === null) return <span className={classes.none}>–</span>;
+  if (at === null) return <span className="muted">–</span>;
   return (
     <>
       {formatInstant(at, zone)}
-      <span className={classes.none}>
+      <span className="muted">
         <Moment at={at} />
       </span>
     </>
@@ -68,7 +66,7 @@ export function Fact(props: { name: string; copy?: string; children: ReactNode }
 export function NextRetry({ at }: { at: string | null }): ReactNode {
   const now = usePageNow();
   const isDue = at !== null && Date.parse(at) <= now;
-  return isDue ? <span className={classes.due}>due</span> : <Moment at={at} />;
+  return isDue ? <span className="ink">due</span> : <Moment at={at} />;
 }
 
 /** A URL, cut in its middle if there is too little room. */
@@ -78,14 +76,14 @@ export function Target({ target }: { target: string }): ReactNode {
 
 /** An HTTP status, or a dash when no answer ever came. */
 export function LastStatus({ status }: { status: number | null }): ReactNode {
-  return status === null ? <span className={classes.none}>–</span> : status;
+  return status === null ? <span className="muted">–</span> : status;
 }
 
 /** Says since when a payload is gone; nothing while it is there. */
 export function ErasedAt({ at }: { at: string | null }): ReactNode {
   if (at === null) return null;
   return (
-    <p className={lineClasses.note}>
+    <p className="muted below-16">
       Its data was erased <Moment at={at} />.
     </p>
   );

@@ -153,7 +153,7 @@ const weekdays = [
 function Month(props: { month: string; children: (day: string) => ReactNode }): ReactNode {
   const { month, children } = props;
   return (
-    <div className={classes.month} data-month={month}>
+    <div className="shrink" data-month={month}>
       <p className={classes.name} aria-hidden="true">
         {month}
       </p>
@@ -244,7 +244,7 @@ function DayTip({ day, row }: { day: string; row: DayRow | undefined }): ReactNo
   });
   const count = row?.count ?? 0;
   return (
-    <div ref={tip} className={classes.tip} aria-hidden="true">
+    <div ref={tip} className={`float stack small nowrap ${classes.tip}`} aria-hidden="true">
       <strong>
         {weekdays[weekdayOf(day)]?.[1]}, {day}
       </strong>

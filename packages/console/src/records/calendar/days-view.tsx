@@ -45,17 +45,19 @@ export function DaysView(props: DaysViewProps): ReactNode {
     [span, rows, days.data],
   );
   const scroller = useScrolled(span);
-  if (span === undefined) return <div className={classes.view} aria-busy="true" />;
+  if (span === undefined) return <div className="view" aria-busy="true" />;
   if (span === null) {
-    return <p className={classes.line}>No day has records here.</p>;
+    return (
+      <p className={`row wrap flex-none line-under ${classes.line}`}>No day has records here.</p>
+    );
   }
   if (failure !== null && days.data === undefined) {
     return <FailurePanel error={failure} onRetry={() => void days.refetch()} />;
   }
   const name = namesOf(path).join(' › ');
   return (
-    <div className={classes.view} aria-busy={days.data === undefined}>
-      <div className={classes.chart}>
+    <div className="view" aria-busy={days.data === undefined}>
+      <div className="chart-row">
         {bars.length > 0 && (
           <BarChart
             label={`Records per day of ${name}`}
@@ -65,7 +67,7 @@ export function DaysView(props: DaysViewProps): ReactNode {
           />
         )}
       </div>
-      <div className={classes.line}>
+      <div className={`row wrap flex-none line-under ${classes.line}`}>
         <p className={classes.look}>{lineText(range, days.data ?? [])}</p>
         <UtcDays />
         {range !== null && (
@@ -78,7 +80,7 @@ export function DaysView(props: DaysViewProps): ReactNode {
           </>
         )}
       </div>
-      <div ref={scroller} className={classes.scroll}>
+      <div ref={scroller} className={`scroll relative ${classes.scroll}`}>
         <p className="visually-hidden">{summaryText(name, span, sum)}</p>
         <Calendar
           span={span}
@@ -114,7 +116,7 @@ function useScrolled(span: CalendarSpan | null | undefined) {
 function lineText(range: DayRange | null, days: readonly DayRow[]): ReactNode {
   if (range === null) {
     return (
-      <span className={classes.muted}>
+      <span className="muted">
         Click a day, or drag over days, to see their records or tag them.
       </span>
     );
@@ -143,7 +145,7 @@ function Legend(props: {
 }): ReactNode {
   const { span, ramp, onYear } = props;
   return (
-    <div className={classes.legend}>
+    <div className={`row wrap flex-none muted small ${classes.legend}`}>
       {ramp.length > 0 && (
         <span>
           {ramp.map((least, index) => (
@@ -171,7 +173,7 @@ function Legend(props: {
         <span className={classes.sample} data-shade="2" data-tier="cold" />
         cold
       </span>
-      <span className={classes.spring} />
+      <span className="grow" />
       {(span.hasEarlier || span.hasLater) && (
         <>
           <Button disabled={!span.hasEarlier} onClick={() => onYear(span.year - yearsShown)}>

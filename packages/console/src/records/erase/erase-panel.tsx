@@ -6,7 +6,6 @@ import type { EraseReceipt, RetentionPolicy } from '../../api/types.ts';
 import { CopyText } from '../../ui/copy-button.tsx';
 import { download } from '../../ui/download.ts';
 import contentClasses from '../../ui/drawer.module.css';
-import formClasses from '../../ui/form.module.css';
 import { formatBytes } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { HoldIcon, WarningIcon } from '../../ui/icons.tsx';
@@ -60,7 +59,7 @@ export function ErasePanel(props: ErasePanelProps): ReactNode {
       onClose={props.onClose}
     >
       <div className={contentClasses.body}>
-        {scope === null && <p className={contentClasses.note}>This link names no record.</p>}
+        {scope === null && <p className="muted">This link names no record.</p>}
         {receipt === undefined && recordKey !== undefined && scope !== null && (
           <ReachChoice recordKey={recordKey} reach={reach} onReach={setReach} />
         )}
@@ -99,7 +98,7 @@ function ReachChoice(props: {
   };
   return (
     <Radio.Group
-      className={classes.reach}
+      className="below-16"
       label="Records of this event in"
       value={reach}
       onChange={(value) => onReach(value)}
@@ -144,7 +143,7 @@ function Question(props: QuestionProps): ReactNode {
   const mayErase = isAny && !isHeld && typed === tenant;
   return (
     <form
-      className={formClasses.form}
+      className="stack gap-12"
       aria-label="What is erased"
       onSubmit={(event) => {
         event.preventDefault();
@@ -169,7 +168,7 @@ function Question(props: QuestionProps): ReactNode {
         onChange={(event) => props.onIncidents(event.currentTarget.checked)}
       />
       {unheeded.length > 0 && count > 0 && (
-        <p className={classes.warning}>
+        <p className="warning">
           <WarningIcon />
           <span>
             The {unheeded.length === 1 ? 'filter' : 'filters'} {unheeded.join(' and ')} of the page{' '}
@@ -181,13 +180,11 @@ function Question(props: QuestionProps): ReactNode {
       {isAny && <Effects receipt={preview.data} />}
       {isAny && !isHeld && (
         <>
-          <p className={formClasses.filterText}>
-            Nothing brings them back but a backup that you keep elsewhere.
-          </p>
+          <p className="muted">Nothing brings them back but a backup that you keep elsewhere.</p>
           <TextInput
             label={
               <>
-                Type <strong className={classes.name}>{tenant}</strong> to confirm
+                Type <strong className="mono">{tenant}</strong> to confirm
               </>
             }
             autoComplete="off"
@@ -199,10 +196,10 @@ function Question(props: QuestionProps): ReactNode {
           />
         </>
       )}
-      <p className={formClasses.formFault} role="alert">
+      <p className="form-fault" role="alert">
         {erase.error === null || isStepUp(erase.error) || isHeld ? '' : reasonOf(erase.error)}
       </p>
-      <div className={formClasses.answers}>
+      <div className="flex wrap end gap-8">
         <Button onClick={onClose}>{isAny && !isHeld ? 'Cancel' : 'Close'}</Button>
         {isAny && !isHeld && (
           <Button
@@ -230,7 +227,7 @@ function Hold({ policy, tenant }: { policy: RetentionPolicy; tenant: string }): 
   const of = policy.from_default ? '*' : tenant;
   const href = panelHref('/retention', { kind: 'tenant', id: of });
   return (
-    <p className={classes.warning} role="alert">
+    <p className="warning" role="alert">
       <HoldIcon />
       <span>
         {tenant} is under legal hold
@@ -271,7 +268,7 @@ function Receipt({ receipt, onClose }: { receipt: EraseReceipt; onClose: () => v
       </div>
       <Effects receipt={receipt} />
       <Proof receipt={receipt} />
-      <div className={formClasses.answers}>
+      <div className="flex wrap end gap-8">
         <Button variant="filled" onClick={onClose}>
           Done
         </Button>

@@ -12,7 +12,7 @@ export function Effects({ receipt }: { receipt: EraseReceipt }): ReactNode {
   const { erased, hot_count: hot, cold_count: cold, segments_rewritten: segments } = receipt;
   const { not_found: missing, incidents } = receipt;
   return (
-    <dl className={contentClasses.fields}>
+    <dl className={`below-16 ${contentClasses.fields}`}>
       <Line name="records" value={formatCount(erased.count)} />
       <Line name="bytes" value={formatExactBytes(erased.bytes)} />
       <Line name="hot" value={formatCount(hot)} />
@@ -43,7 +43,7 @@ export function Proof({ receipt }: { receipt: EraseReceipt }): ReactNode {
   const { id, remains } = receipt;
   return (
     <>
-      <dl className={contentClasses.fields}>
+      <dl className={`below-16 ${contentClasses.fields}`}>
         <Line name="requested" value={at(receipt.requested_at)} />
         <Line name="no read finds it since" value={at(receipt.erased_at)} />
         <Line name="old objects removed" value={at(receipt.objects_removed_after)} />

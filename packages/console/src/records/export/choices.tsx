@@ -39,7 +39,7 @@ export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode
   const { format, compression } = choices;
   return (
     <>
-      <div className={classes.row}>
+      <div className="row gap-16">
         <SegmentedControl
           size="xs"
           aria-label="Format"
@@ -50,7 +50,7 @@ export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode
         />
         <NativeSelect
           aria-label="Compression"
-          className={classes.compression}
+          w={152}
           disabled={isFixed || format === 'parquet'}
           value={format === 'parquet' ? 'none' : compression}
           onChange={({ currentTarget: { value } }) =>
@@ -61,7 +61,7 @@ export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode
           }
         />
       </div>
-      <p className={classes.note}>{formatNotes[format]}</p>
+      <p className="muted small">{formatNotes[format]}</p>
     </>
   );
 }
@@ -116,12 +116,12 @@ export function DatasetChoice(
         </>
       )}
       {props.isLacking && (
-        <p className={classes.note}>
+        <p className="muted small">
           Dataset versions cannot be listed at the moment. They are tried again by themselves.
         </p>
       )}
       {version !== undefined && (
-        <p className={classes.note}>
+        <p className="muted small">
           All that {version.name} froze of {version.tenant}: {formatCount(version.count)} records of{' '}
           {version.dataset}, whatever node and days were chosen.
         </p>
@@ -180,7 +180,7 @@ export function ProfileChoice({ isFixed, choices, set }: ChoicesProps): ReactNod
   const { profile, header } = choices;
   return (
     <>
-      <div className={classes.row}>
+      <div className="row gap-16">
         <SegmentedControl
           size="xs"
           aria-label="Profile"
@@ -200,7 +200,7 @@ export function ProfileChoice({ isFixed, choices, set }: ChoicesProps): ReactNod
           onChange={(event) => set({ header: event.currentTarget.checked })}
         />
       </div>
-      <p className={classes.note}>
+      <p className="muted small">
         {profile === 'machine'
           ? 'Exact round trip: text quoted, numbers as sent, nothing at all for null.'
           : 'Safe to open in Excel: byte-order mark, CRLF, formulas disarmed by an apostrophe.'}

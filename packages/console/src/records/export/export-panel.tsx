@@ -127,7 +127,7 @@ function Order(props: OrderProps): ReactNode {
   const order = { format, compression, hasHeader: header, body: bodyOf(choice) };
   return (
     <>
-      <div className={classes.body}>
+      <div className={`scroll ${classes.body}`}>
         {failure !== null && estimate.data === undefined ? (
           <FailurePanel error={failure} onRetry={() => void estimate.refetch()} />
         ) : (
@@ -137,7 +137,7 @@ function Order(props: OrderProps): ReactNode {
             source={props.source}
           />
         )}
-        <fieldset className={classes.choices} disabled={common.isFixed}>
+        <fieldset className="stack gap-12" disabled={common.isFixed}>
           <FormatChoice {...common} />
           <DatasetChoice {...common} versions={versions} isLacking={isLacking} />
           <ColumnChoice {...common} byDefault={byDefault} fault={fault} />
@@ -246,7 +246,7 @@ function SmallExport(props: {
   const { state } = props;
   const isRunning = state.step === 'running' || state.step === 'starting';
   return (
-    <aside className={classes.small} aria-label="Export">
+    <aside className={`row gap-12 ${classes.small}`} aria-label="Export">
       {isRunning && <ExportProgressBar state={state} />}
       <ExportOutcome state={state} />
       <Button size="compact-xs" onClick={isRunning ? props.onShow : props.onClose}>
@@ -275,7 +275,7 @@ function Foot(props: FootProps): ReactNode {
     <>
       <ExportProgressBar state={state} />
       <ExportOutcome state={state} />
-      <div className={classes.buttons}>
+      <div className="flex end gap-8">
         {isRunning ? (
           <Button onClick={onCancel}>CANCEL</Button>
         ) : isDone ? (
@@ -316,7 +316,7 @@ function Estimate(props: {
   const isZipped = format !== 'parquet' && compression !== 'none';
   return (
     <>
-      <p className={classes.estimate}>
+      <p className={`flex baseline gap-6 below-12 ${classes.estimate}`}>
         <strong>{estimate === undefined ? '…' : formatCount(estimate.rows)}</strong> rows
         <span>
           about {estimate === undefined ? '…' : formatBytes(estimate.files[format])} as{' '}
@@ -326,11 +326,11 @@ function Estimate(props: {
         </span>
       </p>
       {source !== undefined && version === undefined && (
-        <p className={classes.warning}>
+        <p className="warning below-12">
           Exports know no filter by source: the file will hold every source, not only “{source}”.
         </p>
       )}
-      {cut !== null && <p className={classes.warning}>{cut}</p>}
+      {cut !== null && <p className="warning below-12">{cut}</p>}
     </>
   );
 }

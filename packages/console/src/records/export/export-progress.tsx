@@ -35,7 +35,7 @@ export function ExportProgressBar({ state }: { state: ExportState }): ReactNode 
 /** How an export ended, with the number of rows that was announced and the number that came. */
 export function ExportOutcome({ state }: { state: ExportState }): ReactNode {
   return (
-    <div role="status" className={classes.outcome}>
+    <div role="status">
       <Outcome state={state} />
     </div>
   );
@@ -47,7 +47,7 @@ function Outcome({ state }: { state: ExportState }): ReactNode {
     case 'done': {
       const { rows, bytes, expectedRows } = state.result;
       return (
-        <p className={classes.ok}>
+        <p className={`flex gap-8 below-12 ${classes.ok}`}>
           <CheckIcon />
           <span>
             <strong>
@@ -63,7 +63,7 @@ function Outcome({ state }: { state: ExportState }): ReactNode {
     }
     case 'downloading':
       return (
-        <p className={classes.ok}>
+        <p className={`flex gap-8 below-12 ${classes.ok}`}>
           <CheckIcon />
           <span>
             <strong>Your browser is downloading {formatCount(state.rowCount)} rows.</strong>
@@ -79,7 +79,7 @@ function Outcome({ state }: { state: ExportState }): ReactNode {
       const { error } = state;
       const request = error instanceof ApiError ? error.requestId : null;
       return (
-        <p className={classes.bad}>
+        <p className={`flex gap-8 below-12 alarm break ${classes.bad}`}>
           <WarningIcon />
           <span>
             <strong>The export failed.</strong>{' '}

@@ -4,7 +4,6 @@ import type { DatasetRow } from '../../api/types.ts';
 import { BarChart, type NameRange } from '../../ui/chart/bar-chart.tsx';
 import { UtcDays } from '../../ui/zone-switch.tsx';
 import { type DayRange, type NodePath, namesOf } from '../search.ts';
-import classes from './facts.module.css';
 import { useMonths } from './use-facts.ts';
 
 type NodeChartProps = {
@@ -32,9 +31,9 @@ export function NodeChart(props: NodeChartProps): ReactNode {
   );
   if (facts.data === null) return null;
   return (
-    <div className={classes.chartRow}>
+    <div className="chart-row">
       {month === undefined && months.data === null && (
-        <p className={classes.muted}>Too many months to draw: choose a store.</p>
+        <p className="muted">Too many months to draw: choose a store.</p>
       )}
       {bars.length > 0 && month === undefined && (
         <BarChart

@@ -30,10 +30,10 @@ export function NodeFacts(props: NodeFactsProps): ReactNode {
   const row = facts.data;
   return (
     <section className={classes.facts} aria-label="The chosen node">
-      <div className={classes.top}>
+      <div className={`row wrap between gap-8 ${classes.top}`}>
         <PathLine path={path} onChoose={props.onChoose} onPick={props.onPick} />
         {row && <Digest digest={row.digest} />}
-        <div className={classes.actions}>{props.actions}</div>
+        <div className="row wrap gap-8">{props.actions}</div>
       </div>
       {row ? <Figures row={row} /> : <FiguresToCome facts={facts} />}
     </section>
@@ -48,7 +48,7 @@ function PathLine({
 }: Pick<NodeFactsProps, 'path' | 'onChoose' | 'onPick'>): ReactNode {
   const names = namesOf(path);
   return (
-    <nav className={classes.path} aria-label="Path of the node">
+    <nav className={`row wrap shrink ${classes.path}`} aria-label="Path of the node">
       <span className={classes.pick}>
         <button type="button" onClick={onPick}>
           All tenants
@@ -85,7 +85,7 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
   const shown = zoneName(zone);
   const stored = row.tier === 'hot' ? '' : `\u00a0in ${formatBytes(row.stored_bytes)}`;
   return (
-    <dl className={classes.figures}>
+    <dl className={`figures ${classes.figures}`}>
       <div className={classes.main}>
         <dt>RECORDS</dt>
         <dd>{formatCount(row.count)}</dd>
@@ -94,7 +94,7 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
         <dt>BYTES</dt>
         <dd>
           {formatBytes(row.bytes)}
-          <span className={`${classes.muted} ${classes.wideOnly}`}>{stored}</span>
+          <span className={`muted ${classes.wideOnly}`}>{stored}</span>
         </dd>
       </div>
       <div>
@@ -105,7 +105,7 @@ function Figures({ row }: { row: DatasetRow }): ReactNode {
       </div>
       <div>
         <dt>TIER</dt>
-        <dd className={classes.tier} data-tier={row.tier}>
+        <dd className="tier" data-tier={row.tier}>
           {row.tier}
         </dd>
       </div>
@@ -140,7 +140,7 @@ function Instant({ at, zone }: { at: string | null; zone: Zone }): ReactNode {
 /** The digest of the node. It stands beside the name, because one more figure would make a second line of them. */
 function Digest({ digest }: { digest: string }): ReactNode {
   return (
-    <span className={classes.digest}>
+    <span className={`row gap-4 muted small nowrap ${classes.digest}`}>
       digest <code className={classes.wideOnly}>{digest}</code>
       <CopyButton value={digest} label="Copy digest" />
     </span>
@@ -156,12 +156,12 @@ function FiguresToCome({ facts }: { facts: UseQueryResult<DatasetRow | null> }):
     return <FailurePanel error={facts.error} onRetry={() => void facts.refetch()} />;
   }
   return (
-    <dl className={classes.figures} aria-busy="true">
+    <dl className={`figures ${classes.figures}`} aria-busy="true">
       {['RECORDS', 'BYTES', 'COVERED', 'TIER', 'FIRST EVENT', 'LAST EVENT'].map((name) => (
         <div key={name} className={name === 'RECORDS' ? classes.main : undefined}>
           <dt>{name}</dt>
           <dd>
-            <span className={classes.bone} />
+            <span className="bone" style={{ width: 72 }} />
           </dd>
         </div>
       ))}

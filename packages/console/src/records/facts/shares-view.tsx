@@ -20,8 +20,8 @@ export function SharesView({ shares, days, onFilter }: SharesViewProps): ReactNo
   const failure = useFailure(shares);
   const facts = shares.data;
   return (
-    <div className={classes.view}>
-      <p className={classes.head} role="status">
+    <div className={`view ${classes.view}`}>
+      <p className={`flex-none muted line-under ${classes.head}`} role="status">
         {facts === undefined ? '' : headText(facts, days)}
       </p>
       {facts === undefined && failure !== null && (

@@ -1,6 +1,7 @@
 import { Button, NativeSelect } from '@mantine/core';
 import { type ReactNode, useRef } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
+import listClasses from '../../ui/list-page.module.css';
 import type { ChangeSearch } from '../../ui/use-search.ts';
 import {
   changeFilters,
@@ -37,7 +38,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
   const total = useTotal(search, props.facts);
   return (
     <>
-      <div className={tableClasses.bar}>
+      <div className={`${listClasses.bar} ${tableClasses.bar}`}>
         <RecordsFilters
           search={search}
           onChange={(change) => update((before) => changeFilters(before, change))}
@@ -106,7 +107,7 @@ function RecordsPager(props: RecordsPagerProps): ReactNode {
       : '';
   }
   return (
-    <div className={tableClasses.pager}>
+    <div className={listClasses.pager}>
       <NativeSelect
         className={tableClasses.pageSize}
         aria-label="Records a page"

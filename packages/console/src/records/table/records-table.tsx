@@ -6,7 +6,6 @@ import type { Column } from '../../ui/table/column.ts';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import type { RecordLine, RecordsPage } from './records-page.ts';
-import classes from './table.module.css';
 
 export type RecordsTableProps = {
   page: UseQueryResult<RecordsPage>;
@@ -68,7 +67,7 @@ function columnsFor(zone: Zone, hasStore: boolean): readonly Column<RecordLine>[
       name: 'EVENT',
       isMain: true,
       cell: ({ event_id }) => (
-        <span className={classes.event}>
+        <span className="small mono">
           <Text text={event_id} />
         </span>
       ),
@@ -115,7 +114,7 @@ function textColumn(
 }
 
 function Text({ text }: { text: string | null }): ReactNode {
-  if (text === null) return <span className={classes.none}>–</span>;
+  if (text === null) return <span className="muted">–</span>;
   const shown = visibleText(text);
   return <span title={shown}>{shown}</span>;
 }

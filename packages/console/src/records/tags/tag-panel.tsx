@@ -4,7 +4,6 @@ import { type ReactNode, useState } from 'react';
 import type { Tagged } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
 import contentClasses from '../../ui/drawer.module.css';
-import formClasses from '../../ui/form.module.css';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
 import { WarningIcon } from '../../ui/icons.tsx';
@@ -56,7 +55,7 @@ function TagForm({ place, onClose }: TagPanelProps): ReactNode {
   const known = fault !== null || preview.isPlaceholderData ? undefined : preview.data;
   return (
     <form
-      className={formClasses.form}
+      className="stack gap-12"
       aria-label="A new tag"
       onSubmit={(event) => {
         event.preventDefault();
@@ -76,8 +75,8 @@ function TagForm({ place, onClose }: TagPanelProps): ReactNode {
         onChange={(event) => set({ note: event.currentTarget.value })}
       />
       <Preview fault={fault} known={known} preview={preview} dataset={values.dataset} />
-      <div className={formClasses.answers}>
-        <p className={classes.fault} role="alert">
+      <div className="flex wrap end gap-8">
+        <p className="grow form-fault" role="alert">
           {create.error === null ? '' : reasonOf(create.error)}
         </p>
         <Button onClick={onClose}>Cancel</Button>
@@ -117,10 +116,10 @@ function WindowChoice(props: {
   const { place, values, set } = props;
   return (
     <Radio.Group label="Days" value={values.window} onChange={(window) => set({ window })}>
-      <div className={classes.windows}>
+      <div className={`stack gap-8 ${classes.windows}`}>
         {place.month !== undefined && <Radio value="month" size="xs" label={place.month} />}
         <Radio value="all" size="xs" label="all days, with those to come" />
-        <div className={classes.range}>
+        <div className="row wrap gap-8">
           <Radio value="range" size="xs" label="from" />
           <DayInput
             label="First day"
@@ -135,7 +134,7 @@ function WindowChoice(props: {
           />
         </div>
         {place.months !== undefined && place.month === undefined && (
-          <fieldset className={classes.quarters} aria-label="Quarters">
+          <fieldset className={`flex wrap gap-6 ${classes.quarters}`} aria-label="Quarters">
             {quartersOf(place.months).map(({ name, from, to }) => (
               <Button
                 key={name}
@@ -184,9 +183,9 @@ function Preview(props: {
   const [warning] = known?.warnings ?? [];
   return (
     <div className={classes.preview} role="status">
-      {fault !== null && <p className={classes.fault}>{fault}</p>}
+      {fault !== null && <p className="grow form-fault">{fault}</p>}
       {fault === null && known === undefined && failure !== null && (
-        <p className={classes.fault}>{reasonOf(failure)}</p>
+        <p className="grow form-fault">{reasonOf(failure)}</p>
       )}
       {fault === null && known === undefined && failure === null && <SkeletonText width="260px" />}
       {known !== undefined && (
@@ -196,7 +195,7 @@ function Preview(props: {
         </p>
       )}
       {warning !== undefined && (
-        <p className={classes.warning}>
+        <p className="warning">
           <WarningIcon />
           <span>
             <strong>{formatCount(warning.count)}</strong> of them will be in both datasets: they are{' '}

@@ -31,9 +31,9 @@ export function TagsView({ tags, mayTag, days, onAllDays }: TagsViewProps): Reac
   const [asked, setAsked] = useState<Tag | null>(null);
   const page = tags.data;
   return (
-    <div className={classes.view}>
-      <div className={classes.bar}>
-        <p className={classes.muted}>{page === undefined ? '' : headText(page, days)}</p>
+    <div className="view">
+      <div className={`row wrap between gap-8 flex-none ${classes.bar}`}>
+        <p className="muted">{page === undefined ? '' : headText(page, days)}</p>
         {days !== null && (
           <Button variant="subtle" onClick={onAllDays}>
             All days
@@ -105,11 +105,7 @@ function columnsFor(zone: Zone): readonly Column<Tag>[] {
       width: 84,
       card: 'line',
       cell: ({ store }) =>
-        store === null ? (
-          <span className={classes.muted}>all stores</span>
-        ) : (
-          <CutText text={store} />
-        ),
+        store === null ? <span className="muted">all stores</span> : <CutText text={store} />,
       value: ({ store }) => store ?? 'all stores',
     },
     {
@@ -211,7 +207,7 @@ export function DatasetChoice(props: {
 /** A dataset as a word with the colour that it has in a coverage bar. */
 export function DatasetMark({ dataset }: { dataset: DatasetName }): ReactNode {
   return (
-    <span className={classes.dataset} data-dataset={dataset}>
+    <span className={`mark ${classes.dataset}`} data-dataset={dataset}>
       {datasetWords[dataset]}
     </span>
   );

@@ -104,7 +104,7 @@ export function TreeList({ tree, chosen, onChoose, onOpen }: TreeListProps): Rea
       <div
         role="tree"
         aria-label="Tenants, stores and months"
-        className={classes.list}
+        className="relative"
         style={{ height: virtual.getTotalSize() }}
         onKeyDown={onKeyDown}
         onClick={onClick}

@@ -37,12 +37,12 @@ export function TreePanel(props: TreePanelProps): ReactNode {
         )}
       </div>
       <div className={classes.heads} aria-hidden="true">
-        <span className={classes.name}>
+        <span className={`row shrink ${classes.name}`}>
           TENANT › STORE<span className={classes.wide}> › MONTH</span>
         </span>
-        <span className={classes.count}>RECORDS</span>
-        <span className={classes.bytes}>BYTES</span>
-        <span className={classes.covered}>COVERED</span>
+        <span className="cut right">RECORDS</span>
+        <span className={`cut right ${classes.bytes}`}>BYTES</span>
+        <span className="cut right">COVERED</span>
       </div>
       <TreeBody {...props} />
       <TreeTotals tree={tree} isSearch={q !== ''} />
@@ -88,25 +88,26 @@ function TreeSkeleton(): ReactNode {
 /** The totals of all tenants that are loaded; a + says that there are more. */
 function TreeTotals({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode {
   const { rows, tail } = tree.flat.branch;
-  if (rows.length === 0) return <div className={classes.totals} />;
+  if (rows.length === 0)
+    return <div className={`flex-none bold line-over clip ${classes.totals}`} />;
   const { count, bytes, coverage } = totalsOf(rows);
   const more = tail === 'none' ? '' : '+';
   const tenants = `${formatCount(rows.length)}${more} ${rows.length === 1 ? 'tenant' : 'tenants'}`;
   return (
-    <div className={classes.totals}>
-      <span className={classes.name}>
+    <div className={`flex-none bold line-over clip ${classes.totals}`}>
+      <span className={`row shrink ${classes.name}`}>
         {tenants}
         {isSearch ? ' found' : ''}
       </span>
-      <span className={classes.count}>
+      <span className="cut right">
         {formatCount(count)}
         {more}
       </span>
-      <span className={classes.bytes}>
+      <span className={`cut right ${classes.bytes}`}>
         {formatBytes(bytes)}
         {more}
       </span>
-      <span className={classes.covered}>{formatShare(coverage)}</span>
+      <span className="cut right">{formatShare(coverage)}</span>
     </div>
   );
 }
@@ -129,7 +130,7 @@ function TreeSearch({ q, onSearch }: { q: string; onSearch: (q: string) => void 
     return () => clearTimeout(timer);
   }, [text, onSearch]);
   return (
-    <div className={classes.search}>
+    <div className="grow">
       <TextInput
         type="search"
         data-search

@@ -28,7 +28,7 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
       role="treeitem"
       data-key={key}
       data-level={level}
-      className={classes.row}
+      className={`hover ${classes.row}`}
       style={style}
       tabIndex={props.isActive ? 0 : -1}
       aria-level={level}
@@ -37,7 +37,7 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
       aria-selected={props.isChosen}
       aria-expanded={isLeaf ? undefined : isOpen}
     >
-      <span className={classes.name} title={visibleText(rowName(row))}>
+      <span className={`row shrink ${classes.name}`} title={visibleText(rowName(row))}>
         {isLeaf ? (
           <span className={classes.twig} />
         ) : (
@@ -47,14 +47,14 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
             </svg>
           </span>
         )}
-        <span className={classes.text}>{visibleText(rowName(row))}</span>
+        <span className={`cut ${classes.text}`}>{visibleText(rowName(row))}</span>
         {isLeaf && row.tier !== 'hot' && <LeafTier tier={row.tier} />}
       </span>
-      <span className={classes.count}>
+      <span className="cut right">
         {formatCount(row.count)}
         <span className="visually-hidden"> {row.count === 1 ? 'record' : 'records'}</span>
       </span>
-      <span className={classes.bytes}>{formatBytes(row.bytes)}</span>
+      <span className={`cut right ${classes.bytes}`}>{formatBytes(row.bytes)}</span>
       <CoverageBar of={row} />
     </div>
   );
@@ -81,8 +81,8 @@ function isSameRow(before: TreeRowProps, after: TreeRowProps): boolean {
 /** The tier of a leaf. Hot is not shown, because every leaf begins so. */
 function LeafTier({ tier }: { tier: 'cold' | 'mixed' }): ReactNode {
   return (
-    <span className={classes.tier} data-tier={tier}>
-      <span className={classes.tierWord}>{tier}</span>
+    <span className={`tier inline-row muted shrink clip ${classes.tier}`} data-tier={tier}>
+      <span>{tier}</span>
     </span>
   );
 }
@@ -95,7 +95,12 @@ function TailRow(props: {
   const { node, style } = props;
   if (node.tail === 'failed') {
     return (
-      <div className={classes.row} data-level={node.level} style={style} role="presentation">
+      <div
+        className={`hover ${classes.row}`}
+        data-level={node.level}
+        style={style}
+        role="presentation"
+      >
         <span className={classes.failed}>could not be read</span>
         <button type="button" className={classes.retry} tabIndex={-1} data-retry={node.parent}>
           RETRY
@@ -104,7 +109,12 @@ function TailRow(props: {
     );
   }
   return (
-    <div className={classes.row} data-level={node.level} style={style} role="presentation">
+    <div
+      className={`hover ${classes.row}`}
+      data-level={node.level}
+      style={style}
+      role="presentation"
+    >
       <SkeletonCells />
     </div>
   );
@@ -114,13 +124,13 @@ function TailRow(props: {
 export function SkeletonCells(): ReactNode {
   return (
     <>
-      <span className={classes.name}>
+      <span className={`row shrink ${classes.name}`}>
         <span className={classes.twig} />
-        <span className={classes.bone} data-wide />
+        <span className={`bone ${classes.wideBone}`} />
       </span>
-      <span className={classes.bone} />
-      <span className={classes.bone} />
-      <span className={classes.bone} />
+      <span className="bone" />
+      <span className="bone" />
+      <span className="bone" />
     </>
   );
 }

@@ -6,7 +6,7 @@ import classes from '../page.module.css';
 export function TreeSeparator(): ReactNode {
   return (
     <Separator
-      className={classes.separator}
+      className={`separator ${classes.separator}`}
       label="Width of the tree"
       title="Drag to widen the tree; double click for its own width"
       storageKey="svcctl.tree-width"

@@ -3,10 +3,8 @@ import { type ReactNode, useState } from 'react';
 import type { DatasetVersion, NewVersion, Shares } from '../../api/types.ts';
 import { type DatasetName, splitNames } from '../../api/values.ts';
 import contentClasses from '../../ui/drawer.module.css';
-import formClasses from '../../ui/form.module.css';
 import { reasonOf } from '../../ui/outage.ts';
 import { Panel } from '../../ui/panel.tsx';
-import tagClasses from '../tags/tags.module.css';
 import { DatasetChoice } from '../tags/tags-view.tsx';
 import { useFreeze } from './use-versions.ts';
 import classes from './versions.module.css';
@@ -46,14 +44,14 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode 
   const version = versionOf(tenant, values);
   return (
     <form
-      className={formClasses.form}
+      className="stack gap-12"
       aria-label="A new version"
       onSubmit={(event) => {
         event.preventDefault();
         if (version !== null && !freeze.isPending) freeze.mutate(version);
       }}
     >
-      <p className={classes.what}>
+      <p className="muted">
         The records that are tagged now, whatever is tagged, untagged or arrives later. Retention
         does not delete them unless it is told to.
       </p>
@@ -77,8 +75,8 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode 
         value={values.note}
         onChange={(event) => set({ note: event.currentTarget.value })}
       />
-      <div className={formClasses.answers}>
-        <p className={tagClasses.fault} role="alert">
+      <div className="flex wrap end gap-8">
+        <p className="grow form-fault" role="alert">
           {freeze.error === null ? '' : reasonOf(freeze.error)}
         </p>
         <Button onClick={onClose}>Cancel</Button>
@@ -118,7 +116,7 @@ function ShareFields(props: {
           onChange={(event) => set({ [split]: event.currentTarget.value })}
         />
       ))}
-      <p id="share-fault" className={fault === null ? tagClasses.muted : tagClasses.fault}>
+      <p id="share-fault" className={fault === null ? 'muted' : 'grow form-fault'}>
         {fault ??
           'By a hash of the event id: the same event always falls into the same part. All empty: no split.'}
       </p>

@@ -7,15 +7,12 @@ import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import lineClasses from '../../ui/lines.module.css';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { Panel } from '../../ui/panel.tsx';
 import { useSession } from '../../ui/session.ts';
 import { countOf, shellLine } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import pageClasses from '../page.module.css';
 import { windowText } from '../search.ts';
-import tagClasses from '../tags/tags.module.css';
 import { DatasetMark } from '../tags/tags-view.tsx';
 import { useVersion } from './read-versions.ts';
 import { useDeleteVersion } from './use-versions.ts';
@@ -46,19 +43,19 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
       onClose={onClose}
     >
       {version !== undefined && (
-        <div className={lineClasses.actions}>
+        <div className="drawer-actions">
           {mayExport ? (
             <ExportButton version={version} onExport={props.onExport} />
           ) : (
-            <span className={pageClasses.lacks}>EXPORT needs analytics:read</span>
+            <span className="muted small">EXPORT needs analytics:read</span>
           )}
-          <span className={lineClasses.spring} />
+          <span className="grow" />
           {mayDelete ? (
-            <Button className={lineClasses.danger} onClick={() => setAsking(true)}>
+            <Button className="danger" onClick={() => setAsking(true)}>
               DELETE…
             </Button>
           ) : (
-            <span className={pageClasses.lacks}>DELETE needs datasets:write</span>
+            <span className="muted small">DELETE needs datasets:write</span>
           )}
         </div>
       )}
@@ -95,7 +92,7 @@ function Fields({ version }: { version: DatasetVersion }): ReactNode {
   const at = (instant: string) => `${formatInstant(instant, zone)} ${zoneName(zone)}`;
   const { current } = version;
   return (
-    <dl className={drawerClasses.fields}>
+    <dl className={`below-16 ${drawerClasses.fields}`}>
       <Field name="tenant">{version.tenant}</Field>
       <Field name="dataset">
         <DatasetMark dataset={version.dataset} />
@@ -148,8 +145,8 @@ function Export({ version }: { version: DatasetVersion }): ReactNode {
   ]);
   return (
     <>
-      <h3 className={drawerClasses.title}>EXPORT IT ON THE COMMAND LINE</h3>
-      <div className={pageClasses.command}>
+      <h3 className="caps below-8">EXPORT IT ON THE COMMAND LINE</h3>
+      <div className="copied">
         <code>{line}</code>
         <CopyButton value={line} label="Copy command" />
       </div>
@@ -167,10 +164,10 @@ function Splits({ version }: { version: DatasetVersion }): ReactNode {
       <thead>
         <tr>
           <th scope="col">PART</th>
-          <th scope="col" className={tagClasses.number}>
+          <th scope="col" className="right">
             SHARE
           </th>
-          <th scope="col" className={tagClasses.number}>
+          <th scope="col" className="right">
             RECORDS
           </th>
           <th scope="col">DIGEST</th>
@@ -180,10 +177,8 @@ function Splits({ version }: { version: DatasetVersion }): ReactNode {
         {splitNames.map((name) => (
           <tr key={name}>
             <th scope="row">{name}</th>
-            <td className={tagClasses.number}>{shares[name]} %</td>
-            <td className={tagClasses.number}>
-              {splits === null ? '…' : formatCount(splits[name].count)}
-            </td>
+            <td className="right">{shares[name]} %</td>
+            <td className="right">{splits === null ? '…' : formatCount(splits[name].count)}</td>
             <td>{splits === null ? '…' : <code>{splits[name].digest}</code>}</td>
           </tr>
         ))}

@@ -34,9 +34,9 @@ export function VersionsView(props: VersionsViewProps): ReactNode {
   const failure = useFailure(versions);
   const page = versions.data;
   return (
-    <div className={tagClasses.view}>
-      <div className={tagClasses.bar}>
-        <p className={tagClasses.muted}>{page === undefined ? '' : headText(tenant, page)}</p>
+    <div className="view">
+      <div className={`row wrap between gap-8 flex-none ${tagClasses.bar}`}>
+        <p className="muted">{page === undefined ? '' : headText(tenant, page)}</p>
         <NeedsScope scope="datasets:write" has={mayFreeze}>
           {(refused) => (
             <Button
@@ -102,7 +102,7 @@ function columnsFor(zone: Zone): readonly Column<DatasetVersion>[] {
       isMain: true,
       card: 'title',
       cell: ({ name }) => (
-        <strong className={classes.name}>
+        <strong className="bold">
           <CutText text={name} />
         </strong>
       ),
@@ -204,7 +204,11 @@ export function ExportButton(props: {
   );
 }
 
-const icons = { counting: PendingIcon, ready: DeliveredIcon, failed: AbandonedIcon } as const;
+const marks = {
+  counting: [PendingIcon, ''],
+  ready: [DeliveredIcon, 'ok'],
+  failed: [AbandonedIcon, 'danger'],
+} as const;
 
 const stateWords: Readonly<Record<DatasetVersion['state'], string>> = {
   counting: 'its records are read and compared with the counters',
@@ -217,10 +221,10 @@ const stateWords: Readonly<Record<DatasetVersion['state'], string>> = {
  */
 export function VersionState({ version }: { version: DatasetVersion }): ReactNode {
   const { state, change } = version;
-  const Icon = icons[state];
+  const [Icon, tone] = marks[state];
   return (
-    <span className={classes.states}>
-      <span className={classes.state} data-state={state} title={stateWords[state]}>
+    <span className="mark">
+      <span className={`mark ${tone}`} title={stateWords[state]}>
         <Icon />
         {state}
       </span>

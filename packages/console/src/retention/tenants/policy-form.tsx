@@ -4,7 +4,6 @@ import { type FormEvent, type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../../api/client.ts';
 import type { DatasetRow, Page, RetentionPolicy } from '../../api/types.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import formClasses from '../../ui/form.module.css';
 import { faultsOf } from '../../ui/form-faults.ts';
 import { formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
@@ -45,7 +44,7 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
   });
   const faults = faultsOf(save.error, ['hot_days', 'delete_days']);
   return (
-    <form className={formClasses.form} aria-label="Retention policy" onSubmit={form.submit}>
+    <form className="stack gap-12" aria-label="Retention policy" onSubmit={form.submit}>
       <div className={classes.fields}>
         <NumberInput
           label="Hot for, days"
@@ -69,8 +68,8 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
         checked={values.hold}
         onChange={(event) => set({ hold: event.currentTarget.checked })}
       />
-      <div className={classes.answers}>
-        <p className={classes.fault} role="alert">
+      <div className="flex wrap end gap-8">
+        <p className="grow form-fault self-center" role="alert">
           {faults['']}
         </p>
         {policy.tenant !== '*' && !policy.from_default && <BackToDefault tenant={policy.tenant} />}

@@ -5,7 +5,6 @@ import type { RetentionPolicy, TenantState } from '../../api/types.ts';
 import drawerClasses from '../../ui/drawer.module.css';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import deliveryClasses from '../../ui/lines.module.css';
 import { SkeletonRows, SkeletonText } from '../../ui/list.tsx';
 import { Moment } from '../../ui/marks.tsx';
 import { Panel } from '../../ui/panel.tsx';
@@ -65,7 +64,7 @@ export function TenantDrawer(props: TenantDrawerProps): ReactNode {
 
 function Actions(props: TenantDrawerProps): ReactNode {
   return (
-    <div className={deliveryClasses.actions}>
+    <div className="drawer-actions">
       {props.mayAct ? (
         <>
           <Button onClick={props.onRun}>RUN NOW …</Button>
@@ -74,7 +73,7 @@ function Actions(props: TenantDrawerProps): ReactNode {
       ) : (
         <NeedsAdmin what="RUN NOW, VERIFY and the policy" />
       )}
-      <span className={deliveryClasses.spring} />
+      <span className="grow" />
       <a href={`#/records?tenant=${encodeURIComponent(props.tenant)}`}>its records</a>
     </div>
   );
@@ -84,7 +83,7 @@ function Actions(props: TenantDrawerProps): ReactNode {
 function Tiers({ state }: { state: UseQueryResult<TenantState | null> }): ReactNode {
   const failure = useFailure(state);
   if (state.data === null) {
-    return <p className={drawerClasses.note}>No record of this tenant is stored.</p>;
+    return <p className="muted">No record of this tenant is stored.</p>;
   }
   if (state.data === undefined && failure !== null) {
     return <FailurePanel error={failure} onRetry={() => void state.refetch()} />;
@@ -94,7 +93,7 @@ function Tiers({ state }: { state: UseQueryResult<TenantState | null> }): ReactN
     row === undefined ? <SkeletonText width="120px" /> : text(row);
   return (
     <div className={classes.tiers}>
-      {row !== undefined && <ShareBar share={row} className={classes.share} />}
+      {row !== undefined && <ShareBar share={row} className="below-8" />}
       <dl className={classes.tierFields}>
         <div>
           <dt>
@@ -129,7 +128,7 @@ function Policy({ tenant, mayAct }: { tenant: string; mayAct: boolean }): ReactN
   const policy = query.data;
   return (
     <>
-      {tenant !== '*' && <h3 className={classes.title}>POLICY</h3>}
+      {tenant !== '*' && <h3 className={`caps ${classes.title}`}>POLICY</h3>}
       {policy !== undefined && <Origin policy={policy} />}
       {policy !== undefined && mayAct && <PolicyForm policy={policy} />}
       {policy !== undefined && !mayAct && <PolicyFacts policy={policy} />}
@@ -146,7 +145,7 @@ function Policy({ tenant, mayAct }: { tenant: string; mayAct: boolean }): ReactN
 function Origin({ policy }: { policy: RetentionPolicy }): ReactNode {
   const who = policy.updated_by === null ? 'as installed' : `set by ${policy.updated_by}`;
   return (
-    <p className={classes.origin}>
+    <p className="muted below-12">
       {policy.tenant === '*' && 'For every tenant without a policy of its own: '}
       {policy.tenant !== '*' && (policy.from_default ? 'The default, ' : 'Its own, ')}
       {who} <Moment at={policy.updated_at} />
@@ -157,7 +156,7 @@ function Origin({ policy }: { policy: RetentionPolicy }): ReactNode {
 
 function PolicyFacts({ policy }: { policy: RetentionPolicy }): ReactNode {
   return (
-    <dl className={drawerClasses.fields}>
+    <dl className={`below-16 ${drawerClasses.fields}`}>
       <div>
         <dt>hot for</dt>
         <dd>{formatCount(policy.hot_days)} d</dd>
@@ -180,10 +179,10 @@ function Due({ tenant }: { tenant: string }): ReactNode {
   const rows = plan.isPlaceholderData ? undefined : plan.data?.data;
   return (
     <>
-      <h3 className={classes.title}>DUE NOW</h3>
+      <h3 className={`caps ${classes.title}`}>DUE NOW</h3>
       <div className={classes.block}>
         {rows === undefined && <SkeletonText width="240px" />}
-        {rows?.length === 0 && <p className={drawerClasses.note}>Nothing is due.</p>}
+        {rows?.length === 0 && <p className="muted">Nothing is due.</p>}
         {rows !== undefined && rows.length > 0 && <PlanTable rows={rows} />}
       </div>
     </>
@@ -197,10 +196,10 @@ function LastMoves({ tenant }: { tenant: string }): ReactNode {
   const journal = `#/retention?view=journal&tenant=${encodeURIComponent(tenant)}`;
   return (
     <>
-      <h3 className={classes.title}>LAST MOVES</h3>
+      <h3 className={`caps ${classes.title}`}>LAST MOVES</h3>
       <div className={classes.block}>
         {rows === undefined && <SkeletonText width="240px" />}
-        {rows?.length === 0 && <p className={drawerClasses.note}>None yet.</p>}
+        {rows?.length === 0 && <p className="muted">None yet.</p>}
         <ul className={classes.moves}>
           {rows?.map((move) => (
             <li key={move.id}>
@@ -208,7 +207,7 @@ function LastMoves({ tenant }: { tenant: string }): ReactNode {
                 {move.kind} {daysText(move.first_day, move.last_day)}
               </a>
               <Stepper move={move} />
-              <span className={classes.when}>
+              <span className={`muted right ${classes.when}`}>
                 <Moment at={move.planned_at} />
               </span>
             </li>

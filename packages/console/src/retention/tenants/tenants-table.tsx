@@ -87,11 +87,11 @@ const columns: readonly Column<TenantState>[] = [
     card: 'note',
     cell: ({ last_move: last }) =>
       last === null ? (
-        <span className={classes.muted}>–</span>
+        <span className="muted">–</span>
       ) : (
-        <span className={classes.last} title={last.kind}>
+        <span className={`inline-row gap-8 ${classes.last}`} title={last.kind}>
           <MoveMark state={last.state} />
-          <span className={classes.muted}>
+          <span className="muted">
             <Moment at={last.at} />
           </span>
         </span>
@@ -111,16 +111,14 @@ function originOf({ from_default }: TenantState['policy']): string {
 
 /** The text of a policy, dimmed when it is only the default. */
 function PolicyText(props: { tenant: TenantState['policy']; text: string }): ReactNode {
-  return (
-    <span className={props.tenant.from_default ? classes.muted : undefined}>{props.text}</span>
-  );
+  return <span className={props.tenant.from_default ? 'muted' : undefined}>{props.text}</span>;
 }
 
 function Stored({ row }: { row: TenantState }): ReactNode {
-  if (row.cold_count === 0) return <span className={classes.muted}>–</span>;
+  if (row.cold_count === 0) return <span className="muted">–</span>;
   return (
     <>
-      <span className={classes.muted}>{formatBytes(row.cold_bytes)} in </span>
+      <span className="muted">{formatBytes(row.cold_bytes)} in </span>
       {formatBytes(row.cold_stored_bytes)}
     </>
   );

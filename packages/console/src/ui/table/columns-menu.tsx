@@ -21,7 +21,7 @@ export function ColumnsMenu(props: ColumnsMenuProps): ReactNode {
   return (
     <Popover position="bottom-end" width={264} trapFocus returnFocus>
       <Popover.Target>
-        <ActionIcon className={classes.menuButton} aria-label="Columns" size={24}>
+        <ActionIcon className="muted" aria-label="Columns" size={24}>
           <ColumnsIcon />
         </ActionIcon>
       </Popover.Target>

@@ -86,7 +86,7 @@ function Card(props: {
         ({ card, value }) => card !== undefined && places.includes(card) && value?.(row) !== null,
       )
       .map(({ id, name, card, cell }) => (
-        <span key={id} className={classes.part}>
+        <span key={id} className={`inline-row gap-4 shrink ${classes.part}`}>
           {card === 'fact' && <span className={classes.factName}>{name}</span>}
           {cell(row, tabIndex)}
         </span>
@@ -94,9 +94,9 @@ function Card(props: {
   const [titles, lines, notes] = [partsOf('title'), partsOf('line'), partsOf('note', 'fact')];
   return (
     <>
-      {titles.length > 0 && <div className={classes.cardTitle}>{titles}</div>}
+      {titles.length > 0 && <div className={`bold ${classes.cardTitle}`}>{titles}</div>}
       {lines.length > 0 && <div className={classes.cardLine}>{lines}</div>}
-      {notes.length > 0 && <div className={classes.cardNotes}>{notes}</div>}
+      {notes.length > 0 && <div className={`muted ${classes.cardNotes}`}>{notes}</div>}
     </>
   );
 }

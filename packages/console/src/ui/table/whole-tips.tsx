@@ -43,7 +43,7 @@ export function WholeTips({ children }: { children: ReactNode }): ReactNode {
     // biome-ignore lint/a11y/noStaticElementInteractions: the buttons inside are what is used
     // biome-ignore lint/a11y/useKeyWithClickEvents: a key press on a button is a click here
     <div
-      className={classes.tips}
+      className="view relative"
       onMouseOver={show}
       onFocus={show}
       onMouseLeave={() => setTip(null)}
@@ -53,7 +53,11 @@ export function WholeTips({ children }: { children: ReactNode }): ReactNode {
     >
       {children}
       {tip !== null && (
-        <span role="tooltip" className={classes.tip} style={{ left: tip.left, top: tip.top }}>
+        <span
+          role="tooltip"
+          className={`float row gap-8 ink small ${classes.tip}`}
+          style={{ left: tip.left, top: tip.top }}
+        >
           {copied === null ? <CopyIcon /> : <CheckIcon />}
           {copied ?? tip.text}
         </span>
@@ -92,7 +96,12 @@ function useEscape(isShown: boolean, hide: () => void): void {
 export function ShortId(props: { value: string; name: string; tabIndex?: number }): ReactNode {
   const { value, name, tabIndex = 0 } = props;
   return (
-    <button type="button" className={classes.short} data-whole={value} tabIndex={tabIndex}>
+    <button
+      type="button"
+      className={`inline-row gap-4 ink small mono ${classes.short}`}
+      data-whole={value}
+      tabIndex={tabIndex}
+    >
       <span>{shortId(value)}</span>
       <CopyIcon />
       <span className="visually-hidden">

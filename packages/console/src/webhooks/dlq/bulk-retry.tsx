@@ -57,7 +57,7 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
   const count = preview.data?.count;
   return (
     <form
-      className={classes.form}
+      className="stack gap-12"
       onSubmit={(event) => {
         event.preventDefault();
         if (count !== undefined && count > 0) {
@@ -65,7 +65,7 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
         }
       }}
     >
-      <p className={classes.filterText}>{describe(request)}</p>
+      <p className="muted">{describe(request)}</p>
       <p className={classes.preview} role="status">
         {preview.data === undefined ? (
           <SkeletonText width="240px" />
@@ -91,7 +91,7 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
         onChange={(value) => setRate(typeof value === 'number' ? value : null)}
         error={start.error === null ? null : reasonOf(start.error)}
       />
-      <div className={classes.answers}>
+      <div className="flex wrap end gap-8">
         <Button onClick={onClose}>Cancel</Button>
         <Button
           type="submit"
@@ -183,13 +183,12 @@ function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): 
   const total = Math.max(job.rows_total, handled);
   const isAtWork = isOpen(job);
   return (
-    <div className={jobClasses.job} data-state={job.state}>
+    <div className={`row wrap ${jobClasses.job}`} data-state={job.state}>
       <strong className={jobClasses.state}>
         {isPartly ? 'partly done' : stateWords[job.state]}
       </strong>
-      <span className={jobClasses.what}>Retry: {filterText(job)}</span>
+      <span className="muted">Retry: {filterText(job)}</span>
       <progress
-        className={jobClasses.progress}
         value={total === 0 ? 1 : handled}
         max={Math.max(1, total)}
         aria-label="Progress of the bulk retry"
@@ -202,7 +201,7 @@ function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): 
         {job.waits_for_endpoint && ' · waits: its endpoint is disabled'}
         {job.rate !== null && ` · ${formatCount(job.rate)} a second at most`}
       </span>
-      <span className={jobClasses.buttons}>
+      <span className={`flex end gap-4 ${jobClasses.buttons}`}>
         {isPartly && (
           <Button
             size="compact-xs"

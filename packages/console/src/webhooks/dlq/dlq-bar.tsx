@@ -39,7 +39,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
             <button
               key={status}
               type="button"
-              className={classes.total}
+              className={`hover row gap-10 ink small ${classes.total}`}
               aria-pressed={search.status === status}
               title={search.status === status ? 'Show both again' : `Show only ${status} rows`}
               onClick={() => update({ status: search.status === status ? undefined : status })}

@@ -5,7 +5,6 @@ import { HoursChart, hoursText, OkShare, okShareOf } from '../../ui/hours.tsx';
 import { PendingIcon } from '../../ui/icons.tsx';
 import { CutText, Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
-import markClasses from '../marks.module.css';
 import { Target } from '../marks.tsx';
 
 /** The columns of the page ENDPOINTS. */
@@ -81,7 +80,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     card: 'fact',
     cell: ({ backlog }) => (
       <span
-        className={backlog.count === 0 ? markClasses.none : undefined}
+        className={backlog.count === 0 ? 'muted' : undefined}
         title="Deliveries that are queued or pending"
       >
         {backlogText(backlog)}
@@ -96,7 +95,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     isFigure: true,
     rank: 2,
     cell: ({ rate_limit: rate }) =>
-      rate === null ? <span className={markClasses.none}>no limit</span> : `${rate} / s`,
+      rate === null ? <span className="muted">no limit</span> : `${rate} / s`,
     value: ({ rate_limit: rate }) => rate,
   },
 ];
@@ -106,13 +105,13 @@ export function Breaker({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const { state, failures_in_row: failures, paused_until: until } = endpoint.breaker;
   if (state === 'closed') {
     return (
-      <span className={failures === 0 ? markClasses.none : undefined}>
+      <span className={failures === 0 ? 'muted' : undefined}>
         closed{failures > 0 && ` · ${failures} failed in a row`}
       </span>
     );
   }
   return (
-    <span className={markClasses.status} data-status="pending">
+    <span className="word-mark warn">
       <PendingIcon />
       {state}
       {state === 'open' && until !== null && (

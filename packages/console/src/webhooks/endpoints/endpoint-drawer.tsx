@@ -9,7 +9,6 @@ import drawerClasses from '../../ui/drawer.module.css';
 import { backlogText, EndpointHealth } from '../../ui/endpoint-health.tsx';
 import { formatInstant, visibleText } from '../../ui/format.ts';
 import { FailurePanel, useFailure, usePolling } from '../../ui/freshness.tsx';
-import deliveryClasses from '../../ui/lines.module.css';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { Panel } from '../../ui/panel.tsx';
@@ -85,7 +84,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const [zone] = useZone();
   const when = (at: string) => `${formatInstant(at, zone)} ${zoneName(zone)}`;
   return (
-    <dl className={drawerClasses.fields}>
+    <dl className={`below-16 ${drawerClasses.fields}`}>
       <div>
         <dt>health</dt>
         <dd>
@@ -197,7 +196,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
   const answers = { enable: discard, rotate, delete: remove };
   const hasBacklog = !endpoint.enabled && endpoint.backlog.count > 0;
   return (
-    <div className={deliveryClasses.actions}>
+    <div className="drawer-actions">
       <Button
         loading={ping.isPending}
         disabled={!endpoint.enabled}
@@ -215,12 +214,8 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
       <Button loading={rotate.isPending} onClick={() => setQuestion('rotate')}>
         Rotate secret …
       </Button>
-      <span className={deliveryClasses.spring} />
-      <Button
-        className={deliveryClasses.danger}
-        loading={remove.isPending}
-        onClick={() => setQuestion('delete')}
-      >
+      <span className="grow" />
+      <Button className="danger" loading={remove.isPending} onClick={() => setQuestion('delete')}>
         Delete …
       </Button>
       {question !== null && (

@@ -4,7 +4,6 @@ import { type FormEvent, type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { Endpoint, EndpointChange, EndpointWithSecret, NewEndpoint } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import classes from '../../ui/form.module.css';
 import { faultsOf } from '../../ui/form-faults.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { endpointsKey } from '../query-keys.ts';
@@ -96,13 +95,13 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
     if (!save.isPending) save.mutate();
   };
   return (
-    <form className={classes.form} onSubmit={submit} aria-label="Settings of the endpoint">
+    <form className="stack gap-12" onSubmit={submit} aria-label="Settings of the endpoint">
       {endpoint === undefined && field('tenant', { label: 'Tenant', maxLength: 128 })}
       {Object.entries(fields).map(([name, props]) => field(name as FieldName, props))}
-      <p className={classes.formFault} role="alert">
+      <p className="form-fault" role="alert">
         {faults['']}
       </p>
-      <div className={classes.answers}>
+      <div className="flex wrap end gap-8">
         <Button
           type="submit"
           variant="filled"
@@ -208,19 +207,19 @@ export function SecretDialog(props: {
     >
       {endpoint !== null && (
         <>
-          <p className={classes.filterText}>
+          <p className="muted">
             Its receiver checks signatures with it. It shows this once: keep it now.
           </p>
-          <div className={classes.secret}>
+          <div className="copied break above-12 below-16">
             <code>{endpoint.secret}</code>
             <CopyButton value={endpoint.secret} label="Copy the secret" />
           </div>
           {endpoint.warnings?.map((text) => (
-            <p key={text} className={classes.filterText}>
+            <p key={text} className="muted">
               Mind: {text}
             </p>
           ))}
-          <div className={classes.answers}>
+          <div className="flex wrap end gap-8">
             <Button variant="filled" onClick={onClose}>
               I have kept it
             </Button>

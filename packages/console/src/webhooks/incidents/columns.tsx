@@ -96,7 +96,7 @@ export function hasFailed({ delivery_counts: counts }: Incident): boolean {
 function Counts({ counts }: { counts: Incident['delivery_counts'] }): ReactNode {
   if (counts === undefined) return null;
   const present = urgentFirst.filter((status) => counts[status] > 0);
-  if (present.length === 0) return <span className={classes.none}>none: no endpoint took it</span>;
+  if (present.length === 0) return <span className="muted">none: no endpoint took it</span>;
   return (
     <span className={classes.counts}>
       {present.map((status) => (

@@ -9,7 +9,6 @@ import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { sliceHref, stringifySearch } from '../../ui/hash-state.ts';
 import { printJson } from '../../ui/json-source.ts';
 import { JsonText } from '../../ui/json-text.tsx';
-import lineClasses from '../../ui/lines.module.css';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { Moment } from '../../ui/marks.tsx';
 import { Panel } from '../../ui/panel.tsx';
@@ -63,7 +62,7 @@ function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: Incident
   const erase = useEraseIncident(incident.id);
   return (
     <>
-      <div className={lineClasses.actions}>
+      <div className="drawer-actions">
         {failed.length > 0 && (
           <Button
             variant="filled"
@@ -73,7 +72,7 @@ function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: Incident
             RETRY {failed.length > 1 && `${failed.length} failed`}
           </Button>
         )}
-        <span className={lineClasses.spring} />
+        <span className="grow" />
         {erase.data !== undefined && (
           <CopyText label="Copy receipt" value={() => JSON.stringify(erase.data, null, 2)} />
         )}
@@ -89,7 +88,7 @@ function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: Incident
         ) : (
           <Deliveries incident={incident} deliveries={deliveries} retries={retries} />
         )}
-        <h3 className={drawerClasses.title}>PAYLOAD</h3>
+        <h3 className="caps below-8">PAYLOAD</h3>
         <ErasedAt at={incident.erased_at} />
         <JsonText source={incident.body} />
         {erase.data !== undefined && <Remains remains={erase.data.remains} />}
@@ -103,11 +102,7 @@ function EraseButton({ erase }: { erase: ReturnType<typeof useEraseIncident> }):
   const [isAsking, setAsking] = useState(false);
   return (
     <>
-      <Button
-        onClick={() => setAsking(true)}
-        loading={erase.isPending}
-        className={lineClasses.danger}
-      >
+      <Button onClick={() => setAsking(true)} loading={erase.isPending} className="danger">
         ERASE …
       </Button>
       {isAsking && (
@@ -134,10 +129,10 @@ function Facts({ incident }: { incident: IncidentDetail }): ReactNode {
   const day = at.slice(0, 10);
   const slice = { tenant, store: store ?? undefined, from: day, to: day };
   return (
-    <dl className={`${drawerClasses.fields} ${lineClasses.facts}`}>
+    <dl className={`below-16 ${drawerClasses.fields} ${drawerClasses.facts}`}>
       <Fact name="type">{incident.type}</Fact>
       <Fact name="tenant">{tenant}</Fact>
-      <Fact name="store">{store ?? <span className={classes.none}>–</span>}</Fact>
+      <Fact name="store">{store ?? <span className="muted">–</span>}</Fact>
       <Fact name={`occurred (${zoneName(zone)})`}>
         <When at={at} />
       </Fact>
@@ -165,8 +160,8 @@ function Deliveries(props: {
   const all = `#/deliveries${stringifySearch({ incident: incident.id })}`;
   return (
     <>
-      <div className={classes.head}>
-        <h3 className={drawerClasses.title}>DELIVERIES</h3>
+      <div className="flex between baseline gap-12">
+        <h3 className="caps below-8">DELIVERIES</h3>
         {rows.length > 0 && (
           <a href={all}>
             {deliveries.data?.next_cursor ? 'all of them in DELIVERIES' : 'show in DELIVERIES'}
@@ -181,7 +176,7 @@ function Deliveries(props: {
       )}
       {deliveries.data !== undefined && rows.length === 0 && <NoDeliveries incident={incident} />}
       {rows.length > 0 && (
-        <ul className={classes.deliveries}>
+        <ul className="line-over below-16">
           {rows.map((delivery) => (
             <DeliveryLine key={delivery.id} delivery={delivery} retries={retries} />
           ))}
@@ -229,7 +224,7 @@ function DeliveryLine({ delivery, retries }: { delivery: Delivery; retries: Retr
 function NoDeliveries({ incident }: { incident: IncidentDetail }): ReactNode {
   const { tenant, type } = incident;
   return (
-    <p className={lineClasses.note}>
+    <p className="muted below-16">
       None: no <a href={`#/endpoints${stringifySearch({ tenant })}`}>endpoint of {tenant}</a> wanted{' '}
       {type} when it was reported.
     </p>
@@ -241,9 +236,9 @@ function States({ incident }: { incident: IncidentDetail }): ReactNode {
   const { deliveries } = incident;
   return (
     <>
-      <h3 className={drawerClasses.title}>DELIVERIES</h3>
+      <h3 className="caps below-8">DELIVERIES</h3>
       {deliveries.length > 0 && (
-        <ul className={classes.deliveries}>
+        <ul className="line-over below-16">
           {inUrgency(deliveries).map(({ id, status }) => (
             <li key={id} className={classes.delivery}>
               <StatusMark status={status} />
@@ -253,7 +248,7 @@ function States({ incident }: { incident: IncidentDetail }): ReactNode {
           ))}
         </ul>
       )}
-      <p className={lineClasses.note}>
+      <p className="muted below-16">
         {countOf(deliveries.length, 'delivery', 'deliveries')}. Where they go, and why one fails, is
         for tokens with the scope admin.
       </p>
