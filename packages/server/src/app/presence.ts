@@ -1,7 +1,7 @@
 import { addStatusRoutes, createPresence, type Presence } from '../checks/index.ts';
 import type { ProcessCommand } from '../checks/values.ts';
 import { readRelease } from '../config/release.ts';
-import { sharedSettingsOf } from '../config/shared-settings.ts';
+import { sharedSettingsOf } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Host } from './host.ts';

@@ -1,14 +1,13 @@
 import { isIP } from 'node:net';
 
 /**
- * Describes one setting: its variable, its default and its help text. `parse` throws an Error whose message says which
+ * Describes one setting: its variable and its default. `parse` throws an Error whose message says which
  * values fit. The value of a `secret` setting is masked wherever settings are printed.
  */
 export type SettingRow<T, D = T> = {
   readonly env: string;
   readonly type: string;
   readonly default: D;
-  readonly help: string;
   readonly secret?: boolean;
   readonly parse: (value: string) => T;
 };
@@ -16,9 +15,8 @@ export type SettingRow<T, D = T> = {
 export function text<D extends string | undefined>(
   env: string,
   fallback: D,
-  help: string,
 ): SettingRow<string, D> {
-  return { env, type: 'text', default: fallback, help, parse: (value) => value };
+  return { env, type: 'text', default: fallback, parse: (value) => value };
 }
 
 /**
@@ -30,11 +28,10 @@ export function integer(
   fallback: number,
   min: number,
   max: number,
-  help: string,
 ): SettingRow<number> {
   const parse = (value: string) =>
     within(value, /^\d+$/.test(value) ? Number(value) : Number.NaN, min, max);
-  return { env, type: `whole number, ${min}–${max}`, default: fallback, help, parse };
+  return { env, type: `whole number, ${min}–${max}`, default: fallback, parse };
 }
 
 const units: Record<string, number> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
@@ -43,19 +40,13 @@ const units: Record<string, number> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 
  * The setting is a size in bytes, from `min` to `max` inclusive. It may be given with a binary unit: `64MiB` is
  * 67,108,864.
  */
-export function bytes(
-  env: string,
-  fallback: number,
-  min: number,
-  max: number,
-  help: string,
-): SettingRow<number> {
+export function bytes(env: string, fallback: number, min: number, max: number): SettingRow<number> {
   const parse = (value: string) => {
     const match = /^(\d+)(KiB|MiB|GiB)?$/.exec(value);
     if (match === null) throw new Error(`"${value}" is not a size such as 1048576, 64MiB or 2GiB`);
     return within(value, Number(match[1]) * (units[match[2] ?? ''] ?? 1), min, max);
   };
-  return { env, type: 'size: bytes, or with KiB, MiB, GiB', default: fallback, help, parse };
+  return { env, type: 'size: bytes, or with KiB, MiB, GiB', default: fallback, parse };
 }
 
 /** The setting is one of a few words, spelled exactly as here. */
@@ -63,33 +54,27 @@ export function oneOf<const T extends string>(
   env: string,
   values: readonly T[],
   fallback: T,
-  help: string,
 ): SettingRow<T> {
   const parse = (value: string) => member(values, value);
-  return { env, type: `one of ${values.join(', ')}`, default: fallback, help, parse };
+  return { env, type: `one of ${values.join(', ')}`, default: fallback, parse };
 }
 
 /** The setting is a list of members separated by commas, without repetitions. The default is all members. */
 export function subset<const T extends string>(
   env: string,
   values: readonly T[],
-  help: string,
 ): SettingRow<readonly T[]> {
   const parse = (value: string) => [
     ...new Set(value.split(',').map((part) => member(values, part.trim()))),
   ];
-  return { env, type: `some of ${values.join(',')}`, default: values, help, parse };
+  return { env, type: `some of ${values.join(',')}`, default: values, parse };
 }
 
 /**
  * The setting is a URL with one of these schemes, returned as it was given. A message never repeats the value, because
  * a URL may hold a password.
  */
-export function url(
-  env: string,
-  schemes: readonly string[],
-  help: string,
-): SettingRow<string, undefined> {
+export function url(env: string, schemes: readonly string[]): SettingRow<string, undefined> {
   const parse = (value: string) => {
     const scheme = URL.canParse(value) ? new URL(value).protocol.slice(0, -1) : '';
     if (!schemes.includes(scheme)) {
@@ -99,14 +84,14 @@ export function url(
     }
     return value;
   };
-  return { env, type: 'URL', default: undefined, help, parse };
+  return { env, type: 'URL', default: undefined, parse };
 }
 
 /**
  * The setting is the origin of a web server, `https://svcctl.example`: scheme, host and port. A path or a query is
  * refused.
  */
-export function origin(env: string, help: string): SettingRow<string, undefined> {
+export function origin(env: string): SettingRow<string, undefined> {
   const parse = (value: string) => {
     const parsed = URL.canParse(value) ? new URL(value) : null;
     const isWeb = parsed?.protocol === 'http:' || parsed?.protocol === 'https:';
@@ -115,18 +100,18 @@ export function origin(env: string, help: string): SettingRow<string, undefined>
     }
     return parsed.origin;
   };
-  return { env, type: 'origin', default: undefined, help, parse };
+  return { env, type: 'origin', default: undefined, parse };
 }
 
 /** The setting is the URL of a PostgreSQL database. It may hold a password, so no message repeats it. */
-export function postgresUrl(env: string, help: string): SettingRow<string, undefined> {
-  return { ...url(env, ['postgres', 'postgresql'], help), secret: true };
+export function postgresUrl(env: string): SettingRow<string, undefined> {
+  return { ...url(env, ['postgres', 'postgresql']), secret: true };
 }
 
 /** Networks such as `127.0.0.0/8,fd00::/8`. The default is an empty list. */
-export function cidrList(env: string, help: string): SettingRow<readonly string[]> {
+export function cidrList(env: string): SettingRow<readonly string[]> {
   const parse = (value: string) => value.split(',').map((part) => cidr(part.trim()));
-  return { env, type: 'CIDRs separated by commas', default: [], help, parse };
+  return { env, type: 'CIDRs separated by commas', default: [], parse };
 }
 
 function cidr(value: string): string {
