@@ -1,31 +1,36 @@
+import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { createSignInCode, readAuditHead } from './access/index.ts';
+import {
+  createSignInCode,
+  findOrMakeSigningKey,
+  makeFirstAdminToken,
+  readAuditHead,
+} from './access/index.ts';
 import { announce, originOf } from './app/announce.ts';
 import { openColdTier } from './app/cold-tier.ts';
-import { makeDataDir } from './app/data-dir.ts';
-import { openOwnDatabase, untilReachable } from './app/database.ts';
+import { makeDataDir, openOwnDatabase, untilReachable } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
 import { type Host, openOwnTraces, type State } from './app/host.ts';
-import { createHttp } from './app/http.ts';
-import { createKeys } from './app/keys.ts';
-import { leave, listen, listenForMetrics } from './app/listen.ts';
+import { createHttp, leave, listen, listenForMetrics } from './app/http.ts';
+import { createKeys, type Keys } from './app/keys.ts';
 import { createProcessMetrics } from './app/metrics.ts';
 import { createNotices } from './app/notices.ts';
 import { createSumming } from './app/overview.ts';
-import { prepare } from './app/prepare.ts';
 import { createOwnPresence } from './app/presence.ts';
 import { createRetention } from './app/retention.ts';
 import { createCounting } from './app/versions.ts';
 import { createBulkJobs, startDrainer } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
+import { systemClock } from './kernel/clock.ts';
 import type { Log } from './platform/log.ts';
+import { distributeSmall, missingOf } from './platform/postgres/distribute.ts';
+import { listNewerMigrations, migrate } from './platform/postgres/migrate.ts';
 import { createPace, createWaiting } from './platform/work/pace.ts';
 import { type Closers, type Cuts, endInTime, stopTogether } from './platform/work/stop.ts';
 import { createWakeUp } from './webhooks/index.ts';
 
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
-export { drainOnce } from './app/drain-once.ts';
 export { examineHere } from './app/examine-here.ts';
 export { verifyExport } from './app/exports.ts';
 export { listKeys, replaceLostKey, rotateKeys } from './app/keys.ts';
@@ -37,6 +42,7 @@ export {
   withCluster,
 } from './app/local-commands.ts';
 export { restoreBackup } from './app/restore.ts';
+export { drainOnce } from './app/webhooks.ts';
 export { createLog } from './platform/log.ts';
 
 /** The running service, as `startService` returns it once requests are answered. */
@@ -161,4 +167,33 @@ async function openHost(own: Pick<Host, 'settings' | 'log' | 'db' | 'closers'>):
         onRest: (seconds) => metrics.observeRest(work, seconds),
       }),
   };
+}
+
+/**
+ * Migrates the schema, finds or makes the keys and makes the first admin token, if this process has the role `api`: the
+ * file would otherwise lie with a drainer, where nobody looks for it. Returns the path of that file if it was made just
+ * now, otherwise null.
+ */
+async function prepare(
+  { settings, log, db, state }: Pick<Host, 'settings' | 'log' | 'db' | 'state'>,
+  keys: Keys,
+  signal: AbortSignal,
+): Promise<string | null> {
+  await migrate(db, signal);
+  const cluster = await distributeSmall(db);
+  if (cluster !== null && missingOf(cluster).length > 0) {
+    log.warn(
+      { citus: cluster.version, workers: cluster.workers },
+      'the database is a Citus cluster whose workers have no tables of svcctl: svcctl database distribute',
+    );
+  }
+  const newer = await listNewerMigrations(db);
+  if (newer.length > 0)
+    log.warn({ newer }, 'the database belongs to a newer release, beside which this one can work');
+  const path = settings.roles.includes('api')
+    ? await makeFirstAdminToken(db, settings.dataDir, systemClock())
+    : null;
+  await keys.refresh();
+  state.cursorKey = await findOrMakeSigningKey(db, 'cursor', randomBytes(32));
+  return path;
 }

@@ -1,7 +1,7 @@
-import type { Actor } from '../kernel/actor.ts';
+import { type Actor, requireAllTenants } from '../kernel/actor.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Audit } from '../platform/audit.ts';
-import type { HttpServer } from '../platform/http/server.ts';
+import { type HttpServer, untilGone } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { listAuditLog } from './audit.ts';
 import { verifyAuditLog } from './audit-chain.ts';
@@ -102,10 +102,12 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
   http.route(accessContract.listAuditLog, ({ query, actor }) =>
     listAuditLog(db, cursorKey(), actor, query),
   );
-  http.route(accessContract.verifyAuditLog, ({ body, actor, reply }) => {
-    const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort());
-    return verifyAuditLog(db, { actor, signal: gone.signal }, body);
+  http.route(accessContract.verifyAuditLog, async ({ body, actor, reply }) => {
+    requireAllTenants(
+      actor,
+      'A token limited to tenants cannot verify the audit log, which is one chain for all.',
+    );
+    return verifyAuditLog(db, untilGone(reply), body);
   });
 }
 

@@ -1,9 +1,12 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
 import { openDatabase } from '../platform/postgres/open-database.ts';
-import { untilReachable } from './database.ts';
+import { makeDataDir, untilReachable } from './database.ts';
 
 /** Waits for a database, with a clock that only the pauses move. */
 async function wait(env: Record<string, string>, work: () => Promise<unknown>) {
@@ -70,4 +73,21 @@ test('what will not pass is not waited for', async () => {
   });
   expect(ended).toBe(fault);
   expect(pauses).toEqual([]);
+});
+
+test('a data folder is made for its user alone, and one that cannot be made is told by its setting', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svcctl-data-dir-'));
+  try {
+    const dataDir = join(folder, 'new', 'data');
+    await makeDataDir({ dataDir });
+    expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
+    await makeDataDir({ dataDir });
+    await writeFile(join(folder, 'file'), '');
+    await expect(makeDataDir({ dataDir: join(folder, 'file', 'data') })).rejects.toMatchObject({
+      code: 'settings_invalid',
+      detail: expect.stringMatching(/^SVC_DATA_DIR: .*ENOTDIR.* give it to the user/),
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

@@ -1,9 +1,10 @@
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Finding } from '../checks/contract.ts';
-import { type Check, checks, examine, type Look, once, type Problem } from '../checks/index.ts';
+import { type Check, checks, examine, type Look, type Problem } from '../checks/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
+import { once } from '../kernel/once.ts';
 import type { Log } from '../platform/log.ts';
 import { refuseOlder } from '../platform/postgres/baseline.ts';
 import { readPostmaster } from '../platform/postgres/embedded-postmaster.ts';

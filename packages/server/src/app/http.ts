@@ -1,4 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import {
   addAccessRoutes,
   createAudit,
@@ -8,11 +10,13 @@ import {
 } from '../access/index.ts';
 import type { Presence } from '../checks/index.ts';
 import { readRelease } from '../config/release.ts';
+import { type Actor, requireAllTenants, requireScope } from '../kernel/actor.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError, errorCatalogue } from '../kernel/errors.ts';
+import { hashSecret } from '../kernel/ids.ts';
 import { isLoopback, isWithin } from '../platform/http/client-address.ts';
 import { addConsole } from '../platform/http/console-files.ts';
-import { addMetricsRoute } from '../platform/http/metrics-route.ts';
+import { addMetricsRoute, serveMetrics } from '../platform/http/metrics-route.ts';
 import { addOriginRoutes } from '../platform/http/origin-routes.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/server.ts';
 import { traceRequests } from '../platform/http/trace-requests.ts';
@@ -24,7 +28,6 @@ import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.t
 import { addExports, type ExportJobs } from './exports.ts';
 import { cursorKey, type Host } from './host.ts';
 import { addAllFigures } from './metrics.ts';
-import { createMetricsAccess } from './metrics-access.ts';
 import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
 import { addStatus } from './presence.ts';
@@ -169,8 +172,91 @@ function observe(http: HttpServer, { metrics, waiting }: Host): void {
   });
 }
 
-/** Limits the readiness probe: without it a database that hangs would hang the probe as well. */
+/** Limits probes and scrapes: without it a database that hangs would hang them as well. */
 async function tooLate(millis: number): Promise<never> {
   await setTimeout(millis, undefined, { ref: false });
   throw new AppError('database_unavailable', { retryAfterSeconds: 1 });
 }
+
+const knownMillis = 3_600_000;
+
+/**
+ * Decides who may read the metrics: whoever has a token that may read records of all tenants. Where a caller seems to
+ * come from tells nothing: a proxy on this machine passes on callers from anywhere. While the database cannot be asked,
+ * a token counts that it knew within the last hour, since the metrics are to tell just then that it is away. It waits
+ * `lookUpMillis` for the database to say.
+ */
+function createMetricsAccess(
+  authenticate: (request: FastifyRequest) => Promise<Actor>,
+  lookUpMillis: number,
+): (request: FastifyRequest) => Promise<void> {
+  const known = new LRUCache<string, true>({ max: 100, ttl: knownMillis });
+  return async (request) => {
+    const key = hashSecret(request.headers.authorization ?? '').toString('base64url');
+    try {
+      const actor = await Promise.race([authenticate(request), tooLate(lookUpMillis)]);
+      requireScope(actor, 'enrichment:read');
+      requireAllTenants(
+        actor,
+        'The metrics are of all tenants, and this token is limited to some.',
+      );
+      known.set(key, true);
+    } catch (error) {
+      const isAway = error instanceof AppError && error.status === 503;
+      if (isAway && known.has(key)) return;
+      if (!isAway) known.delete(key);
+      throw error;
+    }
+  };
+}
+
+/** Takes requests from now on. Throws `settings_invalid` when another program listens there. */
+export async function listen(
+  { fastify }: HttpServer,
+  { settings }: Pick<Host, 'settings'>,
+): Promise<void> {
+  // `localhost` has several addresses. Fastify would open one server for each, and only the first would have our
+  // guards.
+  const host = settings.host === 'localhost' ? '127.0.0.1' : settings.host;
+  await fastify.listen({ host, port: settings.port }).catch(refusePort('SVC_PORT'));
+}
+
+/** Serves the metrics on a port of their own, if the settings say so. Returns where. */
+export async function listenForMetrics({
+  settings: { metricsHost: host, metricsPort: port },
+  metrics,
+  closers,
+}: Pick<Host, 'settings' | 'metrics' | 'closers'>): Promise<string | null> {
+  if (port === undefined) return null;
+  const { url, close } = await serveMetrics(metrics, { host, port }).catch(
+    refusePort('SVC_METRICS_PORT'),
+  );
+  closers.push(close);
+  return url;
+}
+
+/** Still serves for a while, and has each answer close its connection; see `leave` of `Service`. */
+export async function leave(
+  http: HttpServer,
+  { settings, log }: Pick<Host, 'settings' | 'log'>,
+  hurry: AbortSignal,
+): Promise<void> {
+  const seconds = settings.roles.includes('api') ? settings.shutdownLeadSeconds : 0;
+  http.leave();
+  if (seconds === 0) return;
+  log.info({ seconds }, 'leaving: serves until load balancers have noticed');
+  // It rejects when the signal aborts, which only means that the time is over.
+  await setTimeout(seconds * 1000, undefined, { signal: hurry }).catch(() => {});
+  log.info('stopping');
+}
+
+const refusePort =
+  (setting: string) =>
+  (error: unknown): never => {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+      throw new AppError('settings_invalid', {
+        detail: `${error.message}. Another program listens there: stop it, or set ${setting}.`,
+      });
+    }
+    throw error;
+  };

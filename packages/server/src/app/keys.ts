@@ -21,8 +21,7 @@ import {
   sealAnew,
   setSealingKey,
 } from '../webhooks/index.ts';
-import { makeDataDir } from './data-dir.ts';
-import { withOwnDatabase } from './database.ts';
+import { makeDataDir, withOwnDatabase } from './database.ts';
 import type { Host, State } from './host.ts';
 
 /** Keeps the keys of this process as the data folder and the database have them. */

@@ -1,7 +1,16 @@
 import { findLastBackup, isBackupOverdue } from '../backup/index.ts';
-import { createLook, type Look, nameOf, once, troublesOf } from '../checks/index.ts';
+import {
+  type Look,
+  listFullDisks,
+  listProcesses,
+  listUnreached,
+  nameOf,
+  readOverdue,
+  troublesOf,
+} from '../checks/index.ts';
 import { listOpenExports } from '../exports/index.ts';
 import { AppError, isDatabaseAway } from '../kernel/errors.ts';
+import { once } from '../kernel/once.ts';
 import type { StoreState } from '../kernel/values.ts';
 import { describeFenced } from '../platform/objects/fence.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
@@ -26,14 +35,22 @@ export type Looker = Pick<Host, 'settings'> & {
   };
 };
 
-/** Looks at what each feature knows of itself, as far as these tenants reach; null: at all of it. */
+/**
+ * Looks at what each feature knows of itself, and what several checks need once, for the first of them, as far as these
+ * tenants reach; null: at all of it.
+ */
 export function lookAround(
   db: Queryable,
   { settings, db: own, cold }: Looker,
   tenants: readonly string[] | null = null,
 ): Look {
   const { watch, store } = cold;
-  return createLook(db, settings, {
+  return {
+    db,
+    processes: once(() => listProcesses(db)),
+    overdue: once(() => readOverdue(db, settings.verifyDays)),
+    unreached: () => listUnreached(db),
+    fullDisks: () => listFullDisks(db, settings.notifyDiskPercent),
     slowStatements: () => own.listSlow(),
     storeClockAheadMillis: () => store.clockAheadMillis?.() ?? null,
     verifyDays: settings.verifyDays,
@@ -53,7 +70,7 @@ export function lookAround(
     }),
     overdueBackup: async () =>
       (await isBackupOverdue(db, settings.backupMaxAgeHours)) ? findLastBackup(db) : null,
-  });
+  };
 }
 
 const listMillis = 10_000;

@@ -3,19 +3,18 @@ import {
   addNoticeRoutes,
   type Channel,
   createEmailChannel,
-  describeAuditHead,
-  describeExport,
   type Find,
+  type Found,
   findForNotices,
   isHeadAwaited,
-  once,
   startNotices,
   toWebhookBody,
 } from '../checks/index.ts';
 import { listEndedExports } from '../exports/index.ts';
 import { systemClock } from '../kernel/clock.ts';
+import { once } from '../kernel/once.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Repeated, Work } from '../platform/work/repeat.ts';
+import { startLater, type Work } from '../platform/work/repeat.ts';
 import {
   countTroubles,
   createSender,
@@ -56,22 +55,20 @@ export function createNotices(host: NoticesHost): Notices {
   };
   const channel: Channel = (to, message) => channels[to.kind](to, message);
   const find = createFind(host);
-  let notices: Repeated | undefined;
+  const work = startLater(() => {
+    if (!settings.roles.includes('api')) return undefined;
+    const open = (sealed: Buffer, id: string) => secretBox(host).open(sealed, id);
+    const notices = startNotices(db, { find, historyDays, channel, open, timeoutSeconds, log });
+    notices.poke();
+    return notices;
+  });
   return {
-    channel,
-    find,
-    start() {
-      if (!settings.roles.includes('api')) return;
-      const open = (sealed: Buffer, id: string) => secretBox(host).open(sealed, id);
-      notices = startNotices(db, { find, historyDays, channel, open, timeoutSeconds, log });
-      notices.poke();
-    },
-    poke: () => notices?.poke(),
+    ...{ ...work, channel, find },
     async stop() {
       // What is cut is sent again by whoever takes it next.
       stopping.abort();
       sender.cut();
-      await notices?.stop();
+      await work.stop();
       await sender.close();
     },
   };
@@ -133,5 +130,39 @@ function createFind(looker: Looker): Find {
       const head = (await isHeadAwaited(db)) ? [describeAuditHead(await readAuditHead(db))] : [];
       return [...ended.map(describeExport), ...head];
     },
+  };
+}
+
+const ofEvent = { ref: '', holdSeconds: 0, isRepeated: false } as const;
+
+/** The end of an export job in words. */
+function describeExport(job: Awaited<ReturnType<typeof listEndedExports>>[number]): Found {
+  const { id, tenant, state, file_name: name, finished_at: since, error } = job;
+  const isDone = state === 'completed';
+  return {
+    ...{ ...ofEvent, subject: id, tenant, since, place: `#/exports?panel=export/${id}` },
+    kind: isDone ? 'export_done' : 'export_failed',
+    severity: isDone ? 'info' : 'warning',
+    title: `The export ${name} of ${tenant} ${isDone ? 'is done' : 'failed'}`,
+    advice: isDone
+      ? `Fetch it: svcctl exports get ${id}.`
+      : `${error ?? 'See why'}: svcctl exports show ${id}.`,
+  };
+}
+
+/** How far the audit log is, in words: whoever keeps the message can prove later that nothing before it was changed. */
+function describeAuditHead(head: string): Found {
+  return {
+    ...{
+      ...ofEvent,
+      kind: 'audit_head',
+      severity: 'info',
+      subject: head,
+      tenant: null,
+      since: null,
+    },
+    title: `The audit log ends at ${head}`,
+    advice: `Keep this message. That nothing before it has changed since is proved by: svcctl audit verify --head ${head}.`,
+    place: '#/access?view=audit',
   };
 }

@@ -3,7 +3,7 @@ import { findTroubles, troublesOf } from '../checks/index.ts';
 import { type Actor, hasScope } from '../kernel/actor.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Repeated, Work } from '../platform/work/repeat.ts';
+import { startLater, type Work } from '../platform/work/repeat.ts';
 import { readStored, startSumming } from '../records/index.ts';
 import { readWebhooksOverview } from '../webhooks/index.ts';
 import type { Host } from './host.ts';
@@ -52,14 +52,10 @@ const hiddenFromTenants = {
 
 /** Sums up what was stored, in every process with the role `api`: those that are asked for it. */
 export function createSumming({ settings, log, db }: Host): Work {
-  let summing: Repeated | undefined;
-  return {
-    start() {
-      if (!settings.roles.includes('api')) return;
-      summing = startSumming(db, { log });
-      summing.poke();
-    },
-    poke: () => summing?.poke(),
-    stop: async () => summing?.stop(),
-  };
+  return startLater(() => {
+    if (!settings.roles.includes('api')) return undefined;
+    const summing = startSumming(db, { log });
+    summing.poke();
+    return summing;
+  });
 }

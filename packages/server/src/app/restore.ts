@@ -32,8 +32,7 @@ import {
   summarize,
 } from './backup.ts';
 import { type ColdTier, openColdTier } from './cold-tier.ts';
-import { makeDataDir } from './data-dir.ts';
-import { openOwnDatabase } from './database.ts';
+import { makeDataDir, openOwnDatabase } from './database.ts';
 
 export type RestoreOptions = BackupChoice & {
   readonly from: string;

@@ -4,8 +4,9 @@ import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics/metrics.ts';
+import { migrate } from '../platform/postgres/migrate.ts';
 import { startLater, type Work } from '../platform/work/repeat.ts';
-import { cutShares } from '../platform/work/stop.ts';
+import { cutShares, withClosers } from '../platform/work/stop.ts';
 import { isOnHold, refuseHold } from '../retention/index.ts';
 import {
   addWebhookRoutes,
@@ -16,7 +17,10 @@ import {
   startForgetting,
   watchAttempts,
 } from '../webhooks/index.ts';
-import { cursorKey, type Host, type State, secretBox } from './host.ts';
+import { makeDataDir, naming, openOwnDatabase } from './database.ts';
+import { cursorKey, type Host, openOwnTraces, type State, secretBox } from './host.ts';
+import { createKeys } from './keys.ts';
+import { createOwnPresence } from './presence.ts';
 
 /** Makes the work on bulk retries of dead letters. It runs only in a process that has the role `api`. */
 export function createBulkJobs({ settings, log, db, wakeUp, paceOf }: Host): Work {
@@ -105,4 +109,39 @@ export function startDelivery(host: DeliveryHost): Drainer {
         metrics.observeAttempt(failureClass ?? 'delivered', durationMillis / 1000),
     }),
   });
+}
+
+/**
+ * Runs a drainer, as `serve` would with the same settings, until only paused deliveries are due or the signal aborts.
+ * Returns how many attempts succeeded and how many failed.
+ */
+export async function drainOnce(
+  given: Settings,
+  log: Log,
+  signal: AbortSignal,
+): Promise<{ delivered: number; failed: number }> {
+  const settings: Settings = { ...given, roles: ['drainer'] };
+  const sum = { delivered: 0, failed: 0 };
+  await withClosers(log, async (closers) => {
+    await makeDataDir(settings);
+    const db = await openOwnDatabase(settings, log, closers, signal);
+    await naming(settings, () => migrate(db, signal));
+    const state: Pick<State, 'secretBox'> = { secretBox: null };
+    const keys = createKeys({ settings, db, state });
+    await keys.refresh();
+    // It also keeps the keys as they are.
+    const presence = createOwnPresence({ settings, log, db }, { command: 'drain', keys });
+    closers.push(() => presence.stop());
+    await presence.start(null);
+    const metrics = {
+      observeAttempt(result: string) {
+        sum[result === 'delivered' ? 'delivered' : 'failed'] += 1;
+      },
+    };
+    const traces = await openOwnTraces({ settings, log, closers });
+    const drainer = startDelivery({ settings, log, db, state, metrics, traces });
+    closers.push(() => drainer.stop());
+    await drainer.untilIdle(signal);
+  });
+  return sum;
 }

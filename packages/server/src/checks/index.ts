@@ -1,13 +1,18 @@
 export { type Check, nameOf, type Problem } from './check.ts';
 export { checks, examine, findForNotices, findTroubles, readFigure } from './examine.ts';
-export { createLook, type Look, listProcesses, once, troublesOf } from './look.ts';
+export { type Look, listProcesses, troublesOf } from './look.ts';
 export { createEmailChannel } from './notices/email.ts';
-export type { Find } from './notices/evaluate.ts';
-export { describeAuditHead, describeExport } from './notices/events.ts';
+export { type Find, startNotices } from './notices/evaluate.ts';
 export { toWebhookBody } from './notices/message.ts';
-export { isHeadAwaited, listSealedTargets, replaceSealedTarget } from './notices/queries.ts';
+export {
+  isHeadAwaited,
+  listSealedTargets,
+  listUnreached,
+  replaceSealedTarget,
+} from './notices/queries.ts';
+export type { Found } from './notices/reconcile.ts';
 export { addNoticeRoutes } from './notices/routes.ts';
 export type { Channel } from './notices/send.ts';
-export { startNotices } from './notices/start.ts';
 export { type About, createPresence, type Presence } from './presence.ts';
+export { listFullDisks, readOverdue } from './queries.ts';
 export { addStatusRoutes } from './status.ts';

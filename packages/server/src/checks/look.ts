@@ -4,14 +4,8 @@ import type { SlowStatement } from '../platform/postgres/slow-statements.ts';
 import type { RetentionOverview } from '../retention/contract.ts';
 import type { WebhooksOverview } from '../webhooks/contract.ts';
 import type { ProcessRow } from './contract.ts';
-import { listUnreached, type UnreachedTarget } from './notices/queries.ts';
-import {
-  type FullDisk,
-  listFullDisks,
-  listStoredProcesses,
-  type Overdue,
-  readOverdue,
-} from './queries.ts';
+import type { UnreachedTarget } from './notices/queries.ts';
+import { type FullDisk, listStoredProcesses, type Overdue } from './queries.ts';
 import { processStateOf } from './values.ts';
 
 /** What the checks look at, as it is now and as far as the caller may see it. */
@@ -69,24 +63,6 @@ export type WebhookTroubles = {
   readonly named: readonly TroubledEndpoint[];
 };
 
-type OwnParts = 'db' | 'processes' | 'overdue' | 'unreached' | 'fullDisks';
-
-/** Adds to what other features know what this one reads. What several checks need is read once, for the first of them. */
-export function createLook(
-  db: Queryable,
-  { notifyDiskPercent }: { notifyDiskPercent: number },
-  known: Omit<Look, OwnParts>,
-): Look {
-  return {
-    ...known,
-    db,
-    processes: once(() => listProcesses(db)),
-    overdue: once(() => readOverdue(db, known.verifyDays)),
-    unreached: () => listUnreached(db),
-    fullDisks: () => listFullDisks(db, notifyDiskPercent),
-  };
-}
-
 /** The processes on this database, with what their last beat means now. */
 export async function listProcesses(db: Queryable): Promise<ProcessRow[]> {
   const rows = await listStoredProcesses(db);
@@ -96,15 +72,6 @@ export async function listProcesses(db: Queryable): Promise<ProcessRow[]> {
     secret_keys: [...row.secret_keys],
     state: processStateOf(row.silent_seconds),
   }));
-}
-
-/** Lets a part be read once, however many checks need it. */
-export function once<T>(read: () => T): () => T {
-  let made: { value: T } | undefined;
-  return () => {
-    made ??= { value: read() };
-    return made.value;
-  };
 }
 
 /** What of webhooks is wrong by their overview; null is nothing. */

@@ -1,8 +1,7 @@
-import type { Actor } from '../kernel/actor.ts';
+import { requireAllTenants } from '../kernel/actor.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { AppError } from '../kernel/errors.ts';
 import type { StoreState } from '../kernel/values.ts';
-import type { HttpServer } from '../platform/http/server.ts';
+import { type HttpServer, untilGone } from '../platform/http/server.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { newestMigration } from '../platform/postgres/migrate.ts';
 import { checksContract, type Status } from './contract.ts';
@@ -19,26 +18,19 @@ export type Answering = {
   readonly clock: Clock;
 };
 
+const refusal = 'A token limited to tenants cannot ask how the service is, which is one for all.';
+
 /** Adds the routes that tell how the service itself is. */
 export function addStatusRoutes(http: HttpServer, db: Database, answering: Answering): void {
   const now = () => new Date(answering.clock()).toISOString();
   http.route(checksContract.getStatus, async ({ actor }) => {
-    refuseLimited(actor);
+    requireAllTenants(actor, refusal);
     return { at: now(), ...(await readStatus(db, answering)) };
   });
   http.route(checksContract.getExamination, async ({ actor, reply }) => {
-    refuseLimited(actor);
-    const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort());
-    return { at: now(), findings: await examine(checks, answering.look(), gone.signal) };
-  });
-}
-
-/** Throws 403 `scope_missing` for a token that is limited to tenants. */
-function refuseLimited({ tenants }: Pick<Actor, 'tenants'>): void {
-  if (tenants === null) return;
-  throw new AppError('scope_missing', {
-    detail: 'A token limited to tenants cannot ask how the service is, which is one for all.',
+    requireAllTenants(actor, refusal);
+    const findings = await examine(checks, answering.look(), untilGone(reply));
+    return { at: now(), findings };
   });
 }
 

@@ -42,6 +42,11 @@ export function requireScope(actor: Actor, scope: Scope): void {
   });
 }
 
+/** Throws 403 `scope_missing`, with this detail, to a token that is limited to tenants. */
+export function requireAllTenants({ tenants }: Pick<Actor, 'tenants'>, detail: string): void {
+  if (tenants !== null) throw new AppError('scope_missing', { detail });
+}
+
 /**
  * Guards destructive calls: throws 403 `step_up_required` to a console session that has not confirmed lately. A token
  * that is sent with the call itself needs no confirmation.

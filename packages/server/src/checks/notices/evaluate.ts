@@ -1,8 +1,12 @@
 import { newId } from '../../kernel/ids.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { type Repeated, repeat } from '../../platform/work/repeat.ts';
+import { stopTogether } from '../../platform/work/stop.ts';
 import { severities, type Telling } from '../values.ts';
 import * as queries from './queries.ts';
+import { findNextDue } from './queries.ts';
 import { type Found, type OpenTrouble, reconcile } from './reconcile.ts';
+import { type SendOptions, sendDue } from './send.ts';
 
 /** Looks at what is wrong now, and at what has ended since a time. It must throw rather than leave something out. */
 export type Find = {
@@ -143,4 +147,34 @@ function isWanted(target: queries.TargetRow, item: queries.Item): boolean {
 
 function rank({ severity }: queries.Item): number {
   return severities.indexOf(severity);
+}
+
+const everyMillis = 30_000;
+
+/** Looks every 30 s at what there is to tell, and sends it, until stopped. Several processes share the work. */
+export function startNotices(
+  db: Database,
+  options: SendOptions & { readonly find: Find; readonly historyDays: number },
+): Repeated {
+  const { log } = options;
+  const sending = repeat(
+    async (signal) => {
+      await sendDue(db, options, signal);
+      return Math.max(1000, (await findNextDue(db)) ?? everyMillis);
+    },
+    { everyMillis, onError: (err) => log.warn({ err }, 'notices could not be sent') },
+  );
+  const looking = repeat(
+    async () => {
+      await evaluate(db, options);
+      sending.poke();
+    },
+    { everyMillis, onError: (err) => log.warn({ err }, 'what is wrong could not be looked at') },
+  );
+  return {
+    poke: () => looking.poke(),
+    async stop() {
+      await stopTogether([looking, sending], log);
+    },
+  };
 }

@@ -1,5 +1,7 @@
+import { requireAllTenants } from '../../kernel/actor.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
-import type { HttpServer } from '../../platform/http/server.ts';
+import type { RouteContract } from '../../platform/http/contract.ts';
+import type { Handler, HttpServer } from '../../platform/http/server.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { noticesContract } from './contract.ts';
 import * as queries from './queries.ts';
@@ -8,38 +10,41 @@ import {
   createTarget,
   deleteTarget,
   listTargets,
-  requireAllTenants,
   type TargetOptions,
   testTarget,
 } from './targets.ts';
+
+const refusal =
+  'A token limited to tenants cannot see or change notices, which tell of all tenants.';
 
 export function addNoticeRoutes(
   http: HttpServer,
   db: Database,
   options: TargetOptions & { readonly cursorKey: () => Buffer },
 ): void {
-  http.route(noticesContract.createNotifyTarget, ({ body, actor, request }) =>
-    createTarget(db, options, { actor, request }, body),
+  const route = <C extends RouteContract>(contract: C, handle: Handler<C>) =>
+    http.route(contract, async (call) => {
+      requireAllTenants(call.actor, refusal);
+      return handle(call);
+    });
+  route(noticesContract.createNotifyTarget, ({ body, ...caller }) =>
+    createTarget(db, options, caller, body),
   );
-  http.route(noticesContract.listNotifyTargets, ({ actor }) => listTargets(db, actor));
-  http.route(noticesContract.changeNotifyTarget, ({ params, body, actor, request }) =>
-    changeTarget(db, options, { actor, request }, { id: params.id, change: body }),
+  route(noticesContract.listNotifyTargets, () => listTargets(db));
+  route(noticesContract.changeNotifyTarget, ({ params, body: change, ...caller }) =>
+    changeTarget(db, options, caller, { id: params.id, change }),
   );
-  http.route(noticesContract.deleteNotifyTarget, async ({ params, actor, request, reply }) => {
-    await deleteTarget(db, options, { actor, request }, params.id);
+  route(noticesContract.deleteNotifyTarget, async ({ params, reply, ...caller }) => {
+    await deleteTarget(db, options, caller, params.id);
     return reply.send();
   });
-  http.route(noticesContract.testNotifyTarget, ({ params, actor, request }) =>
-    testTarget(db, options, { actor, request }, params.id),
+  route(noticesContract.testNotifyTarget, ({ params, ...caller }) =>
+    testTarget(db, options, caller, params.id),
   );
-  http.route(noticesContract.listNotices, async ({ query, actor }) => {
-    requireAllTenants(actor);
-    const { limit, cursor } = query;
+  route(noticesContract.listNotices, async ({ query }) => {
     const page = {
-      cursorKey: options.cursorKey(),
+      ...{ ...query, cursorKey: options.cursorKey() },
       scope: { list: 'notices', filters: {} },
-      limit,
-      cursor,
     };
     const rows = await queries.listNotices(db, toKeyset(page));
     return toPage(page, rows, ({ created_at, id }) => [created_at, id]);

@@ -1,4 +1,5 @@
 import type { ErrorCode, errorCatalogue } from '../../kernel/errors.ts';
+import { once } from '../../kernel/once.ts';
 import { buildOpenApi } from './openapi.ts';
 import { referenceCss, referencePagePolicy, renderReferencePage } from './reference-page.ts';
 import { basePath, type HttpServer } from './server.ts';
@@ -52,12 +53,4 @@ export function addOriginRoutes(http: HttpServer, options: OriginOptions): void 
     reply.type('text/css; charset=utf-8');
     return referenceCss;
   });
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

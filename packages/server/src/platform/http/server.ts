@@ -329,6 +329,13 @@ function addRoute<C extends RouteContract>(
   });
 }
 
+/** A signal that aborts when the answer is sent, or its reader has hung up. */
+export function untilGone({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  raw.once('close', () => gone.abort());
+  return gone.signal;
+}
+
 /** Takes a place among the requests that are worked on, until the answer is sent or the client has hung up. */
 function takePlace(load: SharedBudget, actor: Actor, answer: ServerResponse): void {
   if (answer.destroyed) return;

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isRunning } from '../is-running.ts';
 import { createFileStore } from './file-system.ts';
 import type { ObjectStore } from './objects.ts';
 import { createS3Store } from './s3.ts';
@@ -66,14 +67,4 @@ async function isLeftOver(dir: string, pid: number): Promise<boolean> {
   const startedAt = Date.now() - process.uptime() * 1000;
   const made = await stat(dir).catch(() => null);
   return made !== null && made.birthtimeMs < startedAt;
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // EPERM means that the process runs, but under another user.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }

@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import sql from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
+import { isRunning } from '../is-running.ts';
 import {
   type Applied,
   baseline,
@@ -189,6 +190,7 @@ export async function requireSurvivors(
     select host, pid, version, migration as known
     from processes where seen_at > now() - make_interval(secs => ${silentSeconds}) order by since, id`,
   );
+  // A process of this machine that was killed is still in the table for a while.
   const live = seen.filter((one) => one.host !== hostname() || isRunning(one.pid));
   for (const migration of missing) {
     const needs = needsOf(migration);
@@ -198,16 +200,6 @@ export async function requireSurvivors(
     throw new AppError('database_unusable', {
       detail: `This release brings the migration ${migration.name}, beside which processes that run now cannot work: ${names}. Stop them first, then start this release.`,
     });
-  }
-}
-
-/** A process of this machine that was killed is still in the table for a while. */
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
