@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import {
   cp,
@@ -187,41 +186,13 @@ test('another database in the place keeps what it likes, and removes nothing tha
   expect(both).toEqual([own[0]?.database, made.database]);
   // The newest of all is not what anybody means.
   await expect(verify()).rejects.toMatchObject({ code: 'usage_invalid' });
-  const database = made.database ?? '';
+  const database = made.database;
   const { report } = await verifyBackup(tools(), { from: place, database });
   expect(report.problem_count).toBe(0);
   for (const kind of ['backups', 'objects', 'tables']) {
     await rm(join(place, kind, database), { recursive: true, force: true });
   }
   await other.drop();
-});
-
-test('a backup that names no database is read, and removed by nobody', async () => {
-  const [{ id, database } = { id: '', database: '' }] = await listPlace(tools(), place);
-  for (const kind of ['objects', 'tables']) {
-    for (const name of await readdir(join(place, kind, database ?? ''))) {
-      await cp(join(place, kind, database ?? '', name), join(place, kind, name), {
-        recursive: true,
-      });
-    }
-  }
-  const { database: _, ...manifest } = await manifestOf(place, id);
-  const body = JSON.stringify({ ...manifest, id: 'old' }).replaceAll(
-    `tables/${database}/`,
-    'tables/',
-  );
-  const sha256 = createHash('sha256').update(body).digest('hex');
-  await mkdir(join(place, 'backups/old'));
-  const path = join(place, 'backups/old/manifest.json');
-  await writeFile(path, `{"sha256":"${sha256}","backup":${body}}\n`);
-  await save({ keep: 1 });
-  expect(await listPlace(tools(), place)).toMatchObject([
-    { database },
-    { id: 'old', database: null },
-  ]);
-  const { report } = await verifyBackup(tools(), { from: place, id: 'old' });
-  expect(report.problem_count).toBe(0);
-  await rm(join(place, 'backups/old'), { recursive: true });
 });
 
 test('a database that is a copy, or was set back, removes no backup that it does not know', async () => {

@@ -54,8 +54,8 @@ export type BackupSummary = Pick<
   readonly place: string;
   readonly records: number;
   readonly objects: number;
-  /** How far the audit log was; null in backups of releases that did not write it. */
-  readonly audit_head: string | null;
+  /** How far the audit log was. */
+  readonly audit_head: string;
   readonly has_secret_key: boolean;
   /** The keys of objects that were missing or damaged, and are not in it. */
   readonly missing: readonly string[];
@@ -235,7 +235,7 @@ export function summarize(place: Place, manifest: Manifest): BackupSummary {
     records: manifest.records.count,
     objects: manifest.objects.count,
     size_bytes,
-    audit_head: manifest.audit_head ?? null,
+    audit_head: manifest.audit_head,
     has_secret_key: manifest.secret_key !== null,
     missing: (manifest.objects.missing ?? []).map(({ key }) => key),
   };

@@ -147,7 +147,7 @@ test('a restored database has all rows, its own store and key, and an audit chai
   const tools = toolsFor({ DATABASE_URL: target.url, SVC_DATA_DIR: target.dataDir });
   const made = await backUp(tools, optionsFor(place, { keep: 1 }));
   expect(made.removed).toBe(0);
-  await rm(join(place, 'backups', made.database ?? ''), { recursive: true });
+  await rm(join(place, 'backups', made.database), { recursive: true });
   // What was restored once is not restored a second time.
   await expect(restore()).rejects.toMatchObject({ code: 'database_not_empty' });
 });
@@ -231,7 +231,7 @@ test('a half restored database serves nobody, and the next restore goes on', asy
 
 test('with a damaged object the refusal says what works, and --skip-damaged restores the rest', async () => {
   const { database } = await manifestOf(place, id);
-  const folder = join(place, 'objects', database ?? '');
+  const folder = join(place, 'objects', database);
   const [name = ''] = (await readdir(folder, { recursive: true }))
     .filter((each) => each.endsWith('.parquet'))
     .sort();

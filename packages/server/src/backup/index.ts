@@ -1,5 +1,6 @@
 export { backupFigures } from './figures.ts';
-export type { Manifest } from './manifest.ts';
+export type { Manifest, Step } from './manifest.ts';
+export { type RestoredObjects, restoreObjects } from './objects.ts';
 export {
   type BackupChoice,
   findBackup,
@@ -13,8 +14,7 @@ export {
 export { findLastBackup, isBackupOverdue, type LastBackup, noteVerified } from './queries.ts';
 export { listWithout } from './read-files.ts';
 export { restoreDatabase } from './restore.ts';
-export { type RestoredObjects, restoreObjects } from './restore-objects.ts';
 export { countOpenDeliveries } from './restore-queries.ts';
-export { type Saved, type Step, save } from './save.ts';
+export { type Saved, save } from './save.ts';
 export { openKey, sealKey } from './sealed-key.ts';
 export { type BackupProblem, type BackupReport, verify } from './verify.ts';

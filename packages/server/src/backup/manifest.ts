@@ -44,8 +44,8 @@ export type SavedObject = {
 export type Manifest = {
   readonly format: typeof manifestFormat;
   readonly id: string;
-  /** Which database it is of: see `findDatabaseId`. Null in backups of releases that did not write it. */
-  readonly database: string | null;
+  /** Which database it is of: see `findDatabaseId`. */
+  readonly database: string;
   /** The moment that the backup shows, as an instant. */
   readonly taken_at: string;
   readonly release: string;
@@ -63,8 +63,8 @@ export type Manifest = {
   readonly records: Triple;
   /** All that the backup needs: files and objects. */
   readonly size_bytes: number;
-  /** How far the audit log was, `place:hash`; missing in backups of releases that did not write it. */
-  readonly audit_head?: string;
+  /** How far the audit log was, `place:hash`. */
+  readonly audit_head: string;
   readonly secret_key: SealedKey | null;
 };
 
@@ -88,7 +88,7 @@ export function manifestKey({ id, database }: BackupName): string {
 }
 
 /** The key of an object in a place. All backups of a database share the objects. */
-export function objectKey(database: string | null, key: string): string {
+export function objectKey(database: string, key: string): string {
   return `${folderOf('objects', database)}/${key}`;
 }
 
@@ -96,8 +96,14 @@ export function objectKey(database: string | null, key: string): string {
  * A folder of a place. Each database has its own: databases do not see each other's locks, so what the one has just
  * brought, and no manifest names yet, would be nobody's to the other.
  */
-export function folderOf(kind: 'backups' | 'objects' | 'tables', database: string | null): string {
-  return database === null ? kind : `${kind}/${database}`;
+export function folderOf(kind: 'backups' | 'objects' | 'tables', database: string): string {
+  return `${kind}/${database}`;
+}
+
+/** All files with rows of a backup. */
+export function filesOf({ tables, objects }: Pick<Manifest, 'tables' | 'objects'>): PackedFile[] {
+  const parts = tables.flatMap((table) => table.parts);
+  return [...parts.flatMap(({ files }) => files), ...objects.lists];
 }
 
 export function manifestText(manifest: Manifest): string {
@@ -114,8 +120,7 @@ export function parseManifest(text: string, where: string): Manifest {
     });
   }
   const manifest = JSON.parse(body) as Omit<Manifest, 'format'> & { format: number };
-  if (manifest.format === manifestFormat)
-    return { ...(manifest as Manifest), database: manifest.database ?? null };
+  if (manifest.format === manifestFormat) return manifest as Manifest;
   throw new AppError('backup_newer', {
     detail: `${where} has the form ${manifest.format}, which this release does not know. Use svcctl ${manifest.release} or newer.`,
   });
@@ -124,3 +129,12 @@ export function parseManifest(text: string, where: string): Manifest {
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
+
+/** How far a backup, its verification or a restore is. */
+export type Step = {
+  readonly name: 'objects' | 'records' | 'verification';
+  readonly done: number;
+  /** 0 while it is unknown. */
+  readonly total: number;
+  readonly bytes: number;
+};

@@ -84,7 +84,7 @@ export type ListedBackup = BackupName & {
 
 /**
  * The whole backups in a place, or those that are asked for, the oldest first. Their moments tell the order, and not
- * their ids, which an earlier release has made by the clock of any host.
+ * their ids: the clock of the database may have been ahead.
  */
 export async function listBackups(
   place: Place,
@@ -93,9 +93,9 @@ export async function listBackups(
 ): Promise<ListedBackup[]> {
   const names: BackupName[] = [];
   for await (const { key } of place.list('backups/', signal)) {
-    const [, database = null, id] =
-      /^backups\/(?:([^/]+)\/)?([^/]+)\/manifest\.json$/.exec(key) ?? [];
-    if (id === undefined || (wantedId ?? id) !== id || (wanted ?? database) !== database) continue;
+    const [, database, id] = /^backups\/([^/]+)\/([^/]+)\/manifest\.json$/.exec(key) ?? [];
+    if (database === undefined || id === undefined) continue;
+    if ((wantedId ?? id) !== id || (wanted ?? database) !== database) continue;
     names.push({ id, database });
   }
   const listed = await sideBySide(names, { atOnce: 8, signal }, async (name, own) => ({
@@ -172,7 +172,7 @@ export async function findBackup(
       detail: `${place.location} holds no whole backup${which}. ${advice}`,
     });
   }
-  const databases = new Set(found.map((each) => each.database ?? 'unknown'));
+  const databases = new Set(found.map((each) => each.database));
   if (databases.size === 1) return last;
   throw new AppError('usage_invalid', {
     detail: `${place.location} holds backups of several databases: ${[...databases].join(', ')}. Say which by --database or --id; svcctl backup ls lists them.`,

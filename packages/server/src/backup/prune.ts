@@ -1,7 +1,6 @@
-import { folderOf, type Manifest, manifestKey, objectKey } from './manifest.ts';
+import { folderOf, manifestKey } from './manifest.ts';
 import { listBackups, type Place, readManifest } from './place.ts';
-import { eachSavedObject, type ReadTools } from './read-files.ts';
-import { filesOf } from './save-tables.ts';
+import { eachNeeded, type ReadTools } from './read-files.ts';
 
 /**
  * Removes all but the newest `keep` backups of a database, and then what none of its others needs, also what killed runs
@@ -20,20 +19,15 @@ export async function prune(
     names.slice(-keep).map((name) => readManifest(place, name, signal)),
   );
   const needed = new Set<string>();
-  for (const manifest of staying) await addNeeded(manifest, tools, needed);
+  for (const manifest of staying) {
+    for await (const { key } of eachNeeded(manifest, tools)) needed.add(key);
+  }
   const going = names.slice(0, -keep);
   for (const name of going) await place.remove(manifestKey(name), signal);
   for (const kind of ['objects', 'tables'] as const) {
     await removeOthers(place, `${folderOf(kind, database)}/`, needed, signal);
   }
   return { removed: going.length };
-}
-
-async function addNeeded(manifest: Manifest, tools: ReadTools, needed: Set<string>): Promise<void> {
-  const files = [...manifest.tables.flatMap(filesOf), ...manifest.objects.lists];
-  for (const { key } of files) needed.add(key);
-  for await (const { key } of eachSavedObject(manifest, tools))
-    needed.add(objectKey(manifest.database, key));
 }
 
 async function removeOthers(

@@ -4,9 +4,20 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { AppError } from '../kernel/errors.ts';
-import { fromFileSystem, ObjectMissing, systemCode } from '../platform/objects/objects.ts';
+import {
+  fromFileSystem,
+  ObjectMissing,
+  type ObjectStore,
+  systemCode,
+} from '../platform/objects/objects.ts';
 import { transformed } from '../platform/work/transformed.ts';
-import { type Manifest, objectKey, type PackedFile, type SavedObject } from './manifest.ts';
+import {
+  filesOf,
+  type Manifest,
+  objectKey,
+  type PackedFile,
+  type SavedObject,
+} from './manifest.ts';
 import { listBackups, type Place, readManifest, toPlaceError } from './place.ts';
 
 export type ReadTools = {
@@ -22,16 +33,14 @@ const chunkBytes = 256 * 1024;
  * Reads the rows of a file, unpacked. Throws `backup_damaged` when the file is missing or is not what was written, at the
  * latest behind its last row: whoever does something with the rows must be able to undo it.
  */
-export async function* readRows(
-  file: PackedFile,
-  { place, spoolDir, signal }: ReadTools,
-): AsyncGenerator<Buffer> {
-  const inPlace = place.pathOf(file.key);
-  const path = inPlace ?? join(spoolDir, `read-${process.pid}-${randomUUID()}`);
+export async function* readRows(file: PackedFile, tools: ReadTools): AsyncGenerator<Buffer> {
+  const { place, signal } = tools;
   const hash = createHash('sha256');
   let [bytes, rows] = [0, 0];
+  let local: Awaited<ReturnType<typeof openLocally>> | undefined;
   try {
-    if (inPlace === null) await place.get(file.key, path, signal);
+    local = await openLocally(place, file.key, tools);
+    const { path } = local;
     const packed = async function* () {
       const chunks = createReadStream(path, { highWaterMark: chunkBytes });
       for await (const chunk of chunks as AsyncIterable<Buffer>) {
@@ -53,7 +62,7 @@ export async function* readRows(
     if (isUnpackable(error)) throw damaged(place, file.key, 'cannot be unpacked', error);
     throw toPlaceError(fromFileSystem(error, `${file.key} cannot be read from ${place.location}`));
   } finally {
-    if (inPlace === null) await rm(path, { force: true });
+    await local?.release();
   }
   const sha256 = hash.digest('hex');
   if (bytes !== file.size_bytes || sha256 !== file.sha256) {
@@ -105,25 +114,14 @@ export async function listWithout(
     if (name.database !== database || name.id === own) continue;
     try {
       const manifest = await readManifest(tools.place, name, tools.signal);
-      if (!(await needs(manifest, key, tools))) without.push(name.id);
+      let isNeeded = false;
+      for await (const each of eachNeeded(manifest, tools)) isNeeded ||= each.key === key;
+      if (!isNeeded) without.push(name.id);
     } catch (error) {
       if (!(error instanceof AppError) || error.code === 'backup_place_unavailable') throw error;
     }
   }
   return without;
-}
-
-async function needs(manifest: Manifest, key: string, tools: ReadTools): Promise<boolean> {
-  const { tables, objects, database } = manifest;
-  const files = [
-    ...tables.flatMap(({ parts }) => parts.flatMap((part) => part.files)),
-    ...objects.lists,
-  ];
-  if (files.some((file) => file.key === key)) return true;
-  for await (const object of eachSavedObject(manifest, tools)) {
-    if (objectKey(database, object.key) === key) return true;
-  }
-  return false;
 }
 
 /** The objects that a backup needs, in the order in which it lists them. Throws `backup_damaged`. */
@@ -134,4 +132,51 @@ export async function* eachSavedObject(
   for (const list of objects.lists) {
     for await (const line of linesOf(readRows(list, tools))) yield JSON.parse(line) as SavedObject;
   }
+}
+
+/** All that a backup needs in its place: files of rows, and objects by their keys there. Throws `backup_damaged`. */
+export async function* eachNeeded(
+  manifest: Manifest,
+  tools: ReadTools,
+): AsyncGenerator<{ key: string; size_bytes: number }> {
+  yield* filesOf(manifest);
+  for await (const { key, size_bytes } of eachSavedObject(manifest, tools)) {
+    yield { key: objectKey(manifest.database, key), size_bytes };
+  }
+}
+
+const pageItems = 500;
+
+/** The objects that a backup needs, so many at once. */
+export async function* pagesOfObjects(
+  manifest: Manifest,
+  tools: ReadTools,
+): AsyncGenerator<SavedObject[]> {
+  let page: SavedObject[] = [];
+  for await (const object of eachSavedObject(manifest, tools)) {
+    page.push(object);
+    if (page.length < pageItems) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
+}
+
+/** An object of a store as a local file: where it lies, or fetched into the folder until it is released. */
+export async function openLocally(
+  store: ObjectStore,
+  key: string,
+  { spoolDir, signal }: Omit<ReadTools, 'place'>,
+): Promise<{ path: string; release: () => Promise<void> }> {
+  const inPlace = store.pathOf(key);
+  if (inPlace !== null) return { path: inPlace, release: async () => {} };
+  const path = join(spoolDir, `object-${process.pid}-${randomUUID()}`);
+  const release = () => rm(path, { force: true });
+  try {
+    await store.get(key, path, signal);
+  } catch (error) {
+    await release();
+    throw error;
+  }
+  return { path, release };
 }

@@ -12,11 +12,10 @@ import type { Database } from '../platform/postgres/database.ts';
 import { migrate, readJournal, readMigrations } from '../platform/postgres/migrate.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { createPartitions } from '../records/index.ts';
-import type { Manifest, PackedFile } from './manifest.ts';
+import type { Manifest, PackedFile, Step } from './manifest.ts';
 import { describeTables, type LiveTable, setSequence } from './queries.ts';
 import { type ReadTools, readRows } from './read-files.ts';
 import * as queries from './restore-queries.ts';
-import type { Step } from './save.ts';
 import { recordsTable } from './save-tables.ts';
 import { sideBySide } from './side-by-side.ts';
 

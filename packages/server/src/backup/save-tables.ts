@@ -1,13 +1,7 @@
 import { copyTable } from '../platform/postgres/copy.ts';
 import type { Snapshot } from '../platform/postgres/snapshot.ts';
 import { isSameTriple } from '../records/segments.ts';
-import {
-  folderOf,
-  type Manifest,
-  type PackedFile,
-  type SavedTable,
-  type TablePart,
-} from './manifest.ts';
+import { folderOf, type Manifest, type SavedTable, type TablePart } from './manifest.ts';
 import { packRows } from './pack-rows.ts';
 import type { Place } from './place.ts';
 import { type LiveTable, listMonths, sumMonth } from './queries.ts';
@@ -128,9 +122,4 @@ async function findUnchanged(
 /** The name of the table that holds a month of records. */
 function partitionOf(month: string): string {
   return `${recordsTable}_${month.replace('-', '_')}`;
-}
-
-/** All files of a table. */
-export function filesOf({ parts }: SavedTable): PackedFile[] {
-  return parts.flatMap(({ files }) => files);
 }

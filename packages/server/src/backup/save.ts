@@ -6,8 +6,16 @@ import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { listTables } from '../platform/postgres/migrate.ts';
 import { openSnapshot, type Snapshot } from '../platform/postgres/snapshot.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
-import { folderOf, type Manifest, newManifest, objectKey, type SavedObject } from './manifest.ts';
+import {
+  filesOf,
+  folderOf,
+  type Manifest,
+  newManifest,
+  type SavedObject,
+  type Step,
+} from './manifest.ts';
 import { markPlace, type OwnMark } from './mark.ts';
+import { createObjectSaver, lacking, type ObjectSaver, trustText } from './objects.ts';
 import { packRows } from './pack-rows.ts';
 import {
   type ListedBackup,
@@ -20,19 +28,9 @@ import {
 } from './place.ts';
 import { prune } from './prune.ts';
 import * as queries from './queries.ts';
-import { eachSavedObject } from './read-files.ts';
-import { createObjectSaver, lacking, type ObjectSaver, trustText } from './save-objects.ts';
-import { filesOf, saveTables } from './save-tables.ts';
+import { eachNeeded, eachSavedObject } from './read-files.ts';
+import { saveTables } from './save-tables.ts';
 import type { SealedKey } from './sealed-key.ts';
-
-/** How far a backup, its verification or a restore is. */
-export type Step = {
-  readonly name: 'objects' | 'records' | 'verification';
-  readonly done: number;
-  /** 0 while it is unknown. */
-  readonly total: number;
-  readonly bytes: number;
-};
 
 export type SaveTools = {
   readonly db: Database;
@@ -180,7 +178,7 @@ async function write(
       tools.db,
       live.map(({ name }) => name),
     );
-    const files = [...saved.tables.flatMap(filesOf), ...objects.lists];
+    const files = filesOf({ ...saved, objects });
     const manifest = newManifest({
       id,
       database,
@@ -251,22 +249,16 @@ async function refuseForeign(
  */
 async function lookAtAll(manifest: Manifest, tools: SaveTools): Promise<void> {
   const { place, signal } = tools;
-  const { database, objects, tables } = manifest;
+  const { database } = manifest;
   const sizes = await listSizes(place, `${folderOf('objects', database)}/`, signal);
   for (const [key, size] of await listSizes(place, `${folderOf('tables', database)}/`, signal)) {
     sizes.set(key, size);
   }
-  const look = (key: string, sizeBytes: number) => {
-    if (sizes.get(key) === sizeBytes) return;
+  for await (const { key, size_bytes } of eachNeeded(manifest, tools)) {
+    if (sizes.get(key) === size_bytes) continue;
     throw new AppError('backup_place_unavailable', {
       detail: `There is no backup: ${key} was removed from ${place.location}, or changed, while it was made. Find out what else writes there, and run the same command again.`,
     });
-  };
-  for (const { key, size_bytes } of [...tables.flatMap(filesOf), ...objects.lists]) {
-    look(key, size_bytes);
-  }
-  for await (const { key, size_bytes } of eachSavedObject(manifest, tools)) {
-    look(objectKey(database, key), size_bytes);
   }
 }
 

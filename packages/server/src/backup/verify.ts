@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
 import type { DuckDb } from '../platform/duckdb.ts';
 import { checkObject } from '../platform/objects/check-object.ts';
@@ -12,9 +9,15 @@ import {
   sumTriples,
   type Triple,
 } from '../records/segments.ts';
-import { type Manifest, objectKey, type SavedObject, type SavedTable } from './manifest.ts';
-import { eachSavedObject, linesOf, type ReadTools, readRows } from './read-files.ts';
-import type { Step } from './save.ts';
+import {
+  filesOf,
+  type Manifest,
+  objectKey,
+  type SavedObject,
+  type SavedTable,
+  type Step,
+} from './manifest.ts';
+import { linesOf, openLocally, pagesOfObjects, type ReadTools, readRows } from './read-files.ts';
 import { recordsTable } from './save-tables.ts';
 import { sideBySide } from './side-by-side.ts';
 import { createRecordSums } from './sum-records.ts';
@@ -53,7 +56,7 @@ const atOnce = 2;
  */
 export async function verify(manifest: Manifest, tools: VerifyTools): Promise<BackupReport> {
   const problems: BackupProblem[] = [];
-  let [count, files, objects, bytes] = [0, 0, 0, 0];
+  let [count, objects, bytes] = [0, 0, 0];
   const add = (problem: BackupProblem) => {
     count += 1;
     if (problems.length < listed) problems.push(problem);
@@ -66,11 +69,10 @@ export async function verify(manifest: Manifest, tools: VerifyTools): Promise<Ba
   const cold: Triple[] = [];
   const limits = { atOnce, signal: tools.signal };
   await sideBySide(manifest.tables, limits, async (table) => {
-    files += table.parts.reduce((sum, part) => sum + part.files.length, 0);
     hot.push(...(await verifyTable(table, tools, { add, advance })));
   });
   try {
-    for await (const page of inPages(eachSavedObject(manifest, tools))) {
+    for await (const page of pagesOfObjects(manifest, tools)) {
       objects += page.length;
       await sideBySide(page, limits, async (object) => {
         const key = objectKey(manifest.database, object.key);
@@ -90,7 +92,7 @@ export async function verify(manifest: Manifest, tools: VerifyTools): Promise<Ba
     const message = `the counters say ${describe(manifest.records)}; there are ${describe(sumTriples([hotSum, coldSum]))}`;
     add({ kind: 'counters', key: 'leaf_tenants', message });
   }
-  files += manifest.objects.lists.length;
+  const files = filesOf(manifest).length;
   return { problem_count: count, problems, files, objects, hot: hotSum, cold: coldSum };
 }
 
@@ -131,15 +133,16 @@ async function verifyTable(
 /** Reads an object of the place. Returns what its records are; null when it is no segment, or is damaged. */
 async function verifyObject(
   object: SavedObject,
-  { place, duckdb, spoolDir, signal }: VerifyTools,
+  tools: VerifyTools,
   add: (problem: BackupProblem) => void,
 ): Promise<Triple | null> {
   const { key } = object;
-  const inPlace = place.pathOf(key);
-  const path = inPlace ?? join(spoolDir, `verify-${process.pid}-${randomUUID()}.parquet`);
+  const { place, duckdb, signal } = tools;
+  let local: Awaited<ReturnType<typeof openLocally>> | undefined;
   const ref = { key, sizeBytes: object.size_bytes, sha256: Buffer.from(object.sha256, 'hex') };
   try {
-    if (inPlace === null) await place.get(key, path, signal);
+    local = await openLocally(place, key, tools);
+    const { path } = local;
     await checkObject(path, ref, { signal });
     if (object.records === null) return null;
     const days = await readSegmentDays(duckdb, { tenant: object.tenant, path, signal });
@@ -150,7 +153,7 @@ async function verifyObject(
   } catch (error) {
     add(toProblem('object', key, error));
   } finally {
-    if (inPlace === null) await rm(path, { force: true });
+    await local?.release();
   }
   return null;
 }
@@ -167,17 +170,4 @@ function toProblem(kind: BackupProblem['kind'], key: string, error: unknown): Ba
 
 function describe({ count, bytes, digest }: Triple): string {
   return `${count} records of ${bytes} bytes with the digest ${BigInt(digest).toString(16).padStart(16, '0')}`;
-}
-
-const pageItems = 500;
-
-async function* inPages<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
-  let page: T[] = [];
-  for await (const item of items) {
-    page.push(item);
-    if (page.length < pageItems) continue;
-    yield page;
-    page = [];
-  }
-  if (page.length > 0) yield page;
 }

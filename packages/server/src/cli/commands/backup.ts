@@ -168,9 +168,7 @@ async function list(
     json,
     columns: [
       { title: 'ID', value: (row) => row.id },
-      ...(areSeveral
-        ? [{ title: 'DATABASE', value: (row: BackupSummary) => row.database ?? 'unknown' }]
-        : []),
+      ...(areSeveral ? [{ title: 'DATABASE', value: (row: BackupSummary) => row.database }] : []),
       {
         title: 'TAKEN AT',
         value: (row) => row.taken_at,

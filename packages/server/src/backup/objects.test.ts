@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import { ObjectDamaged, ObjectMissing, type ObjectStore } from '../platform/objects/objects.ts';
 import { describeEachS3, listed } from '../platform/objects/testing/each-s3.ts';
-import { copyObject } from './copy-object.ts';
+import { copyObject } from './objects.ts';
 
 const from = 'records/tenant=A B/seg_1.parquet';
 const to = 'objects/0123/records/tenant=A B/seg_1.parquet';
