@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { inject } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { randomText } from '../src/kernel/ids.ts';
 import { replaced } from '../src/platform/postgres/baseline.ts';
 import type { Database, Queryable } from '../src/platform/postgres/database.ts';
@@ -45,6 +45,16 @@ export async function createTestDatabase(original?: { url: string }): Promise<Te
       for (const node of nodes) await runOn(node, [`drop database ${name} with (force)`]);
     },
   };
+}
+
+/** Such a database for all tests of a file: it is there once they run, and dropped behind the last. */
+export function useTestDatabase(): TestDatabase {
+  const db = {} as TestDatabase;
+  beforeAll(async () => {
+    Object.assign(db, await createTestDatabase());
+  });
+  afterAll(() => db.drop());
+  return db;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
 import { createLog, type Service, startService } from '../src/app.ts';
 import { type Environment, loadSettings } from '../src/config/settings.ts';
 import { usualWaits, type Waits } from '../src/config/waits.ts';
@@ -77,6 +78,16 @@ export async function startTestService(
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** Such a service for all tests of a file: it is there once they run, and stopped behind the last. */
+export function useTestService(...given: Parameters<typeof startTestService>): TestService {
+  const service = {} as TestService;
+  beforeAll(async () => {
+    Object.assign(service, await startTestService(...given));
+  });
+  afterAll(() => service.stop());
+  return service;
 }
 
 async function callApi(

@@ -1,16 +1,12 @@
 import { stat } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { expect, test } from 'vitest';
+import { useTestService } from '../../test/service.ts';
 import type { Actor } from '../kernel/actor.ts';
 import { newAccessToken } from '../kernel/ids.ts';
 import { createToken } from './tokens.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = useTestService();
 
 test.each([
   ['no token', null, 'token_missing'],

@@ -1,15 +1,11 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createTestDatabase } from '../../test/database.ts';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { useTestService } from '../../test/service.ts';
 import { pruneAudit } from './audit.ts';
 import { verifyAuditLog } from './audit-chain.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = useTestService();
 
 type Problem = { kind: string; place: number | null; entry_id: string | null };
 

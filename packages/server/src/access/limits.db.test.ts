@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { startTestService, useTestService } from '../../test/service.ts';
 import { createLog } from '../app.ts';
 import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
@@ -9,11 +9,7 @@ import { newAccessToken } from '../kernel/ids.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { createRateLimit, createSignInGuard, failuresPerMinute } from './limits.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ SVC_RATE_LIMIT: '100' });
-});
-afterAll(() => service.stop());
+const service = useTestService({ SVC_RATE_LIMIT: '100' });
 beforeEach(async () => {
   await service.db.query(sql`delete from audit_log where action = 'session.refuse'`);
   await service.db.query(sql`delete from limit_use`);

@@ -1,12 +1,8 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { expect, test } from 'vitest';
+import { useTestService } from '../../test/service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = useTestService();
 
 async function signIn(body: object) {
   const answer = await service.call('POST', '/session', { token: null, body });

@@ -1,16 +1,12 @@
 import sql from 'sql-template-tag';
 import { Type } from 'typebox';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { expect, test } from 'vitest';
+import { useTestService } from '../../test/service.ts';
 import { createLog } from '../app.ts';
 import { apiContract, type RouteContract } from '../contract.ts';
 import { createHttpServer } from '../platform/http/server.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = useTestService();
 
 /** Calls of a console session that this token opens. */
 async function openConsole(token = service.adminToken) {

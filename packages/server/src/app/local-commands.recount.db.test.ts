@@ -1,20 +1,18 @@
 import sql, { raw } from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestService } from '../../test/service.ts';
 import { loadSettings } from '../config/settings.ts';
 import { createLog } from '../platform/log.ts';
 import { recountRecords } from './local-commands.ts';
 import { ingest, untilMoved } from './testing/backups.ts';
 
-let service: TestService;
+const service = useTestService({ SVC_RETENTION_SCHEDULE: 'off', SVC_RATE_LIMIT: '0' });
 beforeAll(async () => {
-  service = await startTestService({ SVC_RETENTION_SCHEDULE: 'off', SVC_RATE_LIMIT: '0' });
   await ingest(service, { month: '2001-03', count: 60 });
   await untilMoved(service, '2001-04-01');
   await ingest(service, { month: '2001-03', count: 30, text: 'late' });
   await ingest(service, { month: '2001-04', count: 40 });
 });
-afterAll(() => service.stop());
 
 const recount = (more: { tenant?: string; isDry?: boolean } = {}) =>
   recountRecords(

@@ -1,12 +1,11 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestService } from '../../test/service.ts';
 import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
 import { laneOf } from '../webhooks/lanes.ts';
 
-let service: TestService;
+const service = useTestService({ SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
 beforeAll(async () => {
-  service = await startTestService({ SVC_ROLES: 'api', SVC_RATE_LIMIT: '0' });
   const records = ['TX', 'TX', 'CA'].map((tenant, n) => ({
     ...{ tenant, store: 'S', event_id: `e${n}`, occurred_at: '2001-03-01T00:00:00Z' },
     enrichment: {},
@@ -14,7 +13,6 @@ beforeAll(async () => {
   const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
   expect(json.accepted).toBe(3);
 });
-afterAll(() => service.stop());
 
 const read = async (token?: string) => {
   const answer = await service.call('GET', '/stats/overview', token === undefined ? {} : { token });

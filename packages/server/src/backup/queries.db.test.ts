@@ -1,13 +1,9 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { expect, test } from 'vitest';
+import { useTestDatabase } from '../../test/database.ts';
 import { findLastBackup } from './queries.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 
 test('the last backup is the newest that is whole, not one that failed or is under way', async () => {
   expect(await findLastBackup(db)).toBeUndefined();

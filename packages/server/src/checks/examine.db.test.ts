@@ -1,9 +1,9 @@
 import pg from 'pg';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { writeOldJournal } from '../../test/database.ts';
 import { testOnOneServer } from '../../test/one-server.ts';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { useTestService } from '../../test/service.ts';
 import { baseline } from '../platform/postgres/baseline.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { openDatabase } from '../platform/postgres/open-database.ts';
@@ -12,12 +12,11 @@ import type { Finding } from './contract.ts';
 import { listOldSnapshots, readDurability, readVacuum } from './queries.ts';
 import type { CheckName } from './values.ts';
 
-let service: TestService;
+// Without a drainer, so that deliveries stay as they are.
+const service = useTestService({
+  ...{ SVC_ROLES: 'api,retention,exports', SVC_RATE_LIMIT: '0', SVC_NOTIFY_DISK_PERCENT: '10' },
+});
 beforeAll(async () => {
-  // Without a drainer, so that deliveries stay as they are.
-  service = await startTestService({
-    ...{ SVC_ROLES: 'api,retention,exports', SVC_RATE_LIMIT: '0', SVC_NOTIFY_DISK_PERCENT: '10' },
-  });
   const records = ['a', 'b', 'c'].map((event_id) => ({
     ...{ tenant: 'TX', store: 'S', event_id, occurred_at: '2001-03-01T00:00:00Z' },
     enrichment: {},
@@ -25,7 +24,6 @@ beforeAll(async () => {
   const { json } = await service.call('POST', '/enrichment/records', { body: { records } });
   expect(json.accepted).toBe(3);
 });
-afterAll(() => service.stop());
 beforeEach(async () => {
   await service.db.query(sql`delete from processes where id like 'other-%'`);
   await join('drainer', { roles: ['drainer'] });

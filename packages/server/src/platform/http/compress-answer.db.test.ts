@@ -1,16 +1,12 @@
 import { request as openRequest } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
 import { apiContract, type RouteContract } from '../../contract.ts';
 import { acceptsCoding } from './compress-answer.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = useTestService();
 
 /** An answer as it came: fetch would undo its coding. */
 async function get(path: string, coding: string, fields: Record<string, string> = {}) {

@@ -1,15 +1,11 @@
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { encodeArray } from './client.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 
 async function echo(values: unknown[], type: 'text' | 'bytea' | 'bigint' | 'boolean' | 'float8') {
   const casts = {

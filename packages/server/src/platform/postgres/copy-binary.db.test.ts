@@ -4,16 +4,12 @@ import { pipeline } from 'node:stream/promises';
 import fc from 'fast-check';
 import { from as copyFrom } from 'pg-copy-streams';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { CopyWriter } from './copy-binary.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 
 type Row = {
   name: string | null;

@@ -1,16 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { startDatabaseProxy } from '../../../test/database-proxy.ts';
 import { copyCsv } from './copy.ts';
 import { openDatabase } from './open-database.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 
 test('rows of any size come whole, with their number, and the connection goes on', async () => {
   const text = await db.withConnection(async (connection) => {

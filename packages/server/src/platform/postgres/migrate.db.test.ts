@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase, writeOldJournal } from '../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { createTestDatabase, useTestDatabase, writeOldJournal } from '../../../test/database.ts';
 import { printSchema } from '../../../test/print-schema.ts';
 import { baseline, lastReplaced, replaced } from './baseline.ts';
 import type { Database } from './database.ts';
@@ -17,11 +17,7 @@ import {
 import { openDatabase } from './open-database.ts';
 import { checkSchema } from './schema-check.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 
 test('schema.sql is what the migrations make', async () => {
   // After a new migration: npx vitest run packages/server/src/platform/postgres/migrate.db.test.ts -u

@@ -1,16 +1,12 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { hold } from '../../../test/held-pace.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Session } from './database.ts';
 import { addShares, doShares, endShares, hasFreeShare, heldLocks } from './shares.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 const stored: string[] = [];
 beforeEach(async () => {
   stored.length = 0;
