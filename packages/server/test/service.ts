@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { createLog, type Service, startService } from '../src/app.ts';
-import { type Environment, loadSettings } from '../src/config/settings.ts';
-import { usualWaits, type Waits } from '../src/config/waits.ts';
+import { type Environment, loadSettings, usualWaits, type Waits } from '../src/config/settings.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export type Answer = {

@@ -18,10 +18,10 @@ import { isLoopback, isWithin } from '../platform/http/client-address.ts';
 import { addConsole } from '../platform/http/console-files.ts';
 import { addMetricsRoute, serveMetrics } from '../platform/http/metrics-route.ts';
 import { addOriginRoutes } from '../platform/http/origin-routes.ts';
-import { createHttpServer, type HttpServer } from '../platform/http/server.ts';
-import { traceRequests } from '../platform/http/trace-requests.ts';
+import { basePath, createHttpServer, type HttpServer } from '../platform/http/server.ts';
 import { listNewerMigrations } from '../platform/postgres/migrate.ts';
 import { isReadOnly } from '../platform/postgres/replication.ts';
+import type { Traces } from '../platform/traces.ts';
 import type { Work } from '../platform/work/repeat.ts';
 import { rejectCodes } from '../records/contract.ts';
 import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.ts';
@@ -260,3 +260,35 @@ const refusePort =
     }
     throw error;
   };
+
+/**
+ * Makes a span of each request to the API, in the trace that its `traceparent` names. Names and attributes are those of
+ * OpenTelemetry's conventions for HTTP servers. The query is left out, since it names what an operator looks for.
+ */
+function traceRequests({ fastify }: HttpServer, traces: Traces): void {
+  fastify.addHook('onRequest', (request, { raw: answer }, done) => {
+    const route = request.routeOptions.url;
+    if (route?.startsWith(`${basePath}/`)) {
+      const parent = request.headers.traceparent;
+      const span = traces.begin(`${request.method} ${route}`, {
+        kind: 'server',
+        parent: typeof parent === 'string' ? parent : null,
+        attributes: {
+          'http.request.method': request.method,
+          'http.route': route,
+          'url.path': request.url.split('?')[0],
+          'url.scheme': request.protocol,
+          'svcctl.request_id': request.id,
+        },
+      });
+      request.traceParent = span.traceParent;
+      // An answer that was broken off has no end of its own, but it is always closed.
+      answer.once('close', () => {
+        const { statusCode: status, writableFinished: isWhole } = answer;
+        const error = status >= 500 ? String(status) : isWhole ? null : 'broken_off';
+        span.end({ 'http.response.status_code': status }, error);
+      });
+    }
+    done();
+  });
+}

@@ -6,8 +6,12 @@ import { systemClock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
 import { type Cluster, distribute, needCluster } from '../platform/postgres/distribute.ts';
-import { listMigrations, migrate } from '../platform/postgres/migrate.ts';
-import { checkSchema, type SchemaState } from '../platform/postgres/schema-check.ts';
+import {
+  checkSchema,
+  listMigrations,
+  migrate,
+  type SchemaState,
+} from '../platform/postgres/migrate.ts';
 import { type Recounted, recount } from '../retention/index.ts';
 import { withOwnDatabase } from './database.ts';
 

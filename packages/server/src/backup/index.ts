@@ -11,10 +11,15 @@ export {
   readManifest,
   warnOfFuture,
 } from './place.ts';
-export { findLastBackup, isBackupOverdue, type LastBackup, noteVerified } from './queries.ts';
+export {
+  countOpenDeliveries,
+  findLastBackup,
+  isBackupOverdue,
+  type LastBackup,
+  noteVerified,
+} from './queries.ts';
 export { listWithout } from './read-files.ts';
 export { restoreDatabase } from './restore.ts';
-export { countOpenDeliveries } from './restore-queries.ts';
 export { type Saved, save } from './save.ts';
 export { openKey, sealKey } from './sealed-key.ts';
 export { type BackupProblem, type BackupReport, verify } from './verify.ts';

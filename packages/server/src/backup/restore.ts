@@ -13,9 +13,8 @@ import { migrate, readJournal, readMigrations } from '../platform/postgres/migra
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { createPartitions } from '../records/index.ts';
 import type { Manifest, PackedFile, Step } from './manifest.ts';
-import { describeTables, type LiveTable, setSequence } from './queries.ts';
+import * as queries from './queries.ts';
 import { type ReadTools, readRows } from './read-files.ts';
-import * as queries from './restore-queries.ts';
 import { recordsTable } from './save-tables.ts';
 import { sideBySide } from './side-by-side.ts';
 
@@ -60,7 +59,7 @@ async function restoreAlone(
   const isBegun = await checkTarget(manifest, db);
   const only = new Set(namesOf(manifest.migrations));
   await migrate(db, signal, { only, isRestoring: true });
-  const tables = await describeTables(
+  const tables = await queries.describeTables(
     db,
     manifest.tables.map(({ name }) => name),
   );
@@ -73,7 +72,7 @@ async function restoreAlone(
     });
   }
   await loadTables(manifest, tables, tools);
-  for (const sequence of manifest.sequences) await setSequence(db, sequence);
+  for (const sequence of manifest.sequences) await queries.setSequence(db, sequence);
   await db.withConnection(async (connection) => {
     await queries.analyze(
       connection,
@@ -157,7 +156,7 @@ function notEmpty(what: string): AppError {
   });
 }
 
-function refuseOtherColumns(manifest: Manifest, tables: readonly LiveTable[]): void {
+function refuseOtherColumns(manifest: Manifest, tables: readonly queries.LiveTable[]): void {
   for (const saved of manifest.tables) {
     const table = tables.find(({ name }) => name === saved.name);
     if (table !== undefined && saved.columns.every((column) => table.columns.includes(column)))
@@ -169,14 +168,14 @@ function refuseOtherColumns(manifest: Manifest, tables: readonly LiveTable[]): v
 }
 
 type Load = {
-  readonly table: LiveTable;
+  readonly table: queries.LiveTable;
   readonly columns: readonly string[];
   readonly file: PackedFile;
 };
 
 async function loadTables(
   manifest: Manifest,
-  tables: readonly LiveTable[],
+  tables: readonly queries.LiveTable[],
   tools: RestoreTools,
 ): Promise<void> {
   const { db } = tools;
@@ -194,7 +193,7 @@ async function loadTables(
     done += file.rows;
     tools.onStep({ name: 'records', done, total, bytes: done });
   };
-  const loadsOf = (table: LiveTable): Load[] => {
+  const loadsOf = (table: queries.LiveTable): Load[] => {
     const saved = manifest.tables.find(({ name }) => name === table.name);
     if (saved === undefined) return [];
     const files = saved.parts.flatMap((part) => part.files);
@@ -204,7 +203,7 @@ async function loadTables(
     if (!loaded.has(one.file.key)) await load(one, { ...tools, signal });
     advance(one);
   };
-  const isReferredTo = ({ name }: LiveTable) =>
+  const isReferredTo = ({ name }: queries.LiveTable) =>
     tables.some(({ refers_to }) => refers_to.includes(name));
   const ordered = inOrder(
     tables.filter((table) => table.refers_to.length > 0 || isReferredTo(table)),
@@ -215,11 +214,11 @@ async function loadTables(
 }
 
 /** Puts tables behind those that they refer to. A table may refer to itself: all its rows are in one file. */
-function inOrder(tables: readonly LiveTable[]): LiveTable[] {
-  const ordered: LiveTable[] = [];
+function inOrder(tables: readonly queries.LiveTable[]): queries.LiveTable[] {
+  const ordered: queries.LiveTable[] = [];
   const left = new Set(tables);
   while (left.size > 0) {
-    const isNext = ({ name, refers_to }: LiveTable) =>
+    const isNext = ({ name, refers_to }: queries.LiveTable) =>
       refers_to.every((other) => other === name || ![...left].some((each) => each.name === other));
     const next = [...left].find(isNext);
     if (next === undefined) throw new Error('tables refer to each other in a circle');

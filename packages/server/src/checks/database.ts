@@ -2,9 +2,8 @@ import { numberOf } from '../kernel/values.ts';
 import { listMigrations, missingOf, newerOf, readJournal } from '../platform/postgres/migrate.ts';
 import { findMissingStandbys, isReadOnly } from '../platform/postgres/replication.ts';
 import type { SlowStatement } from '../platform/postgres/slow-statements.ts';
-import type { Check, Problem } from './check.ts';
+import type { Check, Look, Problem } from './check.ts';
 import type { ProcessRow } from './contract.ts';
-import type { Look } from './look.ts';
 import * as queries from './queries.ts';
 
 /** Whoever archives WAL wants to go back by this much at least. */

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import type { WorkRow } from '../platform/http/schemas.contract.ts';
+import type { Look } from './check.ts';
 import { checkOf, findForNotices, findTroubles } from './examine.ts';
-import type { Look } from './look.ts';
 import { troubleKinds } from './values.ts';
 
 const verification = {

@@ -1,9 +1,8 @@
 import { AppError } from '../kernel/errors.ts';
 import type { Labelled } from '../platform/metrics/figures.ts';
-import { type Check, type Problem, rowOf, type ToldCheck } from './check.ts';
+import { type Check, type Look, type Problem, rowOf, type ToldCheck } from './check.ts';
 import type { Finding, Trouble } from './contract.ts';
 import { databaseChecks } from './database.ts';
-import type { Look } from './look.ts';
 import { machineChecks } from './machines.ts';
 import type { Found } from './notices/reconcile.ts';
 import { processChecks } from './processes.ts';

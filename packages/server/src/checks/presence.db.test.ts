@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { testOnOneServer } from '../../test/one-server.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
-import { usualWaits } from '../config/waits.ts';
+import { usualWaits } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { ProcessRow } from './contract.ts';
 import { createPresence } from './presence.ts';

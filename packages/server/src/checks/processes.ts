@@ -1,7 +1,6 @@
 import { numberOf } from '../kernel/values.ts';
-import { type Check, nameOf, type Problem } from './check.ts';
+import { type Check, type Look, nameOf, type Problem } from './check.ts';
 import type { ProcessRow } from './contract.ts';
-import type { Look } from './look.ts';
 import { countConnectionsOf } from './queries.ts';
 
 const isLive = ({ state }: ProcessRow) => state === 'live';

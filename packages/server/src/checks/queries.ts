@@ -3,7 +3,8 @@ import type { StoreState } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { newestApplied } from '../platform/postgres/migrate.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
-import type { ProcessCommand } from './values.ts';
+import type { ProcessRow } from './contract.ts';
+import { type ProcessCommand, processStateOf } from './values.ts';
 
 /** What a process says of itself with each beat. */
 export type Beat = {
@@ -57,33 +58,15 @@ export async function forgetProcesses(db: Queryable): Promise<void> {
     )`);
 }
 
-export type StoredProcess = Omit<
-  Beat,
-  | 'migration'
-  | 'secretKeys'
-  | 'clockAheadMillis'
-  | 'diskFreeBytes'
-  | 'diskTotalBytes'
-  | 'storeState'
-> & {
-  readonly secret_keys: readonly string[];
-  readonly since: string;
-  readonly seen_at: string;
-  readonly silent_seconds: number;
-  readonly clock_ahead_ms: number | null;
-  readonly disk_free_bytes: number | null;
-  readonly disk_total_bytes: number | null;
-  readonly store_state: StoreState | null;
-};
-
-/** All processes that are known, the oldest first. */
-export async function listStoredProcesses(db: Queryable): Promise<StoredProcess[]> {
-  return db.query<StoredProcess>(sql`
+/** The processes on this database, the oldest first, with what their last beat means now. */
+export async function listProcesses(db: Queryable): Promise<ProcessRow[]> {
+  const rows = await db.query<Omit<ProcessRow, 'state'>>(sql`
     select id, host, pid, version, node, command, roles, url, settings, secret_keys, ${instantText('since')} as since,
       ${instantText('seen_at')} as seen_at,
       greatest(0, extract(epoch from now() - seen_at))::double precision as silent_seconds,
       clock_ahead_millis as clock_ahead_ms, disk_free_bytes, disk_total_bytes, store_state
     from processes p order by p.since, id`);
+  return rows.map((row) => ({ ...row, state: processStateOf(row.silent_seconds) }));
 }
 
 export async function readDatabase(db: Queryable) {

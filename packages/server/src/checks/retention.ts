@@ -1,6 +1,5 @@
 import { numberOf } from '../kernel/values.ts';
-import { type Check, ifAny, type ToldCheck } from './check.ts';
-import type { Look } from './look.ts';
+import { type Check, ifAny, type Look, type ToldCheck } from './check.ts';
 import { mostUnverified } from './queries.ts';
 
 const verificationPlace = (id?: string) =>

@@ -4,9 +4,9 @@ import type { StoreState } from '../kernel/values.ts';
 import { type HttpServer, untilGone } from '../platform/http/server.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { newestMigration } from '../platform/postgres/migrate.ts';
+import type { Look } from './check.ts';
 import { checksContract, type Status } from './contract.ts';
 import { checks, examine } from './examine.ts';
-import type { Look } from './look.ts';
 import { readDatabase } from './queries.ts';
 
 /** The process that answers. */

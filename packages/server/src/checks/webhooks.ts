@@ -1,6 +1,14 @@
 import { numberOf } from '../kernel/values.ts';
-import { type Check, ifAny, type Problem, type ToldCheck } from './check.ts';
-import type { EndpointTrouble, TroubledEndpoint } from './look.ts';
+import type { WebhooksOverview } from '../webhooks/contract.ts';
+import {
+  type Check,
+  type EndpointTrouble,
+  ifAny,
+  type Problem,
+  type ToldCheck,
+  type TroubledEndpoint,
+  type WebhookTroubles,
+} from './check.ts';
 import { countStuckLeases } from './queries.ts';
 
 /** A check of endpoints: of each one that is named, and how many more there are. */
@@ -143,3 +151,25 @@ export const webhookChecks: readonly (Check | ToldCheck)[] = [
 
 /** So many of those that wait are looked at. */
 const lookedAt = 20_000;
+
+/** What of webhooks is wrong by their overview; null is nothing. */
+export function troublesOf(webhooks: WebhooksOverview | null): WebhookTroubles {
+  if (webhooks === null) return { abandoned: 0, endpoints: {}, named: [] };
+  const named = webhooks.endpoints.flatMap(({ id, tenant, url, ...endpoint }) => {
+    const state = stateOf(endpoint);
+    return state === null ? [] : [{ id, tenant, url, state }];
+  });
+  return { abandoned: webhooks.abandoned, endpoints: webhooks, named };
+}
+
+function stateOf({
+  health,
+  disabled_reason: reason,
+}: Pick<
+  WebhooksOverview['endpoints'][number],
+  'health' | 'disabled_reason'
+>): EndpointTrouble | null {
+  if (health === 'failing' || health === 'gone') return health;
+  if (health !== 'disabled') return null;
+  return reason === 'failing' ? 'disabled' : 'held';
+}

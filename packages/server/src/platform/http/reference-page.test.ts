@@ -3,10 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { apiContract, rejectCodes } from '../../contract.ts';
 import { errorCatalogue } from '../../kernel/errors.ts';
 import type { RouteContract } from './contract.ts';
-import { html, inlineCode } from './html.ts';
 import { buildOpenApi, type Schema } from './openapi.ts';
 import { describeOperations, typeText } from './reference-model.ts';
-import { referenceCss, renderReferencePage } from './reference-page.ts';
+import { html, inlineCode, referenceCss, renderReferencePage } from './reference-page.ts';
 import { problem } from './schemas.contract.ts';
 import { faultCodes } from './validate.ts';
 

@@ -11,9 +11,8 @@ import {
   watchClock,
 } from './s3-client.ts';
 import { fromS3, isMissingKey, statusOf } from './s3-errors.ts';
-import { listPage, listUploadsPage, type UploadMarker } from './s3-list.ts';
 import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-marker.ts';
-import { get, head } from './s3-read.ts';
+import { get, head, listPage, listUploadsPage, type UploadMarker } from './s3-read.ts';
 import { abortUpload, createGrowth, type Growth, uploadFile, wholeFile } from './s3-upload.ts';
 import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
 

@@ -7,6 +7,7 @@ import { baseline, lastReplaced, replaced } from './baseline.ts';
 import type { Database } from './database.ts';
 import { advisoryLocks } from './locks.ts';
 import {
+  checkSchema,
   listNewerMigrations,
   migrate,
   newestApplied,
@@ -15,7 +16,6 @@ import {
   requireSurvivors,
 } from './migrate.ts';
 import { openDatabase } from './open-database.ts';
-import { checkSchema } from './schema-check.ts';
 
 const db = useTestDatabase();
 

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { createGate } from '../../kernel/gate.ts';
 import {
   awaitAnswer,
   connectMillis,
@@ -11,16 +12,15 @@ import {
   unusedMillis,
   usualAnswerMillis,
 } from './client.ts';
-import type { Connection, Database } from './database.ts';
+import type { Connection, Database, Session } from './database.ts';
 import {
   databaseError,
   isPartitionMissing,
   mayTryAgain,
+  sqlState,
   translateDatabaseError,
 } from './errors.ts';
-import { openSession } from './session.ts';
 import { createSlowStatements } from './slow-statements.ts';
-import { endStandbyWaits } from './standby-waits.ts';
 import { createTurns, type Turns } from './turns.ts';
 
 const sessionSilenceSeconds = 45;
@@ -219,4 +219,113 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
   if (oid === int8) return Number;
   if (dateTypes.has(oid)) return (value: string) => value;
   return pg.types.getTypeParser(oid, format);
+}
+
+/** Opens a connection outside the pool; see `openSession` of `Database`. */
+async function openSession(config: OwnConfig, silenceSeconds: number): Promise<Session> {
+  const client = new OwnClient(config);
+  const lost = new AbortController();
+  client.on('error', () => lost.abort());
+  client.on('end', () => lost.abort());
+  try {
+    await client.connect();
+    await setUp(client, endsWhenSilent(silenceSeconds));
+  } catch (error) {
+    await client.end().catch(() => {});
+    throw translateDatabaseError(error);
+  }
+  // Several callers may share a session, and a client takes one statement at a time.
+  const turns = createGate(1);
+  let isBeating = false;
+  const beat = setInterval(() => {
+    if (isBeating) return;
+    isBeating = true;
+    const onAnswer = () => {
+      isBeating = false;
+    };
+    // Nobody knows whether a session that does not answer still has its locks, so it counts as lost.
+    client.query('select 1').then(onAnswer, () => lost.abort());
+  }, silenceSeconds * 250);
+  beat.unref();
+  lost.signal.addEventListener('abort', () => clearInterval(beat), { once: true });
+  return {
+    lost: lost.signal,
+    async query(statement, options) {
+      try {
+        return await turns.run(() => runStatement(client, statement, options));
+      } catch (error) {
+        // The statement would fail for as long as the session lives, so its owner is to open another.
+        if (staleStatements.has(sqlState(error) ?? '')) lost.abort();
+        throw error;
+      }
+    },
+    onNotification: (handler) => client.on('notification', ({ payload }) => handler(payload ?? '')),
+    async close() {
+      lost.abort();
+      // Ending a connection that is already broken fails, and there is nothing left to end.
+      await client.end().catch(() => {});
+    },
+  };
+}
+
+/**
+ * Makes the server end a session that is silent. The server's clock decides, so it does not matter what the process
+ * does. Keep-alives find a machine that is gone sooner.
+ */
+function endsWhenSilent(silenceSeconds: number): Record<string, string> {
+  return {
+    idle_session_timeout: `${Math.ceil(silenceSeconds * 1000)}ms`,
+    tcp_keepalives_idle: '5',
+    tcp_keepalives_interval: '5',
+    tcp_keepalives_count: '3',
+  };
+}
+
+/**
+ * Ends waits for a standby, which have no limit of their own: the statement time-out does not count there, and a backend
+ * whose client has gone waits on, until the server has no connection left. A wait that two looks have found is ended. The
+ * looks use a connection of their own, because those of the pool may all be waiting.
+ */
+function endStandbyWaits(
+  running: ReadonlyMap<OwnClient, number>,
+  { connect, standbyMillis }: { connect: () => pg.Client; standbyMillis: number },
+): () => void {
+  let isLooking = false;
+  let found = new Map<number, number>();
+  async function look(): Promise<void> {
+    const longAgo = performance.now() - standbyMillis;
+    const old = new Map(
+      [...running].flatMap(([{ backendPid }, since]) =>
+        since < longAgo ? [[backendPid, since]] : [],
+      ),
+    );
+    if (old.size === 0) return;
+    const client = connect();
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ pid: number }>(
+        `select pid from pg_stat_activity where pid = any ($1::int[]) and wait_event = 'SyncRep'`,
+        [[...old.keys()]],
+      );
+      const before = found;
+      found = new Map(rows.map(({ pid }) => [pid, old.get(pid) ?? 0]));
+      for (const [pid, since] of found) {
+        if (before.get(pid) === since) await client.query('select pg_cancel_backend($1)', [pid]);
+      }
+    } finally {
+      await client.end();
+    }
+  }
+  const timer = setInterval(() => {
+    if (isLooking) return;
+    isLooking = true;
+    // Who waits learns of a database that is away by its own statement.
+    look()
+      .catch(() => {})
+      .finally(() => {
+        isLooking = false;
+      });
+  }, standbyMillis);
+  timer.unref();
+  return () => clearInterval(timer);
 }
