@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { presets, scopes } from '../kernel/values.ts';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
   cursorSchema,
   dateSchema,
@@ -8,27 +8,31 @@ import {
   limitSchema,
   nameSchema,
   newTenantSchema,
+  nullable,
+  oneOf,
+  pageOf,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 
-const scopeSchema = Type.Unsafe<(typeof scopes)[number]>({ type: 'string', enum: [...scopes] });
+const scopeSchema = oneOf(scopes);
 const presetNames = Object.keys(presets) as (keyof typeof presets)[];
-const presetSchema = Type.Unsafe<keyof typeof presets>({ type: 'string', enum: presetNames });
-const tenantsSchema = Type.Union([Type.Array(tenantSchema), Type.Null()], {
-  description: 'Tenants the token is limited to; null = all.',
-});
-const expirySchema = Type.Union([instantSchema, Type.Null()], { description: 'null = never.' });
+const presetSchema = oneOf(presetNames);
+const tenantsSchema = nullable(
+  Type.Array(tenantSchema),
+  'Tenants the token is limited to; null = all.',
+);
+const expirySchema = nullable(instantSchema, 'null = never.');
 
 export const actorSchema = Type.Object({
   name: Type.String(),
   scopes: Type.Array(scopeSchema),
   tenants: tenantsSchema,
   expires_at: expirySchema,
-  confirmed_until: Type.Union([instantSchema, Type.Null()], {
-    description:
-      'Until when this console session need not confirm; null = it must, or a token calls, which never need.',
-  }),
+  confirmed_until: nullable(
+    instantSchema,
+    'Until when this console session need not confirm; null = it must, or a token calls, which never need.',
+  ),
 });
 
 export const tokenSchema = Type.Object({
@@ -38,13 +42,11 @@ export const tokenSchema = Type.Object({
   tenants: tenantsSchema,
   created_at: instantSchema,
   expires_at: expirySchema,
-  last_used_at: Type.Union([instantSchema, Type.Null()], {
-    description: 'To the minute; null = never used.',
-  }),
-  creator: Type.Union([Type.Object({ id: Type.String(), name: Type.String() }), Type.Null()], {
-    description:
-      'The token that made it, which it is revoked with unless that is unlimited and without expiry; null = made on the machine of the service, or by a token that the reader cannot list.',
-  }),
+  last_used_at: nullable(instantSchema, 'To the minute; null = never used.'),
+  creator: nullable(
+    Type.Object({ id: Type.String(), name: Type.String() }),
+    'The token that made it, which it is revoked with unless that is unlimited and without expiry; null = made on the machine of the service, or by a token that the reader cannot list.',
+  ),
 });
 export type TokenRow = Static<typeof tokenSchema>;
 
@@ -80,7 +82,7 @@ export const confirmationSchema = Type.Object(
   { additionalProperties: false },
 );
 
-const nullableText = Type.Union([Type.String(), Type.Null()]);
+const nullableText = nullable(Type.String());
 
 export const sessionSchema = Type.Object({
   id: Type.String(),
@@ -90,9 +92,7 @@ export const sessionSchema = Type.Object({
   ),
   created_at: instantSchema,
   expires_at: instantSchema,
-  address: Type.Union([Type.String(), Type.Null()], {
-    description: 'The IP address it was opened from.',
-  }),
+  address: nullable(Type.String(), 'The IP address it was opened from.'),
   user_agent: nullableText,
   is_current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
 });
@@ -102,35 +102,32 @@ export const auditEntrySchema = Type.Object({
   id: Type.String({ description: 'Opaque.' }),
   at: instantSchema,
   actor: Type.Object({
-    token_id: Type.Union([Type.String(), Type.Null()], {
-      description:
-        'null = on the machine of the service, or nobody: a sign-in that failed (session.refuse)',
-    }),
+    token_id: nullable(
+      Type.String(),
+      'null = on the machine of the service, or nobody: a sign-in that failed (session.refuse)',
+    ),
     name: Type.String({ description: 'of the token, as it was then' }),
   }),
   action: Type.String({ examples: ['token.create'] }),
-  target: Type.Union([Type.String(), Type.Null()], {
-    description: 'Id of what it was done to.',
-  }),
-  tenant: Type.Union([Type.String(), Type.Null()], {
-    description: 'null = concerns no single tenant',
-  }),
-  tenants: Type.Union([Type.Array(Type.String()), Type.Null()], {
-    description: 'the tenants it concerns, as far as the reader reaches them; null = all',
-  }),
+  target: nullable(Type.String(), 'Id of what it was done to.'),
+  tenant: nullable(Type.String(), 'null = concerns no single tenant'),
+  tenants: nullable(
+    Type.Array(Type.String()),
+    'the tenants it concerns, as far as the reader reaches them; null = all',
+  ),
   request_id: nullableText,
-  address: Type.Union([Type.String(), Type.Null()], { description: 'The caller’s IP address.' }),
+  address: nullable(Type.String(), 'The caller’s IP address.'),
   user_agent: nullableText,
   before: Type.Unknown({ description: 'What it was; null = nothing to tell. Never a secret.' }),
   after: Type.Unknown({ description: 'What it has become; null = nothing to tell.' }),
-  place: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
-    description:
-      'In the chain, by the time of the commit; null = somebody wrote it past svcctl, or the reader is limited to tenants.',
-  }),
-  hash: Type.Union([Type.String({ pattern: '^[0-9a-f]{64}$' }), Type.Null()], {
-    description:
-      'SHA-256 over the entry and the hash of the one before it; null where the place is null.',
-  }),
+  place: nullable(
+    Type.Integer({ minimum: 1 }),
+    'In the chain, by the time of the commit; null = somebody wrote it past svcctl, or the reader is limited to tenants.',
+  ),
+  hash: nullable(
+    Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    'SHA-256 over the entry and the hash of the one before it; null where the place is null.',
+  ),
 });
 
 const headSchema = Type.String({
@@ -159,12 +156,9 @@ export const auditVerdictSchema = Type.Object({
   problem_count: Type.Integer({ minimum: 0 }),
   problems: Type.Array(
     Type.Object({
-      kind: Type.Unsafe<(typeof auditProblemKinds)[number]>({
-        type: 'string',
-        enum: [...auditProblemKinds],
-      }),
-      place: Type.Union([Type.Integer(), Type.Null()]),
-      entry_id: Type.Union([Type.String(), Type.Null()]),
+      kind: oneOf(auditProblemKinds),
+      place: nullable(Type.Integer()),
+      entry_id: nullable(Type.String()),
       message: Type.String(),
     }),
     { maxItems: 100, description: 'The first 100.' },
@@ -205,12 +199,10 @@ export const auditQuerySchema = Type.Object(
   { additionalProperties: false },
 );
 
-export const accessContract = {
+export const accessContract = routesUnder('Access', {
   signIn: {
-    id: 'signIn',
     method: 'POST',
     path: '/session',
-    tag: 'Access',
     summary: 'Open a console session',
     description:
       'For browsers: sets an HttpOnly, SameSite=Strict cookie that stands for the token for a day. Programs send the token itself.',
@@ -223,10 +215,8 @@ export const accessContract = {
     },
   },
   signOut: {
-    id: 'signOut',
     method: 'DELETE',
     path: '/session',
-    tag: 'Access',
     summary: 'End the console session',
     scope: null,
     responses: {
@@ -235,10 +225,8 @@ export const accessContract = {
     },
   },
   confirmSession: {
-    id: 'confirmSession',
     method: 'POST',
     path: '/session/confirm',
-    tag: 'Access',
     summary: 'Confirm the console session with its access token',
     description:
       'For ten minutes the session may then do what is destructive. Calls with an access token never need it.',
@@ -251,19 +239,15 @@ export const accessContract = {
     },
   },
   whoAmI: {
-    id: 'whoAmI',
     method: 'GET',
     path: '/me',
-    tag: 'Access',
     summary: 'Who the token is',
     scope: 'any',
     responses: { 200: { description: 'The token’s name and reach.', schema: actorSchema } },
   },
   createToken: {
-    id: 'createToken',
     method: 'POST',
     path: '/tokens',
-    tag: 'Access',
     summary: 'Make an access token',
     description:
       'The answer is the only place where the token itself ever shows. It expires with the token that makes it unless an earlier time is asked for, and is revoked with it; what an unlimited admin without expiry makes stands by itself.',
@@ -279,10 +263,8 @@ export const accessContract = {
     },
   },
   listTokens: {
-    id: 'listTokens',
     method: 'GET',
     path: '/tokens',
-    tag: 'Access',
     summary: 'List the tokens that are not revoked, newest first',
     scope: 'admin',
     responses: {
@@ -293,10 +275,8 @@ export const accessContract = {
     },
   },
   revokeToken: {
-    id: 'revokeToken',
     method: 'DELETE',
     path: '/tokens/:id',
-    tag: 'Access',
     summary: 'Revoke a token',
     description:
       'Effective at once, in every process. With a token that is limited to tenants or expires go those that it made.',
@@ -306,10 +286,8 @@ export const accessContract = {
     responses: { 204: { description: 'Revoked.' }, 404: problem },
   },
   listSessions: {
-    id: 'listSessions',
     method: 'GET',
     path: '/sessions',
-    tag: 'Access',
     summary: 'List the console sessions, newest first',
     description: 'A token limited to tenants sees those of tokens that reach no others.',
     scope: 'admin',
@@ -321,10 +299,8 @@ export const accessContract = {
     },
   },
   endSession: {
-    id: 'endSession',
     method: 'DELETE',
     path: '/sessions/:id',
-    tag: 'Access',
     summary: 'End a console session',
     description: 'Whoever is in it has to sign in again. Its token stays valid.',
     scope: 'admin',
@@ -332,20 +308,16 @@ export const accessContract = {
     responses: { 204: { description: 'Ended.' }, 404: problem },
   },
   endOwnSessions: {
-    id: 'endOwnSessions',
     method: 'DELETE',
     path: '/sessions',
-    tag: 'Access',
     summary: 'Sign out everywhere',
     description: 'Ends all console sessions of the caller’s token, on every machine.',
     scope: 'any',
     responses: { 204: { description: 'Ended.' } },
   },
   listAuditLog: {
-    id: 'listAuditLog',
     method: 'GET',
     path: '/audit',
-    tag: 'Access',
     summary: 'Read the audit log, newest first',
     description:
       'Every write by an operator, and every export and download. A token limited to tenants sees only what concerns one of those tenants.',
@@ -354,16 +326,14 @@ export const accessContract = {
     responses: {
       200: {
         description: 'One page.',
-        schema: Type.Object({ data: Type.Array(auditEntrySchema), next_cursor: nullableText }),
+        schema: pageOf(auditEntrySchema),
       },
       400: problem,
     },
   },
   verifyAuditLog: {
-    id: 'verifyAuditLog',
     method: 'POST',
     path: '/audit/verify',
-    tag: 'Access',
     summary: 'Verify the audit log',
     description:
       'Computes the hash of each entry anew, and names the first entries that were changed, removed or inserted past svcctl, also those that are said to be pruned while no entry `audit.prune` tells it. Who can write to the database could compute all hashes anew: note the `head` elsewhere, and give it with the next verification. Only for tokens that reach all tenants.',
@@ -374,4 +344,4 @@ export const accessContract = {
       400: problem,
     },
   },
-} as const satisfies Record<string, RouteContract>;
+});

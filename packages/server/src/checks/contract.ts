@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { storeStates } from '../kernel/values.ts';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import { instantSchema, nullable, oneOf, workSchema } from '../platform/http/schemas.contract.ts';
 import { recordsOverviewSchema } from '../records/stored.contract.ts';
 import { retentionOverviewSchema } from '../retention/schemas.contract.ts';
@@ -120,9 +120,8 @@ const examinationSchema = Type.Object({
 });
 export type Examination = Static<typeof examinationSchema>;
 
-export const checksContract = {
+export const checksContract = routesUnder('Health', {
   getOverview: {
-    id: 'getOverview',
     method: 'GET',
     path: '/stats/overview',
     tag: 'Overview',
@@ -133,10 +132,8 @@ export const checksContract = {
     responses: { 200: { description: 'As it is now.', schema: overviewSchema } },
   },
   getStatus: {
-    id: 'getStatus',
     method: 'GET',
     path: '/status',
-    tag: 'Health',
     summary: 'The processes and what they stand on',
     description:
       'Every process on this database says each ten seconds that it lives. Not for tokens limited to tenants, because it tells hosts and places.',
@@ -144,14 +141,12 @@ export const checksContract = {
     responses: { 200: { description: 'As it is now.', schema: statusSchema } },
   },
   getExamination: {
-    id: 'getExamination',
     method: 'GET',
     path: '/doctor',
-    tag: 'Health',
     summary: 'Whether all is well with the service',
     description:
       'Checks the processes, the database, the store and the work, one after the other: all that svcctl doctor tells. It takes a second or a few, and changes nothing. Not for tokens limited to tenants.',
     scope: 'admin',
     responses: { 200: { description: 'What was found.', schema: examinationSchema } },
   },
-} as const satisfies Record<string, RouteContract>;
+});

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../../platform/http/contract.ts';
+import { routesUnder } from '../../platform/http/contract.ts';
 import {
   cursorSchema,
   instantSchema,
@@ -105,12 +105,10 @@ const idParams = Type.Object({ id: Type.String() });
 const shown = { description: 'As it is now.', schema: targetSchema };
 const forAll = 'Only for tokens that reach all tenants (403).';
 
-export const noticesContract = {
+export const noticesContract = routesUnder('Notices', {
   createNotifyTarget: {
-    id: 'createNotifyTarget',
     method: 'POST',
     path: '/notify/targets',
-    tag: 'Notices',
     summary: 'Have somebody told',
     description: `What is told, and in which form, is in docs/operations.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. E-mail needs SVC_SMTP_URL and SVC_SMTP_FROM, and has no secret. ${forAll}`,
     scope: 'admin',
@@ -130,10 +128,8 @@ export const noticesContract = {
     },
   },
   listNotifyTargets: {
-    id: 'listNotifyTargets',
     method: 'GET',
     path: '/notify/targets',
-    tag: 'Notices',
     summary: 'List who is told, and whether it arrives',
     description: forAll,
     scope: 'admin',
@@ -142,10 +138,8 @@ export const noticesContract = {
     },
   },
   changeNotifyTarget: {
-    id: 'changeNotifyTarget',
     method: 'PATCH',
     path: '/notify/targets/:id',
-    tag: 'Notices',
     summary: 'Change what somebody is told',
     description: forAll,
     scope: 'admin',
@@ -154,10 +148,8 @@ export const noticesContract = {
     responses: { 200: shown, 400: problem, 404: problem },
   },
   deleteNotifyTarget: {
-    id: 'deleteNotifyTarget',
     method: 'DELETE',
     path: '/notify/targets/:id',
-    tag: 'Notices',
     summary: 'Tell somebody nothing more',
     description: `What waits to be sent is dropped. ${forAll}`,
     scope: 'admin',
@@ -166,10 +158,8 @@ export const noticesContract = {
     responses: { 204: { description: 'Removed.' }, 404: problem },
   },
   testNotifyTarget: {
-    id: 'testNotifyTarget',
     method: 'POST',
     path: '/notify/targets/:id/test',
-    tag: 'Notices',
     summary: 'Send a test now, and wait for how it goes',
     description: forAll,
     scope: 'admin',
@@ -177,10 +167,8 @@ export const noticesContract = {
     responses: { 200: { description: 'How it went.', schema: testResultSchema }, 404: problem },
   },
   listNotices: {
-    id: 'listNotices',
     method: 'GET',
     path: '/notify/notices',
-    tag: 'Notices',
     summary: 'List what was told, the newest first',
     description: forAll,
     scope: 'admin',
@@ -196,4 +184,4 @@ export const noticesContract = {
       400: problem,
     },
   },
-} as const satisfies Record<string, RouteContract>;
+});

@@ -48,3 +48,16 @@ export type InputOf<C extends RouteContract> = {
   readonly query: Part<C, 'query'>;
   readonly body: Part<C, 'body'>;
 };
+
+type Row = Omit<RouteContract, 'id' | 'tag'> & { readonly tag?: string };
+
+/** Makes contracts of routes that stand under one heading of the reference. Each is named by its key. */
+export function routesUnder<const Rows extends Readonly<Record<string, Row>>>(
+  tag: string,
+  rows: Rows,
+) {
+  const named = Object.entries(rows).map(([id, row]) => [id, { id, tag, ...row }]);
+  return Object.fromEntries(named) as {
+    readonly [Id in keyof Rows & string]: Rows[Id] & { readonly id: Id; readonly tag: string };
+  };
+}

@@ -12,8 +12,10 @@ export const oneOf = <const T extends readonly string[]>(values: T, description?
     ...(description === undefined ? {} : { description }),
   });
 
-export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
+export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(
+  schema: T,
+  description?: string,
+) => Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 
 /** The names of tenants and stores hold no control characters and no "/". */
 const noControlNoSlash = '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff/]*$';
