@@ -12,6 +12,7 @@ import {
   temporaryFolder,
 } from '../platform/objects/objects.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
+import { aroundCalls } from '../platform/objects/patient-store.ts';
 import {
   type BackupName,
   type Manifest,
@@ -41,29 +42,13 @@ export async function openPlace(text: string, cwd: string): Promise<Place> {
 
 /** Returns the same store, but what it says of a store of cold data it says of a place of backups. */
 function speakOfPlace(store: ObjectStore): Place {
-  const speak = async <T>(work: Promise<T>): Promise<T> => {
+  return aroundCalls(store, async (work) => {
     try {
-      return await work;
+      return await work();
     } catch (error) {
       throw toPlaceError(error);
     }
-  };
-  const { copyFrom } = store;
-  return {
-    ...store,
-    ...(copyFrom && { copyFrom: (...given) => speak(copyFrom(...given)) }),
-    put: (...given) => speak(store.put(...given)),
-    get: (...given) => speak(store.get(...given)),
-    head: (...given) => speak(store.head(...given)),
-    remove: (...given) => speak(store.remove(...given)),
-    async *list(...given) {
-      try {
-        yield* store.list(...given);
-      } catch (error) {
-        throw toPlaceError(error);
-      }
-    },
-  };
+  });
 }
 
 /** Makes an error of the place out of one of a store. Any other is returned as it came. */

@@ -28,7 +28,7 @@ export function createPatientStore(
       isTold = true;
     } else if (waiting === null) isTold = false;
   };
-  const wait = async <T>(own: AbortSignal | undefined, work: () => Promise<T>): Promise<T> => {
+  const wait = async <T>(work: () => Promise<T>, own: AbortSignal | undefined): Promise<T> => {
     const signal = own === undefined ? ending : AbortSignal.any([own, ending]);
     try {
       return await createStoreWait({ signal, note, ...timing }).run(work);
@@ -38,24 +38,38 @@ export function createPatientStore(
       throw error;
     }
   };
+  return {
+    ...aroundCalls(store, wait),
+    marker: {
+      ...store.marker,
+      read: (signal) => wait(() => store.marker.read(signal), signal),
+    },
+  };
+}
+
+/**
+ * The same store, but each call about its objects is made by `call`. A list is given out when all of it has come.
+ */
+export function aroundCalls(
+  store: ObjectStore,
+  call: <T>(work: () => Promise<T>, signal: AbortSignal | undefined) => Promise<T>,
+): ObjectStore {
   const { copyFrom } = store;
   return {
     ...store,
     ...(copyFrom && {
-      copyFrom: (source, keys, signal) => wait(signal, () => copyFrom(source, keys, signal)),
+      copyFrom: (source, keys, signal) => call(() => copyFrom(source, keys, signal), signal),
     }),
-    put: (key, path, signal, options) => wait(signal, () => store.put(key, path, signal, options)),
-    get: (key, target, signal, stretch) =>
-      wait(signal, () => store.get(key, target, signal, stretch)),
-    head: (key, signal) => wait(signal, () => store.head(key, signal)),
-    remove: (key, signal) => wait(signal, () => store.remove(key, signal)),
+    put: (key, path, signal, options) => call(() => store.put(key, path, signal, options), signal),
+    get: (key, target, signal, part) => call(() => store.get(key, target, signal, part), signal),
+    head: (key, signal) => call(() => store.head(key, signal), signal),
+    remove: (key, signal) => call(() => store.remove(key, signal), signal),
     async *list(prefix, signal) {
-      yield* await wait(signal, async () => {
+      yield* await call(async () => {
         const found: ObjectInfo[] = [];
         for await (const object of store.list(prefix, signal)) found.push(object);
         return found;
-      });
+      }, signal);
     },
-    marker: { ...store.marker, read: (signal) => wait(signal, () => store.marker.read(signal)) },
   };
 }
