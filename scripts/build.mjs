@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { installed, isMain, root, run } from './program.mjs';
+import { installed, isMain, root, run, tellingFaults } from './program.mjs';
 
 const server = join(root, 'packages', 'server');
 const webConsole = join(root, 'packages', 'console');
@@ -244,11 +244,8 @@ function files(folder) {
 }
 
 if (isMain(import.meta.url)) {
-  try {
+  await tellingFaults(async () => {
     const built = await build({ force: process.argv.includes('--force') });
     process.stdout.write(built.length > 0 ? `built ${built.join(', ')}\n` : 'up to date\n');
-  } catch (error) {
-    process.stderr.write(`error: ${error.message}\n`);
-    process.exitCode = 1;
-  }
+  });
 }

@@ -5,7 +5,7 @@
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
-import { root } from './program.mjs';
+import { root, tellingFaults } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
 const { values } = parseArgs({
@@ -18,7 +18,7 @@ const { values } = parseArgs({
 });
 const { limit, cold } = values;
 
-try {
+await tellingFaults(async () => {
   await ensureInstalled();
   await build();
   const stop = new AbortController();
@@ -33,7 +33,4 @@ try {
     cold,
     svcctl: 'node_modules/.bin/svcctl',
   });
-} catch (error) {
-  process.stderr.write(`error: ${error.message}\n`);
-  process.exitCode = 1;
-}
+});

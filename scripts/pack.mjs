@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { build, manifestBefore } from './build.mjs';
 import { collectLicenses } from './licenses.mjs';
 import { pinsOf, shrinkwrapOf } from './lockfile.mjs';
-import { isMain, root } from './program.mjs';
+import { isMain, root, tellingFaults } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
 /** What is copied from where, and under which name of the package. */
@@ -56,11 +56,5 @@ function placeOf(name) {
 }
 
 if (isMain(import.meta.url)) {
-  try {
-    if (process.argv.includes('--undo')) undo();
-    else await prepare();
-  } catch (error) {
-    process.stderr.write(`error: ${error.message}\n`);
-    process.exitCode = 1;
-  }
+  await tellingFaults(process.argv.includes('--undo') ? undo : prepare);
 }

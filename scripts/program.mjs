@@ -23,6 +23,16 @@ export function isMain(moduleUrl) {
   return started !== undefined && realpathSync(started) === fileURLToPath(moduleUrl);
 }
 
+/** Does the work of a script. What it throws is told, and ends the script with 1. */
+export async function tellingFaults(work) {
+  try {
+    await work();
+  } catch (error) {
+    process.stderr.write(`error: ${error.message}\n`);
+    process.exitCode = 1;
+  }
+}
+
 /** The path of a program that npm installed. */
 export function installed(name) {
   return join(root, 'node_modules', '.bin', name);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { isMain, root, run } from './program.mjs';
+import { isMain, root, run, tellingFaults } from './program.mjs';
 
 const oldestNode = [20, 19];
 const lockfile = join(root, 'package-lock.json');
@@ -94,9 +94,4 @@ export async function runNpm(args) {
   }
 }
 
-if (isMain(import.meta.url)) {
-  await ensureInstalled().catch((error) => {
-    process.stderr.write(`error: ${error.message}\n`);
-    process.exitCode = 1;
-  });
-}
+if (isMain(import.meta.url)) await tellingFaults(ensureInstalled);

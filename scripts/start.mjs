@@ -3,17 +3,14 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { build } from './build.mjs';
-import { root } from './program.mjs';
+import { root, tellingFaults } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
-try {
+await tellingFaults(async () => {
   await ensureInstalled();
   await build();
   process.exitCode = await serve(process.argv.slice(2));
-} catch (error) {
-  process.stderr.write(`error: ${error.message}\n`);
-  process.exitCode = 1;
-}
+});
 
 /** Runs the service, and ends with its exit code when it ends. */
 async function serve(args) {

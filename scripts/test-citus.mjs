@@ -4,12 +4,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from './build.mjs';
-import { installed, run, runLeavingNothing } from './program.mjs';
+import { installed, run, runLeavingNothing, tellingFaults } from './program.mjs';
 import { ensureInstalled } from './setup.mjs';
 
 const pgConfig = process.env.PG_CONFIG ?? 'pg_config';
 
-try {
+await tellingFaults(async () => {
   const missing = await findMissing();
   if (missing === null) {
     await ensureInstalled();
@@ -22,10 +22,7 @@ try {
     process.stdout.write(`no Citus here, nothing was tested: ${missing}\n`);
     if (process.env.CI_CITUS === '1') process.exitCode = 1;
   }
-} catch (error) {
-  process.stderr.write(`error: ${error.message}\n`);
-  process.exitCode = 1;
-}
+});
 
 /** Says what is missing on this machine to run Citus; null when nothing is. */
 async function findMissing() {

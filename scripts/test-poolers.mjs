@@ -3,9 +3,9 @@
 // its table into docs/operations.md.
 import { join } from 'node:path';
 import { build } from './build.mjs';
-import { isMain, root, run } from './program.mjs';
+import { root, run, tellingFaults } from './program.mjs';
 
-async function main() {
+await tellingFaults(async () => {
   const found = await run('pgbouncer', ['--version']).catch(() => null);
   if (found === null) {
     throw new Error(
@@ -27,11 +27,4 @@ async function main() {
   replaceBetweenMarkers(join(root, 'docs', 'operations.md'), 'poolers', text);
   const wrong = cases.filter(({ isRight }) => !isRight).length;
   if (wrong > 0) throw new Error(`${wrong} cases did not end as they must`);
-}
-
-if (isMain(import.meta.url)) {
-  await main().catch((error) => {
-    process.stderr.write(`error: ${error.message}\n`);
-    process.exitCode = 1;
-  });
-}
+});
