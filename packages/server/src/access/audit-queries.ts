@@ -1,6 +1,7 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
+import type { AuditEntry } from './contract.ts';
 
 // The statements of the audit log and its chain.
 
@@ -142,24 +143,6 @@ export async function listUnlinkedEntries(db: Queryable, limit: number): Promise
   return rows.map(({ id }) => id);
 }
 
-export type AuditRow = {
-  id: string;
-  at: string;
-  token_id: string | null;
-  token_name: string;
-  action: string;
-  target: string | null;
-  tenant: string | null;
-  tenants: string[] | null;
-  request_id: string | null;
-  address: string | null;
-  user_agent: string | null;
-  before: unknown;
-  after: unknown;
-  place: number | null;
-  hash: string | null;
-};
-
 export type AuditFilter = {
   tokenId?: string | undefined;
   /** A whole action, or the beginning of one, which then ends with a dot. */
@@ -177,14 +160,14 @@ export async function listAuditEntries(
   db: Queryable,
   filter: AuditFilter,
   page: { after: readonly string[] | null; limit: number },
-): Promise<AuditRow[]> {
+): Promise<AuditEntry[]> {
   const conditions = auditConditions(filter);
   if (page.after !== null) {
     const [at, id] = page.after;
     conditions.push(sql`(audit_log.at, audit_log.id) < (${at}::timestamptz, ${id}::bigint)`);
   }
   const where = conditions.length === 0 ? empty : sql`where ${join(conditions, ' and ')}`;
-  return db.query<AuditRow>(sql`
+  return db.query<AuditEntry>(sql`
     select ${auditColumns}
     from audit_log left join audit_links link on link.entry_id = audit_log.id
     ${where} order by audit_log.at desc, audit_log.id desc limit ${page.limit}`);
@@ -195,16 +178,16 @@ export async function listAuditEntriesAfter(
   db: Queryable,
   filter: AuditFilter,
   { after, limit }: { after: number; limit: number },
-): Promise<AuditRow[]> {
+): Promise<AuditEntry[]> {
   const conditions = [sql`link.place > ${after}`, ...auditConditions(filter)];
-  return db.query<AuditRow>(sql`
+  return db.query<AuditEntry>(sql`
     select ${auditColumns}
     from audit_links link join audit_log on audit_log.id = link.entry_id
     where ${join(conditions, ' and ')} order by link.place limit ${limit}`);
 }
 
-const auditColumns = sql`audit_log.id::text as id, ${instantText('audit_log.at')} as at, token_id,
-  token_name, action, target, tenant, tenants, request_id, address, user_agent, before, after,
+const auditColumns = sql`audit_log.id::text as id, ${instantText('audit_log.at')} as at,
+  json_build_object('token_id', token_id, 'name', token_name) as actor, action, target, tenant, tenants, request_id, address, user_agent, before, after,
   link.place, encode(link.hash, 'hex') as hash`;
 
 function auditConditions({ tokenId, action, tenant, from, to, reach }: AuditFilter): Sql[] {

@@ -7,11 +7,11 @@ import { invalidInput } from '../kernel/errors.ts';
 import { isAccessToken } from '../kernel/ids.ts';
 import { maskUrl } from '../kernel/mask-url.ts';
 import { cursorAfter, type Page, toKeyset, toPage } from '../kernel/page.ts';
-import type { Audit, AuditEntry, AuditLocally } from '../platform/audit.ts';
+import type { Audit, AuditLocally, AuditEntry as NewEntry } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import * as queries from './audit-queries.ts';
-import type { auditEntrySchema, auditQuerySchema } from './contract.ts';
+import type { AuditEntry, auditQuerySchema } from './contract.ts';
 
 const maxUserAgentLength = 200;
 
@@ -32,17 +32,23 @@ export function createAudit(): Audit {
     });
 }
 
+/** An entry of what nobody has asked for by a request. */
+const withoutRequest = {
+  ...{ tokenId: null, target: null, tenant: null, tenants: null, requestId: null },
+  ...{ address: null, userAgent: null, before: null, after: null },
+};
+
 /** Writes that a sign-in was refused: one refusal with its request, or several as a number in `after`. */
 export async function auditRefusal(
   db: Queryable,
   { address, request, after }: { address: string | null; request?: FastifyRequest; after: unknown },
 ): Promise<void> {
+  const from = request && {
+    ...{ requestId: request.id, address: clientAddress(request), userAgent: userAgentOf(request) },
+  };
   await queries.insertAuditEntry(db, {
-    ...{ tokenId: null, tokenName: 'nobody', action: 'session.refuse', target: null },
-    ...{ tenant: null, tenants: null, before: null, after: toJson(after) },
-    requestId: request?.id ?? null,
-    address: request === undefined ? address : clientAddress(request),
-    userAgent: request === undefined ? null : userAgentOf(request),
+    ...{ ...withoutRequest, address, ...from },
+    ...{ tokenName: 'nobody', action: 'session.refuse', after: toJson(after) },
   });
 }
 
@@ -53,17 +59,8 @@ function userAgentOf({ headers }: FastifyRequest): string | null {
 /** Writes what was done without the API: on the machine that has the settings of the database, or by the service itself. */
 export const auditLocally: AuditLocally = async (db, name, act) => {
   await queries.insertAuditEntry(db, {
-    tokenId: null,
-    tokenName: name,
-    action: act.action,
-    target: act.target,
-    tenant: act.tenant ?? null,
-    tenants: null,
-    requestId: null,
-    address: null,
-    userAgent: null,
-    before: toJson(act.before),
-    after: toJson(act.after),
+    ...{ ...withoutRequest, tokenName: name, action: act.action, target: act.target },
+    ...{ tenant: act.tenant ?? null, before: toJson(act.before), after: toJson(act.after) },
   });
 };
 
@@ -103,7 +100,7 @@ export async function pruneAudit(
  */
 function concerned(
   actor: Actor,
-  { tenant = null, tenants = null }: Pick<AuditEntry, 'tenant' | 'tenants'>,
+  { tenant = null, tenants = null }: Pick<NewEntry, 'tenant' | 'tenants'>,
 ): { tenant: string | null; tenants: readonly string[] | null } {
   const named = tenants ?? (tenant === null ? [] : [tenant]);
   const reached = named.filter((each) => mayTouchTenant(actor, each));
@@ -142,14 +139,14 @@ export async function listAuditLog(
   cursorKey: Buffer,
   reader: Actor,
   request: Static<typeof auditQuerySchema>,
-): Promise<Page<Static<typeof auditEntrySchema>>> {
+): Promise<Page<AuditEntry>> {
   const { actor, action, tenant, from, to, after, limit, cursor } = request;
   checkDayRange('?', { from, to });
   const reach = reader.tenants;
   const filter = { tokenId: actor, action, tenant, from, to, reach };
   const isLimited = reach !== null;
   const numbers = sealNumbers(cursorKey);
-  const shown = (row: queries.AuditRow) => {
+  const shown = (row: AuditEntry) => {
     const entry = toEntry(row, reach);
     if (!isLimited) return entry;
     return { ...entry, id: `aud_${numbers.seal(entry.id)}`, place: null, hash: null };
@@ -208,11 +205,7 @@ function sealNumbers(key: Buffer): { seal(number: string): string; open(text: st
 }
 
 /** Returns an entry as this reader may see it: tenants outside the reader's reach are left out. */
-function toEntry(
-  { token_id, token_name, ...row }: queries.AuditRow,
-  reach: readonly string[] | null,
-): Static<typeof auditEntrySchema> {
-  const { id, at, action, target, tenant, request_id, address, user_agent, place, hash } = row;
+function toEntry(row: AuditEntry, reach: readonly string[] | null): AuditEntry {
   const within = (tenants: unknown) =>
     reach === null || !Array.isArray(tenants)
       ? tenants
@@ -226,11 +219,7 @@ function toEntry(
           ...('url' in state && typeof state.url === 'string' && { url: maskUrl(state.url) }),
         }
       : state;
-  const tenants = row.tenants ?? (tenant === null ? null : [tenant]);
-  return {
-    ...{ id, at, actor: { token_id, name: token_name }, action, target, tenant },
-    tenants: within(tenants) as string[] | null,
-    ...{ request_id, address, user_agent, before: cut(row.before), after: cut(row.after) },
-    ...{ place, hash },
-  };
+  const { tenant } = row;
+  const tenants = within(row.tenants ?? (tenant === null ? null : [tenant])) as string[] | null;
+  return { ...row, tenants, before: cut(row.before), after: cut(row.after) };
 }

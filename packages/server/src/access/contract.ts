@@ -97,6 +97,8 @@ export const sessionSchema = Type.Object({
   is_current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
 });
 
+export type Session = Static<typeof sessionSchema>;
+
 /** One entry of the audit log, as it is answered. */
 export const auditEntrySchema = Type.Object({
   id: Type.String({ description: 'Opaque.' }),
@@ -129,6 +131,8 @@ export const auditEntrySchema = Type.Object({
     'SHA-256 over the entry and the hash of the one before it; null where the place is null.',
   ),
 });
+
+export type AuditEntry = Static<typeof auditEntrySchema>;
 
 const headSchema = Type.String({
   pattern: '^[0-9]{1,15}:[0-9a-f]{64}$',

@@ -4,7 +4,7 @@ import type { Scope } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
-import type { TokenRow } from './contract.ts';
+import type { Session, TokenRow } from './contract.ts';
 
 /** What a reader with this reach sees of a token: its creator only if the reader can list it, too. */
 const columnsFor = (
@@ -104,17 +104,6 @@ export async function insertSession(
   return id;
 }
 
-export type SessionRow = {
-  id: string;
-  token_id: string;
-  token_name: string;
-  created_at: string;
-  expires_at: string;
-  address: string | null;
-  user_agent: string | null;
-  is_current: boolean;
-};
-
 /**
  * Returns the live sessions, the newest first; with `reach` only those of tokens that are limited to some of these
  * tenants. `own` is the hash of the caller's session.
@@ -122,9 +111,9 @@ export type SessionRow = {
 export async function listSessions(
   db: Queryable,
   { reach, own }: { reach: readonly string[] | null; own: Buffer | null },
-): Promise<SessionRow[]> {
-  return db.query<SessionRow>(sql`
-    select session_id as id, token_id, access_tokens.name as token_name,
+): Promise<Session[]> {
+  return db.query<Session>(sql`
+    select session_id as id, json_build_object('token_id', token_id, 'name', access_tokens.name) as actor,
       ${instantText('sessions.created_at')} as created_at, ${instantText('sessions.expires_at')} as expires_at,
       address, user_agent, coalesce(sessions.hash = ${own}, false) as is_current
     from sessions join access_tokens on access_tokens.id = token_id

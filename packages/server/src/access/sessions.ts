@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import type { Static } from 'typebox';
 import { type Actor, requireScope } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { hashSecret, randomText } from '../kernel/ids.ts';
@@ -8,7 +7,7 @@ import type { Scope } from '../kernel/values.ts';
 import type { Audit } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
-import type { sessionSchema } from './contract.ts';
+import type { Session } from './contract.ts';
 import * as queries from './queries.ts';
 import { actorOf, authenticateToken, createFindToken, toActor } from './tokens.ts';
 
@@ -149,14 +148,10 @@ export async function closeSession(
 export async function listSessions(
   db: Queryable,
   { actor, request, publicUrl }: { actor: Actor; request: FastifyRequest; publicUrl: PublicUrl },
-): Promise<Static<typeof sessionSchema>[]> {
+): Promise<Session[]> {
   const secret = actor.session === undefined ? undefined : readCookie(request, publicUrl);
   const own = secret === undefined ? null : hashSecret(secret);
-  const rows = await queries.listSessions(db, { reach: actor.tenants, own });
-  return rows.map(({ token_id, token_name, ...row }) => ({
-    ...row,
-    actor: { token_id, name: token_name },
-  }));
+  return queries.listSessions(db, { reach: actor.tenants, own });
 }
 
 /** Ends a session by its id. Throws 404 `session_not_found`, also for one out of reach. */

@@ -2,7 +2,8 @@ import sql, { raw } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { NoticeKind, SendState, Severity, TargetKind, Telling } from '../values.ts';
+import type { TargetKind, Telling } from '../values.ts';
+import type { Notice, NotifyTarget } from './contract.ts';
 import type { Found, NoticeRule, OpenTrouble } from './reconcile.ts';
 
 /** Whether this transaction alone may change notices. */
@@ -125,31 +126,15 @@ export async function forgetOldNotices(db: Queryable, days: number): Promise<voi
       order by created_at, id limit 1000))`);
 }
 
-/** A target as callers see it, without its secret. Times are RFC 3339 text. */
-export type TargetRow = {
-  id: string;
-  kind: TargetKind;
-  address: string;
-  kinds: NoticeKind[] | null;
-  min_severity: Severity;
-  enabled: boolean;
-  created_by: string;
-  created_at: string;
-  last_at: string | null;
-  last_state: SendState | null;
-  last_attempts: number | null;
-  last_error: string | null;
-  last_is_test: boolean | null;
-};
-
-const stateOf = sql`case when next_attempt_at is not null then 'queued'
-  when delivered then 'delivered' else 'given_up' end`;
+/** A target without its secret. Times are RFC 3339 text. */
+export type TargetRow = Omit<NotifyTarget, 'url' | 'to'> & { address: string };
 
 const targetColumns = sql`t.id, kind, address, kinds, min_severity, enabled, created_by,
-  ${instantText('t.created_at')} as created_at, last_at, last_state, last_attempts, last_error, last_is_test
+  ${instantText('t.created_at')} as created_at, last_send
   from notify_targets t left join lateral (
-    select ${instantText('coalesce(finished_at, created_at)')} as last_at, ${stateOf} as last_state,
-      attempts as last_attempts, error as last_error, is_test as last_is_test
+    select json_build_object('at', ${instantText('coalesce(finished_at, created_at)')},
+      'state', case when next_attempt_at is not null then 'queued' when delivered then 'delivered' else 'given_up' end,
+      'attempts', attempts, 'error', error, 'is_test', is_test) as last_send
     from notice_sends s where s.target_id = t.id order by s.created_at desc, s.id desc limit 1
   ) as last on true`;
 
@@ -329,29 +314,13 @@ export async function listUnreached(db: Queryable): Promise<UnreachedTarget[]> {
     where enabled and not last.delivered order by t.id`);
 }
 
-/** A notice as the list shows it. */
-export type NoticeRow = {
-  id: string;
-  kind: NoticeKind;
-  severity: Severity;
-  subject: string;
-  tenant: string | null;
-  title: string;
-  advice: string;
-  place: string;
-  since: string;
-  created_at: string;
-  told_at: string;
-  ended_at: string | null;
-};
-
 /** The notices that were told, the newest first. */
 export async function listNotices(
   db: Queryable,
   { after, limit }: { after: readonly string[] | null; limit: number },
-): Promise<NoticeRow[]> {
+): Promise<Notice[]> {
   const [at, id] = after ?? [null, null];
-  return db.query<NoticeRow>(sql`
+  return db.query<Notice>(sql`
     select id, kind, severity, subject, tenant, title, advice, place, ${instantText('since')} as since,
       ${instantText('notices.created_at')} as created_at, ${instantText('told_at')} as told_at,
       ${instantText('ended_at')} as ended_at

@@ -129,23 +129,9 @@ function entryOf({ actor, request }: Caller, verb: string, target: string, state
   return { actor, request, action: `notify_target.${verb}`, target, tenant: null, ...states };
 }
 
-function show(row: queries.TargetRow): NotifyTarget {
-  const { last_at, last_state, last_attempts, last_error, last_is_test, address, ...plain } = row;
-  return {
-    ...plain,
-    url: plain.kind === 'webhook' ? address : null,
-    to: plain.kind === 'email' ? address : null,
-    last_send:
-      last_at === null || last_state === null
-        ? null
-        : {
-            at: last_at,
-            state: last_state,
-            attempts: last_attempts ?? 0,
-            error: last_error,
-            is_test: last_is_test ?? false,
-          },
-  };
+function show({ address, ...target }: queries.TargetRow): NotifyTarget {
+  const isWebhook = target.kind === 'webhook';
+  return { ...target, url: isWebhook ? address : null, to: isWebhook ? null : address };
 }
 
 function found<T>(row: T | undefined): T {
