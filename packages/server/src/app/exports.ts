@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { actorOfToken, createAudit } from '../access/index.ts';
+import { actorOfToken } from '../access/index.ts';
 import { createFormat } from '../exports/formats/index.ts';
 import {
   addExportRoutes,
@@ -21,7 +21,7 @@ import { parseJson, Validator } from '../platform/http/validate.ts';
 import type { Log } from '../platform/log.ts';
 import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Work } from '../platform/work/repeat.ts';
-import { cursorKey, type Host } from './host.ts';
+import { type Host, routeTools } from './host.ts';
 
 /** The work on export jobs. It runs only in a process that has the role `exports`; elsewhere `start` does nothing. */
 export type ExportJobs = Work & {
@@ -119,8 +119,8 @@ function parseManifest(text: string): Manifest {
 
 /** Adds the routes of exports: those that stream and those that create and read jobs. */
 export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void {
-  const { settings, log, db, cold } = host;
-  const audit = createAudit();
+  const { settings, db, cold } = host;
+  const tools = routeTools(host);
   const stallMillis = settings.exportStallSeconds * 1000;
   addExportRoutes(http, db, {
     cold,
@@ -138,20 +138,17 @@ export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void
     actorOf: (tokenId) => actorOfToken(db, tokenId, 'analytics:read'),
     startJob: async (call) => {
       refuseReadOnly(cold.fence);
-      return answerWithJob(db, { ...call, audit, poke: () => jobs.poke() });
+      return answerWithJob(db, { ...call, audit: tools.audit, poke: () => jobs.poke() });
     },
-    audit,
-    log,
+    ...tools,
   });
   addJobRoutes(http, db, {
+    ...tools,
     objects: cold.objects,
     store: cold.store,
     fence: cold.fence,
     stallMillis,
-    cursorKey: () => cursorKey(host),
     poke: () => jobs.poke(),
     cancel: (id) => jobs.cancel(id),
-    audit,
-    log,
   });
 }

@@ -1,5 +1,7 @@
+import { createAudit } from '../access/index.ts';
 import { readRelease } from '../config/release.ts';
 import type { Settings } from '../config/settings.ts';
+import { systemClock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics/metrics.ts';
@@ -36,6 +38,16 @@ export function cursorKey({ state }: Pick<Host, 'state'>): Buffer {
     detail: 'The service is starting. Try again in a second.',
     retryAfterSeconds: 1,
   });
+}
+
+/** What the routes of most features take: the key that signs cursors, and what writes the audit log. */
+export function routeTools(host: Host) {
+  return {
+    cursorKey: () => cursorKey(host),
+    audit: createAudit(),
+    clock: systemClock,
+    log: host.log,
+  };
 }
 
 /** Returns the box that encrypts and decrypts webhook secrets. Throws 503 `not_ready` while the service starts. */

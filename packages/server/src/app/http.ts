@@ -3,7 +3,6 @@ import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import {
   addAccessRoutes,
-  createAudit,
   createAuthenticate,
   createRateLimit,
   createSignInGuard,
@@ -26,7 +25,7 @@ import type { Work } from '../platform/work/repeat.ts';
 import { rejectCodes } from '../records/contract.ts';
 import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.ts';
 import { addExports, type ExportJobs } from './exports.ts';
-import { cursorKey, type Host } from './host.ts';
+import { cursorKey, type Host, routeTools } from './host.ts';
 import { addAllFigures } from './metrics.ts';
 import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
@@ -123,18 +122,17 @@ export function createHttp(
 }
 
 function addApi(http: HttpServer, host: Host): void {
-  const { settings, log, db, metrics, cold, closers } = host;
-  const guard = createSignInGuard(db, { clock: systemClock, log });
+  const { settings, db, metrics, cold, closers } = host;
+  const tools = routeTools(host);
+  const guard = createSignInGuard(db, tools);
   closers.push(() => guard.flush());
   addAccessRoutes(http, db, {
-    clock: systemClock,
-    cursorKey: () => cursorKey(host),
-    audit: createAudit(),
+    ...tools,
     guard,
     publicUrl: settings.publicUrl,
   });
   addRecordsRoutes(http, db, {
-    cursorKey: () => cursorKey(host),
+    ...tools,
     cold,
     onIngested: ({ accepted, duplicates, rejected_count: rejected }) =>
       metrics.observeIngest({ accepted, duplicates, rejected }),
@@ -150,7 +148,7 @@ function addApi(http: HttpServer, host: Host): void {
       clock: systemClock,
     }),
   });
-  addTagRoutes(http, db, { cursorKey: () => cursorKey(host), audit: createAudit() });
+  addTagRoutes(http, db, tools);
 }
 
 function assertReady(host: Host): void {

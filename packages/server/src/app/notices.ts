@@ -1,4 +1,4 @@
-import { auditLocally, createAudit, readAuditHead } from '../access/index.ts';
+import { auditLocally, readAuditHead } from '../access/index.ts';
 import {
   addNoticeRoutes,
   type Channel,
@@ -26,7 +26,7 @@ import {
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';
-import { cursorKey, type Host, secretBox } from './host.ts';
+import { type Host, routeTools, secretBox } from './host.ts';
 import { type Looker, lookAround } from './look.ts';
 
 /** Notices to people. They are looked for and sent by every process with the role `api`. */
@@ -85,8 +85,7 @@ export function addNotices(http: HttpServer, host: Host, notices: Notices): void
     newSecret,
     seal: (secret, id) => secretBox(host).seal(secret, id),
     open: (sealed, id) => secretBox(host).open(sealed, id),
-    audit: createAudit(),
-    cursorKey: () => cursorKey(host),
+    ...routeTools(host),
   });
 }
 

@@ -1,4 +1,4 @@
-import { createAudit, pruneAudit } from '../access/index.ts';
+import { pruneAudit } from '../access/index.ts';
 import { noteGoneExports } from '../exports/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { newId } from '../kernel/ids.ts';
@@ -34,7 +34,7 @@ import {
   tenantsAtOnce,
 } from '../retention/index.ts';
 import { createIncidentEraser } from '../webhooks/index.ts';
-import { cursorKey, type Host } from './host.ts';
+import { type Host, routeTools } from './host.ts';
 import { removes } from './look.ts';
 
 /** Retention runs and verifications. They run only in a process that has the role `retention`. */
@@ -129,11 +129,9 @@ export async function onGone(connection: Connection, gone: Gone): Promise<GoneEf
 
 /** Adds the routes of retention, verification and erasure. What ends their work joins `closers`. */
 export function addRetention(http: HttpServer, host: Host, retention: Retention): void {
-  const { settings, log, db, cold, closers } = host;
+  const { settings, db, cold, closers } = host;
   const options = {
-    cursorKey: () => cursorKey(host),
-    audit: createAudit(),
-    log,
+    ...routeTools(host),
     store: cold,
     graceSeconds: retention.mover.graceSeconds,
     poke: () => retention.poke(),

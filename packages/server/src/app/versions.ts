@@ -1,9 +1,8 @@
-import { createAudit } from '../access/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import { startLater, type Work } from '../platform/work/repeat.ts';
 import { addVersionRoutes, startCounting } from '../records/index.ts';
-import { cursorKey, type Host } from './host.ts';
+import { type Host, routeTools } from './host.ts';
 
 /** The background counting of dataset versions. It runs only in a process that has the role `exports`. */
 export type Counting = Work;
@@ -25,8 +24,7 @@ export function createCounting({ settings, log, db, cold, paceOf }: Host): Count
 /** Adds the routes of dataset versions. A new version pokes `counting`, so that it is counted without delay. */
 export function addVersions(http: HttpServer, host: Host, counting: Counting): void {
   addVersionRoutes(http, host.db, {
-    cursorKey: () => cursorKey(host),
-    audit: createAudit(),
+    ...routeTools(host),
     pokeCounting: () => counting.poke(),
   });
 }

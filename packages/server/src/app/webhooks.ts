@@ -1,4 +1,4 @@
-import { auditLocally, createAudit } from '../access/index.ts';
+import { auditLocally } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { HttpServer } from '../platform/http/server.ts';
@@ -18,7 +18,7 @@ import {
   watchAttempts,
 } from '../webhooks/index.ts';
 import { makeDataDir, naming, openOwnDatabase } from './database.ts';
-import { cursorKey, type Host, openOwnTraces, type State, secretBox } from './host.ts';
+import { type Host, openOwnTraces, routeTools, type State, secretBox } from './host.ts';
 import { createKeys } from './keys.ts';
 import { createOwnPresence } from './presence.ts';
 
@@ -33,10 +33,9 @@ export function createBulkJobs({ settings, log, db, wakeUp, paceOf }: Host): Wor
 
 /** Adds the routes of webhooks: endpoints, incidents, deliveries and dead letters. */
 export function addWebhooks(http: HttpServer, host: Host, jobs: Work): void {
-  const { settings, log, db, wakeUp } = host;
+  const { settings, db, wakeUp } = host;
   addWebhookRoutes(http, db, {
-    cursorKey: () => cursorKey(host),
-    clock: systemClock,
+    ...routeTools(host),
     secretBox: () => secretBox(host),
     target: createTarget({ allowTargets: settings.allowTargets }),
     // Pings are rare: no connection is kept for the next one.
@@ -46,12 +45,10 @@ export function addWebhooks(http: HttpServer, host: Host, jobs: Work): void {
     },
     wakeUp,
     jobs,
-    audit: createAudit(),
     maxAttempts: settings.webhookMaxAttempts,
     maxPayloadBytes: settings.webhookMaxBytes,
     refuseHold,
     deliveryDays: settings.deliveryDays,
-    log,
   });
 }
 
