@@ -3,9 +3,8 @@ import type { Labelled } from '../platform/metrics/figures.ts';
 import { type Check, type Look, type Problem, rowOf, type ToldCheck } from './check.ts';
 import type { Finding, Trouble } from './contract.ts';
 import { databaseChecks } from './database.ts';
-import { machineChecks } from './machines.ts';
 import type { Found } from './notices/reconcile.ts';
-import { processChecks } from './processes.ts';
+import { machineChecks, processChecks } from './processes.ts';
 import { retentionChecks } from './retention.ts';
 import {
   checkNames,

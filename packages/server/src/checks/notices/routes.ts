@@ -1,18 +1,22 @@
-import { requireAllTenants } from '../../kernel/actor.ts';
+import type { FastifyRequest } from 'fastify';
+import type { Static } from 'typebox';
+import { type Actor, requireAllTenants } from '../../kernel/actor.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import { maskUrl } from '../../kernel/mask-url.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
+import type { Audit } from '../../platform/audit.ts';
 import type { RouteContract } from '../../platform/http/contract.ts';
 import type { Handler, HttpServer } from '../../platform/http/server.ts';
-import type { Database } from '../../platform/postgres/database.ts';
-import { noticesContract } from './contract.ts';
-import * as queries from './queries.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import {
-  changeTarget,
-  createTarget,
-  deleteTarget,
-  listTargets,
-  type TargetOptions,
-  testTarget,
-} from './targets.ts';
+  type NotifyTarget,
+  type newTargetSchema,
+  noticesContract,
+  type targetChangeSchema,
+} from './contract.ts';
+import * as queries from './queries.ts';
+import { type SendOptions, sendTo } from './send.ts';
 
 const refusal =
   'A token limited to tenants cannot see or change notices, which tell of all tenants.';
@@ -48,5 +52,137 @@ export function addNoticeRoutes(
     };
     const rows = await queries.listNotices(db, toKeyset(page));
     return toPage(page, rows, ({ created_at, id }) => [created_at, id]);
+  });
+}
+
+/** What the routes need of the process that they run in. */
+type TargetOptions = Pick<SendOptions, 'channel' | 'open'> & {
+  /** Throws 400 for a URL that may not be sent to. */
+  readonly assertAllowed: (url: string) => Promise<void>;
+  /** Whether this process can send e-mail. */
+  readonly hasEmail: boolean;
+  readonly newSecret: () => string;
+  readonly seal: (secret: string, targetId: string) => Buffer;
+  readonly audit: Audit;
+};
+
+/** Who makes a change and by which request, for the audit log. */
+type Caller = { readonly actor: Actor; readonly request: FastifyRequest };
+
+async function listTargets(db: Queryable) {
+  const targets = (await queries.listTargets(db)).map(show);
+  return { data: targets.map((target) => ({ ...target, url: target.url && maskUrl(target.url) })) };
+}
+
+/** The answer is the only one with the secret. Throws 400 `request_invalid`, `target_invalid`, `target_blocked`. */
+async function createTarget(
+  db: Database,
+  options: TargetOptions,
+  caller: Caller,
+  body: Static<typeof newTargetSchema>,
+) {
+  const { kind, kinds = null, min_severity } = body;
+  const address = addressOf(body);
+  if (kind === 'webhook') await options.assertAllowed(address);
+  else if (!options.hasEmail) {
+    throw invalidInput('/kind', 'e-mail needs the settings SVC_SMTP_URL and SVC_SMTP_FROM');
+  }
+  const id = newId('ntt');
+  const secret = kind === 'webhook' ? options.newSecret() : null;
+  const made = await db.transaction(async (connection) => {
+    await queries.insertTarget(connection, {
+      ...{ id, kind, address, kinds, secret: secret === null ? null : options.seal(secret, id) },
+      // Who names kinds wants all of them.
+      min_severity: min_severity ?? (kinds === null ? 'warning' : 'info'),
+      created_by: caller.actor.name,
+    });
+    const after = show(found(await queries.findTarget(connection, id)));
+    await options.audit(connection, entryOf(caller, 'create', id, { after }));
+    return after;
+  });
+  return { ...made, secret };
+}
+
+/** The URL of a webhook, or the address of an e-mail. Throws 400 `request_invalid` for one too many or too few. */
+function addressOf({ kind, url, to }: Static<typeof newTargetSchema>): string {
+  const [own, other] = kind === 'webhook' ? (['url', 'to'] as const) : (['to', 'url'] as const);
+  const given = { url, to };
+  if (given[other] !== undefined) throw invalidInput(`/${other}`, `goes without the kind ${kind}`);
+  const address = given[own];
+  if (address === undefined) throw invalidInput(`/${own}`, 'is missing', 'field_required');
+  return address;
+}
+
+/** Throws 404 `notify_target_not_found`. */
+async function changeTarget(
+  db: Database,
+  options: Pick<TargetOptions, 'audit'>,
+  caller: Caller,
+  { id, change }: { id: string; change: Static<typeof targetChangeSchema> },
+) {
+  return db.transaction(async (connection) => {
+    const locked = found(await queries.lockTarget(connection, id));
+    await queries.updateTarget(connection, {
+      id,
+      kinds: change.kinds === undefined ? locked.kinds : change.kinds,
+      min_severity: change.min_severity ?? locked.min_severity,
+      enabled: change.enabled ?? locked.enabled,
+    });
+    const after = show(found(await queries.findTarget(connection, id)));
+    const before = show(locked);
+    await options.audit(connection, entryOf(caller, 'change', id, { before, after }));
+    return after;
+  });
+}
+
+/** Throws 404 `notify_target_not_found`. */
+async function deleteTarget(
+  db: Database,
+  options: Pick<TargetOptions, 'audit'>,
+  caller: Caller,
+  id: string,
+): Promise<void> {
+  await db.transaction(async (connection) => {
+    const before = show(found(await queries.lockTarget(connection, id)));
+    await queries.deleteTarget(connection, id);
+    await options.audit(connection, entryOf(caller, 'delete', id, { before }));
+  });
+}
+
+/** Sends a test now, once, and tells how it went. Throws 404 `notify_target_not_found`. */
+async function testTarget(db: Database, options: TargetOptions, caller: Caller, id: string) {
+  const target = found(await queries.findAddress(db, id));
+  await options.audit(db, entryOf(caller, 'test', id, {}));
+  const createdAt = new Date().toISOString();
+  const items = [testItem(caller.actor.name, createdAt)];
+  const test = { id: newId('nts'), items, more: 0, createdAt };
+  const { error, status, durationMillis } = await sendTo(options, { id, ...target }, test);
+  await queries.insertTest(db, { id: test.id, targetId: id, items, error, status });
+  return { delivered: error === null, error, status, duration_ms: durationMillis };
+}
+
+function testItem(by: string, since: string): queries.Item {
+  return {
+    ...{ id: newId('ntc'), telling: 'test', kind: 'notices_undelivered', severity: 'info' },
+    ...{ subject: '', tenant: null, since, place: '#/' },
+    title: `This is a test, asked for by ${by}`,
+    advice: 'Nothing is to be done. Notices come here.',
+  } as const;
+}
+
+function entryOf({ actor, request }: Caller, verb: string, target: string, states: object) {
+  return { actor, request, action: `notify_target.${verb}`, target, tenant: null, ...states };
+}
+
+function show({ address, ...target }: queries.TargetRow): NotifyTarget {
+  const isWebhook = target.kind === 'webhook';
+  return { ...target, url: isWebhook ? address : null, to: isWebhook ? null : address };
+}
+
+function found<T>(row: T | undefined): T {
+  if (row !== undefined) return row;
+  throw new AppError('notify_target_not_found', {
+    detail:
+      'There is no such target of notices, or it was removed. GET /notify/targets lists them.',
   });
 }
