@@ -22,6 +22,11 @@ export type TestService = Service & {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** A token with these scopes, limited to tenants if given. */
   makeToken(request: Record<string, unknown>): Promise<{ id: string; token: string }>;
+  /** Opens a console session, by the admin's token unless told otherwise; `headers` are those of its calls. */
+  signIn(
+    body?: object,
+    headers?: Record<string, string>,
+  ): Promise<{ answer: Answer; cookie: string; headers: { cookie: string } }>;
   stop(): Promise<void>;
 };
 
@@ -70,6 +75,11 @@ export async function startTestService(
       const answer = await call('POST', '/tokens', { body: { name: 'test', ...request } });
       if (answer.status !== 201) throw new Error(answer.text);
       return answer.json;
+    },
+    async signIn(body = { token: adminToken }, headers = {}) {
+      const answer = await call('POST', '/session', { token: null, headers, body });
+      const cookie = answer.headers.get('set-cookie') ?? '';
+      return { answer, cookie, headers: { cookie: cookie.split(';')[0] ?? '' } };
     },
     async stop() {
       await service.close();

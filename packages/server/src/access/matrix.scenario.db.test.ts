@@ -103,10 +103,7 @@ type Caller = {
 async function makeCallers(): Promise<Record<string, Caller>> {
   const make = async (request: Record<string, unknown>) => service.makeToken(request);
   const tokenOf = async (request: Record<string, unknown>) => (await make(request)).token;
-  const session = async (token: string) => {
-    const answer = await service.call('POST', '/session', { token: null, body: { token } });
-    return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' };
-  };
+  const session = async (token: string) => (await service.signIn({ token })).headers;
   const [revoked, expired] = [await make({ preset: 'admin' }), await make({ preset: 'admin' })];
   await service.call('DELETE', `/tokens/${revoked.id}`);
   await service.db.query(
@@ -357,10 +354,7 @@ describe('of one tenant', () => {
   const toldOf = ({ headers }: Answer) =>
     service.db.query<{ action: string; tenant: string | null }>(sql`
       select action, tenant from audit_log where request_id = ${headers.get('x-request-id')}`);
-  const openSession = async (token: string) => {
-    const answer = await service.call('POST', '/session', { token: null, body: { token } });
-    return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' };
-  };
+  const openSession = async (token: string) => (await service.signIn({ token })).headers;
 
   test.each(named(routes))('%s is told in the audit log as its rule says', async (_name, route) => {
     const rule = ruleOf(route);

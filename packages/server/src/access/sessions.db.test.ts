@@ -4,11 +4,7 @@ import { useTestService } from '../../test/service.ts';
 
 const service = useTestService();
 
-async function signIn(body: object) {
-  const answer = await service.call('POST', '/session', { token: null, body });
-  const cookie = answer.headers.get('set-cookie') ?? '';
-  return { answer, cookie, headers: { cookie: cookie.split(';')[0] ?? '' } };
-}
+const signIn = (body: object) => service.signIn(body);
 
 const me = (headers: Record<string, string>) =>
   service.call('GET', '/me', { token: null, headers });

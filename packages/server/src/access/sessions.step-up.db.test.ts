@@ -10,8 +10,7 @@ const service = useTestService();
 
 /** Calls of a console session that this token opens. */
 async function openConsole(token = service.adminToken) {
-  const answer = await service.call('POST', '/session', { token: null, body: { token } });
-  const headers = { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' };
+  const { answer, headers } = await service.signIn({ token });
   const call = (method: string, path: string, body?: unknown) =>
     service.call(method, path, { token: null, headers, body });
   return { answer, headers, call };

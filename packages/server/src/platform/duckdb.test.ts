@@ -7,15 +7,17 @@ import { createLog } from './log.ts';
 
 let dir: string;
 let duckdb: DuckDb;
+
+const create = (more: Partial<Parameters<typeof createDuckDb>[0]> = {}) =>
+  createDuckDb({
+    ...{ memoryBytes: 128 * 2 ** 20, threads: 1, tempDir: dir, niceness: 0 },
+    log: createLog('silent'),
+    ...more,
+  });
+
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'svcctl-duckdb-'));
-  duckdb = createDuckDb({
-    memoryBytes: 128 * 2 ** 20,
-    threads: 2,
-    tempDir: dir,
-    niceness: 5,
-    log: createLog('silent'),
-  });
+  duckdb = create({ threads: 2, niceness: 5 });
 });
 afterAll(async () => {
   await duckdb.close();
@@ -72,14 +74,7 @@ test('memory has a bound', async () => {
 
 test.each([true, false])('what was read of a file is kept, or not: %s', async (cachesFiles) => {
   const path = join(dir, `read-${cachesFiles}.parquet`);
-  const own = createDuckDb({
-    memoryBytes: 128 * 2 ** 20,
-    threads: 1,
-    tempDir: dir,
-    niceness: 5,
-    cachesFiles,
-    log: createLog('silent'),
-  });
+  const own = create({ niceness: 5, cachesFiles });
   await own.run(`copy (select range as n from range(1000)) to ${literal(path)} (format parquet)`);
   await own.run(`select sum(n) as n from read_parquet(${literal(path)})`);
   const [kept] = await own.run<{ bytes: string }>(
@@ -98,13 +93,7 @@ test('when the process dies its queries fail as unavailable, and the next one st
 });
 
 test('nothing runs after close', async () => {
-  const closed = createDuckDb({
-    memoryBytes: 128 * 2 ** 20,
-    threads: 1,
-    tempDir: dir,
-    niceness: 0,
-    log: createLog('silent'),
-  });
+  const closed = create();
   const running = closed.run(endless);
   await closed.close();
   await expect(running).rejects.toMatchObject({ code: 'cold_tier_unavailable' });
@@ -112,14 +101,7 @@ test('nothing runs after close', async () => {
 });
 
 test('without queries the process ends after a while, and the next query starts another', async () => {
-  const short = createDuckDb({
-    memoryBytes: 128 * 2 ** 20,
-    threads: 1,
-    tempDir: dir,
-    niceness: 0,
-    idleMillis: 50,
-    log: createLog('silent'),
-  });
+  const short = create({ idleMillis: 50 });
   await Promise.all([
     expect(short.run(endless, { timeoutMillis: 300 })).rejects.toThrow(/cold_tier_unavailable/),
     short.run('select 1'),

@@ -91,14 +91,6 @@ test.each([
   expect(answer.json.errors).toMatchObject([{ message }]);
 });
 
-test('another media type than JSON answers 415', async () => {
-  const answer = await service.call('POST', '/tokens', {
-    body: '{}',
-    headers: { 'content-type': 'text/plain' },
-  });
-  expect(answer.json).toMatchObject({ status: 415, code: 'media_type_unsupported' });
-});
-
 test.each([
   ['tenant=%ff', '?tenant'],
   ['tenant=%', '?tenant'],
