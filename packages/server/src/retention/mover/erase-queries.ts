@@ -230,7 +230,7 @@ export async function listDaysToGo(
   db: Queryable,
   tenant: string,
   page: { after: string | null; lastDay: string; limit: number; deleteVersioned: boolean },
-): Promise<{ day: string; hot_count: number }[]> {
+): Promise<{ day: string; count: number }[]> {
   const { after, lastDay, limit, deleteVersioned } = page;
   const windows = sql`dataset_version_windows
         where tenant = ${tenant} and not ${deleteVersioned}::boolean`;
@@ -246,7 +246,7 @@ export async function listDaysToGo(
       ) kept
       where not coalesce(own.day <@ kept.days, false)
     )
-    select day::text as day, hot_count from free where day < coalesce(
+    select day::text as day, hot_count as count from free where day < coalesce(
       (select min(first_day) from ${windows} and first_day > (select min(day) from free)),
       'infinity'::date)
     order by free.day limit ${raw(String(limit))}`);

@@ -5,6 +5,7 @@ import type { Connection } from '../../platform/postgres/database.ts';
 import {
   type DayTriple,
   dayKey,
+  type Gone,
   hotTriple,
   type LockedDay,
   replaceSegments,
@@ -26,7 +27,7 @@ import type {
   Refusal,
 } from './move.ts';
 import { listDaysOfSegments, listKeepers, queueRemovals } from './queries.ts';
-import { type EraseScope, fromJournal, scopeOfDays } from './scope.ts';
+import { type EraseScope, fromJournal, goneOf, scopeOfDays } from './scope.ts';
 import { scrub } from './scrub.ts';
 import { fetchSegment } from './verify-copy.ts';
 
@@ -34,8 +35,13 @@ import { fetchSegment } from './verify-copy.ts';
  * The steps of a move that lets records go for good. Records of its segments that stay are written anew, into one new
  * segment for each old one that keeps some; hot records are deleted in the switch.
  */
-function eraseSteps(scopeOf: (move: Move) => EraseScope): Pick<KindSteps, 'copy' | 'switch'> {
+function eraseSteps(
+  kind: Gone['kind'],
+  scopeOf: (move: Move) => EraseScope,
+): Pick<KindSteps, 'copy' | 'switch' | 'gone'> {
   return {
+    gone: (move, days) => goneOf(kind, scopeOf(move), days),
+
     async copy(context, work) {
       const scope = scopeOf(work.move);
       const files: { segment_id: string; path: string }[] = [];
@@ -107,7 +113,7 @@ async function copyKept(
   return { files: [{ segment_id: target.segment_id, path }], days };
 }
 
-const steps = eraseSteps(fromJournal);
+const steps = eraseSteps('erase', fromJournal);
 
 /**
  * The longest time that replaced objects of an erasure are kept. It is short because erased data must be gone soon; a
@@ -117,7 +123,7 @@ const maxGraceSeconds = 60;
 
 /** An erasure: records leave for good because somebody asked for it. */
 export const eraseKind: KindSteps = {
-  copy: steps.copy,
+  ...steps,
 
   async switch(connection, switching) {
     const { context, work } = switching;
@@ -140,7 +146,9 @@ export const eraseKind: KindSteps = {
 
 /** A deletion: whole days leave for good because the policy says so. */
 export const deleteKind: KindSteps = {
-  ...eraseSteps(({ tenant, first_day, last_day }) => scopeOfDays(tenant, first_day, last_day)),
+  ...eraseSteps('delete', ({ tenant, first_day, last_day }) =>
+    scopeOfDays(tenant, first_day, last_day),
+  ),
 
   async refuse(connection, move, { lastDeleteDay }) {
     const { last_day } = move;
@@ -168,6 +176,9 @@ export const forgetKind: KindSteps = {
       remove: work.in.map(({ segment_id }) => segment_id),
       isErasing: true,
     }),
+
+  // Only what the segment held is gone, whatever else there is of its days.
+  gone: ({ tenant }, days) => ({ tenant, kind: 'delete', days, window: null }),
 
   refuse: async () => null,
 };

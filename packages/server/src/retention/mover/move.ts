@@ -114,6 +114,8 @@ export type KindSteps = {
       segments: readonly VerifiedSegment[];
     },
   ): Promise<readonly DayTriple[]>;
+  /** What the move lets go for good, of these days; only kinds that keep all records lack it. */
+  gone?(move: Move, days: readonly DayTriple[]): Gone;
   /**
    * switched → removed: does what is left to do once no reader finds the source any more. It runs again after a kill.
    */

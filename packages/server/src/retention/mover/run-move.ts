@@ -6,8 +6,8 @@ import type { StoreWait } from '../../platform/objects/store-wait.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { sumTriples, type Triple } from '../../records/segments.ts';
 import { failMove, isFull, MoveFault, noteAway, noteFull } from './fail.ts';
+import { newSegment } from './journal.ts';
 import type { Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
-import { newSegment } from './plan-move.ts';
 import {
   deleteOutSegments,
   endSwitched,

@@ -9,7 +9,7 @@ import type { MoveKind } from '../values.ts';
 import { compactKind } from './compact.ts';
 import { deleteKind, eraseKind, forgetKind } from './erase-steps.ts';
 import { MoveFault, refuseHold, toPassingFault } from './fail.ts';
-import { toGone } from './gone.ts';
+import { takeTransition } from './journal.ts';
 import type { Copied, KindSteps, Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
 import { moveKind } from './move-hot-days.ts';
 import {
@@ -23,7 +23,6 @@ import {
   setSwitched,
   setWritten,
 } from './queries.ts';
-import { takeTransition } from './take-transition.ts';
 
 type Written = { segment_id: string; object_key: string; size_bytes: number; sha256: Buffer };
 
@@ -102,10 +101,9 @@ export async function switchMove(
   const next = await takeTransition(context, move, {
     to: 'switched',
     async change(connection) {
-      const letsGo = !['move', 'compact'].includes(move.kind);
       // This lock comes before all others. A version that is being frozen at the moment is then either known here, or
       // is made without the records that are removed here.
-      if (letsGo) await lockRemovals(connection, move.tenant);
+      if (steps.gone !== undefined) await lockRemovals(connection, move.tenant);
       const gone = await steps
         .switch(connection, { context, work, segments })
         .catch((error: unknown) => {
@@ -137,8 +135,8 @@ async function tellGone(
   connection: Connection,
   { move, days }: { move: Move; days: readonly DayTriple[] },
 ): Promise<void> {
-  const gone = toGone(move, days);
-  if (gone === null || onGone === undefined) return;
+  const gone = stepsOf(move).gone?.(move, days);
+  if (gone === undefined || onGone === undefined) return;
   await setEffects(connection, move, await onGone(connection, gone));
 }
 

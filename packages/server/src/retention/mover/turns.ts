@@ -18,9 +18,10 @@ export function createTurns(): Turns {
 const smallCount = 20_000;
 const smallBytes = 4 * 1024 * 1024;
 
-/** Whether a move of these records can go on beside others. */
-export function isSmall({ count, bytes }: Omit<Triple, 'digest'>): boolean {
-  return count <= smallCount && bytes <= smallBytes;
+/** Whether a move of these records, given by days or segments, can go on beside others. */
+export function isSmall(parts: readonly Omit<Triple, 'digest'>[]): boolean {
+  const sum = (of: 'count' | 'bytes') => parts.reduce((total, part) => total + part[of], 0);
+  return sum('count') <= smallCount && sum('bytes') <= smallBytes;
 }
 
 /** How many turns a move takes. Of one that another process began nobody knows how large it is. */

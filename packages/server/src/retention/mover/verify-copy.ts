@@ -13,9 +13,9 @@ import {
   vectorRows,
 } from '../../records/segments.ts';
 import { MoveFault, toPassingFault } from './fail.ts';
+import { takeTransition } from './journal.ts';
 import type { MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
 import { listMoveDays, setVerified } from './queries.ts';
-import { takeTransition } from './take-transition.ts';
 
 /** copied → verified: the objects were read back, and hold for each day what the source held. */
 export async function verifyCopy(

@@ -11,7 +11,7 @@ import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import { unpaced } from '../../../platform/work/pace.ts';
 import { createPartitions } from '../../../records/ingest/store-part.ts';
 import type { MoverContext } from '../move.ts';
-import { moveTenant, type TenantMoveOutcome } from '../move-tenant.ts';
+import { moveTenant, type TenantOutcome } from '../move-tenant.ts';
 
 export type TestMover = {
   readonly db: TestDatabase;
@@ -20,7 +20,7 @@ export type TestMover = {
   readonly fence: StoreFence;
   /** A mover of another process, with things of its own. */
   context(more?: Partial<MoverContext>): MoverContext;
-  move(tenant: string, lastDay: string, more?: Partial<MoverContext>): Promise<TenantMoveOutcome>;
+  move(tenant: string, lastDay: string, more?: Partial<MoverContext>): Promise<TenantOutcome>;
   stop(): Promise<void>;
 };
 
