@@ -22,7 +22,7 @@ export type Move = {
    * form.
    */
   readonly request: unknown;
-  /** Set by the process that planned it, if it is known to be small; see turns.ts. */
+  /** Set by the process that planned it, if it is known to be small; see `isSmall`. */
   readonly isSmall?: boolean;
 };
 
