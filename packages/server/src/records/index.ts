@@ -5,12 +5,12 @@ export { recordFigures } from './figures.ts';
 export { createIngest, type Ingest } from './ingest/ingest.ts';
 export { createPartitions } from './ingest/store-part.ts';
 export type { RecordRow } from './queries.ts';
-export { sampleRecords } from './read/merge.ts';
+export { sampleRecords } from './read/pages.ts';
 export { sumColdBytes } from './read/queries.ts';
 export { countSlice, measureSlice } from './read/sum-segments.ts';
 export { addRecordsRoutes } from './routes.ts';
 export { type ColdReader, sumTriples, type Triple } from './segments/segment.ts';
-export { tenantFolder, tenantFolders } from './segments/segment-key.ts';
+export { tenantFolder } from './segments/segment-key.ts';
 export {
   type DayWindow,
   isCounted,
@@ -22,10 +22,9 @@ export {
 export { type Chunk, type CutOptions, type Step, usualCut } from './steps/cut-steps.ts';
 export { type OpenSegments, openSegments, planSteps } from './steps/plan-steps.ts';
 export { sumTiers } from './steps/queries.ts';
-export { readStored } from './stored/read-stored.ts';
-export { startSumming } from './stored/sum-stored.ts';
-export { readTagWindows } from './tags/read-windows.ts';
+export { readStored, startSumming } from './stored/stored.ts';
 export { addTagRoutes } from './tags/tags.ts';
+export { readTagWindows } from './tags/windows.ts';
 export { startCounting } from './versions/counting.ts';
 export {
   type Gone,

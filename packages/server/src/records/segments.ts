@@ -1,14 +1,20 @@
 // Retention, which moves, replaces and removes records, uses them through this module.
 
-export { segmentDamaged } from './segments/damage.ts';
-export { spoolHotRows } from './segments/hot-rows.ts';
+export { openSegment } from './read/open-segments.ts';
 export { mergeSegments } from './segments/merge-segments.ts';
-export { readPieces } from './segments/pieces.ts';
-export type { LockedDay } from './segments/queries.ts';
+export { hashFile } from './segments/pieces.ts';
+export {
+  type CounterTable,
+  counterKeys,
+  digestSum,
+  isLiveSegment,
+  type LockedDay,
+} from './segments/queries.ts';
 export {
   readSegmentDays,
   readSegmentKeys,
   readTenant,
+  readWhole,
   SegmentFault,
 } from './segments/read-segment.ts';
 export { readSmallSegments } from './segments/read-small-segments.ts';
@@ -17,12 +23,15 @@ export {
   hotTriple,
   removeHotRows,
   replaceSegments,
+  type Span,
+  spansOf,
 } from './segments/replace-segments.ts';
 export {
   type ColdReader,
   type DayTriple,
   dayKey,
   isSameTriple,
+  type LiveSegment,
   type NewSegment,
   type SegmentDay,
   SourceChanged,
@@ -32,17 +41,11 @@ export {
   sumTriples,
   type Triple,
 } from './segments/segment.ts';
-export {
-  segmentFolders,
-  segmentKey,
-  tenantFolder,
-  tenantFolders,
-  tenantOfFolder,
-} from './segments/segment-key.ts';
-export { digestSumSql, readSegments, vectorRows } from './segments/segment-sql.ts';
-export { splitSpool } from './segments/split-spool.ts';
+export { segmentKey, tenantFolder, tenantOfFolder } from './segments/segment-key.ts';
+export { digestSumSql, readSegments } from './segments/segment-sql.ts';
+export { splitSpool, spoolHotRows } from './segments/spool.ts';
 export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
 export type { DayWindow } from './slice/slice.ts';
-export { beyondLastDay, firstDay } from './tags/windows.ts';
+export { beyondLastDay, firstDay } from './slice/slice.ts';
 export type { Gone, GoneEffects } from './versions/note-gone-records.ts';
 export { lockRemovals } from './versions/pin-queries.ts';

@@ -1,15 +1,17 @@
 import { AppError } from '../../kernel/errors.ts';
-import { DuckDbError, isOutOfMemory } from '../../platform/duckdb.ts';
+import { type DuckDb, DuckDbError, isOutOfMemory } from '../../platform/duckdb.ts';
+import type { ObjectPiece } from '../../platform/objects/objects.ts';
 import {
   isObjectFault,
-  type ObjectPiece,
+  ObjectDamaged,
+  ObjectMissing,
+  type ObjectReader,
   type OpenObject,
 } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { segmentDamaged } from '../segments/damage.ts';
 import { piecesOf, rowsAt, type SegmentPiece } from '../segments/pieces.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import { clip, type RowRange } from './plan-scan.ts';
+import { clip, maxSegments, type RowRange } from './plan-scan.ts';
 import { listPieces, type Segment } from './queries.ts';
 import type { FilePart } from './scan-sql.ts';
 
@@ -28,6 +30,34 @@ export async function withSegments<T>(
     segments.map((segment) => ({ segment, pieces: undefined })),
     read,
   );
+}
+
+/**
+ * Runs a statement on each group of segments that may be open at the same time, and returns the rows of all. `sqlOf`
+ * gets the local paths of a group. `rest` is awaited after each group, so that others go first.
+ */
+export async function queryInGroups<
+  Row extends Record<string, unknown>,
+  Part extends { readonly segment: Segment },
+>(
+  cold: ColdReader,
+  parts: readonly Part[],
+  sqlOf: (paths: readonly string[], group: readonly Part[]) => string,
+  {
+    rest,
+    ...options
+  }: NonNullable<Parameters<DuckDb['run']>[1]> & { rest?: () => Promise<void> } = {},
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let at = 0; at < parts.length; at += maxSegments) {
+    options.signal?.throwIfAborted();
+    const group = parts.slice(at, at + maxSegments);
+    const segments = group.map(({ segment }) => segment);
+    const read = (paths: string[]) => cold.duckdb.run<Row>(sqlOf(paths, group), options);
+    rows.push(...(await withSegments(cold, segments, read)));
+    await rest?.();
+  }
+  return rows;
 }
 
 /** Some rows of a segment. */
@@ -104,7 +134,9 @@ async function withOpened<T>(
   const segments = wanted.map(({ segment }) => segment);
   const opened: OpenObject[] = [];
   try {
-    const openings = await Promise.allSettled(wanted.map((each) => open(cold, each)));
+    const openings = await Promise.allSettled(
+      wanted.map(({ segment, pieces }) => openSegment(cold.objects, segment, { pieces })),
+    );
     for (const opening of openings) {
       if (opening.status === 'fulfilled') opened.push(opening.value);
     }
@@ -133,15 +165,6 @@ export async function readTwice<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-async function open(cold: ColdReader, { segment, pieces }: Opening): Promise<OpenObject> {
-  const { object_key: key, size_bytes: sizeBytes, sha256 } = segment;
-  try {
-    return await cold.objects.open({ key, sizeBytes, sha256 }, { pieces });
-  } catch (error) {
-    throw isObjectFault(error) ? segmentDamaged(segment, error) : error;
-  }
-}
-
 /**
  * Explains an error of DuckDB. The checksums of the files were right, so what DuckDB cannot read was damaged before the
  * file was written.
@@ -159,4 +182,61 @@ function explain(error: unknown, segments: readonly Segment[], paths: readonly s
   const named = paths.findIndex((path) => error.message.includes(path));
   const segment = segments[Math.max(0, named)];
   return segment === undefined ? error : segmentDamaged(segment, error);
+}
+
+/** What an operator needs to know of a segment: which days cannot be read any more, and which object to restore. */
+type Told = {
+  readonly tenant: string;
+  readonly first_day: string;
+  readonly last_day: string;
+  readonly object_key: string;
+};
+
+/** What the damage means to the reader who met it, if it means more than that the days cannot be read. */
+type Meaning = {
+  /** The beginning of a sentence; `days` is "of tenant … from … to …". */
+  readonly problem: (days: string) => string;
+  readonly remedy: string;
+};
+
+const unreadable: Meaning = {
+  problem: (days) => `Cold data ${days} cannot be read`,
+  remedy: 'Restore it from a backup, then run svcctl retention verify.',
+};
+
+/**
+ * Returns the error of a read whose segment is missing or is not what was written: 500 `segment_damaged`. `cause` is an
+ * ObjectMissing, an ObjectDamaged, or the DuckDbError for a file whose checksum was right.
+ */
+export function segmentDamaged(
+  { tenant, first_day, last_day, object_key }: Told,
+  cause: unknown,
+  { problem, remedy }: Meaning = unreadable,
+): AppError {
+  const days = `of tenant ${tenant} from ${first_day} to ${last_day}`;
+  return new AppError('segment_damaged', {
+    detail: `${problem(days)}: the object ${object_key} ${whatOf(cause)}. ${remedy}`,
+    cause,
+  });
+}
+
+function whatOf(cause: unknown): string {
+  if (cause instanceof ObjectMissing) return 'is missing';
+  return cause instanceof ObjectDamaged ? 'is not what was written' : 'cannot be read';
+}
+
+/**
+ * Opens the object of a segment. Throws 500 `segment_damaged` when it is missing or is not what was written; `meaning`
+ * says what that means to the reader.
+ */
+export async function openSegment(
+  objects: ObjectReader,
+  segment: Told & { readonly size_bytes: number; readonly sha256: Buffer },
+  options: Parameters<ObjectReader['open']>[1],
+  meaning?: Meaning,
+): Promise<OpenObject> {
+  const { object_key: key, size_bytes: sizeBytes, sha256 } = segment;
+  return objects.open({ key, sizeBytes, sha256 }, options).catch((error: unknown) => {
+    throw isObjectFault(error) ? segmentDamaged(segment, error, meaning) : error;
+  });
 }

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { removeObjects } from './remove-objects.ts';
+import { removeObjects } from './run-move.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
@@ -48,26 +48,6 @@ test('eight small segments become one; the old objects go after the grace only',
   expect(old).not.toContain(left[0]);
   expect((await journal(mover, 'TX')).at(-1)).toMatchObject({ state: 'removed' });
   expect(await differences(mover, 'TX')).toEqual([]);
-});
-
-test('segments that lie at the root of the store read as before, and go below records/ when they merge', async () => {
-  await addRecords(mover.db, makeRecords('old', { days: days.slice(0, 1) }));
-  await mover.move('old', '2001-03-01');
-  const [key = ''] = await keysOf('old');
-  const root = key.replace('records/', '');
-  await mover.store.put(root, mover.store.pathOf(key) ?? '');
-  await mover.store.remove(key);
-  await mover.db.query(sql`update segments set object_key = ${root} where object_key = ${key}`);
-  expect(await differences(mover, 'old')).toEqual([]);
-  await addRecords(mover.db, makeRecords('old', { days: days.slice(0, 1), prefix: 'late' }));
-  const before = await totals(mover, 'old');
-  await mover.move('old', '2001-03-01');
-  expect(await totals(mover, 'old')).toEqual(before);
-  expect(await differences(mover, 'old')).toEqual([]);
-  const live = await mover.db.query(sql`select object_key from segments where tenant = 'old'`);
-  expect(live).toEqual([{ object_key: expect.stringMatching(/^records\/tenant=old\//) }]);
-  await removeObjects(mover, signal);
-  expect(await objectKeys(mover)).not.toContain(root);
 });
 
 test('two segments with records of one day become one', async () => {

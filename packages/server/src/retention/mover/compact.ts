@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { mergeSegments, replaceSegments, sumByDay } from '../../records/segments.ts';
+import { journalMove, newSegment } from './journal.ts';
 import type { KindSteps, Move, MoverContext } from './move.ts';
-import { journalMove, newSegment } from './plan-move.ts';
+import { isSmall } from './move.ts';
 import {
   listDaysOfSegments,
   listOverlaps,
   listSmallSegments,
   type SmallSegment,
 } from './queries.ts';
-import { isSmall } from './turns.ts';
 import { fetchSegment } from './verify-copy.ts';
 
 const mebibyte = 1024 * 1024;
@@ -45,18 +45,12 @@ export async function planCompact(
   if (group === null) return null;
   const firstDay = group.map((segment) => segment.first_day).reduce((a, b) => (a < b ? a : b));
   const lastDay = group.map((segment) => segment.last_day).reduce((a, b) => (a > b ? a : b));
-  const sum = (of: 'count' | 'bytes') => group.reduce((total, one) => total + one[of], 0);
   const move = await journalMove(context, {
     ...{ tenant, runId, kind: 'compact', firstDay, lastDay },
-    in: group.map(({ id, object_key, size_bytes, sha256 }) => ({
-      segment_id: id,
-      object_key,
-      size_bytes,
-      sha256,
-    })),
+    in: group.map((segment) => ({ ...segment, segment_id: segment.id })),
     out: [newSegment({ tenant, firstDay, lastDay })],
   });
-  return { ...move, isSmall: isSmall({ count: sum('count'), bytes: sum('bytes') }) };
+  return { ...move, isSmall: isSmall(group) };
 }
 
 type Sized = Pick<SmallSegment, 'id' | 'size_bytes' | 'count' | 'bytes'>;

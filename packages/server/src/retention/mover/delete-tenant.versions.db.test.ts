@@ -58,7 +58,7 @@ test('days of a version stay, of all stores, and all others go around them', asy
   await addTag(mover.db, 'around', { store: 'DFW', from: second, to: second });
   await freezeVersion(mover.db, 'around');
   const outcome = await remove('around');
-  expect(outcome).toEqual({ deletedCount: 30, failedMoves: 0, isBusy: false });
+  expect(outcome).toMatchObject({ deletedCount: 30, failedMoves: 0, isBusy: false });
   expect(await daysOf('around')).toEqual([second]);
   expect(await journal(mover, 'around')).toMatchObject([
     { kind: 'move' },
@@ -101,7 +101,7 @@ test('a version frozen while the deletion copies stops it, and the next run goes
       await freezeVersion(mover.db, 'race');
     },
   });
-  expect(outcome).toEqual({ deletedCount: 0, failedMoves: 0, isBusy: false });
+  expect(outcome).toMatchObject({ deletedCount: 0, failedMoves: 0, isBusy: false });
   expect((await journal(mover, 'race')).at(-1)).toMatchObject({
     state: 'failed',
     error_code: 'kept_by_version',

@@ -1,13 +1,10 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { DayTriple, GoneEffects } from '../../records/segments.ts';
+import type { LiveSegment } from '../../records/segments.ts';
+import { type DayTriple, digestSum, type GoneEffects, type Span } from '../../records/segments.ts';
 import type { MoveState } from '../values.ts';
 import type { EraseScope } from './scope.ts';
-
-// Digests of single records are signed, so their sum may be negative; the result is from 0 to 2⁶⁴ − 1.
-const digestSum = sql`mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616,
-  18446744073709551616)`;
 
 /**
  * Lists the days in the scope that have hot records, with the triples of all hot records of these days, from the
@@ -42,16 +39,13 @@ export async function matchHotMonth(
     group by grouping sets ((store, day), (event_id)) order by store, day`);
 }
 
-/** Days of a store that follow one another; both ends belong to the span. */
-export type DaySpan = { store: string; from: string; to: string };
-
 /**
  * Deletes what matches on a span of days whose counters are locked. Returns the triples of what was deleted, by day.
  */
 export async function deleteHotMatches(
   db: Queryable,
   { tenant, eventIds }: EraseScope,
-  { store, from, to }: DaySpan,
+  { store, from, until }: Span,
 ): Promise<DayTriple[]> {
   const isMeant = eventIds === null ? sql`true` : sql`event_id = any(${eventIds}::text[])`;
   return db.query<DayTriple>(sql`
@@ -59,7 +53,7 @@ export async function deleteHotMatches(
       delete from enrichment_records
       where tenant = ${tenant} and store = ${store}
         and occurred_at >= ${`${from}T00:00:00Z`}::timestamptz
-        and occurred_at < ${`${to}T00:00:00Z`}::timestamptz + interval '1 day' and ${isMeant}
+        and occurred_at < ${`${until}T00:00:00Z`}::timestamptz and ${isMeant}
       returning (occurred_at at time zone 'UTC')::date as day, bytes, digest
     )
     select ${store}::text as store, day::text as day, count(*) as count, sum(bytes) as bytes,
@@ -67,19 +61,9 @@ export async function deleteHotMatches(
     from gone group by day order by day`);
 }
 
-/** A live segment that may have matches. */
-export type SegmentRow = {
-  id: string;
-  object_key: string;
-  size_bytes: number;
-  sha256: Buffer;
-  first_day: string;
-  last_day: string;
-};
-
 /** Lists the segments that have days in the scope, by the catalogue. */
-export async function listSegmentsOf(db: Queryable, scope: EraseScope): Promise<SegmentRow[]> {
-  return db.query<SegmentRow>(sql`
+export async function listSegmentsOf(db: Queryable, scope: EraseScope): Promise<LiveSegment[]> {
+  return db.query<LiveSegment>(sql`
     select id, object_key, size_bytes, sha256, first_day::text as first_day, last_day::text as last_day
     from segments where tenant = ${scope.tenant} and id in (
       select segment_id from segment_days where ${join(dayConditions(scope), ' and ')}
@@ -91,8 +75,8 @@ export async function findSegmentOf(
   db: Queryable,
   objectKey: string,
   tenants: readonly string[] | null,
-): Promise<(SegmentRow & { tenant: string }) | undefined> {
-  const [row] = await db.query<SegmentRow & { tenant: string }>(sql`
+): Promise<(LiveSegment & { tenant: string }) | undefined> {
+  const [row] = await db.query<LiveSegment & { tenant: string }>(sql`
     select tenant, id, object_key, size_bytes, sha256, first_day::text as first_day, last_day::text as last_day
     from segments where object_key = ${objectKey}
       and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))`);
@@ -230,7 +214,7 @@ export async function listDaysToGo(
   db: Queryable,
   tenant: string,
   page: { after: string | null; lastDay: string; limit: number; deleteVersioned: boolean },
-): Promise<{ day: string; hot_count: number }[]> {
+): Promise<{ day: string; count: number }[]> {
   const { after, lastDay, limit, deleteVersioned } = page;
   const windows = sql`dataset_version_windows
         where tenant = ${tenant} and not ${deleteVersioned}::boolean`;
@@ -246,7 +230,7 @@ export async function listDaysToGo(
       ) kept
       where not coalesce(own.day <@ kept.days, false)
     )
-    select day::text as day, hot_count from free where day < coalesce(
+    select day::text as day, hot_count as count from free where day < coalesce(
       (select min(first_day) from ${windows} and first_day > (select min(day) from free)),
       'infinity'::date)
     order by free.day limit ${raw(String(limit))}`);

@@ -1,6 +1,7 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { recordDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { literal } from '../../platform/duckdb.ts';
@@ -9,11 +10,10 @@ import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { subtractTriples, sumTriples, tenantFolder } from '../../records/segments.ts';
 import type { EraseReceipt, EraseRequest } from '../contract.ts';
 import type { MoveState } from '../values.ts';
-import { removeObjects } from './remove-objects.ts';
+import { removeObjects } from './run-move.ts';
 import { auditOf, eraseOnce } from './testing/eraser.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
-import { testActor } from './testing/world.ts';
 
 let mover: TestMover;
 beforeAll(async () => {

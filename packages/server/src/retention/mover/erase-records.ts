@@ -7,17 +7,16 @@ import type { Audit } from '../../platform/audit.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { busy } from '../../platform/work/session-lock.ts';
-import { segmentKey } from '../../records/segments.ts';
 import type { EraseReceipt } from '../contract.ts';
-import { findDueDays } from '../policies/plan.ts';
+import { findDueDays } from '../policies/queries.ts';
 import { type ErasureState, findErasureState } from './erase-queries.ts';
 import { findMatches, type Matches } from './find-matches.ts';
-import type { Move, MoverContext, MoveSegment } from './move.ts';
-import { insertMove, insertMoveSegment } from './queries.ts';
+import { journalMove, newSegment, type PlannedMove } from './journal.ts';
+import type { Move, MoverContext } from './move.ts';
+import { withTenantLock } from './move-tenant.ts';
 import { dryReceipt, foretell, receiptOf } from './receipt.ts';
 import { nothingSofar, resumeMoves, runMove } from './run-move.ts';
 import { type EraseScope, toJournal } from './scope.ts';
-import { withTenantLock } from './tenant-lock.ts';
 
 export type EraseContext = MoverContext & {
   readonly objects: ObjectReader;
@@ -193,49 +192,26 @@ export async function waitForTenant<T>(
   });
 }
 
-type Erasure = {
-  readonly tenant: string;
-  readonly runId: string | null;
+type Erasure = Omit<PlannedMove, 'kind' | 'in' | 'out'> & {
   readonly kind: 'delete' | 'erase' | 'forget';
-  readonly firstDay: string;
-  readonly lastDay: string;
-  readonly request?: unknown;
   readonly matches: Matches;
-  /** Runs in the transaction that journals the move. */
-  readonly note?: (connection: Connection, move: Move) => Promise<void>;
 };
 
 /**
- * Journals a move that lets records go for good. From here on it happens, after a restart if need be. Every segment
- * that is read may need a new one, so one is named for each; those that are not needed are struck later.
+ * Journals a move that lets records go for good. Every segment that is read may need a new one, so one is named for
+ * each; those that are not needed are struck later.
  */
-export async function journalErasure(context: MoverContext, erasure: Erasure): Promise<Move> {
-  const { tenant, matches, note } = erasure;
+export function journalErasure(
+  context: MoverContext,
+  { matches, ...erasure }: Erasure,
+): Promise<Move> {
+  const { tenant } = erasure;
   const touched = matches.cold
     .map(({ segment: { id: segment_id, ...segment } }) => ({ segment_id, ...segment }))
     .sort((a, b) => (a.segment_id < b.segment_id ? -1 : 1));
   const ids = touched.map(() => newId('seg')).sort();
-  const renewed = touched.map(({ first_day: firstDay, last_day: lastDay }, index): MoveSegment => {
-    const id = ids[index] ?? '';
-    const object_key = segmentKey({ tenant, firstDay, lastDay, id });
-    return { segment_id: id, object_key, size_bytes: null, sha256: null };
-  });
-  const move = await context.db.transaction(async (connection) => {
-    const row = await insertMove(connection, {
-      ...erasure,
-      id: newId('mov'),
-      runner: context.runner,
-    });
-    if (row === undefined) throw new Error('a move was not journalled');
-    for (const segment of touched) {
-      await insertMoveSegment(connection, row, { ...segment, role: 'in' });
-    }
-    for (const segment of renewed) {
-      await insertMoveSegment(connection, row, { ...segment, role: 'out' });
-    }
-    await note?.(connection, row);
-    return row;
-  });
-  await context.onTransition?.('planned', 'after', move);
-  return move;
+  const renewed = touched.map(({ first_day: firstDay, last_day: lastDay }, index) =>
+    newSegment({ tenant, firstDay, lastDay }, ids[index]),
+  );
+  return journalMove(context, { ...erasure, in: touched, out: renewed });
 }

@@ -1,20 +1,21 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { dayMillis } from '../../kernel/day.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import {
   type DayTriple,
   dayKey,
+  type Gone,
   hotTriple,
   type LockedDay,
   replaceSegments,
   type StoreDay,
+  spansOf,
   subtractTriples,
   sumByDay,
   sumTriples,
   writeSegmentFromSegments,
 } from '../../records/segments.ts';
-import { type DaySpan, deleteHotMatches, forgetRequest, queueScrub } from './erase-queries.ts';
+import { deleteHotMatches, forgetRequest, queueScrub } from './erase-queries.ts';
 import { findHot, keepFilter, matchFile } from './find-matches.ts';
 import type {
   Copied,
@@ -26,7 +27,7 @@ import type {
   Refusal,
 } from './move.ts';
 import { listDaysOfSegments, listKeepers, queueRemovals } from './queries.ts';
-import { type EraseScope, fromJournal, scopeOfDays } from './scope.ts';
+import { type EraseScope, fromJournal, goneOf, scopeOfDays } from './scope.ts';
 import { scrub } from './scrub.ts';
 import { fetchSegment } from './verify-copy.ts';
 
@@ -34,8 +35,13 @@ import { fetchSegment } from './verify-copy.ts';
  * The steps of a move that lets records go for good. Records of its segments that stay are written anew, into one new
  * segment for each old one that keeps some; hot records are deleted in the switch.
  */
-function eraseSteps(scopeOf: (move: Move) => EraseScope): Pick<KindSteps, 'copy' | 'switch'> {
+function eraseSteps(
+  kind: Gone['kind'],
+  scopeOf: (move: Move) => EraseScope,
+): Pick<KindSteps, 'copy' | 'switch' | 'gone'> {
   return {
+    gone: (move, days) => goneOf(kind, scopeOf(move), days),
+
     async copy(context, work) {
       const scope = scopeOf(work.move);
       const files: { segment_id: string; path: string }[] = [];
@@ -107,7 +113,7 @@ async function copyKept(
   return { files: [{ segment_id: target.segment_id, path }], days };
 }
 
-const steps = eraseSteps(fromJournal);
+const steps = eraseSteps('erase', fromJournal);
 
 /**
  * The longest time that replaced objects of an erasure are kept. It is short because erased data must be gone soon; a
@@ -117,7 +123,7 @@ const maxGraceSeconds = 60;
 
 /** An erasure: records leave for good because somebody asked for it. */
 export const eraseKind: KindSteps = {
-  copy: steps.copy,
+  ...steps,
 
   async switch(connection, switching) {
     const { context, work } = switching;
@@ -140,7 +146,9 @@ export const eraseKind: KindSteps = {
 
 /** A deletion: whole days leave for good because the policy says so. */
 export const deleteKind: KindSteps = {
-  ...eraseSteps(({ tenant, first_day, last_day }) => scopeOfDays(tenant, first_day, last_day)),
+  ...eraseSteps('delete', ({ tenant, first_day, last_day }) =>
+    scopeOfDays(tenant, first_day, last_day),
+  ),
 
   async refuse(connection, move, { lastDeleteDay }) {
     const { last_day } = move;
@@ -169,6 +177,9 @@ export const forgetKind: KindSteps = {
       isErasing: true,
     }),
 
+  // Only what the segment held is gone, whatever else there is of its days.
+  gone: ({ tenant }, days) => ({ tenant, kind: 'delete', days, window: null }),
+
   refuse: async () => null,
 };
 
@@ -194,9 +205,6 @@ function isTold({ request }: Move): boolean {
   return typeof request === 'object' && request !== null && 'delete_versioned' in request;
 }
 
-/** The most rows that one statement deletes, so that no statement takes long. */
-const statementRows = 200_000;
-
 /**
  * Deletes the hot records in the scope on days whose counters are locked, and returns their triples by store and day.
  * The scope decides, not what was found when the erasure was planned, so that records which came since then are erased,
@@ -208,9 +216,11 @@ async function removeHotMatches(
   locked: readonly LockedDay[],
 ): Promise<DayTriple[]> {
   const gone: DayTriple[] = [];
-  for (const span of spansOf(
-    locked.filter((day) => isDayInScope(scope, day) && hotTriple(day).count > 0),
-  )) {
+  const hot = locked
+    .filter((day) => isDayInScope(scope, day))
+    .map((day) => ({ store: day.store, day: day.day, count: hotTriple(day).count }))
+    .filter(({ count }) => count > 0);
+  for (const span of spansOf(hot)) {
     gone.push(...(await deleteHotMatches(connection, scope, span)));
   }
   return gone;
@@ -220,28 +230,4 @@ function isDayInScope({ store, from, to }: EraseScope, day: StoreDay): boolean {
   if (store !== null && day.store !== store) return false;
   if (from !== null && day.day < from) return false;
   return to === null || day.day <= to;
-}
-
-/**
- * Joins days of a store that follow one another into spans, so that one statement deletes each, up to `statementRows`
- * rows.
- */
-export function spansOf(days: readonly LockedDay[]): DaySpan[] {
-  const spans: (DaySpan & { count: number })[] = [];
-  for (const day of [...days].sort(byKey)) {
-    const { count } = hotTriple(day);
-    const last = spans.at(-1);
-    const isNext =
-      last?.store === day.store && Date.parse(last.to) + dayMillis === Date.parse(day.day);
-    if (isNext && last.count + count <= statementRows) {
-      last.to = day.day;
-      last.count += count;
-    } else spans.push({ store: day.store, from: day.day, to: day.day, count });
-  }
-  return spans.map(({ store, from, to }) => ({ store, from, to }));
-}
-
-function byKey(a: DayTriple, b: DayTriple): number {
-  if (a.store !== b.store) return a.store < b.store ? -1 : 1;
-  return a.day < b.day ? -1 : 1;
 }

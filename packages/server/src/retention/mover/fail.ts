@@ -2,11 +2,11 @@ import { AppError } from '../../kernel/errors.ts';
 import { DuckDbError, isOutOfDisk, isOutOfMemory } from '../../platform/duckdb.ts';
 import { fromFileSystem } from '../../platform/objects/objects.ts';
 import { isStoreFull } from '../../platform/objects/s3-errors.ts';
-import type { DueDays } from '../policies/plan.ts';
+import type { DueDays } from '../policies/queries.ts';
 import { statesBeforeSwitch } from '../values.ts';
+import { takeTransition } from './journal.ts';
 import type { Move, MoverContext, MoveWork } from './move.ts';
 import { queueRemovals, setFailed, setWaiting } from './queries.ts';
-import { takeTransition } from './take-transition.ts';
 
 /** The reason why a move has to end: its data is not what it should be, or policies do not allow it any more. */
 export class MoveFault extends Error {

@@ -1,12 +1,8 @@
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
-import { isObjectFault, type ObjectReader } from '../../platform/objects/objects.ts';
+import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import {
-  type DayTriple,
-  digestSumSql,
-  readSegments,
-  segmentDamaged,
-} from '../../records/segments.ts';
+import type { LiveSegment } from '../../records/segments.ts';
+import { type DayTriple, digestSumSql, openSegment, readSegments } from '../../records/segments.ts';
 import * as queries from './erase-queries.ts';
 import type { EraseScope } from './scope.ts';
 
@@ -20,7 +16,7 @@ type MatchTools = {
 export type Matches = {
   readonly hot: readonly DayTriple[];
   /** The segments that have matches. */
-  readonly cold: readonly { segment: queries.SegmentRow; days: readonly DayTriple[] }[];
+  readonly cold: readonly { segment: LiveSegment; days: readonly DayTriple[] }[];
   /** The event ids of the scope that at least one match has. */
   readonly foundIds: ReadonlySet<string>;
 };
@@ -43,7 +39,7 @@ export async function findMatches(
     }),
     { isolation: 'repeatable read' },
   );
-  const cold: { segment: queries.SegmentRow; days: readonly DayTriple[] }[] = [];
+  const cold: { segment: LiveSegment; days: readonly DayTriple[] }[] = [];
   for (const segment of segments) {
     const days = await readMatches(tools, { segment, scope, foundIds, signal });
     if (days.length > 0) cold.push({ segment, days });
@@ -93,29 +89,28 @@ export async function findHot(
 async function readMatches(
   { objects, duckdb }: MatchTools,
   search: {
-    segment: queries.SegmentRow;
+    segment: LiveSegment;
     scope: EraseScope;
     foundIds: Set<string>;
     signal: AbortSignal;
   },
 ): Promise<DayTriple[]> {
   const { segment, scope, foundIds, signal } = search;
-  const { object_key: key, size_bytes: sizeBytes, sha256 } = segment;
-  try {
-    const object = await objects.open({ key, sizeBytes, sha256 }, { signal });
-    try {
-      const { days, ids } = await matchFile(duckdb, { path: object.path, scope, signal });
-      for (const id of ids) foundIds.add(id);
-      return days;
-    } finally {
-      await object.release();
-    }
-  } catch (error) {
-    if (!isObjectFault(error)) throw error;
-    throw segmentDamaged({ tenant: scope.tenant, ...segment }, error, {
+  const object = await openSegment(
+    objects,
+    { tenant: scope.tenant, ...segment },
+    { signal },
+    {
       problem: (days) => `Nothing tells which records ${days} are meant`,
       remedy: 'Nothing was erased. Restore it from a backup, then ask again.',
-    });
+    },
+  );
+  try {
+    const { days, ids } = await matchFile(duckdb, { path: object.path, scope, signal });
+    for (const id of ids) foundIds.add(id);
+    return days;
+  } finally {
+    await object.release();
   }
 }
 

@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError } from '../../kernel/errors.ts';
 import {
   readSegmentKeys,
   removeHotRows,
@@ -10,9 +9,42 @@ import {
   sumTriples,
   writeSegmentFromSpool,
 } from '../../records/segments.ts';
-import type { KindSteps, MoverContext, MoveSegment, MoveWork, VerifiedSegment } from './move.ts';
-import { newSegment } from './plan-move.ts';
-import { insertMoveSegment, lockMove } from './queries.ts';
+import { firstDays, journalMove, lockOwn, newSegment } from './journal.ts';
+import type {
+  KindSteps,
+  Move,
+  MoverContext,
+  MoveSegment,
+  MoveWork,
+  VerifiedSegment,
+} from './move.ts';
+import { isSmall } from './move.ts';
+import { insertMoveSegment, listHotDays } from './queries.ts';
+
+/** What one move takes at most, in records and in their bytes, unless a single day has more. */
+export const mostMoved = { count: 1_000_000, bytes: 512 * 1024 * 1024 };
+
+export type DueMove = {
+  readonly tenant: string;
+  readonly runId: string | null;
+  /** Only days after this one are moved; null begins with the first day. */
+  readonly after: string | null;
+  readonly lastDay: string;
+};
+
+/** Journals a move of the tenant's oldest hot days; null when there are none. */
+export async function planMove(context: MoverContext, due: DueMove): Promise<Move | null> {
+  const days = firstDays(await listHotDays(context.db, due.tenant, due), mostMoved);
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  const { tenant, runId } = due;
+  const range = { firstDay: first.day, lastDay: last.day };
+  const move = await journalMove(context, {
+    ...{ tenant, runId, kind: 'move', ...range, in: [] },
+    out: [newSegment({ tenant, ...range })],
+  });
+  return { ...move, isSmall: isSmall(days) };
+}
 
 /** A move: the hot records of whole days become one segment, or several when records are very large. */
 export const moveKind: KindSteps = {
@@ -88,20 +120,16 @@ export const moveKind: KindSteps = {
  * knows every object that may exist.
  */
 async function nameSegments(
-  { db, runner }: MoverContext,
+  context: MoverContext,
   { move, out }: MoveWork,
   count: number,
 ): Promise<readonly MoveSegment[]> {
-  const { tenant, id, first_day: firstDay, last_day: lastDay } = move;
+  const { tenant, first_day: firstDay, last_day: lastDay } = move;
   const missing = Math.max(0, count - out.length);
   const more = Array.from({ length: missing }, () => newSegment({ tenant, firstDay, lastDay }));
   if (missing === 0) return out;
-  await db.transaction(async (connection) => {
-    if (!(await lockMove(connection, move, { runner, state: move.state }))) {
-      throw new AppError('tenant_busy', {
-        detail: `Another process took over the move ${id}. It goes on there.`,
-      });
-    }
+  await context.db.transaction(async (connection) => {
+    await lockOwn(connection, context, move);
     for (const segment of more) {
       await insertMoveSegment(connection, move, { ...segment, role: 'out' });
     }

@@ -1,20 +1,15 @@
 import type { StoreWait } from '../../platform/objects/store-wait.ts';
-import type { Session } from '../../platform/postgres/database.ts';
-import { busy } from '../../platform/work/session-lock.ts';
+import type { Database, Session } from '../../platform/postgres/database.ts';
+import { tryLock, unlock } from '../../platform/postgres/locks.ts';
+import { busy, withSessionLock } from '../../platform/work/session-lock.ts';
 import { planCompact } from './compact.ts';
-import type { MoverContext } from './move.ts';
-import { planMove } from './plan-move.ts';
-import {
-  type MoveResult,
-  note,
-  nothingSofar,
-  resumeMoves,
-  runMove,
-  type Sofar,
-} from './run-move.ts';
-import { withTenantLock } from './tenant-lock.ts';
+import { findErasureState } from './erase-queries.ts';
+import type { Move, MoverContext } from './move.ts';
+import { planMove } from './move-hot-days.ts';
+import { note, nothingSofar, resumeMoves, runMove, type Sofar } from './run-move.ts';
 
-export type TenantMove = {
+/** What is to be done to a tenant. */
+export type TenantWork = {
   readonly tenant: string;
   /** YYYY-MM-DD, inclusive. The policy and the run allow days up to this one. */
   readonly lastDay: string;
@@ -26,72 +21,110 @@ export type TenantMove = {
   readonly wait?: StoreWait;
 };
 
-export type TenantMoveOutcome = {
+export type TenantOutcome = {
   readonly movedCount: number;
   readonly movedBytes: number;
+  readonly deletedCount: number;
   /** Moves that failed, for reasons that the journal tells. Those that a policy called off do not count. */
   readonly failedMoves: number;
   /** Another mover works on the tenant, so nothing was done. */
   readonly isBusy: boolean;
 };
 
-const nothing = { movedCount: 0, movedBytes: 0, failedMoves: 0 };
-
 /**
  * Finishes a tenant's unfinished moves, then moves what is due, the oldest days first, then merges small segments. Only
  * one mover works on a tenant at a time, over all processes. The caller has advanced the fence, so that of two copies of
  * a database one is stopped before it writes anything.
  */
-export async function moveTenant(
-  context: MoverContext,
-  { signal, session, wait, ...job }: TenantMove,
-): Promise<TenantMoveOutcome> {
-  const sofar = nothingSofar(wait);
-  const outcome = await sofar.wait.run(() =>
-    withTenantLock(context.db, job.tenant, {
-      signal,
-      session,
-      work: (lockSignal) => moveUnderLock(context, { ...job, signal: lockSignal }, sofar),
-    }),
-  );
-  return { ...[...sofar.results.values()].reduce(addResult, nothing), isBusy: outcome === busy };
+export function moveTenant(context: MoverContext, job: TenantWork): Promise<TenantOutcome> {
+  return workOnTenant(context, job, async (signal, sofar) => {
+    await resumeMoves(context, job.tenant, { signal, sofar });
+    const isDone = await runEach(context, { signal, sofar }, (after) =>
+      planMove(context, { ...job, after }),
+    );
+    // Merges small segments until there is nothing to merge. Each merge leaves fewer segments, so this ends. It stops
+    // at one that fails, which would fail again.
+    while (isDone) {
+      const move = await planCompact(context, job);
+      if (move === null) return;
+      const result = await note(sofar, await runMove(context, move, signal));
+      if (!result.isSwitched) return;
+    }
+  });
 }
 
-async function moveUnderLock(
+/** Works on a tenant under its lock, and tells what was done in all. `counted` are the ids of moves told of before. */
+export async function workOnTenant(
+  { db }: Pick<MoverContext, 'db'>,
+  { tenant, signal, session, wait }: TenantWork,
+  work: (signal: AbortSignal, sofar: Sofar) => Promise<void>,
+  counted: readonly string[] = [],
+): Promise<TenantOutcome> {
+  const sofar = nothingSofar(wait);
+  const ended = await sofar.wait.run(() =>
+    withTenantLock(db, tenant, { signal, session, work: (own) => work(own, sofar) }),
+  );
+  const sum = { movedCount: 0, movedBytes: 0, deletedCount: 0, failedMoves: 0 };
+  for (const { move, isSwitched, isCalledOff, written } of sofar.results.values()) {
+    if (!isSwitched) sum.failedMoves += isCalledOff ? 0 : 1;
+    else if (move.kind === 'move') {
+      sum.movedCount += written.count;
+      sum.movedBytes += written.bytes;
+    } else if (move.kind === 'delete' && !counted.includes(move.id)) {
+      sum.deletedCount += (await findErasureState(db, move))?.gone_count ?? 0;
+    }
+  }
+  return { ...sum, isBusy: ended === busy };
+}
+
+/**
+ * Runs one planned move after another. Each day is tried once in a run: what fails, or comes late, is left to the next
+ * run, otherwise this could go on for ever. Returns false when a move was called off; whatever is due after it would be
+ * called off for the same reason.
+ */
+export async function runEach(
   context: MoverContext,
-  { tenant, runId, lastDay, signal }: TenantMove,
-  sofar: Sofar,
-): Promise<void> {
-  await resumeMoves(context, tenant, { signal, sofar });
-  // Each day is tried once in a run. What fails, or comes late, is left to the next run; otherwise this could go on for
-  // ever.
+  { signal, sofar }: { signal: AbortSignal; sofar: Sofar },
+  plan: (after: string | null) => Promise<Move | null>,
+): Promise<boolean> {
   for (;;) {
-    const { after } = sofar;
-    const move = await planMove(context, { tenant, runId, lastDay, after });
-    if (move === null) break;
+    const move = await plan(sofar.after);
+    if (move === null) return true;
     const result = await note(sofar, await runMove(context, move, signal));
-    // Whatever is due after this move would be called off for the same reason.
-    if (result.isCalledOff) return;
+    if (result.isCalledOff) return false;
     sofar.after = move.last_day;
   }
-  // Merges small segments until there is nothing to merge. Each merge leaves fewer segments, so this ends. It stops at
-  // one that fails, which would fail again.
-  for (;;) {
-    const move = await planCompact(context, { tenant, runId });
-    if (move === null) return;
-    const result = await note(sofar, await runMove(context, move, signal));
-    if (!result.isSwitched) return;
-  }
 }
 
-function addResult(
-  sum: typeof nothing,
-  { move, isSwitched, isCalledOff, written }: MoveResult,
-): typeof nothing {
-  const isMove = move.kind === 'move' && isSwitched;
-  return {
-    movedCount: sum.movedCount + (isMove ? written.count : 0),
-    movedBytes: sum.movedBytes + (isMove ? written.bytes : 0),
-    failedMoves: sum.failedMoves + (isSwitched || isCalledOff ? 0 : 1),
-  };
+type LockedWork<T> = {
+  readonly signal: AbortSignal;
+  readonly work: (signal: AbortSignal) => Promise<T>;
+  /**
+   * A session that may hold the lock. The caller's signal must abort when it is lost, and no other work that it holds
+   * locks for may be on this tenant.
+   */
+  readonly session?: Session | undefined;
+};
+
+/**
+ * Works on a tenant while no other mover does, in whatever process. Returns `busy` when another one does. The signal
+ * that `work` gets is also aborted when the lock is lost.
+ */
+export async function withTenantLock<T>(
+  db: Database,
+  tenant: string,
+  { session, ...options }: LockedWork<T>,
+): Promise<T | typeof busy> {
+  if (session !== undefined) {
+    options.signal.throwIfAborted();
+    if (!(await tryLock(session, 'moves', tenant))) return busy;
+    try {
+      return await options.work(options.signal);
+    } finally {
+      if (!session.lost.aborted) await unlock(session, 'moves', tenant).catch(() => {});
+    }
+  }
+  const lost =
+    'The lock on the tenant was lost with its connection. The move goes on with the next run.';
+  return withSessionLock(db, { name: 'moves', of: tenant }, { lost, ...options });
 }

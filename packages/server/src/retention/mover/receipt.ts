@@ -3,9 +3,8 @@ import { type GoneEffects, sumByDay, sumTriples, type Triple } from '../../recor
 import type { EraseReceipt, EraseRemain } from '../contract.ts';
 import { doAndUndo, type ErasureState } from './erase-queries.ts';
 import type { Matches } from './find-matches.ts';
-import { goneOf } from './gone.ts';
 import type { MoverContext } from './move.ts';
-import type { EraseScope } from './scope.ts';
+import { type EraseScope, goneOf } from './scope.ts';
 
 /** How many event ids without a record the receipt lists. */
 const listedIds = 1000;

@@ -10,8 +10,8 @@ import { createStoreWait } from '../../platform/objects/store-wait.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
 import { countFailedTenants } from '../runs/queries.ts';
 import type { MoveState } from '../values.ts';
+import { planMove } from './move-hot-days.ts';
 import { moveTenant } from './move-tenant.ts';
-import { planMove } from './plan-move.ts';
 import { runMove } from './run-move.ts';
 import { eraseOnce } from './testing/eraser.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
@@ -102,7 +102,7 @@ test('of two movers of a tenant one is busy', async () => {
       if (to === 'copied' && when === 'after') other = await mover.move('race', lastDay);
     },
   });
-  expect(other).toEqual({ movedCount: 0, movedBytes: 0, failedMoves: 0, isBusy: true });
+  expect(other).toMatchObject({ movedCount: 0, movedBytes: 0, failedMoves: 0, isBusy: true });
   expect(first).toMatchObject({ movedCount: 20, isBusy: false });
   expect(await journal(mover, 'race')).toHaveLength(1);
 });

@@ -1,5 +1,6 @@
-import { checkDayRange } from '../../kernel/day.ts';
+import { checkDayRange, dayAfter } from '../../kernel/day.ts';
 import { invalidInput } from '../../kernel/errors.ts';
+import { beyondLastDay, type DayTriple, firstDay, type Gone } from '../../records/segments.ts';
 import type { EraseRequest } from '../contract.ts';
 
 /** The records of a tenant that are to be erased: those that fit every field that is not null. */
@@ -55,4 +56,18 @@ export function fromJournal(move: { id: string; tenant: string; request: unknown
 /** The scope of all records on whole days; `from` null means since the first day. */
 export function scopeOfDays(tenant: string, from: string | null, to: string): EraseScope {
   return { tenant, store: null, eventIds: null, from, to };
+}
+
+/**
+ * What leaves for good when these days of a scope are deleted. Without event ids it takes a range of days whole, which
+ * without bounds has all days.
+ */
+export function goneOf(
+  kind: Gone['kind'],
+  { tenant, store, eventIds, from, to }: EraseScope,
+  days: readonly DayTriple[],
+): Gone {
+  const until = to === null || to >= beyondLastDay ? beyondLastDay : dayAfter(to);
+  const window = eventIds === null ? { store, from: from ?? firstDay, until } : null;
+  return { tenant, kind, days, window };
 }

@@ -1,15 +1,19 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isObjectFault } from '../../platform/objects/objects.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
-import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../records/segments.ts';
-import { findDueDays } from '../policies/plan.ts';
+import {
+  type DayTriple,
+  hashFile,
+  lockRemovals,
+  SourceChanged,
+  sumTriples,
+} from '../../records/segments.ts';
+import { findDueDays } from '../policies/queries.ts';
 import type { MoveKind } from '../values.ts';
 import { compactKind } from './compact.ts';
 import { deleteKind, eraseKind, forgetKind } from './erase-steps.ts';
 import { MoveFault, refuseHold, toPassingFault } from './fail.ts';
-import { toGone } from './gone.ts';
+import { takeTransition } from './journal.ts';
 import type { Copied, KindSteps, Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
 import { moveKind } from './move-hot-days.ts';
 import {
@@ -23,7 +27,6 @@ import {
   setSwitched,
   setWritten,
 } from './queries.ts';
-import { takeTransition } from './take-transition.ts';
 
 type Written = { segment_id: string; object_key: string; size_bytes: number; sha256: Buffer };
 
@@ -40,7 +43,7 @@ export async function copyMove(context: MoverContext, work: MoveWork): Promise<M
     const segment = out.find((row) => row.segment_id === segment_id);
     if (segment === undefined) throw new Error(`the move ${move.id} has no segment ${segment_id}`);
     const { size } = await stat(path);
-    const sha256 = await hashFile(path, work.signal);
+    const sha256 = await hashFile(path, work);
     await context.store.put(segment.object_key, path, work.signal);
     written.push({ ...segment, size_bytes: size, sha256 });
   }
@@ -79,14 +82,6 @@ async function copy(context: MoverContext, work: MoveWork): Promise<Copied> {
   }
 }
 
-async function hashFile(path: string, signal: AbortSignal): Promise<Buffer> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { signal, highWaterMark: 256 * 1024 })) {
-    hash.update(chunk as Buffer);
-  }
-  return hash.digest();
-}
-
 /**
  * verified → switched: changes the catalogue, hot rows, counters and journal in one transaction. Policies are asked
  * last and stay locked until the commit, so that a legal hold which was acknowledged before the commit stops the
@@ -102,10 +97,9 @@ export async function switchMove(
   const next = await takeTransition(context, move, {
     to: 'switched',
     async change(connection) {
-      const letsGo = !['move', 'compact'].includes(move.kind);
       // This lock comes before all others. A version that is being frozen at the moment is then either known here, or
       // is made without the records that are removed here.
-      if (letsGo) await lockRemovals(connection, move.tenant);
+      if (steps.gone !== undefined) await lockRemovals(connection, move.tenant);
       const gone = await steps
         .switch(connection, { context, work, segments })
         .catch((error: unknown) => {
@@ -137,8 +131,8 @@ async function tellGone(
   connection: Connection,
   { move, days }: { move: Move; days: readonly DayTriple[] },
 ): Promise<void> {
-  const gone = toGone(move, days);
-  if (gone === null || onGone === undefined) return;
+  const gone = stepsOf(move).gone?.(move, days);
+  if (gone === undefined || onGone === undefined) return;
   await setEffects(connection, move, await onGone(connection, gone));
 }
 

@@ -4,6 +4,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { findJob } from '../../platform/jobs/queries.ts';
 import { storeUnavailable } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { readRetentionOverview } from '../figures.ts';
 import {
   clearRetention,
   dayOfAge,
@@ -11,11 +12,10 @@ import {
   seedPolicy,
   seedVersion,
 } from '../policies/testing/seed.ts';
-import { readRetentionOverview } from '../read-overview.ts';
 import type { TenantJob } from './do-run.ts';
 import { runs } from './queries.ts';
-import { doRuns } from './runner.ts';
-import { createFakeMovers } from './testing/fake-movers.ts';
+import { doRuns } from './runs.ts';
+import { createFakeMovers, nothingDone } from './testing/fake-movers.ts';
 import { log, prune, type RunWorld, startRunWorld, three } from './testing/run-world.ts';
 
 let world: RunWorld;
@@ -140,8 +140,7 @@ describe('a run', () => {
     await world.queue();
     const fake = createFakeMovers(world.db);
     const outcome = (job: TenantJob) => ({
-      movedCount: 0,
-      movedBytes: 0,
+      ...nothingDone,
       failedMoves: job.tenant === 'T1' ? 2 : 0,
       isBusy: job.tenant === 'T3',
     });
@@ -150,7 +149,7 @@ describe('a run', () => {
         await fake.moveTenant(job);
         return outcome(job);
       },
-      deleteTenant: async () => ({ deletedCount: 0, failedMoves: 0, isBusy: true }),
+      deleteTenant: async () => ({ ...nothingDone, isBusy: true }),
       giveBackSpace: (signal) => fake.giveBackSpace(signal),
     });
     expect(fake.calls.map((call) => call.slice(0, 7))).toEqual(['move T1', 'move T3']);

@@ -4,30 +4,14 @@ import type { Log } from '../../platform/log.ts';
 import { isFenced } from '../../platform/objects/fence.ts';
 import type { StoreWaitOptions } from '../../platform/objects/store-wait.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { type DueTenant, findDueDays, findWork } from '../policies/plan.ts';
+import type { TenantOutcome, TenantWork } from '../mover/move-tenant.ts';
+import { type DueTenant, findWork } from '../policies/plan.ts';
+import { findDueDays } from '../policies/queries.ts';
 import * as queries from './queries.ts';
 
 /** What is to be done to a tenant: its days up to `lastDay`, as long as its policy still allows it. */
-export type TenantJob = ShareCall & {
-  readonly tenant: string;
-  /** The last day as YYYY-MM-DD. It is itself moved or deleted. */
-  readonly lastDay: string;
-  readonly runId: string;
-};
-
-export type MoveOutcome = {
-  readonly movedCount: number;
-  readonly movedBytes: number;
-  /** Moves that failed, for reasons that the journal tells. They do not end the run. */
-  readonly failedMoves: number;
-  /** Another mover works on the tenant, so nothing was done. */
-  readonly isBusy: boolean;
-};
-export type DeleteOutcome = {
-  readonly deletedCount: number;
-  readonly failedMoves: number;
-  readonly isBusy: boolean;
-};
+export type TenantJob = ShareCall &
+  Pick<TenantWork, 'tenant' | 'lastDay'> & { readonly runId: string };
 
 /** The functions that do the work. The first two also finish what was left unfinished of the tenant. */
 export type Movers = {
@@ -35,8 +19,8 @@ export type Movers = {
   begin?(signal: AbortSignal): Promise<void>;
   /** How many tenants are worked on at once; one by default. */
   readonly tenantsAtOnce?: number;
-  moveTenant(job: TenantJob): Promise<MoveOutcome>;
-  deleteTenant(job: TenantJob & { readonly deleteVersioned: boolean }): Promise<DeleteOutcome>;
+  moveTenant(job: TenantJob): Promise<TenantOutcome>;
+  deleteTenant(job: TenantJob & { readonly deleteVersioned: boolean }): Promise<TenantOutcome>;
   /** Gives the space of hot records that have gone back to the disk. Returns how many bytes that were. */
   giveBackSpace(signal: AbortSignal): Promise<number>;
 };
@@ -100,14 +84,24 @@ async function giveBackSpace(context: RunContext, signal: AbortSignal): Promise<
   }
 }
 
-const nothing = {
-  movedCount: 0,
-  movedBytes: 0,
-  deletedCount: 0,
-  failedMoves: 0,
-  busyTenants: 0,
-  failure: null,
+const nothing: queries.RunProgress = {
+  ...{ movedCount: 0, movedBytes: 0, deletedCount: 0, failedMoves: 0 },
+  ...{ busyTenants: 0, failure: null },
 };
+
+function addOutcome(
+  done: queries.RunProgress,
+  { isBusy, ...outcome }: TenantOutcome,
+): queries.RunProgress {
+  return {
+    ...done,
+    movedCount: done.movedCount + outcome.movedCount,
+    movedBytes: done.movedBytes + outcome.movedBytes,
+    deletedCount: done.deletedCount + outcome.deletedCount,
+    failedMoves: done.failedMoves + outcome.failedMoves,
+    busyTenants: isBusy ? 1 : 0,
+  };
+}
 
 type TenantCall = ShareCall & { readonly due: DueTenant };
 
@@ -135,31 +129,18 @@ async function moveAndDelete(
 ): Promise<queries.RunProgress> {
   const { due, session, signal, wait } = context;
   const { tenant } = due;
-  const done = { ...nothing };
   // The policy is read again for each tenant, because a run may take hours and policies change meanwhile.
   const days = await findDueDays(db, tenant, run.before);
-  if (days.hold) return done;
+  if (days.hold) return nothing;
   const job = { tenant, runId: run.id, session, signal, wait };
+  let done = nothing;
   if (due.has_deletes && days.lastDeleteDay !== null) {
-    const outcome = await context.deleteTenant({
-      ...job,
-      lastDay: days.lastDeleteDay,
-      deleteVersioned: run.delete_versioned,
-    });
-    if (outcome.isBusy) return { ...done, busyTenants: 1 };
-    done.deletedCount = outcome.deletedCount;
-    done.failedMoves = outcome.failedMoves;
+    const deletion = { lastDay: days.lastDeleteDay, deleteVersioned: run.delete_versioned };
+    done = addOutcome(done, await context.deleteTenant({ ...job, ...deletion }));
     signal.throwIfAborted();
   }
-  if (!due.has_moves) return done;
-  const outcome = await context.moveTenant({ ...job, lastDay: days.lastMoveDay });
-  return {
-    ...done,
-    movedCount: outcome.movedCount,
-    movedBytes: outcome.movedBytes,
-    failedMoves: done.failedMoves + outcome.failedMoves,
-    busyTenants: outcome.isBusy ? 1 : 0,
-  };
+  if (!due.has_moves || done.busyTenants > 0) return done;
+  return addOutcome(done, await context.moveTenant({ ...job, lastDay: days.lastMoveDay }));
 }
 
 /** Whether an error would meet all other tenants, too. */

@@ -1,6 +1,13 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../../platform/postgres/database.ts';
+import type { TenantOutcome } from '../../mover/move-tenant.ts';
 import type { Movers, TenantJob } from '../do-run.ts';
+
+/** What the work on a tenant answers that finds nothing to do. */
+export const nothingDone: TenantOutcome = {
+  ...{ movedCount: 0, movedBytes: 0, deletedCount: 0, failedMoves: 0 },
+  isBusy: false,
+};
 
 export type FakeMovers = Movers & {
   /** What was asked for: `move T1 2026-03-16`. */
@@ -35,13 +42,12 @@ export function createFakeMovers(
     moveTenant: (job) =>
       work('move', job, async () => {
         const { count, bytes } = await makeCold(db, job);
-        return { movedCount: count, movedBytes: bytes, failedMoves: 0, isBusy: false };
+        return { ...nothingDone, movedCount: count, movedBytes: bytes };
       }),
     deleteTenant: (job) =>
       work('delete', job, async () => ({
+        ...nothingDone,
         deletedCount: await deleteDays(db, job),
-        failedMoves: 0,
-        isBusy: false,
       })),
     giveBackSpace: async () => 0,
   };

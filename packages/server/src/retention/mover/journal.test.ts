@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { chunkDays } from './plan-move.ts';
+import { firstDays } from './journal.ts';
+import { mostMoved } from './move-hot-days.ts';
 
 const mebibyte = 2 ** 20;
 const day = (n: number, count: number, bytes = count) => ({ day: `2001-03-0${n}`, count, bytes });
@@ -11,5 +12,5 @@ test.each([
   ['a larger day by itself', [day(1, 5_000_000), day(2, 1)], 1],
   ['none of none', [], 0],
 ])('a move takes %s', (_name, days, taken) => {
-  expect(chunkDays(days)).toEqual(days.slice(0, taken));
+  expect(firstDays(days, mostMoved)).toEqual(days.slice(0, taken));
 });

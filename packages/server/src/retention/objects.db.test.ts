@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../test/actor.ts';
 import { literal } from '../platform/duckdb.ts';
 import {
   addRecords,
@@ -8,10 +9,8 @@ import {
   startTestMover,
   type TestMover,
 } from './mover/testing/test-mover.ts';
-import { testActor } from './mover/testing/world.ts';
-import type { RetentionOptions } from './options.ts';
-import { listOrphans } from './orphans.ts';
-import { listSegments } from './segments.ts';
+import { listOrphans, listSegments } from './objects.ts';
+import type { RetentionOptions } from './store.ts';
 
 // Whoever reads the store without us finds the live objects in this list, and each record once.
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTurns, isSmall } from './move.ts';
 import { moveTenant } from './move-tenant.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences } from './testing/truth.ts';
-import { createTurns, isSmall } from './turns.ts';
 
 let mover: TestMover;
 beforeAll(async () => {
@@ -67,7 +67,7 @@ test('small moves of several tenants go on side by side, a large one alone', asy
 });
 
 test('a move of few records that are large is not small', () => {
-  expect(isSmall({ count: 29, bytes: 10_000 })).toBe(true);
-  expect(isSmall({ count: 100_000, bytes: 10_000 })).toBe(false);
-  expect(isSmall({ count: 2, bytes: 20 * 2 ** 20 })).toBe(false);
+  expect(isSmall([{ count: 29, bytes: 10_000 }])).toBe(true);
+  expect(isSmall([{ count: 100_000, bytes: 10_000 }])).toBe(false);
+  expect(isSmall([{ count: 2, bytes: 20 * 2 ** 20 }])).toBe(false);
 });
