@@ -1,11 +1,12 @@
 import { AppError } from '../kernel/errors.ts';
+import { numberOf } from '../kernel/values.ts';
 import type { SplitName } from '../records/values.ts';
 import type { Client, RouteAnswer } from './client.ts';
 import { columnsOf } from './columns.ts';
 import type { Context } from './context.ts';
 import { type Facts, factLines, moment, section, whereAny } from './details.ts';
 import { followJob } from './follow-job.ts';
-import { formatBytes, formatNumberOf } from './format.ts';
+import { formatBytes } from './format.ts';
 import { walkPages } from './pages.ts';
 import { createProgress } from './progress.ts';
 import { windowText } from './slice.ts';
@@ -63,7 +64,7 @@ export async function followCounting(
     progress: createProgress(context.io, {
       label: made.name,
       total: 0,
-      describe: () => `${formatNumberOf(made.count, 'record')} are read and compared`,
+      describe: () => `${numberOf(made.count, 'record')} are read and compared`,
       pace: () => '',
     }),
     role: 'exports',
@@ -106,7 +107,7 @@ export function versionLines(context: Context, version: Version): string[] {
   const now = context.io.now();
   const { current, splits } = version;
   const amount = ({ count, bytes }: { count: number; bytes: number }) =>
-    `${formatNumberOf(count, 'record')} (${formatBytes(bytes)})`;
+    `${numberOf(count, 'record')} (${formatBytes(bytes)})`;
   const left: Facts =
     current === null
       ? []
@@ -117,7 +118,7 @@ export function versionLines(context: Context, version: Version): string[] {
         ];
   const ofSplits = Object.entries(splits ?? {}).map(
     ([name, { count, digest }]) =>
-      [name, `${formatNumberOf(count, 'record')} · digest ${digest}`] as const,
+      [name, `${numberOf(count, 'record')} · digest ${digest}`] as const,
   );
   return [
     ...factLines(context, [

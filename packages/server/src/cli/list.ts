@@ -1,7 +1,7 @@
+import { numberOf } from '../kernel/values.ts';
 import type { RouteAnswer, RouteQuery } from './client.ts';
 import type { Context } from './context.ts';
 import { fieldsOf } from './fields.ts';
-import { formatNumberOf } from './format.ts';
 import { wholeNumber } from './help.ts';
 import { createRowPrinter, type JsonOption } from './output.ts';
 import { type ListRoute, walkPages } from './pages.ts';
@@ -89,7 +89,7 @@ function limitOption({
 
 function lineBelow({ printed, hasMore }: Listed, { none, one, many, more, next }: Below): string {
   if (printed === 0 && none !== undefined) return none;
-  const parts = [formatNumberOf(printed, one, many)];
+  const parts = [numberOf(printed, one, many)];
   if (hasMore && more !== undefined) parts.push(`${more}: --limit`);
   if (next !== undefined) parts.push(next);
   return parts.join(' · ');

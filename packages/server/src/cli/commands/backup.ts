@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { askSecret } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
+import { formatBytes, formatInstant } from '../format.ts';
 import { required, wholeNumber, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
 import { createProgress, type Progress } from '../progress.ts';
@@ -89,7 +90,7 @@ async function create(context: Context, release: string, options: CreateOptions)
   context.note(
     `Backed up ${describe(summary)} to ${summary.place}; ${formatBytes(summary.new_bytes)} are new.`,
   );
-  if (made.removed > 0) context.note(`Removed ${formatNumberOf(made.removed, 'older backup')}.`);
+  if (made.removed > 0) context.note(`Removed ${numberOf(made.removed, 'older backup')}.`);
   if (settings.secretKey === undefined && !withKey) {
     context.note(
       'The secret key is not in it: keep the file secret-key elsewhere, or use --with-key.',
@@ -99,7 +100,7 @@ async function create(context: Context, release: string, options: CreateOptions)
   if (report !== null && summary.missing.length === 0) assertRight(context, report);
   if (summary.missing.length > 0) {
     throw new AppError('backup_incomplete', {
-      detail: `The backup lacks ${formatNumberOf(summary.missing.length, 'object')}, whose days cannot be read after a restore. Put them back, or give them up: svcctl retention forget.`,
+      detail: `The backup lacks ${numberOf(summary.missing.length, 'object')}, whose days cannot be read after a restore. Put them back, or give them up: svcctl retention forget.`,
     });
   }
 }
@@ -224,7 +225,7 @@ function createSteps(context: Context): { show(step: ShownStep): void; clear(): 
         const describe = (done: number) =>
           step.name === 'verification'
             ? `${formatBytes(done)} of ${formatBytes(step.total)}`
-            : `${formatCount(done)} of ${formatNumberOf(step.total, step.name.replace(/s$/, ''))}`;
+            : `${formatCount(done)} of ${numberOf(step.total, step.name.replace(/s$/, ''))}`;
         const speed = (perSecond: number) => `${formatCount(perSecond)} rows/s`;
         const options = { label: step.name, total: step.total, describe };
         bar = {
@@ -246,7 +247,7 @@ export function describe({
   objects,
   size_bytes,
 }: Pick<BackupSummary, 'records' | 'objects' | 'size_bytes'>): string {
-  return `${formatNumberOf(records, 'record')} and ${formatNumberOf(objects, 'object')} (${formatBytes(size_bytes)})`;
+  return `${numberOf(records, 'record')} and ${numberOf(objects, 'object')} (${formatBytes(size_bytes)})`;
 }
 
 async function printProblems(context: Context, { problems }: BackupReport): Promise<void> {
@@ -266,12 +267,12 @@ async function printProblems(context: Context, { problems }: BackupReport): Prom
 function assertRight(context: Context, report: BackupReport): void {
   if (report.problem_count > 0) {
     throw new AppError('verify_failed', {
-      detail: `${formatNumberOf(report.problem_count, 'problem')}: this backup cannot be restored as it was. Make another one, and look at the disk.`,
+      detail: `${numberOf(report.problem_count, 'problem')}: this backup cannot be restored as it was. Make another one, and look at the disk.`,
     });
   }
   const { hot, cold, files, objects } = report;
   context.note(
-    `Right: ${formatNumberOf(hot.count, 'hot record')} and ${formatCount(cold.count)} cold ones, by count, bytes and digest; ${formatNumberOf(files, 'file')} and ${formatNumberOf(objects, 'object')} by SHA-256.`,
+    `Right: ${numberOf(hot.count, 'hot record')} and ${formatCount(cold.count)} cold ones, by count, bytes and digest; ${numberOf(files, 'file')} and ${numberOf(objects, 'object')} by SHA-256.`,
   );
 }
 

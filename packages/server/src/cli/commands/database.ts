@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../../config/settings.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatNumberOf } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
 
@@ -44,8 +45,8 @@ async function distribute(context: Context, { dryRun, yes, json }: Options): Pro
   await app.withCluster(settings, log, async (cluster, spread) => {
     const missing = cluster.tables.filter((table) => !table.is_distributed);
     const bytes = missing.reduce((sum, table) => sum + table.size_bytes, 0);
-    const amount = `${formatNumberOf(missing.length, 'table')} (${formatBytes(bytes)})`;
-    const workers = formatNumberOf(cluster.workers, 'worker');
+    const amount = `${numberOf(missing.length, 'table')} (${formatBytes(bytes)})`;
+    const workers = numberOf(cluster.workers, 'worker');
     const isEmpty = cluster.tables.length === 0;
     const done = isEmpty ? 'No tables yet: start the service' : 'Nothing is left to distribute';
     const noteState = (state: string) =>

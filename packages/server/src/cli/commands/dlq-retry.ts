@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount } from '../../kernel/values.ts';
 import { act, doEach } from '../act.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatCount } from '../format.ts';
 import { wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { createRowPrinter } from '../output.ts';

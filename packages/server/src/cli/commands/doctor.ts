@@ -6,9 +6,10 @@ import type { FindingSeverity } from '../../checks/values.ts';
 import { loadSettings, type Settings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf, formatTrouble } from '../format.ts';
+import { formatTrouble } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { styled } from '../io.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
@@ -58,12 +59,12 @@ async function diagnose(context: Context, { local, all, json }: Options): Promis
   if (json === undefined) {
     const unchecked = count('unchecked') > 0 ? ` · ${count('unchecked')} could not be checked` : '';
     context.note(
-      `${formatNumberOf(problems, 'problem')} · ${formatNumberOf(count('warning'), 'warning')} · ${count('ok')} well${unchecked}`,
+      `${numberOf(problems, 'problem')} · ${numberOf(count('warning'), 'warning')} · ${count('ok')} well${unchecked}`,
     );
   }
   if (problems > 0) {
     throw new AppError('problems_found', {
-      detail: `${formatNumberOf(problems, 'problem')} found: see above what to do.`,
+      detail: `${numberOf(problems, 'problem')} found: see above what to do.`,
     });
   }
 }

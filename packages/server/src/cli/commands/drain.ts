@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../../config/settings.ts';
+import { formatCount } from '../../kernel/values.ts';
 import { createClient } from '../client.ts';
 import type { Context } from '../context.ts';
-import { formatCount } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { interrupted } from '../retry.ts';
 

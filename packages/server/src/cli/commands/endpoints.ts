@@ -1,10 +1,11 @@
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { act } from '../act.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { factLines, printDetails, show } from '../details.ts';
-import { formatInstant, formatNumberOf } from '../format.ts';
+import { formatInstant } from '../format.ts';
 import { required } from '../help.ts';
 import { list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
@@ -203,7 +204,7 @@ async function enableAll(context: Context, id: string): Promise<void> {
     params: { id },
     body: { enabled: true },
   });
-  const waiting = `${backlog.is_exact ? '' : 'at least '}${formatNumberOf(backlog.count, 'delivery', 'deliveries')}`;
+  const waiting = `${backlog.is_exact ? '' : 'at least '}${numberOf(backlog.count, 'delivery', 'deliveries')}`;
   const rest =
     backlog.count === 0
       ? 'Nothing waited for it.'

@@ -1,7 +1,7 @@
 import { loadSettings } from '../../config/settings.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatCount, formatNumberOf } from '../format.ts';
 import { createRowPrinter, type JsonOption, picker } from '../output.ts';
 import { jsonOption, type Verb, type Verbs, yesOption } from '../verb.ts';
 
@@ -72,11 +72,11 @@ async function rotateKeys(context: Context, options: RotateOptions): Promise<voi
   const rest = report.keys
     .filter(({ seals }) => !seals)
     .reduce((sum, { secrets }) => sum + secrets, 0);
-  const done = formatNumberOf(sealing?.secrets ?? 0, 'secret');
+  const done = numberOf(sealing?.secrets ?? 0, 'secret');
   context.note(`${done} encrypted with the key ${sealing?.id}, which all processes know.`);
   if (rest > 0) {
     context.note(
-      `${formatNumberOf(rest, 'secret')} could not be decrypted: their key is not here. Set it as SVC_SECRET_KEY_PREVIOUS and run this again, or rotate the secrets of these endpoints.`,
+      `${numberOf(rest, 'secret')} could not be decrypted: their key is not here. Set it as SVC_SECRET_KEY_PREVIOUS and run this again, or rotate the secrets of these endpoints.`,
     );
   }
 }
@@ -97,7 +97,7 @@ async function replaceLost(context: Context, { yes, json }: RotateOptions): Prom
   context.note('From the next start on, secrets are encrypted with the new key.');
   if (endpoints.length > 0) {
     context.note(
-      `${formatNumberOf(endpoints.length, 'endpoint')} lost their secrets, and nothing is sent there before each has a new one, and its receiver, too: svcctl endpoints rotate-secret ID.`,
+      `${numberOf(endpoints.length, 'endpoint')} lost their secrets, and nothing is sent there before each has a new one, and its receiver, too: svcctl endpoints rotate-secret ID.`,
     );
   }
   for (const id of endpoints.slice(0, namedEndpoints)) context.note(id);

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { type Facts, factLines, printDetails, utc, whereAny } from '../details.ts';
-import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { required, withExamples } from '../help.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { checkDays } from '../slice.ts';
@@ -80,12 +81,12 @@ async function ask(context: Context, client: Client, request: Request): Promise<
     body: { ...request, dry_run: true },
   });
   const { erased, hot_count: hot, cold_count: cold, not_found: missing, incidents } = preview;
-  const also = incidents == null ? '' : ` and ${formatNumberOf(incidents.count, 'incident')}`;
+  const also = incidents == null ? '' : ` and ${numberOf(incidents.count, 'incident')}`;
   if (missing.length > 0) {
-    context.note(`${formatNumberOf(missing.length, 'event id')} without a record.`);
+    context.note(`${numberOf(missing.length, 'event id')} without a record.`);
   }
   await confirm(context, undefined, {
-    question: `Erase ${formatNumberOf(erased.count, 'record')} of ${request.tenant} (${formatCount(hot)} hot, ${formatCount(cold)} cold, ${formatBytes(erased.bytes)})${also} for good?`,
+    question: `Erase ${numberOf(erased.count, 'record')} of ${request.tenant} (${formatCount(hot)} hot, ${formatCount(cold)} cold, ${formatBytes(erased.bytes)})${also} for good?`,
     act: 'Erase',
     refused: 'Nothing was erased.',
   });
@@ -95,7 +96,7 @@ function receiptFacts(receipt: Receipt): Facts {
   const { erased, store, from, to, not_found: missing } = receipt;
   const at = (time: string | null) => time && utc(time);
   return [
-    [receipt.dry_run ? 'would erase' : 'erased', formatNumberOf(erased.count, 'record')],
+    [receipt.dry_run ? 'would erase' : 'erased', numberOf(erased.count, 'record')],
     ['bytes', formatCount(erased.bytes)],
     ['digest', erased.digest],
     ['hot', formatCount(receipt.hot_count)],

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { IngestAnswer, IngestProgress } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatNumberOf, shellQuote } from '../format.ts';
+import { formatBytes, shellQuote } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { printObject } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
@@ -126,7 +127,7 @@ async function report(context: Context, text: string, printing: Printing): Promi
   const total = stored + answer.rejected_count;
   const rest = stored === 0 ? 'None was stored' : 'The others are stored';
   throw new AppError('records_rejected', {
-    detail: `${formatCount(answer.rejected_count)} of ${formatNumberOf(total, 'record')} rejected. ${rest}; mend these and send the file again.`,
+    detail: `${formatCount(answer.rejected_count)} of ${numberOf(total, 'record')} rejected. ${rest}; mend these and send the file again.`,
   });
 }
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { createRowPrinter, printObject } from '../output.ts';
 
@@ -55,14 +55,14 @@ async function recount(context: Context, options: Options): Promise<void> {
   if (json) await printObject(context, JSON.stringify(done), { json, fields });
   else await printProblems(context, done);
   const { tenants, wrong, left } = done;
-  const counters = formatNumberOf(wrong, 'counter');
-  const were = `${counters} of ${formatNumberOf(tenants, 'tenant')}`;
-  if (wrong === 0) context.note(`Right: ${formatNumberOf(tenants, 'tenant')}, no difference.`);
+  const counters = numberOf(wrong, 'counter');
+  const were = `${counters} of ${numberOf(tenants, 'tenant')}`;
+  if (wrong === 0) context.note(`Right: ${numberOf(tenants, 'tenant')}, no difference.`);
   else if (isDry) context.note(`Wrong: ${were}. Without --dry-run they are made anew.`);
   else if (left === 0) context.note(`Made anew: ${were}. No difference is left.`);
   if (isDry || left === 0) return;
   throw new AppError('verify_failed', {
-    detail: `${formatNumberOf(left, 'difference')} are left after the recount. Run svcctl retention verify: it names them.`,
+    detail: `${numberOf(left, 'difference')} are left after the recount. Run svcctl retention verify: it names them.`,
   });
 }
 

@@ -1,12 +1,13 @@
 import { type Command, Option } from 'commander';
 import type { DatasetRow } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { datasetNames, type Level, levels, orders } from '../../records/values.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import { fieldsOf } from '../fields.ts';
-import { formatBytes, formatNumberOf, formatShare, shellQuote } from '../format.ts';
+import { formatBytes, formatShare, shellQuote } from '../format.ts';
 import { required, wholeNumber, withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
 import { walkPages } from '../pages.ts';
@@ -83,8 +84,8 @@ function totalsLine(totals: Totals, level: Level): string {
   if (totals.leaves === 0)
     return 'No records yet that match. Store some: svcctl records ingest FILE';
   return [
-    formatNumberOf(totals.leaves, ...levelNouns[level]),
-    formatNumberOf(totals.count, 'record'),
+    numberOf(totals.leaves, ...levelNouns[level]),
+    numberOf(totals.count, 'record'),
     formatBytes(totals.bytes),
     `${formatShare(totals.count === 0 ? null : totals.covered / totals.count)} covered`,
   ].join(' · ');
@@ -233,7 +234,7 @@ function moreLine(options: ShowOptions, printed: number, cursor: string): string
   if (options.json !== undefined) words.push('--json');
   if (typeof options.json === 'string') words.push(shellQuote(options.json));
   words.push('--cursor', shellQuote(cursor));
-  return `${formatNumberOf(printed, 'record')} · all: --all · next: ${words.join(' ')}`;
+  return `${numberOf(printed, 'record')} · all: --all · next: ${words.join(' ')}`;
 }
 
 const { text, count, bytes, instant } = columnsOf<RecordRow>();

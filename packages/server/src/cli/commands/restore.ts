@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { Context } from '../context.ts';
-import { formatInstant, formatNumberOf } from '../format.ts';
+import { formatInstant } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
 import { askPassphrase, databaseHelp, describe, openTools, placeHelp } from './backup.ts';
@@ -107,7 +108,7 @@ async function restore(
   throw new AppError('verify_failed', {
     detail:
       state === 'completed'
-        ? `It is restored, but the verification found ${formatNumberOf(problems, 'difference')}.`
+        ? `It is restored, but the verification found ${numberOf(problems, 'difference')}.`
         : `It is restored, but could not be verified: ${done.verification.error ?? state}. Run svcctl retention verify.`,
   });
 }
@@ -115,17 +116,17 @@ async function restore(
 function noteLacks(context: Context, done: Restored, isDrill: boolean): void {
   if (done.deliveries_open > 0 && !isDrill) {
     context.note(
-      `The queue holds ${formatNumberOf(done.deliveries_open, 'delivery', 'deliveries')}, which a service with the role drainer sends, also those that were sent since the backup. Leave that role out while the original is in use.`,
+      `The queue holds ${numberOf(done.deliveries_open, 'delivery', 'deliveries')}, which a service with the role drainer sends, also those that were sent since the backup. Leave that role out while the original is in use.`,
     );
   }
   if (done.objects_damaged.length > 0) {
     context.note(
-      `Passed over ${formatNumberOf(done.objects_damaged.length, 'object')}, missing or damaged in the backup. Put them back from elsewhere, or give them up: svcctl retention forget.`,
+      `Passed over ${numberOf(done.objects_damaged.length, 'object')}, missing or damaged in the backup. Put them back from elsewhere, or give them up: svcctl retention forget.`,
     );
   }
   if (done.objects_missing > 0) {
     context.note(
-      `The store lacks ${formatNumberOf(done.objects_missing, 'object')}, and is another database's: if that one is gone for good, begin anew with --adopt-store.`,
+      `The store lacks ${numberOf(done.objects_missing, 'object')}, and is another database's: if that one is gone for good, begin anew with --adopt-store.`,
     );
   }
   if (done.secret_key === 'fits') return;

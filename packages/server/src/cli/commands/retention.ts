@@ -1,11 +1,11 @@
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
 import { isAtWork } from '../follow-job.ts';
-import { formatCount, formatNumberOf } from '../format.ts';
 import { list } from '../list.ts';
 import { createRowPrinter, type JsonOption, picker, printObject } from '../output.ts';
 import { checkDate } from '../retention/days.ts';
@@ -288,7 +288,7 @@ async function takeOver(
   if (store.written_by !== null) context.note(`Last written by ${store.written_by}.`);
   if (store.segments !== null && store.segments_missing !== null) {
     context.note(
-      `It lacks ${formatCount(store.segments_missing)} of the ${formatNumberOf(store.segments, 'object')} that this database knows${store.segments_missing === 0 ? '.' : ': their days cannot be read here.'}`,
+      `It lacks ${formatCount(store.segments_missing)} of the ${numberOf(store.segments, 'object')} that this database knows${store.segments_missing === 0 ? '.' : ': their days cannot be read here.'}`,
     );
   }
   await confirm(context, yes, {

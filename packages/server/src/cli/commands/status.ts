@@ -2,17 +2,11 @@ import type { Command } from 'commander';
 import type { Overview } from '../../checks/contract.ts';
 import { wellText } from '../../checks/values.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
-import {
-  formatBytes,
-  formatCount,
-  formatNumberOf,
-  formatRelative,
-  formatShare,
-  formatTrouble,
-} from '../format.ts';
+import { formatBytes, formatRelative, formatShare, formatTrouble } from '../format.ts';
 import { withExamples } from '../help.ts';
 import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
@@ -118,7 +112,7 @@ function recordLines(records: NonNullable<Overview['records']>): Line[] {
   return [
     {
       name: 'RECORDS',
-      text: `${formatCount(count)}${share} · ${formatBytes(bytes)} of ${formatNumberOf(tenants, 'tenant')}`,
+      text: `${formatCount(count)}${share} · ${formatBytes(bytes)} of ${numberOf(tenants, 'tenant')}`,
     },
     {
       name: 'TODAY',
@@ -182,8 +176,8 @@ function verificationText(
     ok === null
       ? 'not finished'
       : ok
-        ? `equal · ${formatNumberOf(segments ?? 0, 'segment')}`
-        : formatNumberOf(problems, 'difference');
+        ? `equal · ${numberOf(segments ?? 0, 'segment')}`
+        : numberOf(problems, 'difference');
   return `${outcome} · ${formatRelative(at, nowMillis)}`;
 }
 

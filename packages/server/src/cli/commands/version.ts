@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { readRelease } from '../../config/release.ts';
 import { loadSettings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf } from '../format.ts';
 import { withExamples } from '../help.ts';
 
 type Options = { checkSchema?: true; json?: true };
@@ -61,5 +61,5 @@ function describe({ missing, newer, problem }: State): string {
   if (problem !== null) return 'this release cannot start on it';
   if (newer.length > 0) return `of a newer release (${newer.join(', ')}), beside which this works`;
   if (missing.length === 0) return 'as this release needs it';
-  return `a start would apply ${formatNumberOf(missing.length, 'migration')}`;
+  return `a start would apply ${numberOf(missing.length, 'migration')}`;
 }

@@ -1,18 +1,13 @@
 import type { ExportFormat } from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { type Facts, moment, utc, whereAny } from '../details.ts';
 import type { AskedSlice } from '../empty-slice.ts';
 import { followJob } from '../follow-job.ts';
-import {
-  formatBytes,
-  formatClock,
-  formatCount,
-  formatNumberOf,
-  formatRelative,
-} from '../format.ts';
+import { formatBytes, formatClock, formatRelative } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
 
@@ -131,14 +126,14 @@ export function rowsText(job: ExportJob): string {
   const { rows_done: done, rows_total: total } = job;
   if (total === null) return 'rows are being counted';
   return done === total
-    ? formatNumberOf(total, 'row')
-    : `${formatCount(done)} of ${formatNumberOf(total, 'row')}`;
+    ? numberOf(total, 'row')
+    : `${formatCount(done)} of ${numberOf(total, 'row')}`;
 }
 
 /** Speed and time left: `122,000 rows/s   0:01 left`. */
 export function paceText({ rows_per_second: rate, eta_s: left }: ExportJob): string {
   const parts: string[] = [];
-  if (rate !== null) parts.push(`${formatNumberOf(rate, 'row')}/s`);
+  if (rate !== null) parts.push(`${numberOf(rate, 'row')}/s`);
   if (left !== null) parts.push(`${formatClock(left * 1000)} left`);
   return parts.join('   ');
 }

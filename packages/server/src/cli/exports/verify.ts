@@ -3,10 +3,11 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { FileVerdict, PartVerdict } from '../../exports/jobs.contract.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
+import { formatBytes, formatDuration } from '../format.ts';
 import { styled } from '../io.ts';
 import { type JsonOption, picker, printObject } from '../output.ts';
 import { createProgress } from '../progress.ts';
@@ -216,7 +217,7 @@ function tell(
   const mark = (text: string, colour: 'red' | 'green') =>
     styled(context.io, context.io.stderr, colour, text);
   if (ok) {
-    const read = `${formatNumberOf(parts.length, 'part')}, ${formatNumberOf(rows ?? 0, 'row')}, ${formatBytes(bytes)}`;
+    const read = `${numberOf(parts.length, 'part')}, ${numberOf(rows ?? 0, 'row')}, ${formatBytes(bytes)}`;
     const compared =
       proof === 'content'
         ? 'rows, digests and SHA-256 are those of the manifest'
@@ -232,6 +233,6 @@ function tell(
     ? 'Download it again, or verify the file of the service: svcctl exports verify ID.'
     : 'Start the export again, and do not use this file; the records themselves are not concerned.';
   throw new AppError('verify_failed', {
-    detail: `${label} is not what its manifest says: ${formatNumberOf(differences.length, 'difference')}. ${advice}`,
+    detail: `${label} is not what its manifest says: ${numberOf(differences.length, 'difference')}. ${advice}`,
   });
 }

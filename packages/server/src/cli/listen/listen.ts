@@ -1,9 +1,9 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatMicros } from '../../kernel/instant.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import { createClient } from '../client.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf } from '../format.ts';
 import { createRowPrinter } from '../output.ts';
 import type { Column } from '../table.ts';
 import { shortId } from '../webhooks/deliveries.ts';
@@ -172,9 +172,9 @@ function createReport(context: Context, options: ListenOptions) {
           : `${sum.verified} verified, ${sum.unverified} not`;
       context.note(
         [
-          formatNumberOf(sum.all, 'delivery', 'deliveries'),
+          numberOf(sum.all, 'delivery', 'deliveries'),
           signatures,
-          formatNumberOf(sum.duplicates, 'duplicate'),
+          numberOf(sum.duplicates, 'duplicate'),
           `${sum.accepted} accepted, ${sum.all - sum.accepted} failed`,
         ].join(' · '),
       );

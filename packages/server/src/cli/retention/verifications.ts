@@ -1,8 +1,9 @@
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { followJob, workedMillis } from '../follow-job.ts';
-import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
+import { formatBytes, formatDuration } from '../format.ts';
 import { styled } from '../io.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
 import { createTable, printable } from '../table.ts';
@@ -74,11 +75,11 @@ export function assertAgrees(context: Context, verification: Verification): void
     const listed =
       problems.length < count ? ` The first ${formatCount(problems.length)} are told.` : '';
     throw new AppError('verify_failed', {
-      detail: `${formatNumberOf(count, 'difference')} found.${listed} Each says what to do; nothing was changed.`,
+      detail: `${numberOf(count, 'difference')} found.${listed} Each says what to do; nothing was changed.`,
     });
   }
   const ms = workedMillis(verification);
-  const read = `${formatNumberOf(done, 'object')} (${formatBytes(verification.bytes_done)}) read back, ${formatNumberOf(verification.records_done, 'record')}`;
+  const read = `${numberOf(done, 'object')} (${formatBytes(verification.bytes_done)}) read back, ${numberOf(verification.records_done, 'record')}`;
   context.note(
     `✓ ${read}: ${verification.sample_percent === null ? 'objects, catalogue and counters' : 'segments and counters of the sample'} agree${ms === null ? '' : ` · ${formatDuration(ms)}`}`,
   );

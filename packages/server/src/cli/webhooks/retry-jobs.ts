@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
-import { formatCount, formatNumberOf } from '../format.ts';
 import { createProgress } from '../progress.ts';
 import { withRetries } from '../retry.ts';
 
@@ -21,8 +21,8 @@ export async function followRetryJob(
   const progress = createProgress(context.io, {
     label: started.id,
     total: started.rows_total,
-    describe: (done) => `${formatCount(done)} of ${formatNumberOf(started.rows_total, 'row')}`,
-    speed: (perSecond) => `${formatNumberOf(perSecond, 'row')}/s`,
+    describe: (done) => `${formatCount(done)} of ${numberOf(started.rows_total, 'row')}`,
+    speed: (perSecond) => `${numberOf(perSecond, 'row')}/s`,
   });
   let job = started;
   let isPauseTold = false;
@@ -67,17 +67,17 @@ export function tellRetryEnd(context: Context, job: RetryJob, again: string): vo
   const { id, state, rows_done: done, rows_skipped: skipped, rows_left: left } = job;
   if (state === 'cancelled') {
     throw new AppError('partly_done', {
-      detail: `${id} was cancelled after ${formatCount(done)} of ${formatNumberOf(job.rows_total, 'row')}. What it had re-armed stays so.`,
+      detail: `${id} was cancelled after ${formatCount(done)} of ${numberOf(job.rows_total, 'row')}. What it had re-armed stays so.`,
     });
   }
   if (left > 0) {
     throw new AppError('partly_done', {
-      detail: `${id} queued a retry for ${formatNumberOf(done, 'row')}; ${formatCount(left)} were left alone, because their endpoint was disabled meanwhile. Enable it, then ask for the rest: ${again}`,
+      detail: `${id} queued a retry for ${numberOf(done, 'row')}; ${formatCount(left)} were left alone, because their endpoint was disabled meanwhile. Enable it, then ask for the rest: ${again}`,
     });
   }
   const alone = skipped === 0 ? '' : `, ${leftAlone(skipped)}`;
   context.note(
-    `✓ Retry queued for ${formatNumberOf(done, 'row')}${alone}. The drainer sends ${done === 1 ? 'it' : 'them'} when it runs.`,
+    `✓ Retry queued for ${numberOf(done, 'row')}${alone}. The drainer sends ${done === 1 ? 'it' : 'them'} when it runs.`,
   );
 }
 
