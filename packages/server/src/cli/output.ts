@@ -5,8 +5,6 @@ import { type Column, createTable } from './table.ts';
 
 /** What commander makes of `--json [fields]`: true without fields, undefined without the option. */
 export type JsonOption = true | string | undefined;
-export const jsonFlags = '--json [fields]';
-export const jsonHelp = 'print JSON: everything, or these fields (separated by commas)';
 
 /** How the rows of a list are printed. */
 export type Output<Row> = {
@@ -40,6 +38,17 @@ export function createRowPrinter<Row>(context: Context, output: Output<Row>): Ro
     write: (rows) => table.write(rows.map((row) => JSON.parse(row) as Row)),
     end: async () => {},
   };
+}
+
+/** Prints the rows of a list that was not brought page by page. */
+export async function printRows<Row>(
+  context: Context,
+  rows: readonly Row[],
+  output: Output<Row>,
+): Promise<void> {
+  const printer = createRowPrinter<Row>(context, output);
+  await printer.write(rows.map((row) => JSON.stringify(row)));
+  await printer.end();
 }
 
 function createArrayPrinter(context: Context, pick: (row: string) => string): RowPrinter {

@@ -1,11 +1,11 @@
-import { loadSettings } from '../../config/settings.ts';
-import { formatCount, numberOf } from '../../kernel/values.ts';
+import { numberOf } from '../../kernel/values.ts';
+import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { createRowPrinter, type JsonOption, picker } from '../output.ts';
+import { type JsonOption, picker, printRows } from '../output.ts';
+import { type App, openApp } from '../own-app.ts';
 import { jsonOption, type Verb, type Verbs, yesOption } from '../verb.ts';
 
-type App = typeof import('../../app.ts');
 type KeysReport = Awaited<ReturnType<App['listKeys']>>;
 type KeyRow = KeysReport['keys'][number];
 
@@ -28,7 +28,7 @@ const ls: Verb = {
 
 async function list(context: Context, { json }: { json?: JsonOption }): Promise<void> {
   picker(json, fields);
-  const { settings, app, log } = await openTools(context);
+  const { settings, app, log } = await openApp(context);
   await print(context, await app.listKeys(settings, log), json);
 }
 
@@ -57,7 +57,7 @@ async function rotateKeys(context: Context, options: RotateOptions): Promise<voi
   const { lost, yes, json } = options;
   picker(json, fields);
   if (lost) return replaceLost(context, options);
-  const { settings, app, log } = await openTools(context);
+  const { settings, app, log } = await openApp(context);
   await confirm(context, yes, {
     question: 'Encrypt all webhook secrets with another key?',
     act: 'Rotate',
@@ -85,7 +85,7 @@ async function rotateKeys(context: Context, options: RotateOptions): Promise<voi
 const namedEndpoints = 1000;
 
 async function replaceLost(context: Context, { yes, json }: RotateOptions): Promise<void> {
-  const { settings, app, log } = await openTools(context);
+  const { settings, app, log } = await openApp(context);
   await confirm(context, yes, {
     question: 'Give up the key of webhook secrets, and all secrets that it has encrypted?',
     act: 'Give it up',
@@ -106,35 +106,18 @@ async function replaceLost(context: Context, { yes, json }: RotateOptions): Prom
   }
 }
 
-async function openTools(context: Context) {
-  const { env } = context.io;
-  const settings = loadSettings(env);
-  const app = await import('../../app.ts');
-  return { settings, app, log: app.createLog(env.SVC_LOG_LEVEL ? settings.logLevel : 'warn') };
-}
+const { word, count } = columnsOf<KeyRow>();
 
 async function print(context: Context, report: KeysReport, json: JsonOption): Promise<void> {
-  const printer = createRowPrinter<KeyRow>(context, {
-    fields,
-    json,
-    columns: [
-      { title: 'KEY', value: (row) => row.id ?? '(not named)' },
-      { title: 'STATE', value: stateOf },
-      {
-        title: 'SECRETS',
-        align: 'right',
-        value: (row) => row.secrets,
-        shown: (row) => formatCount(row.secrets),
-      },
-      {
-        title: 'PROCESSES',
-        value: (row) => row.processes,
-        shown: (row) => `${row.processes} of ${report.processes} know it`,
-      },
-    ],
-  });
-  await printer.write(report.keys.map((row) => JSON.stringify(row)));
-  await printer.end();
+  const columns = [
+    word('KEY', (row) => row.id ?? '(not named)'),
+    word('STATE', stateOf),
+    count('SECRETS', 'secrets'),
+    word('PROCESSES', 'processes', {
+      shown: (row) => `${row.processes} of ${report.processes} know it`,
+    }),
+  ];
+  await printRows(context, report.keys, { columns, fields, json });
 }
 
 function stateOf(row: KeyRow): string {

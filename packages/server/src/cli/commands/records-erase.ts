@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
@@ -6,9 +5,10 @@ import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { type Facts, factLines, printDetails, utc, whereAny } from '../details.ts';
 import { formatBytes } from '../format.ts';
-import { required, withExamples } from '../help.ts';
+import { required } from '../help.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { checkDays } from '../slice.ts';
+import { type Verb, yesOption } from '../verb.ts';
 
 type EraseOptions = {
   tenant?: string;
@@ -24,31 +24,30 @@ type EraseOptions = {
 type Request = RouteInput<'POST /enrichment/erase'>['body'];
 type Receipt = RouteAnswer<'POST /enrichment/erase'>;
 
-export function addRecordsErase(records: Command, context: Context): void {
-  const command = records
-    .command('erase')
-    .summary('erase records for good, by event id or by days')
-    .description(
-      'Erases records for good, hot and cold: those with these event ids, or those of these days. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, or name one of the event ids.',
-    )
-    .option('--tenant <tenant>', 'the tenant (required)')
-    .option('--store <store>', 'only of this store')
-    .option('--event-id <id...>', 'records with these event ids')
-    .option('--from <date>', 'records from this day on, as 2026-03-05 (UTC)')
-    .option('--to <date>', 'up to this day, inclusive')
-    .option('--incidents', 'also the incidents of these events or days')
-    .option('--dry-run', 'only tell what would go')
-    .option('--yes', 'do not ask')
-    .option('--json', 'print the receipt as JSON')
-    .action((options: EraseOptions) => erase(context, options));
-  withExamples(command, [
+export const erase: Verb = {
+  summary: 'erase records for good, by event id or by days',
+  description:
+    'Erases records for good, hot and cold: those with these event ids, or those of these days. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, or name one of the event ids.',
+  examples: [
     'svcctl records erase --tenant TX --event-id fl-0812 fl-0813 --dry-run',
     'svcctl records erase --tenant TX --store DFW --event-id fl-0812 --incidents',
     'svcctl records erase --tenant TX --from 2001-01-01 --to 2001-01-31 --yes --json > receipt.json',
-  ]);
-}
+  ],
+  options: [
+    ['--tenant <tenant>', 'the tenant (required)'],
+    ['--store <store>', 'only of this store'],
+    ['--event-id <id...>', 'records with these event ids'],
+    ['--from <date>', 'records from this day on, as 2026-03-05 (UTC)'],
+    ['--to <date>', 'up to this day, inclusive'],
+    ['--incidents', 'also the incidents of these events or days'],
+    ['--dry-run', 'only tell what would go'],
+    yesOption,
+    ['--json', 'print the receipt as JSON'],
+  ],
+  act: eraseRecords,
+};
 
-async function erase(context: Context, options: EraseOptions): Promise<void> {
+async function eraseRecords(context: Context, options: EraseOptions): Promise<void> {
   const { store, eventId, from, to, incidents, dryRun, yes, json } = options;
   const tenant = required(options.tenant, '--tenant');
   checkDays({ from, to });

@@ -1,38 +1,34 @@
-import type { Command } from 'commander';
 import type { IngestAnswer, IngestProgress } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, shellQuote } from '../format.ts';
-import { withExamples } from '../help.ts';
 import { printObject } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { createProgress } from '../progress.ts';
 import { isBusy, maxTries, withRetries } from '../retry.ts';
 import { type Column, createTable, noteTable } from '../table.ts';
 import { openUpload, type Upload } from '../upload.ts';
+import type { Verb } from '../verb.ts';
 
 type IngestOptions = { json?: true | undefined };
 
-export function addRecordsIngest(records: Command, context: Context): void {
-  const command = records
-    .command('ingest')
-    .summary('store records of a file')
-    .description(
-      'Stores records: NDJSON (one record a line) of any length, or one JSON batch {"records": […]} from a .json file; either may be gzip-compressed (.gz). Storing a record again does no harm.',
-    )
-    .argument('<file>', 'the file, or - for NDJSON from stdin')
-    .option('--json', 'print the answer as JSON')
-    .action((file: string, options: IngestOptions) => ingest(context, file, options));
-  withExamples(command, [
+export const ingest: Verb = {
+  summary: 'store records of a file',
+  description:
+    'Stores records: NDJSON (one record a line) of any length, or one JSON batch {"records": […]} from a .json file; either may be gzip-compressed (.gz). Storing a record again does no harm.',
+  argument: ['<file>', 'the file, or - for NDJSON from stdin'],
+  examples: [
     'svcctl records ingest records.ndjson',
     'svcctl records ingest records.ndjson.gz --json',
     'zcat part-*.gz | svcctl records ingest -',
-  ]);
-}
+  ],
+  options: [['--json', 'print the answer as JSON']],
+  act: storeFile,
+};
 
-async function ingest(context: Context, file: string, options: IngestOptions): Promise<void> {
+async function storeFile(context: Context, options: IngestOptions, file: string): Promise<void> {
   const upload = await openUpload(context.io, file);
   const client = await context.connect();
   const attempt = async () => {
