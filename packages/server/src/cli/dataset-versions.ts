@@ -8,7 +8,6 @@ import { type Facts, factLines, moment, section, whereAny } from './details.ts';
 import { followJob } from './follow-job.ts';
 import { formatBytes } from './format.ts';
 import { walkPages } from './pages.ts';
-import { createProgress } from './progress.ts';
 import { windowText } from './slice.ts';
 
 export type Version = RouteAnswer<'GET /enrichment/dataset-versions/:id'>;
@@ -59,17 +58,13 @@ export async function followCounting(
   client: Client,
   made: Version,
 ): Promise<Version> {
-  const version = await followJob(context, made, {
+  const version = await followJob(context, client, {
+    ...{ route: 'GET /enrichment/dataset-versions/:id', started: made, label: made.name },
+    far: () => ({ done: 0, total: 0 }),
+    describe: () => `${numberOf(made.count, 'record')} are read and compared`,
+    pace: () => '',
     isUnderWay: ({ state }) => state === 'counting',
-    progress: createProgress(context.io, {
-      label: made.name,
-      total: 0,
-      describe: () => `${numberOf(made.count, 'record')} are read and compared`,
-      pace: () => '',
-    }),
     role: 'exports',
-    read: () => client.json('GET /enrichment/dataset-versions/:id', { params: { id: made.id } }),
-    show: (_version, progress) => progress.update(0, 0),
     goesOn: `The version is counted without this command. Look: svcctl records versions show ${made.id}`,
   });
   if (version.state !== 'failed') return version;

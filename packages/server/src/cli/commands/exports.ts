@@ -3,13 +3,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { act } from '../act.ts';
 import type { Context } from '../context.ts';
 import { show } from '../details.ts';
-import {
-  type ExportJob,
-  exportFacts,
-  exportJobColumns,
-  followExport,
-  isUnderWay,
-} from '../exports/jobs.ts';
+import { type ExportJob, exportFacts, exportJobColumns, followExport } from '../exports/jobs.ts';
 import { list } from '../list.ts';
 import type { JsonOption } from '../output.ts';
 import { jsonOption, tenantOption, type Verb, type Verbs } from '../verb.ts';
@@ -95,8 +89,7 @@ async function getJob(context: Context, options: GetOptions, id: string): Promis
   await checkNames(context, [request.out, manifest], request.mayReplace);
   const client = await context.connect();
   const found = await client.json('GET /exports/:id', { params: { id } });
-  const job =
-    options.wait && isUnderWay(found) ? await followExport(context, client, found) : found;
+  const job = options.wait ? await followExport(context, client, found) : found;
   await getFile(context, client, { job, request, manifest });
 }
 

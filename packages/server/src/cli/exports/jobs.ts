@@ -6,10 +6,9 @@ import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { type Facts, moment, utc, whereAny } from '../details.ts';
 import type { AskedSlice } from '../empty-slice.ts';
-import { followJob } from '../follow-job.ts';
+import { followJob, isAtWork } from '../follow-job.ts';
 import { formatBytes, formatClock, formatRelative } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
-import { createProgress, type ProgressOptions } from '../progress.ts';
 
 export type ExportJob = RouteAnswer<'GET /exports/:id'>;
 type ExportBody = RouteInput<'POST /exports/csv'>['body'];
@@ -29,35 +28,17 @@ export async function startExport(
   });
 }
 
-/** Whether a job has not ended yet. */
-export function isUnderWay({ state }: ExportJob): boolean {
-  return state === 'queued' || state === 'running' || state === 'waiting';
-}
-
-/**
- * Shows the progress of an export job until it ends. The service does the work, whether or not this command goes on.
- */
-export async function followExport(
+/** Shows the progress of an export job until it ends. */
+export function followExport(
   context: Context,
   client: Client,
   started: ExportJob,
 ): Promise<ExportJob> {
-  let job = started;
-  const bar: ProgressOptions = {
-    label: started.file_name,
-    total: started.rows_total ?? 0,
-    describe: () => rowsText(job),
-    pace: () => paceText(job),
-  };
-  return followJob(context, started, {
-    progress: createProgress(context.io, bar),
-    role: 'exports',
-    read: () => client.json('GET /exports/:id', { params: { id: started.id } }),
-    show: (now, progress) => {
-      job = now;
-      bar.total = now.rows_total ?? 0;
-      progress.update(now.rows_done, now.bytes);
-    },
+  return followJob(context, client, {
+    ...{ route: 'GET /exports/:id', started, label: started.file_name, role: 'exports' },
+    far: (job) => ({ done: job.rows_done, total: job.rows_total, bytes: job.bytes }),
+    describe: (_done, _total, job) => rowsText(job),
+    pace: paceText,
     goesOn: goesOnText(started.id),
   });
 }
@@ -169,7 +150,7 @@ export function exportFacts(job: ExportJob, nowMillis: number): Facts {
     ['request', JSON.stringify(job.request)],
     ['version', job.version],
     ['file', job.file_name],
-    ['rows', pace === '' || !isUnderWay(job) ? rowsText(job) : `${rowsText(job)}   ${pace}`],
+    ['rows', pace === '' || !isAtWork(job) ? rowsText(job) : `${rowsText(job)}   ${pace}`],
     ['bytes', `${formatBytes(job.bytes)} (${formatCount(job.bytes)} B)`],
     ['sha-256', job.sha256],
     ['digest', job.digest],

@@ -4,30 +4,18 @@ import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { followJob, workedMillis } from '../follow-job.ts';
 import { formatBytes, formatDuration } from '../format.ts';
-import { createProgress, type ProgressOptions } from '../progress.ts';
 import { formatDays } from './days.ts';
 import { errorText } from './moves.ts';
 
 export type Run = RouteAnswer<'GET /retention/runs/:id'>;
 
-/** Shows the progress of a run until it ends. The service does the work, whether or not this command goes on. */
-export async function followRun(context: Context, client: Client, started: Run): Promise<Run> {
-  const bar: ProgressOptions = {
-    label: started.id,
-    total: 0,
-    describe: (done) => `${formatCount(done)} of ${numberOf(bar.total, 'record')}`,
+/** Shows the progress of a run until it ends. */
+export function followRun(context: Context, client: Client, started: Run): Promise<Run> {
+  return followJob(context, client, {
+    ...{ route: 'GET /retention/runs/:id', started, role: 'retention' },
+    far: (run) => ({ done: run.moved_count + run.deleted_count, total: run.total_count }),
+    describe: (done, total) => `${formatCount(done)} of ${numberOf(total, 'record')}`,
     speed: (perSecond) => `${numberOf(perSecond, 'record')}/s`,
-  };
-  const progress = createProgress(context.io, bar);
-  return followJob(context, started, {
-    progress,
-    role: 'retention',
-    read: () => client.json('GET /retention/runs/:id', { params: { id: started.id } }),
-    show(run) {
-      bar.total = run.total_count ?? 0;
-      const done = run.moved_count + run.deleted_count;
-      progress.update(done, done);
-    },
     goesOn: 'The run goes on without this command. Look: svcctl retention moves',
   });
 }
