@@ -16,5 +16,10 @@ export function wholeNumber(min: number): (text: string) => number {
  */
 export function required(value: string | undefined, flag: string): string {
   if (value !== undefined) return value;
-  throw new AppError('usage_invalid', { detail: `${flag} is missing.` });
+  throw usage(`${flag} is missing.`);
+}
+
+/** The error for a command line that cannot be meant so. */
+export function usage(detail: string): AppError {
+  return new AppError('usage_invalid', { detail });
 }

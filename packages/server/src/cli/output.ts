@@ -1,6 +1,6 @@
-import { AppError } from '../kernel/errors.ts';
 import { indentJson, pickMembers } from '../kernel/json-slices.ts';
 import type { Context } from './context.ts';
+import { usage } from './help.ts';
 import { type Column, createTable } from './table.ts';
 
 /** What commander makes of `--json [fields]`: true without fields, undefined without the option. */
@@ -82,9 +82,7 @@ export function picker(json: JsonOption, known: readonly string[]): (row: string
   const fields = json.split(',').map((field) => field.trim());
   for (const field of fields) {
     if (known.includes(field)) continue;
-    throw new AppError('usage_invalid', {
-      detail: `--json: there is no field "${field}". There are: ${known.join(', ')}.`,
-    });
+    throw usage(`--json: there is no field "${field}". There are: ${known.join(', ')}.`);
   }
   return (row) => pickMembers(row, fields);
 }

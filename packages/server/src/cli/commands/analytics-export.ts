@@ -7,7 +7,6 @@ import {
   type Profile,
   profiles,
 } from '../../exports/values.ts';
-import { AppError } from '../../kernel/errors.ts';
 import {
   type DatasetName,
   datasetNames,
@@ -19,7 +18,7 @@ import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import type { DownloadRequest } from '../exports/download.ts';
 import type { StreamRequest } from '../exports/stream-export.ts';
-import { required } from '../help.ts';
+import { required, usage } from '../help.ts';
 import { checkDays, type Days } from '../slice.ts';
 import type { Verb, Verbs } from '../verb.ts';
 
@@ -209,10 +208,6 @@ async function startJob(
   await context.out.write(`${isJson ? JSON.stringify(job) : job.id}\n`);
   context.hint(goesOnText(job.id));
   if (job.rows_total === 0) await noteEmptySlice(context, client, askedOf(job));
-}
-
-function usage(detail: string): AppError {
-  return new AppError('usage_invalid', { detail });
 }
 
 function parseProfile(name: string): Profile {

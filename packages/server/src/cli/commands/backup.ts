@@ -5,7 +5,7 @@ import { columnsOf } from '../columns.ts';
 import { askSecret } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatBytes } from '../format.ts';
-import { required, wholeNumber } from '../help.ts';
+import { required, usage, wholeNumber } from '../help.ts';
 import { type JsonOption, printObject, printRows } from '../output.ts';
 import { type App, openApp } from '../own-app.ts';
 import { createProgress, type Progress } from '../progress.ts';
@@ -223,12 +223,12 @@ function assertRight(context: Context, report: BackupReport): void {
 async function newPassphrase(context: Context, given: string | undefined): Promise<string> {
   const passphrase = given ?? (await askPassphrase(context, 'Passphrase for the secret key: '));
   if (passphrase.length < leastPassphrase) {
-    throw new AppError('usage_invalid', {
-      detail: `The passphrase has ${passphrase.length} characters; it takes ${leastPassphrase} or more.`,
-    });
+    throw usage(
+      `The passphrase has ${passphrase.length} characters; it takes ${leastPassphrase} or more.`,
+    );
   }
   if (given === undefined && (await askSecret(context, 'Once more: ')) !== passphrase) {
-    throw new AppError('usage_invalid', { detail: 'The two passphrases differ.' });
+    throw usage('The two passphrases differ.');
   }
   return passphrase;
 }
@@ -236,9 +236,9 @@ async function newPassphrase(context: Context, given: string | undefined): Promi
 export async function askPassphrase(context: Context, question: string): Promise<string> {
   const { stdin, stderr } = context.io;
   if (stdin.isTTY === true && stderr.isTTY === true) return askSecret(context, question);
-  throw new AppError('usage_invalid', {
-    detail: 'There is no terminal to ask for the passphrase at: give it in SVC_BACKUP_PASSPHRASE.',
-  });
+  throw usage(
+    'There is no terminal to ask for the passphrase at: give it in SVC_BACKUP_PASSPHRASE.',
+  );
 }
 
 export const backup: Described = {

@@ -4,7 +4,7 @@ import { loadSettings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Context } from '../context.ts';
 import { shellQuote } from '../format.ts';
-import { wholeNumber } from '../help.ts';
+import { usage, wholeNumber } from '../help.ts';
 import { type Described, signInOption } from '../verb.ts';
 
 type Options = { limit?: number; cold?: string; printSignIn?: true };
@@ -32,7 +32,7 @@ async function runService({ io }: Context, { limit, cold, printSignIn }: Options
   const { databaseUrl, blobUrl } = loadSettings(io.env);
   if (databaseUrl !== undefined || blobUrl !== undefined) {
     const name = databaseUrl === undefined ? 'SVC_BLOB_URL' : 'DATABASE_URL';
-    throw refused(`${name} is set, and what lies there may be in use. Unset it for the demo.`);
+    throw usage(`${name} is set, and what lies there may be in use. Unset it for the demo.`);
   }
   const dataDir = resolve(io.cwd, io.env.SVC_DATA_DIR || 'svcctl-demo');
   await claimFolder(dataDir);
@@ -58,13 +58,9 @@ async function claimFolder(dataDir: string): Promise<void> {
   const names = await readdir(dataDir);
   if (names.includes(mark)) return;
   if (names.length > 0) {
-    throw refused(
+    throw usage(
       `${dataDir} holds something that is not the demo's. Set SVC_DATA_DIR to an empty folder.`,
     );
   }
   await writeFile(join(dataDir, mark), '');
-}
-
-function refused(detail: string): AppError {
-  return new AppError('usage_invalid', { detail });
 }

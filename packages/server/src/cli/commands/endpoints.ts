@@ -1,4 +1,3 @@
-import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { act } from '../act.ts';
 import { columnsOf } from '../columns.ts';
@@ -6,7 +5,7 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { factLines, printDetails, show } from '../details.ts';
 import { formatInstant } from '../format.ts';
-import { required } from '../help.ts';
+import { required, usage } from '../help.ts';
 import { list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
 import { tenantOption, type Verb, type Verbs, yesOption } from '../verb.ts';
@@ -140,7 +139,7 @@ async function changeEndpoint(context: Context, options: ChangeOptions, id: stri
   const { description } = options;
   const body = { ...endpointBody(options), description: description === '' ? null : description };
   if (Object.values(body).every((value) => value === undefined)) {
-    throw new AppError('usage_invalid', { detail: 'Say what to change: --url, --event, …' });
+    throw usage('Say what to change: --url, --event, …');
   }
   const client = await context.connect();
   const changed = await client.json('PATCH /webhook/endpoints/:id', { params: { id }, body });

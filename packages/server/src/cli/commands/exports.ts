@@ -1,9 +1,9 @@
 import { exportStates } from '../../exports/values.ts';
-import { AppError } from '../../kernel/errors.ts';
 import { act } from '../act.ts';
 import type { Context } from '../context.ts';
 import { show } from '../details.ts';
 import { type ExportJob, exportFacts, exportJobColumns, followExport } from '../exports/jobs.ts';
+import { usage } from '../help.ts';
 import { list } from '../list.ts';
 import type { JsonOption } from '../output.ts';
 import { jsonOption, tenantOption, type Verb, type Verbs } from '../verb.ts';
@@ -84,7 +84,7 @@ async function getJob(context: Context, options: GetOptions, id: string): Promis
   const request = requestOf(context, options);
   const { manifest = null } = options;
   if (manifest === '-') {
-    throw new AppError('usage_invalid', { detail: '--manifest needs the name of a file.' });
+    throw usage('--manifest needs the name of a file.');
   }
   await checkNames(context, [request.out, manifest], request.mayReplace);
   const client = await context.connect();
@@ -120,9 +120,7 @@ async function verifyFile(
   id: string | undefined,
 ): Promise<void> {
   if (id === undefined && (files.file === undefined || files.manifest === undefined)) {
-    throw new AppError('usage_invalid', {
-      detail: 'Give the id of an export job, or both --file FILE and --manifest FILE.',
-    });
+    throw usage('Give the id of an export job, or both --file FILE and --manifest FILE.');
   }
   const { verifyExport } = await import('../exports/verify.ts');
   await verifyExport(context, { id, json, ...files });

@@ -1,6 +1,5 @@
 import { InvalidArgumentError } from 'commander';
 import { dayMillis } from '../../kernel/day.ts';
-import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
@@ -8,7 +7,7 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { type Facts, factLines, printDetails, show, whereAny } from '../details.ts';
 import { formatBytes, formatRelative } from '../format.ts';
-import { wholeNumber } from '../help.ts';
+import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { walkPages } from '../pages.ts';
 import { type Noun, type Verb, yesOption } from '../verb.ts';
@@ -82,9 +81,7 @@ const set: Verb = {
 async function setPolicy(context: Context, options: SetOptions, tenant: string): Promise<void> {
   const { hotDays, deleteDays, hold } = options;
   if (hotDays === undefined && deleteDays === undefined && hold === undefined) {
-    throw new AppError('usage_invalid', {
-      detail: 'Say what to set: --hot-days, --delete-days, --hold or --no-hold.',
-    });
+    throw usage('Say what to set: --hot-days, --delete-days, --hold or --no-hold.');
   }
   const client = await context.connect();
   const params = { tenant };

@@ -5,7 +5,7 @@ import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { type Facts, factLines, printDetails, utc, whereAny } from '../details.ts';
 import { formatBytes } from '../format.ts';
-import { required } from '../help.ts';
+import { required, usage } from '../help.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { checkDays } from '../slice.ts';
 import { type Verb, yesOption } from '../verb.ts';
@@ -52,9 +52,7 @@ async function eraseRecords(context: Context, options: EraseOptions): Promise<vo
   const tenant = required(options.tenant, '--tenant');
   checkDays({ from, to });
   if ((eventId === undefined) === (from === undefined)) {
-    throw new AppError('usage_invalid', {
-      detail: 'Say what to erase: either --event-id, or --from and --to.',
-    });
+    throw usage('Say what to erase: either --event-id, or --from and --to.');
   }
   if (!dryRun && !yes) assertCanAsk(context, 'Erase');
   const request: Request = {

@@ -2,13 +2,14 @@ import type { IngestAnswer, IngestProgress } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, shellQuote } from '../format.ts';
 import { printObject } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { createProgress } from '../progress.ts';
 import { isBusy, maxTries, withRetries } from '../retry.ts';
-import { type Column, createTable, noteTable } from '../table.ts';
+import { createTable, noteTable } from '../table.ts';
 import { openUpload, type Upload } from '../upload.ts';
 import type { Verb } from '../verb.ts';
 
@@ -127,38 +128,18 @@ async function report(context: Context, text: string, printing: Printing): Promi
   });
 }
 
-const answerColumns: readonly Column<IngestAnswer>[] = [
-  {
-    title: 'ACCEPTED',
-    align: 'right',
-    value: (a) => a.accepted,
-    shown: (a) => formatCount(a.accepted),
-  },
-  {
-    title: 'DUPLICATES',
-    align: 'right',
-    value: (a) => a.duplicates,
-    shown: (a) => formatCount(a.duplicates),
-  },
-  {
-    title: 'REJECTED',
-    align: 'right',
-    value: (a) => a.rejected_count,
-    shown: (a) => formatCount(a.rejected_count),
-  },
+const { count } = columnsOf<IngestAnswer>();
+const answerColumns = [
+  count('ACCEPTED', 'accepted'),
+  count('DUPLICATES', 'duplicates'),
+  count('REJECTED', 'rejected_count'),
 ];
 
-type Reject = IngestAnswer['rejected'][number];
-const reasonColumns: readonly Column<Reject>[] = [
-  { title: 'CODE', value: (reject) => reject.code },
-  { title: 'MESSAGE', isElastic: true, value: (reject) => reject.message },
-];
+const reject = columnsOf<IngestAnswer['rejected'][number]>();
+const reasonColumns = [reject.word('CODE', 'code'), reject.text('MESSAGE', 'message')];
 /** Editors count lines from 1, the API from 0. */
-const lineRejectColumns: readonly Column<Reject>[] = [
-  { title: 'LINE', align: 'right', value: (reject) => reject.index + 1 },
+const lineRejectColumns = [
+  reject.word('LINE', ({ index }) => index + 1, { align: 'right' }),
   ...reasonColumns,
 ];
-const batchRejectColumns: readonly Column<Reject>[] = [
-  { title: 'INDEX', align: 'right', value: (reject) => reject.index },
-  ...reasonColumns,
-];
+const batchRejectColumns = [reject.word('INDEX', 'index', { align: 'right' }), ...reasonColumns];

@@ -1,6 +1,5 @@
 import { Option } from 'commander';
 import type { DatasetRow } from '../../contract.ts';
-import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { datasetNames, type Level, levels, orders } from '../../records/values.ts';
 import { columnsOf } from '../columns.ts';
@@ -8,7 +7,7 @@ import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import { fieldsOf } from '../fields.ts';
 import { formatBytes, formatShare, shellQuote } from '../format.ts';
-import { required, wholeNumber } from '../help.ts';
+import { required, usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { createRowPrinter, type JsonOption, printObject } from '../output.ts';
 import { walkPages } from '../pages.ts';
@@ -145,9 +144,7 @@ const show: Verb = {
 async function showOne(context: Context, options: ShowOptions): Promise<void> {
   const { tenant, store, at, event } = options;
   if (tenant === undefined || store === undefined || at === undefined || event === undefined) {
-    throw new AppError('usage_invalid', {
-      detail: 'One record is named by --tenant, --store, --at and --event together.',
-    });
+    throw usage('One record is named by --tenant, --store, --at and --event together.');
   }
   const fields = await fieldsOf(options.json, 'GET /enrichment/records/one');
   const client = await context.connect();

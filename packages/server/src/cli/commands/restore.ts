@@ -3,6 +3,7 @@ import { numberOf } from '../../kernel/values.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatInstant } from '../format.ts';
+import { usage } from '../help.ts';
 import { type JsonOption, printObject } from '../output.ts';
 import type { App } from '../own-app.ts';
 import { createTable } from '../table.ts';
@@ -67,9 +68,7 @@ export const restore: Described = {
 async function restoreBackup(context: Context, options: Options, from: string): Promise<void> {
   const { drill = false, adoptStore = false, skipDamaged = false, json, ...which } = options;
   if (drill && adoptStore) {
-    throw new AppError('usage_invalid', {
-      detail: 'A drill has a store of its own: give either --drill or --adopt-store.',
-    });
+    throw usage('A drill has a store of its own: give either --drill or --adopt-store.');
   }
   const { settings, app, tools, progress } = await openTools(context);
   const findPassphrase = async () => {

@@ -150,11 +150,13 @@ async function printDays(
   { days }: Pick<Forgotten, 'days'>,
   title: string,
 ): Promise<void> {
-  await createTable<Forgotten['days'][number]>(context, [
-    { title: 'STORE', isElastic: true, value: (row) => row.store },
-    { title: 'DAY (UTC)', value: (row) => row.day },
-    { title, align: 'right', value: (row) => String(row.count) },
-  ]).write(days);
+  const { text, word } = columnsOf<Forgotten['days'][number]>();
+  const columns = [
+    text('STORE', 'store'),
+    word('DAY (UTC)', 'day'),
+    word(title, 'count', { align: 'right' }),
+  ];
+  await createTable(context, columns).write(days);
 }
 
 export const orphans: Noun = {

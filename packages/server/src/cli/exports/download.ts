@@ -5,6 +5,7 @@ import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { type AskedSlice, noteEmptySlice } from '../empty-slice.ts';
 import { formatBytes, formatDuration } from '../format.ts';
+import { usage } from '../help.ts';
 import { styled } from '../io.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
 import { checkTarget, createStdoutSink, openPartFile, type Sink } from './part-file.ts';
@@ -23,9 +24,7 @@ export function requestOf(
   { out, force, json }: { out?: string; force?: true; json?: true },
 ): DownloadRequest {
   if (json && (out === undefined || out === '-')) {
-    throw new AppError('usage_invalid', {
-      detail: '--json needs --out FILE: stdout holds one of the two.',
-    });
+    throw usage('--json needs --out FILE: stdout holds one of the two.');
   }
   return {
     out: out ?? (context.isTerminal ? null : '-'),

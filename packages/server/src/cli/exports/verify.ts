@@ -3,16 +3,18 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { FileVerdict, PartVerdict } from '../../exports/jobs.contract.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { formatCount, numberOf } from '../../kernel/values.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatDuration } from '../format.ts';
 import { styled } from '../io.ts';
 import { type JsonOption, picker, printObject } from '../output.ts';
 import { createProgress } from '../progress.ts';
 import { interrupted } from '../retry.ts';
-import { type Column, createTable, printable } from '../table.ts';
+import { createTable, printable } from '../table.ts';
+import { unreadable } from '../upload.ts';
 import { shortSha256 } from './download.ts';
 import { fetchStretch } from './get-file.ts';
 import { assertHasFile, type ExportJob } from './jobs.ts';
@@ -105,7 +107,7 @@ async function openFile(path: string): Promise<{ source: FileSource; label: stri
   const found = await stat(path).catch((error: unknown) => {
     throw unreadable(path, error);
   });
-  if (!found.isFile()) throw unreadable(path, 'it is not an ordinary file');
+  if (!found.isFile()) throw unreadable(path, new Error('it is not an ordinary file'));
   return {
     label: basename(path),
     source: {
@@ -162,11 +164,6 @@ function remoteFile(
   };
 }
 
-function unreadable(path: string, cause: unknown): AppError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new AppError('file_unreadable', { detail: `${path} cannot be read: ${reason}.`, cause });
-}
-
 /** A full disk, for instance, is no difference of the file. */
 function asScratchFault(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof AppError || error instanceof ApiError) {
@@ -178,31 +175,19 @@ function asScratchFault(error: unknown): unknown {
   });
 }
 
-const partColumns: Column<PartVerdict>[] = [
-  { title: 'PART', align: 'right', value: ({ part }) => part },
-  {
-    title: 'VERDICT',
-    value: ({ ok }) => (ok ? 'ok' : 'differs'),
+const { word, count, bytes } = columnsOf<PartVerdict>();
+
+const partColumns = [
+  word('PART', 'part', { align: 'right' }),
+  word('VERDICT', ({ ok }) => (ok ? 'ok' : 'differs'), {
     shown: ({ ok }) => (ok ? '✓' : '✗ differs'),
-  },
-  {
-    title: 'ROWS',
-    align: 'right',
-    value: ({ rows }) => rows,
-    shown: ({ rows }) => (rows === null ? '–' : formatCount(rows)),
-  },
-  { title: 'DIGEST', value: ({ digest }) => digest },
-  {
-    title: 'BYTES',
-    align: 'right',
-    value: ({ bytes }) => bytes,
-    shown: ({ bytes }) => formatBytes(bytes),
-  },
-  {
-    title: 'SHA-256',
-    value: ({ sha256 }) => sha256,
+  }),
+  count('ROWS', 'rows'),
+  word('DIGEST', 'digest'),
+  bytes('BYTES', 'bytes'),
+  word('SHA-256', 'sha256', {
     shown: ({ sha256 }) => (sha256 === null ? '–' : shortSha256(sha256)),
-  },
+  }),
 ];
 
 /**

@@ -6,6 +6,7 @@ import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
+import { usage } from '../help.ts';
 import { createTable, noteTable } from '../table.ts';
 import { type DeadLetterOptions, deadLetterFilter, filterWords } from './dead-letter-options.ts';
 import { followRetryJob, leftAlone, type RetryJob, tellRetryEnd } from './retry-jobs.ts';
@@ -159,7 +160,7 @@ export function moment(
     ? `${text}T${edge === 'first' ? '00:00:00.000000' : '23:59:59.999999'}Z`
     : text;
   if (parseInstant(time) !== null) return time;
-  throw new AppError('usage_invalid', {
-    detail: `${flag}: "${text}" is neither a time such as 2026-03-05T14:00:00Z, nor a day, nor a span ago such as 2h.`,
-  });
+  throw usage(
+    `${flag}: "${text}" is neither a time such as 2026-03-05T14:00:00Z, nor a day, nor a span ago such as 2h.`,
+  );
 }
