@@ -154,16 +154,27 @@ async function bundleProgram(dist) {
       entryFileNames: '[name].cjs',
       chunkFileNames: '[name].cjs',
     },
+    plugins: [nameFields],
   });
 }
 
-async function bundle({ input, external, output }) {
+/** Puts the names of the fields of answers in the place of the module that reads them from the schemas. */
+const nameFields = {
+  name: 'name-fields',
+  async load(id) {
+    if (!id.endsWith('/answer-fields.js')) return null;
+    const { answerFields } = await import(id);
+    return `export const answerFields = ${JSON.stringify(answerFields)}`;
+  },
+};
+
+async function bundle({ input, external, output, plugins = [] }) {
   const { rolldown } = await import('rolldown');
   const made = await rolldown({
     input,
     external,
     platform: 'node',
-    plugins: [keepPlaces(output.dir), useOneByte],
+    plugins: [...plugins, keepPlaces(output.dir), useOneByte],
   });
   await made.write({ ...output, comments: false });
   await made.close();

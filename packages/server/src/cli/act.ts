@@ -1,11 +1,11 @@
 import { AppError } from '../kernel/errors.ts';
+import { formatCount } from '../kernel/values.ts';
 import { ApiError } from './api-error.ts';
 import type { Route, RouteAnswer, RouteInput } from './client.ts';
 import { confirm, type Question } from './confirm.ts';
 import type { Context } from './context.ts';
 import { type Facts, factLines, inputOf, printDetails } from './details.ts';
 import { fieldsOf } from './fields.ts';
-import { formatCount } from './format.ts';
 import { type JsonOption, picker } from './output.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';

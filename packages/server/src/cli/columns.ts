@@ -1,4 +1,5 @@
-import { formatBytes, formatCount, formatInstant, formatRelative } from './format.ts';
+import { formatCount } from '../kernel/values.ts';
+import { formatBytes, formatInstant, formatRelative } from './format.ts';
 import type { Column } from './table.ts';
 
 type Cell = string | number | null;

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createProgram } from './program.ts';
-import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { useReceiver } from './testing/prepare-cli.ts';
+import { json, pages, problem } from './testing/receiver.ts';
 import { run } from './testing/run.ts';
 
 /** Every command: how it is called, and whether it asks the API. */
@@ -120,13 +121,7 @@ const calls: Record<
 };
 
 const me = { name: 'ops laptop', scopes: ['admin'], tenants: null, expires_at: null };
-let api: Receiver;
-
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterAll(() => api.close());
-afterEach(() => api.reset());
+const api = useReceiver();
 
 describe('every command', () => {
   test('stands in the table of this test', async () => {

@@ -1,5 +1,6 @@
 import { AppError } from '../kernel/errors.ts';
 import type { Context } from './context.ts';
+import { usage } from './help.ts';
 import { interrupted } from './retry.ts';
 
 const longestSecret = 1000;
@@ -114,7 +115,5 @@ export async function confirm(
 /** Throws `usage_invalid` where there is no terminal to ask at. Commands call it before they do any work. */
 export function assertCanAsk({ io }: Context, act: string): void {
   if (io.stdin.isTTY === true && io.stderr.isTTY === true) return;
-  throw new AppError('usage_invalid', {
-    detail: `There is no terminal to ask at. ${act} without asking: --yes`,
-  });
+  throw usage(`There is no terminal to ask at. ${act} without asking: --yes`);
 }

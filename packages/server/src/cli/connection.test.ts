@@ -1,26 +1,22 @@
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newAccessToken } from '../kernel/ids.ts';
-import { json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { useReceiver } from './testing/prepare-cli.ts';
+import { json, problem, startReceiver } from './testing/receiver.ts';
 import { newFolder, run } from './testing/run.ts';
 
 const me = { name: 'ops', scopes: ['admin'], tenants: null, expires_at: null };
-let api: Receiver;
+const api = useReceiver();
 let cwd: string;
 
-beforeAll(async () => {
-  api = await startReceiver();
-});
 beforeEach(async () => {
   cwd = await newFolder();
   api.on('GET /me', json(me));
 });
 afterEach(async () => {
-  api.reset();
   await rm(cwd, { recursive: true });
 });
-afterAll(() => api.close());
 
 async function leaveLocalService(
   folder = join(cwd, 'data'),

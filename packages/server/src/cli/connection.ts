@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Environment } from '../config/settings.ts';
 import { AppError } from '../kernel/errors.ts';
+import { usage } from './help.ts';
 import type { Io } from './io.ts';
 
 /** Which service a command calls, with which token, and where these were found. */
@@ -122,9 +123,9 @@ export async function findLocalService(io: Io): Promise<LocalService | null> {
 /** The error for a profile that does not exist; it names those that do. */
 export function unknownProfile(name: string, known: readonly string[]): AppError {
   const hint = known.length === 0 ? 'There are none yet.' : `There are: ${known.join(', ')}.`;
-  return new AppError('usage_invalid', {
-    detail: `There is no profile "${name}". ${hint} Make one:\nsvcctl login --profile ${name} --url URL`,
-  });
+  return usage(
+    `There is no profile "${name}". ${hint} Make one:\nsvcctl login --profile ${name} --url URL`,
+  );
 }
 
 /**
@@ -134,14 +135,12 @@ export function unknownProfile(name: string, known: readonly string[]): AppError
 export function parseServiceUrl(text: string, place: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw new AppError('usage_invalid', {
-      detail: `${place}: "${text}" is not a URL such as http://127.0.0.1:8080.`,
-    });
+    throw usage(`${place}: "${text}" is not a URL such as http://127.0.0.1:8080.`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw new AppError('usage_invalid', {
-      detail: `${place}: a URL with a password in it is not taken. Give the token by SVC_TOKEN or svcctl login.`,
-    });
+    throw usage(
+      `${place}: a URL with a password in it is not taken. Give the token by SVC_TOKEN or svcctl login.`,
+    );
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/api\/v1$/, '')}`;
 }

@@ -1,13 +1,13 @@
 import { AppError } from '../kernel/errors.ts';
+import { numberOf } from '../kernel/values.ts';
 import type { SplitName } from '../records/values.ts';
 import type { Client, RouteAnswer } from './client.ts';
 import { columnsOf } from './columns.ts';
 import type { Context } from './context.ts';
 import { type Facts, factLines, moment, section, whereAny } from './details.ts';
 import { followJob } from './follow-job.ts';
-import { formatBytes, formatNumberOf } from './format.ts';
+import { formatBytes } from './format.ts';
 import { walkPages } from './pages.ts';
-import { createProgress } from './progress.ts';
 import { windowText } from './slice.ts';
 
 export type Version = RouteAnswer<'GET /enrichment/dataset-versions/:id'>;
@@ -58,17 +58,13 @@ export async function followCounting(
   client: Client,
   made: Version,
 ): Promise<Version> {
-  const version = await followJob(context, made, {
+  const version = await followJob(context, client, {
+    ...{ route: 'GET /enrichment/dataset-versions/:id', started: made, label: made.name },
+    far: () => ({ done: 0, total: 0 }),
+    describe: () => `${numberOf(made.count, 'record')} are read and compared`,
+    pace: () => '',
     isUnderWay: ({ state }) => state === 'counting',
-    progress: createProgress(context.io, {
-      label: made.name,
-      total: 0,
-      describe: () => `${formatNumberOf(made.count, 'record')} are read and compared`,
-      pace: () => '',
-    }),
     role: 'exports',
-    read: () => client.json('GET /enrichment/dataset-versions/:id', { params: { id: made.id } }),
-    show: (_version, progress) => progress.update(0, 0),
     goesOn: `The version is counted without this command. Look: svcctl records versions show ${made.id}`,
   });
   if (version.state !== 'failed') return version;
@@ -106,7 +102,7 @@ export function versionLines(context: Context, version: Version): string[] {
   const now = context.io.now();
   const { current, splits } = version;
   const amount = ({ count, bytes }: { count: number; bytes: number }) =>
-    `${formatNumberOf(count, 'record')} (${formatBytes(bytes)})`;
+    `${numberOf(count, 'record')} (${formatBytes(bytes)})`;
   const left: Facts =
     current === null
       ? []
@@ -117,7 +113,7 @@ export function versionLines(context: Context, version: Version): string[] {
         ];
   const ofSplits = Object.entries(splits ?? {}).map(
     ([name, { count, digest }]) =>
-      [name, `${formatNumberOf(count, 'record')} · digest ${digest}`] as const,
+      [name, `${numberOf(count, 'record')} · digest ${digest}`] as const,
   );
   return [
     ...factLines(context, [

@@ -1,7 +1,8 @@
+import { numberOf } from '../kernel/values.ts';
 import type { SplitName } from '../records/values.ts';
 import type { Client } from './client.ts';
 import type { Context } from './context.ts';
-import { formatNumberOf, shellQuote } from './format.ts';
+import { shellQuote } from './format.ts';
 import { parsePage } from './pages.ts';
 import type { Days } from './slice.ts';
 
@@ -50,7 +51,7 @@ async function findReason(client: Client, slice: AskedSlice): Promise<string> {
     return `${tenant} has no store ${store}: svcctl records ls --tenant ${shellQuote(tenant)} --level store lists those it has.`;
   }
   const name = store === undefined ? tenant : `The store ${store} of ${tenant}`;
-  const held = `${formatNumberOf(node.count, 'record')} from ${node.first_at.slice(0, 10)} to ${node.last_at.slice(0, 10)}`;
+  const held = `${numberOf(node.count, 'record')} from ${node.first_at.slice(0, 10)} to ${node.last_at.slice(0, 10)}`;
   return `${name} has ${held}, none of them ${conditionsOf(slice).join(' and ')}.`;
 }
 

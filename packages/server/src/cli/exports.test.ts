@@ -1,24 +1,20 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ExportJob } from './exports/jobs.ts';
 import { completedJob, offerFile } from './testing/export-jobs.ts';
-import { json, pages, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { refusesUsage, useReceiver } from './testing/prepare-cli.ts';
+import { json, pages, problem } from './testing/receiver.ts';
 import { newFolder, type RunOptions, run } from './testing/run.ts';
 
-let api: Receiver;
+const api = useReceiver();
 let cwd: string;
-beforeAll(async () => {
-  api = await startReceiver();
-});
 beforeEach(async () => {
   cwd = await newFolder();
 });
 afterEach(async () => {
-  api.reset();
   await rm(cwd, { recursive: true });
 });
-afterAll(() => api.close());
 
 const content = Buffer.from('"event_id"\n"a"\n');
 const done = completedJob(content, { format: 'csv', file_name: 'TX_2001-02.csv' });
@@ -75,18 +71,13 @@ const offerJob = (...states: ExportJob[]) => {
   });
 };
 
-test.each([
+refusesUsage(api, [
   ['exports ls --state done', 'Allowed choices are queued, running'],
   ['exports ls --json nothing', 'there is no field'],
   ['exports ls --limit 0', 'not a whole number'],
   ['exports show exp_1 --json nothing', 'there is no field'],
   ['exports cancel', "missing required argument 'id'"],
-])('%s is a usage error, before anything is asked', async (words, message) => {
-  const { code, stdout, stderr } = await cli(words);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(api.requests).toEqual([]);
-});
+]);
 
 describe('analytics export --async', () => {
   test('tells what the service refuses', async () => {

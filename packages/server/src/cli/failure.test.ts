@@ -1,13 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { json, problem, type Receiver, startReceiver } from './testing/receiver.ts';
+import { expect, test } from 'vitest';
+import { useReceiver } from './testing/prepare-cli.ts';
+import { json, problem, startReceiver } from './testing/receiver.ts';
 import { run } from './testing/run.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterAll(() => api.close());
-afterEach(() => api.reset());
+const api = useReceiver();
 
 test.each([
   [401, 'token_expired', 4],

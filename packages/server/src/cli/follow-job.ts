@@ -1,5 +1,7 @@
+import type { Client, Route } from './client.ts';
 import type { Context } from './context.ts';
-import type { Progress } from './progress.ts';
+import { inputOf } from './details.ts';
+import { createProgress, type ProgressOptions } from './progress.ts';
 import { withRetries } from './retry.ts';
 
 const pollMillis = 500;
@@ -9,54 +11,82 @@ const pollMillis = 500;
  */
 const queuedPolls = 12;
 
+/** What the service does beside its answers, and tells of when it is asked. */
+type Job = { id: string; state: string; waiting_for?: string | null; error?: string | null };
+type Following<J extends Job> = {
+  /** What answers the job by its id. */
+  route: Route & `GET ${string}/:id`;
+  started: J;
+  /** What stands before the bar; by default the id of the job. */
+  label?: string;
+  /** How far it is. `bytes` are what the speed is told by, where that is not what is done. */
+  far: (job: J) => { done: number; total: number | null; bytes?: number };
+  describe: (done: number, total: number, job: J) => string;
+  speed?: ProgressOptions['speed'];
+  /** Replaces speed and time left. */
+  pace?: (job: J) => string;
+  /** Whether the job has not ended; by default, whether it is queued, runs or waits. */
+  isUnderWay?: (job: J) => boolean;
+  /** What it waits for, null while it does not; each of these is said once. */
+  waits?: (job: J) => readonly (string | null)[];
+  /** The role of SVC_ROLES that does such work, for the message that no process has it. */
+  role: string;
+  /** What is printed when the command ends before the job. */
+  goesOn: string;
+};
+
 /**
- * Polls a job of the service until it has ended. When the command is interrupted, it says that the job goes on, and how
- * to look at it.
+ * Shows the progress of a job of the service until it ends. The service does the work, whether or not this command goes
+ * on; when it is interrupted, it says so, and how to look at the job.
  */
-export async function followJob<
-  Job extends { state: string; waiting_for?: string | null; error: string | null },
->(
+export async function followJob<J extends Job>(
   context: Context,
-  started: Job,
-  options: {
-    read: () => Promise<Job>;
-    /** Whether the job has not ended; by default, whether it is queued, runs or waits. */
-    isUnderWay?: (job: Job) => boolean;
-    progress: Progress;
-    show: (job: Job, progress: Progress) => void;
-    /** The role of SVC_ROLES that does such work, for the message that no process has it. */
-    role: string;
-    /** What is printed when the command ends before the job. */
-    goesOn: string;
-  },
-): Promise<Job> {
-  const { progress, isUnderWay = isAtWork } = options;
+  client: Client,
+  { route, started, ...following }: Following<J>,
+): Promise<J> {
+  const { far, describe, speed, pace, isUnderWay = isAtWork, waits = waitTexts } = following;
   let job = started;
-  let isTold = false;
+  const bar: ProgressOptions = {
+    ...{ label: following.label ?? started.id, total: 0 },
+    describe: (done) => describe(done, bar.total, job),
+    ...(speed && { speed }),
+    ...(pace && { pace: () => pace(job) }),
+  };
+  const progress = createProgress(context.io, bar);
+  const note = (text: string) => {
+    progress.clear();
+    context.note(text);
+  };
+  const told = new Set<number>();
   try {
     for (let polls = 1; isUnderWay(job); polls++) {
       if (job.state === 'queued' && polls === queuedPolls) {
-        progress.clear();
-        context.note(
-          `It waits for its turn, or for a process with the role ${options.role} (SVC_ROLES).`,
+        note(
+          `It waits for its turn, or for a process with the role ${following.role} (SVC_ROLES).`,
         );
       }
-      if (job.state === 'waiting' && !isTold) {
-        isTold = true;
-        progress.clear();
-        context.note(`It waits, and goes on by itself: ${job.waiting_for ?? job.error ?? ''}`);
+      for (const [index, text] of waits(job).entries()) {
+        if (text !== null && !told.has(index)) note(text);
+        if (text !== null) told.add(index);
       }
       await context.io.sleep(pollMillis, context.io.signal);
-      job = await withRetries(context.io, options.read);
-      options.show(job, progress);
+      const read = () => client.json(route, inputOf(route, started.id));
+      job = (await withRetries(context.io, read)) as unknown as J;
+      const { done, total, bytes = done } = far(job);
+      bar.total = total ?? 0;
+      progress.update(done, bytes);
     }
   } catch (error) {
-    progress.clear();
-    context.note(options.goesOn);
+    note(following.goesOn);
     throw error;
   }
   progress.clear();
   return job;
+}
+
+function waitTexts({ state, waiting_for, error }: Job): [string | null] {
+  const reason = waiting_for ?? error ?? '';
+  return [state === 'waiting' ? `It waits, and goes on by itself: ${reason}` : null];
 }
 
 /** Whether a job has not ended. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { formatCount } from '../kernel/values.ts';
 import * as format from './format.ts';
 import { shellQuote } from './format.ts';
 import { progressLine } from './progress.ts';
@@ -8,7 +9,7 @@ test.each([
   [0, '0'],
   [999, '999'],
   [1_234_567, '1,234,567'],
-])('formatCount(%d) is %s', (value, text) => expect(format.formatCount(value)).toBe(text));
+])('formatCount(%d) is %s', (value, text) => expect(formatCount(value)).toBe(text));
 
 test.each([
   [0, '0 B'],

@@ -1,10 +1,5 @@
 // How numbers and times are printed for people. Pipes get the plain values.
 
-/** A number with separators: `1,234,567`. */
-export function formatCount(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
-}
-
 const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
 
 /** A size: `812 B`, `2.1 MB`, `246 MB`. Units are powers of 1000, with one decimal below 100. */
@@ -79,11 +74,6 @@ export function formatTrouble({ text, id, command }: FormattedTrouble): string {
   return [text, command?.includes(id ?? '') ? null : id, command].filter(Boolean).join(' · ');
 }
 type FormattedTrouble = { text: string; id: string | null; command: string | null };
-
-/** A number with its noun: "1 record", "2 records". */
-export function formatNumberOf(value: number, singular: string, plural = `${singular}s`): string {
-  return `${formatCount(value)} ${value === 1 ? singular : plural}`;
-}
 
 /** A word, quoted if necessary so that it can be pasted into a shell. */
 export function shellQuote(word: string): string {

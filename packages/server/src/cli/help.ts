@@ -1,13 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { AppError } from '../kernel/errors.ts';
-
-/** Adds examples to a command's help. Every command has at least one. */
-export function withExamples(command: Command, examples: readonly string[]): Command {
-  return command.addHelpText(
-    'after',
-    `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`,
-  );
-}
 
 /** Makes a parser for an option that is a whole number of at least `min`. */
 export function wholeNumber(min: number): (text: string) => number {
@@ -24,5 +16,10 @@ export function wholeNumber(min: number): (text: string) => number {
  */
 export function required(value: string | undefined, flag: string): string {
   if (value !== undefined) return value;
-  throw new AppError('usage_invalid', { detail: `${flag} is missing.` });
+  throw usage(`${flag} is missing.`);
+}
+
+/** The error for a command line that cannot be meant so. */
+export function usage(detail: string): AppError {
+  return new AppError('usage_invalid', { detail });
 }

@@ -1,7 +1,7 @@
+import { numberOf } from '../kernel/values.ts';
 import type { RouteAnswer, RouteQuery } from './client.ts';
 import type { Context } from './context.ts';
 import { fieldsOf } from './fields.ts';
-import { formatNumberOf } from './format.ts';
 import { wholeNumber } from './help.ts';
 import { createRowPrinter, type JsonOption } from './output.ts';
 import { type ListRoute, walkPages } from './pages.ts';
@@ -15,6 +15,7 @@ export type Listed = {
   readonly total: number | null;
   /** Whether the limit kept rows from being printed. */
   readonly hasMore: boolean;
+  readonly sums: Readonly<Record<string, number>>;
 };
 
 /** The line below a table: `12 moves · older ones: --limit · look at one: svcctl retention move mv_…`. */
@@ -42,10 +43,12 @@ export function list<R extends ListRoute, Given extends object = object>(
     query?: (options: Given) => RouteQuery<R>;
     /** What --limit counts, and its default; without it all rows are printed. On a pipe `onPipe` is the default. */
     limit?: { of?: string; rows: number; onPipe?: number };
+    /** Members of the rows that are summed up, for the line below. */
+    sums?: readonly (keyof RowOf<R> & string)[];
     below: Below | ((listed: Listed, options: Given) => string);
   },
 ): Verb {
-  const { columns, query, limit, below, options = [], ...words } = view;
+  const { columns, query, limit, sums = [], below, options = [], ...words } = view;
   return {
     ...words,
     options: [...options, ...(limit === undefined ? [] : [limitOption(limit)]), jsonOption],
@@ -61,11 +64,20 @@ export function list<R extends ListRoute, Given extends object = object>(
       const byDefault = context.isTerminal ? limit?.rows : (limit?.onPipe ?? limit?.rows);
       const walk = { route, query: asked, most: most ?? byDefault ?? Number.POSITIVE_INFINITY };
       const client = await context.connect();
-      let listed: Listed = { printed: 0, total: null, hasMore: false };
+      let listed: Listed = { printed: 0, total: null, hasMore: false, sums: {} };
       for await (const page of walkPages<R>(context.io, client, walk)) {
         await printer.write(page.rows);
         const printed = listed.printed + page.rows.length;
-        listed = { printed, total: page.total, hasMore: page.nextCursor !== null };
+        const rows = sums.length === 0 ? [] : page.rows.map((row) => JSON.parse(row));
+        listed = {
+          ...{ printed, total: page.total, hasMore: page.nextCursor !== null },
+          sums: Object.fromEntries(
+            sums.map((name) => [
+              name,
+              rows.reduce((sum, row) => sum + row[name], listed.sums[name] ?? 0),
+            ]),
+          ),
+        };
       }
       await printer.end();
       if (json !== undefined || !context.isTerminal) return;
@@ -89,7 +101,7 @@ function limitOption({
 
 function lineBelow({ printed, hasMore }: Listed, { none, one, many, more, next }: Below): string {
   if (printed === 0 && none !== undefined) return none;
-  const parts = [formatNumberOf(printed, one, many)];
+  const parts = [numberOf(printed, one, many)];
   if (hasMore && more !== undefined) parts.push(`${more}: --limit`);
   if (next !== undefined) parts.push(next);
   return parts.join(' · ');

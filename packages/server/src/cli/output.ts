@@ -1,12 +1,10 @@
-import { AppError } from '../kernel/errors.ts';
 import { indentJson, pickMembers } from '../kernel/json-slices.ts';
 import type { Context } from './context.ts';
+import { usage } from './help.ts';
 import { type Column, createTable } from './table.ts';
 
 /** What commander makes of `--json [fields]`: true without fields, undefined without the option. */
 export type JsonOption = true | string | undefined;
-export const jsonFlags = '--json [fields]';
-export const jsonHelp = 'print JSON: everything, or these fields (separated by commas)';
 
 /** How the rows of a list are printed. */
 export type Output<Row> = {
@@ -42,6 +40,17 @@ export function createRowPrinter<Row>(context: Context, output: Output<Row>): Ro
   };
 }
 
+/** Prints the rows of a list that was not brought page by page. */
+export async function printRows<Row>(
+  context: Context,
+  rows: readonly Row[],
+  output: Output<Row>,
+): Promise<void> {
+  const printer = createRowPrinter<Row>(context, output);
+  await printer.write(rows.map((row) => JSON.stringify(row)));
+  await printer.end();
+}
+
 function createArrayPrinter(context: Context, pick: (row: string) => string): RowPrinter {
   let separator = '[\n';
   return {
@@ -73,9 +82,7 @@ export function picker(json: JsonOption, known: readonly string[]): (row: string
   const fields = json.split(',').map((field) => field.trim());
   for (const field of fields) {
     if (known.includes(field)) continue;
-    throw new AppError('usage_invalid', {
-      detail: `--json: there is no field "${field}". There are: ${known.join(', ')}.`,
-    });
+    throw usage(`--json: there is no field "${field}". There are: ${known.join(', ')}.`);
   }
   return (row) => pickMembers(row, fields);
 }

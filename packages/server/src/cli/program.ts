@@ -1,7 +1,7 @@
 import { Command, Help } from 'commander';
 import { readRelease } from '../config/release.ts';
 import type { Context } from './context.ts';
-import { addNoun, addVerbs, fillVerb, type Verb, type Verbs } from './verb.ts';
+import { addNoun, addVerbs, type Described, fillVerb, type Verbs } from './verb.ts';
 
 export type HelpOutput = { writeOut(text: string): void; writeErr(text: string): void };
 
@@ -17,232 +17,112 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 access, 5 unavailable, 6 co
 
 /** A noun, or a command that has none, with what the help of the program says of it. */
 type Part = {
-  name: string;
-  summary: string;
-  /** What follows the name of a command in the help of the program. */
-  takes?: '[options]' | '[options] <from>' | '<shell>';
-  /** The verbs of a noun, or the command itself. */
-  verbs?: () => Promise<Verbs>;
-  verb?: () => Promise<Omit<Verb, 'summary'>>;
-  /** Adds what is no description: the verbs of a noun, or the options and the action of a command. */
-  fill?: (command: Command, context: Context, program: Command) => Promise<void>;
-  isHidden?: true;
+  readonly name: string;
+  readonly summary: string;
+  /** What follows the name of a command in the help of the program; nothing follows that of a noun. */
+  readonly takes?: string;
+  /** Loads the file under commands/ that describes it, under its name. */
+  readonly load: () => Promise<Readonly<Record<string, unknown>>>;
 };
 
-/** In the order of the help. A file under commands/ holds the commands of one noun. */
+function noun<Name extends string>(
+  name: Name,
+  summary: string,
+  load: () => Promise<{ readonly [K in Name]: Verbs }>,
+): Part {
+  return { name, summary, load };
+}
+
+function verb<Name extends string>(
+  name: Name,
+  summary: string,
+  load: () => Promise<{ readonly [K in Name]: Described }>,
+  takes = '[options]',
+): Part {
+  return { name, summary, load, takes };
+}
+
+/** In the order of the help. */
 const parts: readonly Part[] = [
-  {
-    name: 'status',
-    summary: 'whether all is well, and how it went lately',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/status.ts')).fillStatus(command, context);
-    },
-  },
-  {
-    name: 'ps',
-    summary: 'the processes of the service',
-    takes: '[options]',
-    verb: async () => (await import('./commands/ps.ts')).ps,
-  },
-  {
-    name: 'doctor',
-    summary: 'what is wrong with the service, and what to do',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/doctor.ts')).fillDoctor(command, context);
-    },
-  },
-  {
-    name: 'records',
-    summary: 'enrichment records: browse, read, store',
-    async fill(records, context) {
-      const reading = await import('./commands/records.ts');
-      reading.addRecordsLs(records, context);
-      reading.addRecordsShow(records, context);
-      (await import('./commands/records-ingest.ts')).addRecordsIngest(records, context);
-      (await import('./commands/records-erase.ts')).addRecordsErase(records, context);
-      (await import('./commands/records-recount.ts')).addRecordsRecount(records, context);
-      const { tags } = await import('./commands/tags.ts');
-      const { versions } = await import('./commands/versions.ts');
-      addVerbs(records, context, { tags, versions });
-    },
-  },
-  {
-    name: 'analytics',
-    summary: 'slices of records for analysis',
-    async fill(analytics, context) {
-      (await import('./commands/analytics-export.ts')).addExport(analytics, context);
-    },
-  },
-  {
-    name: 'exports',
-    summary: 'export jobs and their files',
-    async fill(exports, context) {
-      (await import('./commands/exports.ts')).fillExports(exports, context);
-    },
-  },
-  {
-    name: 'retention',
-    summary: 'cold data: policies, moves, verification',
-    verbs: async () => (await import('./commands/retention.ts')).retention,
-  },
-  {
-    name: 'dlq',
-    summary: 'failed webhook deliveries: look, retry, discard',
-    verbs: async () => (await import('./commands/dlq.ts')).dlq,
-  },
-  {
-    name: 'endpoints',
-    summary: 'where webhooks are sent',
-    verbs: async () => (await import('./commands/endpoints.ts')).endpoints,
-  },
-  {
-    name: 'incidents',
-    summary: 'what webhooks report',
-    verbs: async () => (await import('./commands/incidents.ts')).incidents,
-  },
-  {
-    name: 'deliveries',
-    summary: 'webhook deliveries in every state',
-    verbs: async () => (await import('./commands/deliveries.ts')).deliveries,
-  },
-  {
-    name: 'notify',
-    summary: 'who is told of what is wrong',
-    verbs: async () => (await import('./commands/notify.ts')).notify,
-  },
-  {
-    name: 'tokens',
-    summary: 'access tokens',
-    verbs: async () => (await import('./commands/tokens.ts')).tokens,
-  },
-  {
-    name: 'audit',
-    summary: 'who did what, when and from where',
-    verbs: async () => (await import('./commands/audit.ts')).audit,
-  },
-  {
-    name: 'database',
-    summary: 'the database itself: spread it over workers',
-    async fill(database, context) {
-      (await import('./commands/database.ts')).addDatabaseDistribute(database, context);
-    },
-  },
-  {
-    name: 'keys',
-    summary: 'the keys that webhook secrets are encrypted with',
-    verbs: async () => (await import('./commands/keys.ts')).keys,
-  },
-  {
-    name: 'backup',
-    summary: 'back up database and cold data; verify backups',
-    takes: '[options]',
-    async fill(backup, context, program) {
-      const verbs = await import('./commands/backup.ts');
-      const release = program.version() ?? '';
-      verbs.fillBackup(backup, context, release);
-      verbs.addBackupVerify(backup, context, release);
-      verbs.addBackupLs(backup, context, release);
-    },
-  },
-  {
-    name: 'restore',
-    summary: 'restore a backup into an empty database, or try it',
-    takes: '[options] <from>',
-    async fill(command, context, program) {
-      const { fillRestore } = await import('./commands/restore.ts');
-      fillRestore(command, context, program.version() ?? '');
-    },
-  },
-  {
-    name: 'serve',
-    summary: 'run the service',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/serve.ts')).fillServe(command, context);
-    },
-  },
-  {
-    name: 'demo',
-    summary: 'run the service with real data, to look at',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/demo.ts')).fillDemo(command, context);
-    },
-  },
-  {
-    name: 'drain',
-    summary: 'deliver what is due, and end',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/drain.ts')).fillDrain(command, context);
-    },
-  },
-  {
-    name: 'listen',
-    summary: 'receive webhooks here, and fail if told to',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/listen.ts')).fillListen(command, context);
-    },
-  },
-  {
-    name: 'login',
-    summary: 'store an access token for later commands',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/session.ts')).fillLogin(command, context);
-    },
-  },
-  {
-    name: 'logout',
-    summary: 'forget a stored access token',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/session.ts')).fillLogout(command, context);
-    },
-  },
-  {
-    name: 'whoami',
-    summary: 'say which token and which service are in use',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/session.ts')).fillWhoami(command, context);
-    },
-  },
-  {
-    name: 'config',
-    summary: 'print the settings in force',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/config.ts')).fillConfig(command, context);
-    },
-  },
-  {
-    name: 'version',
-    summary: 'this release, and whether it can start on the database',
-    takes: '[options]',
-    async fill(command, context) {
-      (await import('./commands/version.ts')).fillVersion(command, context);
-    },
-  },
-  {
-    name: 'completion',
-    summary: 'print a completion script for bash, zsh or fish',
-    takes: '<shell>',
-    async fill(command, context, program) {
-      (await import('./commands/completion.ts')).fillCompletion(command, context, program);
-    },
-  },
-  {
-    name: '__complete',
-    summary: '',
-    isHidden: true,
-    async fill(command, context) {
-      (await import('./commands/completion.ts')).fillComplete(command, context);
-    },
-  },
+  verb(
+    'status',
+    'whether all is well, and how it went lately',
+    () => import('./commands/status.ts'),
+  ),
+  verb('ps', 'the processes of the service', () => import('./commands/ps.ts')),
+  verb(
+    'doctor',
+    'what is wrong with the service, and what to do',
+    () => import('./commands/doctor.ts'),
+  ),
+  noun('records', 'enrichment records: browse, read, store', () => import('./commands/records.ts')),
+  noun(
+    'analytics',
+    'slices of records for analysis',
+    () => import('./commands/analytics-export.ts'),
+  ),
+  noun('exports', 'export jobs and their files', () => import('./commands/exports.ts')),
+  noun(
+    'retention',
+    'cold data: policies, moves, verification',
+    () => import('./commands/retention.ts'),
+  ),
+  noun('dlq', 'failed webhook deliveries: look, retry, discard', () => import('./commands/dlq.ts')),
+  noun('endpoints', 'where webhooks are sent', () => import('./commands/endpoints.ts')),
+  noun('incidents', 'what webhooks report', () => import('./commands/incidents.ts')),
+  noun('deliveries', 'webhook deliveries in every state', () => import('./commands/deliveries.ts')),
+  noun('notify', 'who is told of what is wrong', () => import('./commands/notify.ts')),
+  noun('tokens', 'access tokens', () => import('./commands/tokens.ts')),
+  noun('audit', 'who did what, when and from where', () => import('./commands/audit.ts')),
+  noun(
+    'database',
+    'the database itself: spread it over workers',
+    () => import('./commands/database.ts'),
+  ),
+  noun(
+    'keys',
+    'the keys that webhook secrets are encrypted with',
+    () => import('./commands/keys.ts'),
+  ),
+  verb(
+    'backup',
+    'back up database and cold data; verify backups',
+    () => import('./commands/backup.ts'),
+  ),
+  verb(
+    'restore',
+    'restore a backup into an empty database, or try it',
+    () => import('./commands/restore.ts'),
+    '[options] <from>',
+  ),
+  verb('serve', 'run the service', () => import('./commands/serve.ts')),
+  verb('demo', 'run the service with real data, to look at', () => import('./commands/demo.ts')),
+  verb('drain', 'deliver what is due, and end', () => import('./commands/drain.ts')),
+  verb(
+    'listen',
+    'receive webhooks here, and fail if told to',
+    () => import('./commands/listen.ts'),
+  ),
+  verb('login', 'store an access token for later commands', () => import('./commands/session.ts')),
+  verb('logout', 'forget a stored access token', () => import('./commands/session.ts')),
+  verb(
+    'whoami',
+    'say which token and which service are in use',
+    () => import('./commands/session.ts'),
+  ),
+  verb('config', 'print the settings in force', () => import('./commands/config.ts')),
+  verb(
+    'version',
+    'this release, and whether it can start on the database',
+    () => import('./commands/version.ts'),
+  ),
+  verb(
+    'completion',
+    'print a completion script for bash, zsh or fish',
+    () => import('./commands/completion.ts'),
+    '<shell>',
+  ),
+  verb('__complete', '', () => import('./commands/completion.ts'), ''),
 ];
 
 /**
@@ -255,12 +135,12 @@ export async function createProgram(
 ): Promise<Command> {
   const program = emptyProgram(context, help);
   const isWhole = words === undefined || words.includes('completion');
-  for (const { name, summary, verbs, verb, fill, isHidden = false } of parts) {
-    const command = addNoun(program, name, summary, { hidden: isHidden });
+  for (const { name, summary, takes, load } of parts) {
+    const command = addNoun(program, name, summary, { hidden: summary === '' });
     if (!isWhole && !words.includes(name)) continue;
-    if (verbs !== undefined) addVerbs(command, context, await verbs());
-    if (verb !== undefined) fillVerb(command, context, await verb());
-    await fill?.(command, context, program);
+    const described = (await load())[name];
+    if (takes === undefined) addVerbs(command, context, described as Verbs);
+    else fillVerb(command, context, described as Described);
   }
   // Only now, so that the commands below do not inherit it.
   return program.configureHelp({ subcommandTerm });

@@ -1,6 +1,6 @@
+import { formatCount } from '../kernel/values.ts';
 import type { RouteAnswer } from './client.ts';
 import { type Facts, utc } from './details.ts';
-import { formatCount } from './format.ts';
 
 type IncidentReceipt = RouteAnswer<'POST /incidents/:id/erase'>;
 

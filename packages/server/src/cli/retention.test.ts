@@ -3,11 +3,10 @@ import type { Move } from './retention/moves.ts';
 import type { PlanRow } from './retention/plan.ts';
 import type { Run } from './retention/runs.ts';
 import type { Verification } from './retention/verifications.ts';
-import { prepareCli } from './testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from './testing/prepare-cli.ts';
 import { json, pages } from './testing/receiver.ts';
 
-const world = prepareCli();
-const { cli, sent } = world;
+const { api, cli, sent } = prepareCli();
 
 const row: PlanRow = {
   tenant: 'TX',
@@ -136,18 +135,18 @@ const damaged: Verification = {
   ],
 };
 const offerPlan = (totals: object, ...rows: PlanRow[]) =>
-  world.api.on('GET /retention/plan', json({ data: rows, totals, next_cursor: null }));
+  api.on('GET /retention/plan', json({ data: rows, totals, next_cursor: null }));
 /** A run, and how it goes on. */
 const offerRun = (...states: Run[]) => {
-  world.api.on('POST /retention/run', json(started, 202));
+  api.on('POST /retention/run', json(started, 202));
   let polls = 0;
-  world.api.on('GET /retention/runs/run_1', (request, response) => {
+  api.on('GET /retention/runs/run_1', (request, response) => {
     polls += 1;
     json(states[Math.min(polls, states.length) - 1] ?? started)(request, response);
   });
 };
 
-test.each([
+refusesUsage(api, [
   ['retention plan --before May', 'is not a date'],
   ['retention run --before 2001-02-30 --yes', 'is not a date'],
   ['retention moves --state done', 'Allowed choices are planned, copied'],
@@ -157,19 +156,14 @@ test.each([
   ['retention verify --since May', 'is not a date'],
   ['retention verify --sample 0', 'is not a percentage'],
   ['retention verify --sample 101', 'is not a percentage'],
-])('%s is a usage error, before anything is asked', async (words, message) => {
-  const { code, stdout, stderr } = await cli(words);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(world.api.requests).toEqual([]);
-});
+]);
 
 test('plan prints rows in a pipe, and its totals on a terminal', async () => {
   offerPlan(deleteTotals, gone, { ...row, held: true });
   expect((await cli('retention plan --tenant TX --before 2001-05-01')).stdout).toBe(
     'CA\tdelete\t2001-01-01/2001-04-30\t1204\t611000\t\t0\nTX\tmove\t2001-01-01/2001-04-30\t512991\t246000000\theld\t0\n',
   );
-  expect(world.api.requests[0]?.query).toMatchObject({ tenant: 'TX', before: '2001-05-01' });
+  expect(api.requests[0]?.query).toMatchObject({ tenant: 'TX', before: '2001-05-01' });
   const shown = await cli('retention plan', { isTerminal: true });
   expect(shown.stdout).toContain(
     'TX      move    2001-01-01 … 2001-04-30  512,991  246 MB  legal hold  –',
@@ -182,12 +176,12 @@ test('plan prints rows in a pipe, and its totals on a terminal', async () => {
 test('plan says on a terminal how much hot space is dead, and what holds it', async () => {
   const space = { size_bytes: 1_100_000_000, dead_bytes: 254_000_000, snapshot_since: null };
   const answer = { data: [], totals: moveTotals, next_cursor: null };
-  world.api.on('GET /retention/plan', json({ ...answer, hot_space: space }));
+  api.on('GET /retention/plan', json({ ...answer, hot_space: space }));
   expect((await cli('retention plan', { isTerminal: true })).stderr).toContain(
     '254 MB of 1.1 GB of hot space is dead: the end of a run gives it back\n',
   );
   const held = { ...space, snapshot_since: '2026-03-05T10:00:00.000000Z' };
-  world.api.on('GET /retention/plan', json({ ...answer, hot_space: held }));
+  api.on('GET /retention/plan', json({ ...answer, hot_space: held }));
   expect((await cli('retention plan', { isTerminal: true })).stderr).toContain(
     ' · a snapshot open since 2026-03-05 10:00:00 UTC keeps what has died since then',
   );
@@ -198,7 +192,7 @@ test('plan walks all pages, and says when there is nothing to do', async () => {
     { data: [row], totals: moveTotals, next_cursor: 'c1' },
     { data: [gone], totals: moveTotals, next_cursor: null },
   ];
-  world.api.on('GET /retention/plan', (request, response) =>
+  api.on('GET /retention/plan', (request, response) =>
     json(answers[request.query.cursor === 'c1' ? 1 : 0] ?? {})(request, response),
   );
   const all = await cli('retention plan --json tenant,count');
@@ -279,7 +273,7 @@ test('run --no-wait prints the id; one that stays queued says what it waits for'
 test('a run with a move that failed ends with 1, and tells which and why', async () => {
   offerPlan(moveTotals, row);
   offerRun({ ...ended, failed_moves: 1, moved_count: 0, busy_tenants: 2 });
-  world.api.on('GET /retention/moves', json({ data: [failedMove], next_cursor: null }));
+  api.on('GET /retention/moves', json({ data: [failedMove], next_cursor: null }));
   const { code, stderr } = await cli('retention run');
   expect(code).toBe(1);
   expect(stderr).toContain('2 tenants passed over, because another move had them');
@@ -292,13 +286,13 @@ test('a run with a move that failed ends with 1, and tells which and why', async
 });
 
 test('moves lists the journal with a mark where source and objects are equal', async () => {
-  world.api.on('GET /retention/moves', pages([JSON.stringify(move), JSON.stringify(failedMove)]));
+  api.on('GET /retention/moves', pages([JSON.stringify(move), JSON.stringify(failedMove)]));
   const piped = await cli('retention moves --tenant TX --state failed --kind move --run run_1');
   expect(piped.stdout).toBe(
     'mv_1\tTX\tmove\t2001-01-01/2001-01-31\tswitched\t512991\tequal\t3500\t\n' +
       'mv_2\tTX\tmove\t2001-01-01/2001-01-31\tfailed\t512991\tdiffers\t2000\tsegment_damaged: the object is not what was written\n',
   );
-  expect(world.api.requests[0]?.query).toMatchObject({
+  expect(api.requests[0]?.query).toMatchObject({
     tenant: 'TX',
     state: 'failed',
     kind: 'move',
@@ -310,8 +304,8 @@ test('moves lists the journal with a mark where source and objects are equal', a
 });
 
 test('move shows both triples', async () => {
-  world.api.on('GET /retention/moves/mv_1', json(move));
-  world.api.on('GET /retention/moves/mv_2', json(failedMove));
+  api.on('GET /retention/moves/mv_1', json(move));
+  api.on('GET /retention/moves/mv_2', json(failedMove));
   const { stdout } = await cli('retention move mv_1', { isTerminal: true });
   expect(stdout).toContain('objects   1 object written, 9.9 MB; 0 replaced');
   expect(stdout).toContain('SOURCE   512,991  246,000,111  9f3c00000000abe1\n');
@@ -325,8 +319,8 @@ test('move shows both triples', async () => {
 });
 
 test('verify that finds nothing ends with 0, and its report is JSON', async () => {
-  world.api.on('POST /retention/verify', json({ ...verification, state: 'queued', ok: null }, 202));
-  world.api.on('GET /retention/verify/vrf_1', json(verification));
+  api.on('POST /retention/verify', json({ ...verification, state: 'queued', ok: null }, 202));
+  api.on('GET /retention/verify/vrf_1', json(verification));
   const { code, stdout, stderr } = await cli('retention verify --tenant TX');
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
   expect(stderr).toBe(
@@ -339,7 +333,7 @@ test('verify that finds nothing ends with 0, and its report is JSON', async () =
 });
 
 test('verify that finds differences prints each and ends with 1', async () => {
-  world.api.on('GET /retention/verify/vrf_1', json(damaged));
+  api.on('GET /retention/verify/vrf_1', json(damaged));
   const piped = await cli('retention verify vrf_1');
   expect(piped.code).toBe(1);
   expect(piped.stdout).toBe(
@@ -364,14 +358,11 @@ test('a verification that could not be done, and one that is left alone, say so'
     ok: null,
     error: 'cold_tier_unavailable: away',
   };
-  world.api.on('GET /retention/verify/vrf_1', json(failed));
+  api.on('GET /retention/verify/vrf_1', json(failed));
   const { code, stderr } = await cli('retention verify vrf_1');
   expect(code).toBe(1);
   expect(stderr).toContain('could not be done: cold_tier_unavailable: away');
-  world.api.on(
-    'GET /retention/verify/vrf_1',
-    json({ ...verification, state: 'running', ok: null }),
-  );
+  api.on('GET /retention/verify/vrf_1', json({ ...verification, state: 'running', ok: null }));
   const running = await cli('retention verify vrf_1 --no-wait');
   expect(running).toMatchObject({ code: 0, stderr: 'vrf_1 is running.\n' });
 });
@@ -385,7 +376,7 @@ test('plan and run say that nothing can be moved while the store is another data
     store: { state: 'elsewhere', problem: 'The store has gone on with another database.' },
     next_cursor: null,
   };
-  world.api.on('GET /retention/plan', json(answer));
+  api.on('GET /retention/plan', json(answer));
   const { stderr } = await cli('retention plan');
   expect(stderr).toContain('Nothing can be moved or deleted now. The store has gone on');
 });

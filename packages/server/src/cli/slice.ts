@@ -1,5 +1,5 @@
 import { addDays } from '../kernel/day.ts';
-import { AppError } from '../kernel/errors.ts';
+import { usage } from './help.ts';
 
 /** Options that say which days: one month, or a range of whole days, inclusive at both ends. */
 export type Days = {
@@ -51,8 +51,4 @@ function isDate(text: string): boolean {
   return (
     /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && addDays(text, 0) === text
   );
-}
-
-function usage(detail: string): AppError {
-  return new AppError('usage_invalid', { detail });
 }

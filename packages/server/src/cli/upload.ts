@@ -79,7 +79,8 @@ async function fileSize(path: string): Promise<number> {
   }
 }
 
-function unreadable(path: string, cause: unknown): AppError {
+/** The error for a file that cannot be read. */
+export function unreadable(path: string, cause: unknown): AppError {
   const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT';
   const reason = isMissing ? 'there is no such file' : (cause as Error).message;
   return new AppError('file_unreadable', { detail: `${path} cannot be read: ${reason}.`, cause });

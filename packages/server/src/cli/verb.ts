@@ -1,13 +1,12 @@
 import { type Command, Option } from 'commander';
 import type { Context } from './context.ts';
-import { withExamples } from './help.ts';
-import { jsonFlags, jsonHelp } from './output.ts';
 
 /**
  * An option: its flags, what the help says of it, and, unless its value is any text, the words that it may be or the
- * function that reads it.
+ * function that reads it. What says more about itself is given as commander takes it.
  */
 export type OptionRow =
+  | Option
   | readonly [flags: string, help: string]
   | readonly [flags: string, help: string, value: readonly string[] | ((text: string) => unknown)];
 
@@ -15,14 +14,25 @@ export type OptionRow =
  * A command as data. `act` is given the options and the argument as commander reads them; each command says in the types
  * of its own parameters what these are.
  */
-export type Verb = {
-  readonly summary: string;
+export type Verb = Described & { readonly summary: string };
+
+/** A command of which the help of the program has the summary. */
+export type Described = {
   readonly description: string;
   /** Every command has at least one. */
   readonly examples: readonly string[];
-  readonly argument?: readonly [flags: string, help: string];
+  readonly argument?: readonly [flags: string, help: string, values?: readonly string[]];
   readonly options?: readonly OptionRow[];
-  readonly act: (context: Context, options: never, argument: never) => Promise<void>;
+  /** What the help says between the options and the examples. */
+  readonly notes?: string;
+  readonly act: (
+    context: Context,
+    options: never,
+    argument: never,
+    command: Command,
+  ) => Promise<void>;
+  /** The verbs of a noun that does something by itself, too. */
+  readonly verbs?: Verbs;
 };
 
 /** A noun, with its verbs and nouns below it in the order of the help. */
@@ -30,9 +40,17 @@ export type Noun = { readonly summary: string; readonly verbs: Verbs };
 export type Verbs = { readonly [name: string]: Verb | Noun };
 
 /** The options of most commands. */
-export const jsonOption: OptionRow = [jsonFlags, jsonHelp];
+export const jsonOption: OptionRow = [
+  '--json [fields]',
+  'print JSON: everything, or these fields (separated by commas)',
+];
 export const yesOption: OptionRow = ['--yes', 'do not ask'];
 export const tenantOption: OptionRow = ['--tenant <tenant>', 'only of this tenant'];
+
+export const signInOption: OptionRow = [
+  '--print-sign-in',
+  'print the one-time sign-in link even if stdout is no terminal: whoever reads it gets in',
+];
 
 /** Adds a command without a summary or a verb; the description of a noun is its summary. */
 export function addNoun(
@@ -46,23 +64,36 @@ export function addNoun(
 
 export function addVerbs(parent: Command, context: Context, verbs: Verbs): void {
   for (const [name, verb] of Object.entries(verbs)) {
-    if ('verbs' in verb) addVerbs(addNoun(parent, name, verb.summary), context, verb.verbs);
+    if (!('act' in verb)) addVerbs(addNoun(parent, name, verb.summary), context, verb.verbs);
     else fillVerb(parent.command(name).summary(verb.summary), context, verb);
   }
 }
 
 /** Gives a command its words, its options and what it does. */
-export function fillVerb(command: Command, context: Context, verb: Omit<Verb, 'summary'>): void {
-  command.description(verb.description);
-  if (verb.argument !== undefined) command.argument(...verb.argument);
-  for (const [flags, help, value] of verb.options ?? []) {
-    if (typeof value === 'function') command.option(flags, help, value);
-    else if (value === undefined) command.option(flags, help);
-    else command.addOption(new Option(flags, help).choices(value));
+export function fillVerb(command: Command, context: Context, verb: Described): void {
+  const { description, argument, options = [], examples, notes, verbs = {} } = verb;
+  command.description(description);
+  if (argument !== undefined) {
+    const [flags, help, values] = argument;
+    const made = command.createArgument(flags, help);
+    command.addArgument(values === undefined ? made : made.choices(values));
+  }
+  for (const row of options) {
+    if (row instanceof Option) command.addOption(row);
+    else addOption(command, row);
   }
   command.action((...given: unknown[]) => {
-    const [argument, options] = verb.argument === undefined ? [undefined, given[0]] : given;
-    return verb.act(context, options as never, argument as never);
+    const [word, asked] = argument === undefined ? [undefined, given[0]] : given;
+    return verb.act(context, asked as never, word as never, command);
   });
-  withExamples(command, verb.examples);
+  if (notes !== undefined) command.addHelpText('after', notes);
+  const lines = examples.map((line) => `  $ ${line}`);
+  command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
+  addVerbs(command, context, verbs);
+}
+
+function addOption(command: Command, [flags, help, value]: Exclude<OptionRow, Option>): void {
+  if (typeof value === 'function') command.option(flags, help, value);
+  else if (value === undefined) command.option(flags, help);
+  else command.addOption(new Option(flags, help).choices(value));
 }

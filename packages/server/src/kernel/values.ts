@@ -101,7 +101,12 @@ export const remainKinds = [
   'receivers',
 ] as const;
 
+/** A whole number with separators: `1,234,567`. The first `toLocaleString` of a process would take 100 ms. */
+export function formatCount(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
 /** How many of something there are: `1 row`, `1,234 rows`. */
 export function numberOf(count: number, singular: string, plural = `${singular}s`): string {
-  return `${count.toLocaleString('en-US')} ${count === 1 ? singular : plural}`;
+  return `${formatCount(count)} ${count === 1 ? singular : plural}`;
 }

@@ -3,31 +3,20 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  type Handler,
-  json,
-  pages,
-  problem,
-  type Receiver,
-  startReceiver,
-} from '../testing/receiver.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { type Handler, json, pages, problem } from '../testing/receiver.ts';
 import { newFolder, type RunOptions, run } from '../testing/run.ts';
 
-let api: Receiver;
+const api = useReceiver();
 let cwd: string;
-beforeAll(async () => {
-  api = await startReceiver();
-});
 beforeEach(async () => {
   cwd = await newFolder();
   api.on('GET /enrichment/datasets', json({ data: [{ count: 2 }], next_cursor: null }));
 });
 afterEach(async () => {
-  api.reset();
   await rm(cwd, { recursive: true });
 });
-afterAll(() => api.close());
 
 const csv = '"tenant","event_id"\n"TX","a\n""b"""\n"TX","c"\n';
 const digestOf = (text: string | Buffer) =>

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import {
   type Compression,
   compressions,
@@ -7,7 +7,6 @@ import {
   type Profile,
   profiles,
 } from '../../exports/values.ts';
-import { AppError } from '../../kernel/errors.ts';
 import {
   type DatasetName,
   datasetNames,
@@ -19,8 +18,9 @@ import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import type { DownloadRequest } from '../exports/download.ts';
 import type { StreamRequest } from '../exports/stream-export.ts';
-import { required, withExamples } from '../help.ts';
+import { required, usage } from '../help.ts';
 import { checkDays, type Days } from '../slice.ts';
+import type { Verb, Verbs } from '../verb.ts';
 
 type Options = Days & {
   tenant?: string;
@@ -41,64 +41,55 @@ type Options = Days & {
   json?: true;
 };
 
-export function addExport(analytics: Command, context: Context): void {
-  const command = analytics
-    .command('export')
-    .summary('export a slice of records to a file')
-    .description(
-      'Exports the records of a tenant, from one snapshot and in the order of store, time and event. The file appears under its name only when its row count and its SHA-256 are those of the service.',
-    )
-    .option('--tenant <tenant>', 'the tenant (required)')
-    .option('--store <store>', 'only this store')
-    .option('--month <month>', 'this month, as 2026-03')
-    .option('--from <date>', 'from this day on, as 2026-01-01')
-    .option('--to <date>', 'up to this day, inclusive')
-    .option('--kind <kind>', 'only of this kind')
-    .addOption(new Option('--dataset <name>', 'only tagged so').choices(datasetNames))
-    .option('--version <version>', 'the records of this dataset version: its id or its name')
-    .addOption(
-      new Option('--split <name>', 'only this part of the version; needs --version').choices(
-        splitNames,
-      ),
-    )
-    .addOption(
-      new Option('--format <format>', 'format of the file').choices(exportFormats).default('csv'),
-    )
-    .addOption(
-      new Option('--compression <name>', 'of the file itself; not for parquet').choices(
-        compressions.filter((name) => name !== 'none'),
-      ),
-    )
-    .option(
-      '--columns <list>',
-      'these columns, separated by commas; also paths such as enrichment.origin',
-    )
-    .addOption(
-      new Option(
-        '--profile <name>',
-        'of CSV. machine: exact round trip (default); spreadsheet: safe to open in one',
-      )
-        .choices(profiles)
-        .argParser(parseProfile),
-    )
-    .option('--no-header', 'CSV without the line of column names')
-    .option(
-      '--async',
-      'as a job of the service: survives restarts, and the download goes on where it broke off',
-    )
-    .option('--no-wait', 'with --async: print the job’s id and leave it at work')
-    .option('--out <file>', 'the file, or - for stdout (default: a telling name; stdout in a pipe)')
-    .option('--force', 'replace the file if it exists')
-    .option('--json', 'print what was written as JSON; needs --out FILE')
-    .action((options: Options) => run(context, options));
-  withExamples(command, [
+const exportSlice: Verb = {
+  summary: 'export a slice of records to a file',
+  description:
+    'Exports the records of a tenant, from one snapshot and in the order of store, time and event. The file appears under its name only when its row count and its SHA-256 are those of the service.',
+  examples: [
     'svcctl analytics export --tenant TX --from 2026-01-01 --to 2026-03-31 --format csv --out tx-q1.csv',
     'svcctl analytics export --tenant TX --month 2026-03 --store DFW --profile spreadsheet',
     'svcctl analytics export --tenant TX --month 2026-03 --columns event_id,enrichment.score | head',
     'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet --out train.parquet',
     'svcctl analytics export --tenant TX --month 2026-03 --format ndjson --compression gzip --async --out tx.ndjson.gz',
-  ]);
-}
+  ],
+  options: [
+    ['--tenant <tenant>', 'the tenant (required)'],
+    ['--store <store>', 'only this store'],
+    ['--month <month>', 'this month, as 2026-03'],
+    ['--from <date>', 'from this day on, as 2026-01-01'],
+    ['--to <date>', 'up to this day, inclusive'],
+    ['--kind <kind>', 'only of this kind'],
+    ['--dataset <name>', 'only tagged so', datasetNames],
+    ['--version <version>', 'the records of this dataset version: its id or its name'],
+    ['--split <name>', 'only this part of the version; needs --version', splitNames],
+    new Option('--format <format>', 'format of the file').choices(exportFormats).default('csv'),
+    new Option('--compression <name>', 'of the file itself; not for parquet').choices(
+      compressions.filter((name) => name !== 'none'),
+    ),
+    [
+      '--columns <list>',
+      'these columns, separated by commas; also paths such as enrichment.origin',
+    ],
+    new Option(
+      '--profile <name>',
+      'of CSV. machine: exact round trip (default); spreadsheet: safe to open in one',
+    )
+      .choices(profiles)
+      .argParser(parseProfile),
+    ['--no-header', 'CSV without the line of column names'],
+    [
+      '--async',
+      'as a job of the service: survives restarts, and the download goes on where it broke off',
+    ],
+    ['--no-wait', 'with --async: print the job’s id and leave it at work'],
+    ['--out <file>', 'the file, or - for stdout (default: a telling name; stdout in a pipe)'],
+    ['--force', 'replace the file if it exists'],
+    ['--json', 'print what was written as JSON; needs --out FILE'],
+  ],
+  act: run,
+};
+
+export const analytics: Verbs = { export: exportSlice };
 
 async function run(context: Context, options: Options): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
@@ -217,10 +208,6 @@ async function startJob(
   await context.out.write(`${isJson ? JSON.stringify(job) : job.id}\n`);
   context.hint(goesOnText(job.id));
   if (job.rows_total === 0) await noteEmptySlice(context, client, askedOf(job));
-}
-
-function usage(detail: string): AppError {
-  return new AppError('usage_invalid', { detail });
 }
 
 function parseProfile(name: string): Profile {

@@ -1,13 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { json, pages, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { expect, test } from 'vitest';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { json, pages } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const api = useReceiver();
 
 const entry = {
   id: '7',

@@ -1,10 +1,10 @@
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
-import { formatNumberOf } from '../format.ts';
 import { wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { type JsonOption, picker, printObject } from '../output.ts';
@@ -131,7 +131,7 @@ async function verifyLog(context: Context, { head, json }: VerifyOptions): Promi
   const verdict = parseAnswer(text) as Verdict;
   if (json !== undefined) await printObject(context, text, { json, fields });
   else if (verdict.ok) {
-    const count = formatNumberOf(verdict.entries, 'entry', 'entries');
+    const count = numberOf(verdict.entries, 'entry', 'entries');
     const { pruned_place: place } = verdict;
     const pruned = place === 0 ? '' : `, those up to place ${place} pruned by age`;
     await context.out.write(`ok: ${count}${pruned} · head ${verdict.head}\n`);
@@ -139,7 +139,7 @@ async function verifyLog(context: Context, { head, json }: VerifyOptions): Promi
     await context.out.write(verdict.problems.map(({ message }) => `${message}\n`).join(''));
   }
   if (!verdict.ok) {
-    const found = formatNumberOf(verdict.problem_count, 'difference', 'differences');
+    const found = numberOf(verdict.problem_count, 'difference', 'differences');
     throw new AppError('verify_failed', {
       detail: `The audit log is not as it was written: ${found}.`,
     });

@@ -1,14 +1,17 @@
-import type { Command } from 'commander';
-import { loadSettings } from '../../config/settings.ts';
+import { readRelease } from '../../config/release.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
+import { columnsOf } from '../columns.ts';
 import { askSecret } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
-import { required, wholeNumber, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
+import { formatBytes } from '../format.ts';
+import { required, usage, wholeNumber } from '../help.ts';
+import { type JsonOption, printObject, printRows } from '../output.ts';
+import { type App, openApp } from '../own-app.ts';
 import { createProgress, type Progress } from '../progress.ts';
+import { createTable } from '../table.ts';
+import { type Described, jsonOption, type OptionRow, type Verb } from '../verb.ts';
 
-type App = typeof import('../../app.ts');
 type BackupTools = Parameters<App['backUp']>[0];
 type BackupSummary = Awaited<ReturnType<App['listPlace']>>[number];
 type BackupReport = Awaited<ReturnType<App['verifyBackup']>>['report'];
@@ -16,7 +19,7 @@ type BackupReport = Awaited<ReturnType<App['verifyBackup']>>['report'];
 export const placeHelp = 'a folder, or s3://bucket/prefix?endpoint=…&region=…';
 const leastPassphrase = 12;
 
-const summaryFields = [
+export const summaryFields = [
   'id',
   'database',
   'place',
@@ -40,40 +43,11 @@ type CreateOptions = {
   json?: JsonOption;
 };
 
-export function fillBackup(command: Command, context: Context, release: string): void {
-  command
-    .description(
-      'Writes a backup of the database of the settings and of its cold data, all as it was at one moment, while the service goes on. Its backups in one place share what they have in common. The same command goes on with what a killed one has left.',
-    )
-    .option('--out <place>', `where backups lie: ${placeHelp}`)
-    .option('--incremental', 'take from its newest backup there what has not changed, unread')
-    .option(
-      '--with-key',
-      'also the key of webhook secrets, under a passphrase: SVC_BACKUP_PASSPHRASE, or asked',
-    )
-    .option('--verify', 'read the backup back at the end')
-    .option(
-      '--keep <n>',
-      'remove all but the newest n backups of this database there, and what only they need',
-      wholeNumber(1),
-    )
-    .option(
-      '--allow-missing',
-      'save the rest where objects of cold data are missing or damaged, name them, and end with exit code 7',
-    )
-    .option(jsonFlags, jsonHelp)
-    .action((options: CreateOptions) => create(context, release, options));
-  withExamples(command, [
-    'svcctl backup --out /mnt/backups --incremental --keep 30',
-    "svcctl backup --out 's3://backups/svcctl?region=eu-central-1' --with-key --verify",
-  ]);
-}
-
-async function create(context: Context, release: string, options: CreateOptions): Promise<void> {
+async function create(context: Context, options: CreateOptions): Promise<void> {
   const out = required(options.out, '--out');
   const { incremental = false, withKey = false, verify = false, keep = null, json } = options;
   const { allowMissing: allowsMissing = false } = options;
-  const { settings, app, tools, progress } = await openTools(context, release);
+  const { settings, app, tools, progress } = await openTools(context);
   const passphrase = withKey ? await newPassphrase(context, settings.backupPassphrase) : null;
   const made = await app
     .backUp(tools, {
@@ -89,7 +63,7 @@ async function create(context: Context, release: string, options: CreateOptions)
   context.note(
     `Backed up ${describe(summary)} to ${summary.place}; ${formatBytes(summary.new_bytes)} are new.`,
   );
-  if (made.removed > 0) context.note(`Removed ${formatNumberOf(made.removed, 'older backup')}.`);
+  if (made.removed > 0) context.note(`Removed ${numberOf(made.removed, 'older backup')}.`);
   if (settings.secretKey === undefined && !withKey) {
     context.note(
       'The secret key is not in it: keep the file secret-key elsewhere, or use --with-key.',
@@ -99,7 +73,7 @@ async function create(context: Context, release: string, options: CreateOptions)
   if (report !== null && summary.missing.length === 0) assertRight(context, report);
   if (summary.missing.length > 0) {
     throw new AppError('backup_incomplete', {
-      detail: `The backup lacks ${formatNumberOf(summary.missing.length, 'object')}, whose days cannot be read after a restore. Put them back, or give them up: svcctl retention forget.`,
+      detail: `The backup lacks ${numberOf(summary.missing.length, 'object')}, whose days cannot be read after a restore. Put them back, or give them up: svcctl retention forget.`,
     });
   }
 }
@@ -109,101 +83,80 @@ const toldMissing = 100;
 
 type FromOptions = { id?: string; database?: string; json?: JsonOption };
 
-export const databaseHelp = 'the newest of this database, where there are several';
+export const idOption: OptionRow = ['--id <id>', 'which backup; the newest unless given'];
+export const databaseOption: OptionRow = [
+  '--database <id>',
+  'the newest of this database, where there are several',
+];
 
-export function addBackupVerify(backup: Command, context: Context, release: string): void {
-  const command = backup
-    .command('verify')
-    .summary('read a backup back, and prove it')
-    .description(
-      'Reads everything that a backup needs, compares it with its SHA-256, and computes count, bytes and digest of its records anew. It needs no service and no database. The exit code is 1 on any difference.',
-    )
-    .argument('<from>', placeHelp)
-    .option('--id <id>', 'which backup; the newest unless given')
-    .option('--database <id>', databaseHelp)
-    .option(jsonFlags, jsonHelp)
-    .action((from: string, options: FromOptions) => verify(context, release, { from, ...options }));
-  withExamples(command, [
+const verify: Verb = {
+  summary: 'read a backup back, and prove it',
+  description:
+    'Reads everything that a backup needs, compares it with its SHA-256, and computes count, bytes and digest of its records anew. It needs no service and no database. The exit code is 1 on any difference.',
+  argument: ['<from>', placeHelp],
+  examples: [
     'svcctl backup verify /mnt/backups',
     'svcctl backup verify /mnt/backups --id 20260305T140709123Z-9fK2',
-  ]);
-}
+  ],
+  options: [idOption, databaseOption, jsonOption],
+  act: verifyOne,
+};
 
-async function verify(
+async function verifyOne(
   context: Context,
-  release: string,
-  { json, ...which }: FromOptions & { from: string },
+  { json, ...which }: FromOptions,
+  from: string,
 ): Promise<void> {
-  const { app, tools, progress } = await openTools(context, release);
-  const found = await app.verifyBackup(tools, which).finally(() => progress.clear());
+  const { app, tools, progress } = await openTools(context);
+  const found = await app.verifyBackup(tools, { from, ...which }).finally(() => progress.clear());
   const fields = [...summaryFields, 'report'];
   if (json !== undefined) await printObject(context, JSON.stringify(found), { json, fields });
-  else await printProblems(context, found.report);
+  else await createTable(context, problemColumns).write(found.report.problems);
   assertRight(context, found.report);
 }
 
-export function addBackupLs(backup: Command, context: Context, release: string): void {
-  const command = backup
-    .command('ls')
-    .summary('list the backups in a place, the newest first')
-    .description(
-      'Lists the whole backups in a place, the newest first, and whose they are, if of several databases.',
-    )
-    .argument('<from>', placeHelp)
-    .option(jsonFlags, jsonHelp)
-    .action((from: string, { json }: FromOptions) => list(context, release, { from, json }));
-  withExamples(command, ['svcctl backup ls /mnt/backups']);
-}
+const ls: Verb = {
+  summary: 'list the backups in a place, the newest first',
+  description:
+    'Lists the whole backups in a place, the newest first, and whose they are, if of several databases.',
+  argument: ['<from>', placeHelp],
+  examples: ['svcctl backup ls /mnt/backups'],
+  options: [jsonOption],
+  act: listPlace,
+};
 
-async function list(
+async function listPlace(
   context: Context,
-  release: string,
-  { from, json }: { from: string; json: JsonOption },
+  { json }: { json?: JsonOption },
+  from: string,
 ): Promise<void> {
-  const { app, tools } = await openTools(context, release);
+  const { app, tools } = await openTools(context);
   const found = await app.listPlace(tools, from);
   const areSeveral = new Set(found.map(({ database }) => database)).size > 1;
-  const printer = createRowPrinter<BackupSummary>(context, {
-    fields: summaryFields,
-    json,
-    columns: [
-      { title: 'ID', value: (row) => row.id },
-      ...(areSeveral ? [{ title: 'DATABASE', value: (row: BackupSummary) => row.database }] : []),
-      {
-        title: 'TAKEN AT',
-        value: (row) => row.taken_at,
-        shown: (row) => formatInstant(row.taken_at),
-      },
-      {
-        title: 'RECORDS',
-        value: (row) => String(row.records),
-        shown: (row) => formatCount(row.records),
-      },
-      {
-        title: 'SIZE',
-        value: (row) => String(row.size_bytes),
-        shown: (row) => formatBytes(row.size_bytes),
-      },
-      { title: 'KEY', value: (row) => (row.has_secret_key ? 'yes' : 'no') },
-    ],
-  });
-  await printer.write(found.map((row) => JSON.stringify(row)));
-  await printer.end();
+  const columns = [
+    word('ID', 'id'),
+    ...(areSeveral ? [word('DATABASE', 'database')] : []),
+    instant('TAKEN AT', 'taken_at'),
+    word('RECORDS', 'records', { shown: (row) => formatCount(row.records) }),
+    word('SIZE', 'size_bytes', { shown: (row) => formatBytes(row.size_bytes) }),
+    word('KEY', (row) => (row.has_secret_key ? 'yes' : 'no')),
+  ];
+  await printRows(context, found, { columns, fields: summaryFields, json });
 }
 
+const { word, instant } = columnsOf<BackupSummary>();
+
 /** What the commands about backups need of this process. */
-export async function openTools(context: Context, release: string) {
+export async function openTools(context: Context) {
   const { io } = context;
-  const settings = loadSettings(io.env);
-  const app = await import('../../app.ts');
-  const log = app.createLog(io.env.SVC_LOG_LEVEL ? settings.logLevel : 'warn');
+  const { settings, app, log } = await openApp(context);
   const progress = createSteps(context);
   const tools: BackupTools = {
     settings,
     log,
     signal: io.signal,
     cwd: io.cwd,
-    release,
+    release: readRelease(),
     onStep: (step) => progress.show(step),
     onWarning: (text) => context.note(text),
   };
@@ -222,7 +175,7 @@ function createSteps(context: Context): { show(step: ShownStep): void; clear(): 
         const describe = (done: number) =>
           step.name === 'verification'
             ? `${formatBytes(done)} of ${formatBytes(step.total)}`
-            : `${formatCount(done)} of ${formatNumberOf(step.total, step.name.replace(/s$/, ''))}`;
+            : `${formatCount(done)} of ${numberOf(step.total, step.name.replace(/s$/, ''))}`;
         const speed = (perSecond: number) => `${formatCount(perSecond)} rows/s`;
         const options = { label: step.name, total: step.total, describe };
         bar = {
@@ -244,32 +197,25 @@ export function describe({
   objects,
   size_bytes,
 }: Pick<BackupSummary, 'records' | 'objects' | 'size_bytes'>): string {
-  return `${formatNumberOf(records, 'record')} and ${formatNumberOf(objects, 'object')} (${formatBytes(size_bytes)})`;
+  return `${numberOf(records, 'record')} and ${numberOf(objects, 'object')} (${formatBytes(size_bytes)})`;
 }
 
-async function printProblems(context: Context, { problems }: BackupReport): Promise<void> {
-  const printer = createRowPrinter<BackupReport['problems'][number]>(context, {
-    fields: ['kind', 'key', 'message'],
-    json: undefined,
-    columns: [
-      { title: 'KIND', value: (row) => row.kind },
-      { title: 'KEY', value: (row) => row.key },
-      { title: 'PROBLEM', value: (row) => row.message },
-    ],
-  });
-  await printer.write(problems.map((row) => JSON.stringify(row)));
-  await printer.end();
-}
+const problem = columnsOf<BackupReport['problems'][number]>();
+const problemColumns = [
+  problem.word('KIND', 'kind'),
+  problem.word('KEY', 'key'),
+  problem.word('PROBLEM', 'message'),
+];
 
 function assertRight(context: Context, report: BackupReport): void {
   if (report.problem_count > 0) {
     throw new AppError('verify_failed', {
-      detail: `${formatNumberOf(report.problem_count, 'problem')}: this backup cannot be restored as it was. Make another one, and look at the disk.`,
+      detail: `${numberOf(report.problem_count, 'problem')}: this backup cannot be restored as it was. Make another one, and look at the disk.`,
     });
   }
   const { hot, cold, files, objects } = report;
   context.note(
-    `Right: ${formatNumberOf(hot.count, 'hot record')} and ${formatCount(cold.count)} cold ones, by count, bytes and digest; ${formatNumberOf(files, 'file')} and ${formatNumberOf(objects, 'object')} by SHA-256.`,
+    `Right: ${numberOf(hot.count, 'hot record')} and ${formatCount(cold.count)} cold ones, by count, bytes and digest; ${numberOf(files, 'file')} and ${numberOf(objects, 'object')} by SHA-256.`,
   );
 }
 
@@ -277,12 +223,12 @@ function assertRight(context: Context, report: BackupReport): void {
 async function newPassphrase(context: Context, given: string | undefined): Promise<string> {
   const passphrase = given ?? (await askPassphrase(context, 'Passphrase for the secret key: '));
   if (passphrase.length < leastPassphrase) {
-    throw new AppError('usage_invalid', {
-      detail: `The passphrase has ${passphrase.length} characters; it takes ${leastPassphrase} or more.`,
-    });
+    throw usage(
+      `The passphrase has ${passphrase.length} characters; it takes ${leastPassphrase} or more.`,
+    );
   }
   if (given === undefined && (await askSecret(context, 'Once more: ')) !== passphrase) {
-    throw new AppError('usage_invalid', { detail: 'The two passphrases differ.' });
+    throw usage('The two passphrases differ.');
   }
   return passphrase;
 }
@@ -290,7 +236,37 @@ async function newPassphrase(context: Context, given: string | undefined): Promi
 export async function askPassphrase(context: Context, question: string): Promise<string> {
   const { stdin, stderr } = context.io;
   if (stdin.isTTY === true && stderr.isTTY === true) return askSecret(context, question);
-  throw new AppError('usage_invalid', {
-    detail: 'There is no terminal to ask for the passphrase at: give it in SVC_BACKUP_PASSPHRASE.',
-  });
+  throw usage(
+    'There is no terminal to ask for the passphrase at: give it in SVC_BACKUP_PASSPHRASE.',
+  );
 }
+
+export const backup: Described = {
+  description:
+    'Writes a backup of the database of the settings and of its cold data, all as it was at one moment, while the service goes on. Its backups in one place share what they have in common. The same command goes on with what a killed one has left.',
+  examples: [
+    'svcctl backup --out /mnt/backups --incremental --keep 30',
+    "svcctl backup --out 's3://backups/svcctl?region=eu-central-1' --with-key --verify",
+  ],
+  options: [
+    ['--out <place>', `where backups lie: ${placeHelp}`],
+    ['--incremental', 'take from its newest backup there what has not changed, unread'],
+    [
+      '--with-key',
+      'also the key of webhook secrets, under a passphrase: SVC_BACKUP_PASSPHRASE, or asked',
+    ],
+    ['--verify', 'read the backup back at the end'],
+    [
+      '--keep <n>',
+      'remove all but the newest n backups of this database there, and what only they need',
+      wholeNumber(1),
+    ],
+    [
+      '--allow-missing',
+      'save the rest where objects of cold data are missing or damaged, name them, and end with exit code 7',
+    ],
+    jsonOption,
+  ],
+  act: create,
+  verbs: { verify, ls },
+};

@@ -2,16 +2,12 @@ import { execFile } from 'node:child_process';
 import { chmod, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { json, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { expect, test } from 'vitest';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { json } from '../testing/receiver.ts';
 import { newFolder, run } from '../testing/run.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const api = useReceiver();
 
 /** What bash offers for the last word; `tenants` are what the service answers. */
 async function complete(

@@ -1,57 +1,44 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
-import { withExamples } from '../help.ts';
 import { printable } from '../table.ts';
+import type { Described } from '../verb.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
-export function fillCompletion(command: Command, context: Context, program: Command): void {
-  command
-    .description('Prints a script that completes commands, options, and the names of tenants.')
-    .addArgument(command.createArgument('<shell>', 'the shell').choices(shells))
-    .action((shell: (typeof shells)[number]) => printScript(program, context, shell));
-  withExamples(command, [
+export const completion: Described = {
+  description: 'Prints a script that completes commands, options, and the names of tenants.',
+  argument: ['<shell>', 'the shell', shells],
+  examples: [
     'source <(svcctl completion bash)',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is zsh's
     'svcctl completion zsh > "${fpath[1]}/_svcctl"',
     'svcctl completion fish > ~/.config/fish/completions/svcctl.fish',
-  ]);
-}
-
-async function printScript(
-  program: Command,
-  context: Context,
-  shell: (typeof shells)[number],
-): Promise<void> {
-  const scripts = await import('../completion-scripts.ts');
-  const tree = scripts.completionTree(program);
-  switch (shell) {
-    case 'bash':
-      return context.out.write(scripts.bashScript(tree));
-    case 'zsh':
-      return context.out.write(scripts.zshScript(tree));
-    case 'fish':
-      return context.out.write(scripts.fishScript(tree));
-  }
-}
+  ],
+  async act(context: Context, _options: object, shell: (typeof shells)[number], command: Command) {
+    const scripts = await import('../completion-scripts.ts');
+    const make = { bash: scripts.bashScript, zsh: scripts.zshScript, fish: scripts.fishScript };
+    await context.out.write(make[shell](scripts.completionTree(command.parent ?? command)));
+  },
+};
 
 /** A shell feels broken when it waits longer than this for completions. */
 const limitMillis = 300;
 const mostNames = 50;
 
 /** A hidden command. The completion scripts call it for names that only the service knows. */
-export function fillComplete(command: Command, context: Context): void {
-  command
-    .description(
-      'Prints names that complete a prefix, one a line; nothing when the service does not answer.',
-    )
-    .argument('<what>', 'tenant')
-    .argument('[prefix]', 'what is typed already', '')
-    .action((what: string, prefix: string) => complete(context, what, prefix));
-  withExamples(command, ['svcctl __complete tenant -- T']);
-}
+export const __complete: Described = {
+  description:
+    'Prints names that complete a prefix, one a line; nothing when the service does not answer.',
+  argument: ['<words...>', 'tenant, and what is typed already'],
+  examples: ['svcctl __complete tenant -- T'],
+  act: complete,
+};
 
-async function complete(context: Context, what: string, prefix: string): Promise<void> {
+async function complete(
+  context: Context,
+  _options: object,
+  [what, prefix = '']: readonly string[],
+): Promise<void> {
   if (what !== 'tenant') return;
   const signal = AbortSignal.any([context.io.signal, AbortSignal.timeout(limitMillis)]);
   let names: string[];

@@ -1,9 +1,8 @@
-import type { Command } from 'commander';
 import { loadSettings, settingRows } from '../../config/settings.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
-import type { Column } from '../table.ts';
+import { type JsonOption, printRows } from '../output.ts';
+import { type Described, jsonOption } from '../verb.ts';
 
 type SettingValue = {
   name: string;
@@ -14,13 +13,12 @@ type SettingValue = {
 
 const mask = '********';
 
-export function fillConfig(command: Command, context: Context): void {
-  command
-    .description('Prints the settings that svcctl serve would start with here. Secrets are masked.')
-    .option(jsonFlags, jsonHelp)
-    .action((options: { json?: JsonOption }) => printSettings(context, options));
-  withExamples(command, ['svcctl config', 'SVC_PORT=9000 svcctl config --json name,value']);
-}
+export const config: Described = {
+  description: 'Prints the settings that svcctl serve would start with here. Secrets are masked.',
+  examples: ['svcctl config', 'SVC_PORT=9000 svcctl config --json name,value'],
+  options: [jsonOption],
+  act: printSettings,
+};
 
 /** Prints all settings of the service and where each value comes from. Secrets are masked. */
 async function printSettings(context: Context, { json }: { json?: JsonOption }): Promise<void> {
@@ -36,24 +34,17 @@ async function printSettings(context: Context, { json }: { json?: JsonOption }):
       help: row.help,
     };
   });
-  const printer = createRowPrinter<SettingValue>(context, {
-    columns,
-    fields: ['name', 'value', 'source', 'help'],
-    json,
-  });
-  await printer.write(values.map((value) => JSON.stringify(value)));
-  await printer.end();
+  const fields = ['name', 'value', 'source', 'help'];
+  await printRows(context, values, { columns, fields, json });
 }
 
-const columns: readonly Column<SettingValue>[] = [
-  { title: 'SETTING', value: (row) => row.name },
-  {
-    title: 'VALUE',
-    value: valueText,
-    shown: (row) => valueText(row) || '–',
-  },
-  { title: 'FROM', value: (row) => row.source },
-  { title: 'MEANING', isElastic: true, value: (row) => row.help },
+const { word, text } = columnsOf<SettingValue>();
+
+const columns = [
+  word('SETTING', 'name'),
+  word('VALUE', valueText, { shown: (row) => valueText(row) || '–' }),
+  word('FROM', 'source'),
+  text('MEANING', 'help'),
 ];
 
 function valueText({ value }: SettingValue): string {

@@ -1,10 +1,11 @@
-import type { Command } from 'commander';
-import { loadSettings } from '../../config/settings.ts';
+import { numberOf } from '../../kernel/values.ts';
+import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatNumberOf } from '../format.ts';
-import { withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { formatBytes } from '../format.ts';
+import { type JsonOption, picker, printRows } from '../output.ts';
+import { openApp } from '../own-app.ts';
+import { jsonOption, type Verb, type Verbs, yesOption } from '../verb.ts';
 
 type Options = { dryRun?: true; yes?: true; json?: JsonOption };
 
@@ -18,40 +19,33 @@ type PlacedTable = {
 
 const fields = ['table', 'column', 'is_distributed', 'size_bytes'] as const;
 
-export function addDatabaseDistribute(database: Command, context: Context): void {
-  const command = database
-    .command('distribute')
-    .summary('spread the tables over the workers of a Citus cluster')
-    .description(
-      'Spreads the tables of DATABASE_URL, the coordinator of a Citus cluster, over its workers, by tenant. It is one transaction: whoever writes meanwhile waits, and after ten seconds is told to come back. A service does it by itself at its start while the tables are small.',
-    )
-    .option('--dry-run', 'only tell what would be done')
-    .option('--yes', 'do not ask')
-    .option(jsonFlags, jsonHelp)
-    .action((options: Options) => distribute(context, options));
-  withExamples(command, [
+const distribute: Verb = {
+  summary: 'spread the tables over the workers of a Citus cluster',
+  description:
+    'Spreads the tables of DATABASE_URL, the coordinator of a Citus cluster, over its workers, by tenant. It is one transaction: whoever writes meanwhile waits, and after ten seconds is told to come back. A service does it by itself at its start while the tables are small.',
+  examples: [
     'svcctl database distribute --dry-run',
     'DATABASE_URL=postgresql://svcctl@coordinator/svcctl svcctl database distribute --yes',
-  ]);
-}
+  ],
+  options: [['--dry-run', 'only tell what would be done'], yesOption, jsonOption],
+  act: spreadTables,
+};
 
-async function distribute(context: Context, { dryRun, yes, json }: Options): Promise<void> {
-  const { io } = context;
+async function spreadTables(context: Context, { dryRun, yes, json }: Options): Promise<void> {
+  const output = { columns, fields, json };
   picker(json, fields);
-  const settings = loadSettings(io.env);
-  const app = await import('../../app.ts');
-  const log = app.createLog(io.env.SVC_LOG_LEVEL ? settings.logLevel : 'warn');
+  const { settings, app, log } = await openApp(context);
   await app.withCluster(settings, log, async (cluster, spread) => {
     const missing = cluster.tables.filter((table) => !table.is_distributed);
     const bytes = missing.reduce((sum, table) => sum + table.size_bytes, 0);
-    const amount = `${formatNumberOf(missing.length, 'table')} (${formatBytes(bytes)})`;
-    const workers = formatNumberOf(cluster.workers, 'worker');
+    const amount = `${numberOf(missing.length, 'table')} (${formatBytes(bytes)})`;
+    const workers = numberOf(cluster.workers, 'worker');
     const isEmpty = cluster.tables.length === 0;
     const done = isEmpty ? 'No tables yet: start the service' : 'Nothing is left to distribute';
     const noteState = (state: string) =>
       context.note(`${state}; Citus ${cluster.version}, ${workers}.`);
     if (dryRun) {
-      await print(context, cluster.tables, json);
+      await printRows(context, cluster.tables, output);
       noteState(missing.length === 0 ? done : `To do: ${amount}`);
       return;
     }
@@ -63,31 +57,19 @@ async function distribute(context: Context, { dryRun, yes, json }: Options): Pro
       });
     }
     const { tables } = await spread();
-    await print(context, tables, json);
+    await printRows(context, tables, output);
     if (missing.length === 0) noteState(done);
     else context.note(`${amount} distributed over ${workers}.`);
   });
 }
 
-async function print(
-  context: Context,
-  tables: readonly PlacedTable[],
-  json: JsonOption,
-): Promise<void> {
-  const printer = createRowPrinter<PlacedTable>(context, {
-    fields,
-    json,
-    columns: [
-      { title: 'TABLE', value: (row) => row.table },
-      { title: 'BY', value: (row) => row.column ?? 'a copy on each' },
-      { title: 'STATE', value: (row) => (row.is_distributed ? 'distributed' : 'local') },
-      {
-        title: 'HERE',
-        value: (row) => String(row.size_bytes),
-        shown: (row) => formatBytes(row.size_bytes),
-      },
-    ],
-  });
-  await printer.write(tables.map((table) => JSON.stringify(table)));
-  await printer.end();
-}
+const { word } = columnsOf<PlacedTable>();
+
+const columns = [
+  word('TABLE', 'table'),
+  word('BY', (row) => row.column ?? 'a copy on each'),
+  word('STATE', (row) => (row.is_distributed ? 'distributed' : 'local')),
+  word('HERE', 'size_bytes', { shown: (row) => formatBytes(row.size_bytes) }),
+];
+
+export const database: Verbs = { distribute };

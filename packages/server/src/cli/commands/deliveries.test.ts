@@ -1,13 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { pages, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { expect, test } from 'vitest';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { pages } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const api = useReceiver();
 
 test('a status that does not exist is a usage error, before anything is asked', async () => {
   const { code, stdout, stderr } = await run(['deliveries', 'ls', '--status', 'lost'], {

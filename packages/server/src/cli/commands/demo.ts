@@ -1,41 +1,38 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import type { Command } from 'commander';
 import { loadSettings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Context } from '../context.ts';
 import { shellQuote } from '../format.ts';
-import { wholeNumber, withExamples } from '../help.ts';
+import { usage, wholeNumber } from '../help.ts';
+import { type Described, signInOption } from '../verb.ts';
 
 type Options = { limit?: number; cold?: string; printSignIn?: true };
 
 /** Says of a data folder that the demo made it, and so that what lies there may be changed and removed. */
 const mark = 'made-by-svcctl-demo';
 
-export function fillDemo(command: Command, context: Context): void {
-  command
-    .description(
-      'Shows the service with real data, in a data folder of its own: ./svcctl-demo, or SVC_DATA_DIR where that is empty or an earlier demo. It runs the service, stores 150,000 flight departures of 2001, tags some, and reports incidents to receivers on this machine that succeed, hang, fail and recover, until Ctrl-C. The next one goes on with what is there.',
-    )
-    .option('--limit <n>', 'store only the first n departures', wholeNumber(1))
-    .option('--cold <day>', 'then move what happened before that day to the cold tier')
-    .option(
-      '--print-sign-in',
-      'print the one-time sign-in link even if stdout is no terminal: whoever reads it gets in',
-    )
-    .action((options: Options) => demo(context, options));
-  withExamples(command, [
+export const demo: Described = {
+  description:
+    'Shows the service with real data, in a data folder of its own: ./svcctl-demo, or SVC_DATA_DIR where that is empty or an earlier demo. It runs the service, stores 150,000 flight departures of 2001, tags some, and reports incidents to receivers on this machine that succeed, hang, fail and recover, until Ctrl-C. The next one goes on with what is there.',
+  examples: [
     'svcctl demo',
     'svcctl demo --limit 20000 --cold 2001-05-01',
     'SVC_PORT=9000 svcctl demo',
-  ]);
-}
+  ],
+  options: [
+    ['--limit <n>', 'store only the first n departures', wholeNumber(1)],
+    ['--cold <day>', 'then move what happened before that day to the cold tier'],
+    signInOption,
+  ],
+  act: runService,
+};
 
-async function demo({ io }: Context, { limit, cold, printSignIn }: Options): Promise<void> {
+async function runService({ io }: Context, { limit, cold, printSignIn }: Options): Promise<void> {
   const { databaseUrl, blobUrl } = loadSettings(io.env);
   if (databaseUrl !== undefined || blobUrl !== undefined) {
     const name = databaseUrl === undefined ? 'SVC_BLOB_URL' : 'DATABASE_URL';
-    throw refused(`${name} is set, and what lies there may be in use. Unset it for the demo.`);
+    throw usage(`${name} is set, and what lies there may be in use. Unset it for the demo.`);
   }
   const dataDir = resolve(io.cwd, io.env.SVC_DATA_DIR || 'svcctl-demo');
   await claimFolder(dataDir);
@@ -61,13 +58,9 @@ async function claimFolder(dataDir: string): Promise<void> {
   const names = await readdir(dataDir);
   if (names.includes(mark)) return;
   if (names.length > 0) {
-    throw refused(
+    throw usage(
       `${dataDir} holds something that is not the demo's. Set SVC_DATA_DIR to an empty folder.`,
     );
   }
   await writeFile(join(dataDir, mark), '');
-}
-
-function refused(detail: string): AppError {
-  return new AppError('usage_invalid', { detail });
 }

@@ -1,10 +1,9 @@
 import { InvalidArgumentError } from 'commander';
-import { AppError } from '../../kernel/errors.ts';
+import { formatCount } from '../../kernel/values.ts';
 import { act, doEach } from '../act.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatCount } from '../format.ts';
-import { wholeNumber } from '../help.ts';
+import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { createRowPrinter } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
@@ -50,9 +49,9 @@ async function retryIdsOrAll(
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length > 0 === (options.all === true)) {
-    throw new AppError('usage_invalid', {
-      detail: 'Give ids, or --all with what to retry. List them: svcctl dlq ls --status abandoned',
-    });
+    throw usage(
+      'Give ids, or --all with what to retry. List them: svcctl dlq ls --status abandoned',
+    );
   }
   if (options.all) {
     const { retryAll } = await import('../webhooks/retry-all.ts');
@@ -92,7 +91,7 @@ function refuseFilters(options: RetryOptions): void {
   const given = onlyAll.find((name) => options[name] !== undefined);
   const flag = given ?? (options.dryRun ? 'dry-run' : undefined);
   if (flag === undefined) return;
-  throw new AppError('usage_invalid', { detail: `--${flag} goes with --all, not with ids.` });
+  throw usage(`--${flag} goes with --all, not with ids.`);
 }
 
 const { word, text, count, ago } = columnsOf<RetryJob>();

@@ -1,16 +1,12 @@
 import { PassThrough } from 'node:stream';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { json, pages, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { expect, test } from 'vitest';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { json, pages, problem } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 import type { DeliveryRow } from '../webhooks/deliveries.ts';
 import type { RetryJob } from '../webhooks/retry-jobs.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const api = useReceiver();
 
 const row: DeliveryRow = {
   id: 'dlv_070t1x2y3Kq2LmNC7Kq2',

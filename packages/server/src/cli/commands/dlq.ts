@@ -1,9 +1,10 @@
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { jsonLines, moment, section, show, whereAny } from '../details.ts';
-import { formatCount, formatDuration, formatInstant, formatNumberOf } from '../format.ts';
+import { formatDuration, formatInstant } from '../format.ts';
 import { styled } from '../io.ts';
 import { type Listed, list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
@@ -156,7 +157,7 @@ const groups = list('GET /webhook/dlq/groups', {
   below: ({ printed }, { status }) =>
     printed === 0
       ? `None ${status}.`
-      : `${formatNumberOf(printed, 'group')} · retry one: svcctl dlq retry --all --status ${status} --endpoint ep_… --class CLASS`,
+      : `${numberOf(printed, 'group')} · retry one: svcctl dlq retry --all --status ${status} --endpoint ep_… --class CLASS`,
 });
 
 const purge = act('DELETE /webhook/dlq/:id', {
@@ -170,7 +171,7 @@ const purge = act('DELETE /webhook/dlq/:id', {
   ],
   asks: {
     question: (ids) =>
-      `Discard ${ids.length === 1 ? ids[0] : formatNumberOf(ids.length, 'delivery', 'deliveries')}? It cannot be undone.`,
+      `Discard ${ids.length === 1 ? ids[0] : numberOf(ids.length, 'delivery', 'deliveries')}? It cannot be undone.`,
     act: 'Discard',
     refused: 'Nothing was discarded.',
   },

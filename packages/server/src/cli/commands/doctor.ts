@@ -1,69 +1,59 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
 import type { Finding } from '../../checks/contract.ts';
 import type { FindingSeverity } from '../../checks/values.ts';
 import { loadSettings, type Settings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf, formatTrouble } from '../format.ts';
-import { withExamples } from '../help.ts';
+import { fieldsOf } from '../fields.ts';
+import { formatTrouble } from '../format.ts';
 import { styled } from '../io.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
+import { type JsonOption, picker, printRows } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { printable } from '../table.ts';
-
-const fields = [
-  'check',
-  'severity',
-  'found',
-  'remedy',
-  'name',
-  'id',
-  'command',
-] as const satisfies readonly (keyof Finding)[];
+import { type Described, jsonOption } from '../verb.ts';
 
 type Options = { local?: true; all?: true; json?: JsonOption };
 
-export function fillDoctor(command: Command, context: Context): void {
-  command
-    .description(
-      'Checks whether all is well with the service: its processes, the database, the store of cold data, and its work. For each thing that is wrong it says what to do. It asks the service; where that does not answer, or with --local, it checks what the settings of this machine lead to. Ends with 0 unless there are problems: then with 1.',
-    )
-    .option('--local', 'do not ask the service: check from here, with the settings of svcctl serve')
-    .option('--all', 'tell what is well, too')
-    .option(jsonFlags, jsonHelp)
-    .action((options: Options) => diagnose(context, options));
-  withExamples(command, [
+export const doctor: Described = {
+  description:
+    'Checks whether all is well with the service: its processes, the database, the store of cold data, and its work. For each thing that is wrong it says what to do. It asks the service; where that does not answer, or with --local, it checks what the settings of this machine lead to. Ends with 0 unless there are problems: then with 1.',
+  examples: [
     'svcctl doctor',
     'svcctl doctor --local --all',
     'svcctl doctor --json check,severity,found',
-  ]);
-}
+  ],
+  options: [
+    ['--local', 'do not ask the service: check from here, with the settings of svcctl serve'],
+    ['--all', 'tell what is well, too'],
+    jsonOption,
+  ],
+  act: diagnose,
+};
 
 async function diagnose(context: Context, { local, all, json }: Options): Promise<void> {
-  const printer = createRowPrinter<Finding>(context, { fields, json, columns });
+  const fields = await fieldsOf(json, 'GET /doctor', 'findings');
+  picker(json, fields);
   const findings = local ? await examineHere(context, true) : await examine(context);
   const shown = all || json !== undefined ? findings : findings.filter(isNotWell);
   if (context.isTerminal && json === undefined) await printForPeople(context, shown);
-  else {
-    await printer.write(shown.map((finding) => JSON.stringify(finding)));
-    await printer.end();
-  }
+  else await printRows(context, shown, { fields, json, columns });
   const count = (severity: FindingSeverity) =>
     findings.filter((finding) => finding.severity === severity).length;
   const problems = count('problem');
   if (json === undefined) {
     const unchecked = count('unchecked') > 0 ? ` · ${count('unchecked')} could not be checked` : '';
     context.note(
-      `${formatNumberOf(problems, 'problem')} · ${formatNumberOf(count('warning'), 'warning')} · ${count('ok')} well${unchecked}`,
+      `${numberOf(problems, 'problem')} · ${numberOf(count('warning'), 'warning')} · ${count('ok')} well${unchecked}`,
     );
   }
   if (problems > 0) {
     throw new AppError('problems_found', {
-      detail: `${formatNumberOf(problems, 'problem')} found: see above what to do.`,
+      detail: `${numberOf(problems, 'problem')} found: see above what to do.`,
     });
   }
 }
@@ -149,11 +139,13 @@ async function printForPeople(context: Context, findings: readonly Finding[]): P
   if (lines.length > 0) await context.out.write(lines.join(''));
 }
 
+const { word } = columnsOf<Finding>();
+
 const columns = [
-  { title: 'SEVERITY', value: (row: Finding) => row.severity },
-  { title: 'CHECK', value: (row: Finding) => row.check },
-  { title: 'FOUND', value: (row: Finding) => row.found },
-  { title: 'WHAT TO DO', value: (row: Finding) => row.remedy },
-  { title: 'ID', value: (row: Finding) => row.id },
-  { title: 'COMMAND', value: (row: Finding) => row.command },
+  word('SEVERITY', 'severity'),
+  word('CHECK', 'check'),
+  word('FOUND', 'found'),
+  word('WHAT TO DO', 'remedy'),
+  word('ID', 'id'),
+  word('COMMAND', 'command'),
 ];

@@ -1,35 +1,29 @@
-import type { Command } from 'commander';
-import { loadSettings } from '../../config/settings.ts';
+import { formatCount } from '../../kernel/values.ts';
 import { createClient } from '../client.ts';
 import type { Context } from '../context.ts';
-import { formatCount } from '../format.ts';
-import { withExamples } from '../help.ts';
+import { openApp } from '../own-app.ts';
 import { interrupted } from '../retry.ts';
+import type { Described } from '../verb.ts';
 
 type Options = { json?: true };
 
 /** How long to wait for a service to say what is left. It may be frozen, which may be the very reason to drain. */
 const leftMillis = 3000;
 
-export function fillDrain(command: Command, context: Context): void {
-  command
-    .description(
-      'Runs the drainer here, with the settings of svcctl serve, until nothing is due that is not paused. What is due later does not hold it. It uses the database itself, also that of a service that runs.',
-    )
-    .option('--json', 'print the counts as JSON')
-    .action((options: Options) => drain(context, options));
-  withExamples(command, [
+export const drain: Described = {
+  description:
+    'Runs the drainer here, with the settings of svcctl serve, until nothing is due that is not paused. What is due later does not hold it. It uses the database itself, also that of a service that runs.',
+  examples: [
     'svcctl drain',
     'DATABASE_URL=postgresql://svcctl@db/svcctl SVC_SECRET_KEY=… svcctl drain',
-  ]);
-}
+  ],
+  options: [['--json', 'print the counts as JSON']],
+  act: deliverDue,
+};
 
-async function drain(context: Context, { json }: Options): Promise<void> {
+async function deliverDue(context: Context, { json }: Options): Promise<void> {
   const { io } = context;
-  const settings = loadSettings(io.env);
-  const app = await import('../../app.ts');
-  // Unless a log level is set, only warnings and errors are logged: the result is printed as a line of its own.
-  const log = app.createLog(io.env.SVC_LOG_LEVEL ? settings.logLevel : 'warn');
+  const { settings, app, log } = await openApp(context);
   const { delivered, failed } = await app.drainOnce(settings, log, io.signal);
   context.note(`${formatCount(delivered)} delivered, ${formatCount(failed)} failed`);
   if (io.signal.aborted) throw interrupted();

@@ -1,15 +1,11 @@
 import { PassThrough } from 'node:stream';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { json, pages, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { expect, test } from 'vitest';
+import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { json, pages } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 import type { Endpoint } from '../webhooks/endpoints.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const api = useReceiver();
 
 const endpoint: Endpoint = {
   id: 'ep_1',
@@ -40,7 +36,7 @@ const call = (words: string, options: { isTerminal?: boolean; stdin?: string } =
 const bodies = () => api.requests.map(({ body }) => JSON.parse(String(body)));
 const create = 'endpoints create --tenant TX --url https://hooks.acme.example/in';
 
-test.each([
+refusesUsage(api, [
   ['endpoints create --url https://x.example', '--tenant is missing'],
   ['endpoints create --tenant TX', '--url is missing'],
   [`${create} --retry-schedule 5,x`, 'not a list of seconds'],
@@ -48,12 +44,7 @@ test.each([
   ['endpoints change ep_1', 'say what to change'],
   ['endpoints delete ep_1', 'Delete without asking: --yes'],
   ['endpoints rotate-secret ep_1', 'Rotate without asking: --yes'],
-])('%s is a usage error, before anything is asked', async (words, message) => {
-  const { code, stdout, stderr } = await call(words);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(api.requests).toEqual([]);
-});
+]);
 
 test('endpoints create prints the secret alone on stdout, or the whole as JSON', async () => {
   api.on('POST /webhook/endpoints', json({ ...endpoint, secret }, 201));

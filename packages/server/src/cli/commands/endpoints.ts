@@ -1,11 +1,11 @@
-import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { act } from '../act.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { factLines, printDetails, show } from '../details.ts';
-import { formatInstant, formatNumberOf } from '../format.ts';
-import { required } from '../help.ts';
+import { formatInstant } from '../format.ts';
+import { required, usage } from '../help.ts';
 import { list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
 import { tenantOption, type Verb, type Verbs, yesOption } from '../verb.ts';
@@ -139,7 +139,7 @@ async function changeEndpoint(context: Context, options: ChangeOptions, id: stri
   const { description } = options;
   const body = { ...endpointBody(options), description: description === '' ? null : description };
   if (Object.values(body).every((value) => value === undefined)) {
-    throw new AppError('usage_invalid', { detail: 'Say what to change: --url, --event, …' });
+    throw usage('Say what to change: --url, --event, …');
   }
   const client = await context.connect();
   const changed = await client.json('PATCH /webhook/endpoints/:id', { params: { id }, body });
@@ -203,7 +203,7 @@ async function enableAll(context: Context, id: string): Promise<void> {
     params: { id },
     body: { enabled: true },
   });
-  const waiting = `${backlog.is_exact ? '' : 'at least '}${formatNumberOf(backlog.count, 'delivery', 'deliveries')}`;
+  const waiting = `${backlog.is_exact ? '' : 'at least '}${numberOf(backlog.count, 'delivery', 'deliveries')}`;
   const rest =
     backlog.count === 0
       ? 'Nothing waited for it.'

@@ -1,20 +1,12 @@
-import type { Command } from 'commander';
 import { exportStates } from '../../exports/values.ts';
-import { AppError } from '../../kernel/errors.ts';
 import { act } from '../act.ts';
 import type { Context } from '../context.ts';
 import { show } from '../details.ts';
-import {
-  type ExportJob,
-  exportFacts,
-  exportJobColumns,
-  followExport,
-  isUnderWay,
-} from '../exports/jobs.ts';
-import { withExamples } from '../help.ts';
+import { type ExportJob, exportFacts, exportJobColumns, followExport } from '../exports/jobs.ts';
+import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import { type JsonOption, jsonFlags, jsonHelp } from '../output.ts';
-import { addVerbs, tenantOption } from '../verb.ts';
+import type { JsonOption } from '../output.ts';
+import { jsonOption, tenantOption, type Verb, type Verbs } from '../verb.ts';
 
 const ls = list('GET /exports', {
   summary: 'list the export jobs',
@@ -60,32 +52,31 @@ type GetOptions = {
   json?: true;
 };
 
-function addExportsGet(exports: Command, context: Context): void {
-  const command = exports
-    .command('get')
-    .summary('download the file of an export job')
-    .description(
-      'Downloads the file of an export job. A download that breaks off goes on by itself, and a later run goes on with FILE.part. The file appears under its name only when its size, its SHA-256 and the manifest are those of the job.',
-    )
-    .argument('<id>', 'the job’s id, as svcctl exports ls prints it')
-    .option('--out <file>', 'the file, or - for stdout (default: a telling name; stdout in a pipe)')
-    .option('--force', 'replace files that exist')
-    .option('--manifest <file>', 'write the manifest there')
-    .option('--wait', 'wait for a job that is at work still')
-    .option('--json', 'print what was written as JSON; needs --out FILE')
-    .action((id: string, options: GetOptions) => get(context, id, options));
-  withExamples(command, [
+const get: Verb = {
+  summary: 'download the file of an export job',
+  description:
+    'Downloads the file of an export job. A download that breaks off goes on by itself, and a later run goes on with FILE.part. The file appears under its name only when its size, its SHA-256 and the manifest are those of the job.',
+  argument: ['<id>', 'the job’s id, as svcctl exports ls prints it'],
+  examples: [
     'svcctl exports get exp_4fTq9Zx7Kq2LmN0p',
     'svcctl exports get exp_4fTq9Zx7Kq2LmN0p --wait --out tx.parquet --manifest tx.manifest.json',
     'svcctl exports get exp_4fTq9Zx7Kq2LmN0p --out - | zstd -d | wc -l',
-  ]);
-}
+  ],
+  options: [
+    ['--out <file>', 'the file, or - for stdout (default: a telling name; stdout in a pipe)'],
+    ['--force', 'replace files that exist'],
+    ['--manifest <file>', 'write the manifest there'],
+    ['--wait', 'wait for a job that is at work still'],
+    ['--json', 'print what was written as JSON; needs --out FILE'],
+  ],
+  act: getJob,
+};
 
 /**
  * Downloads the file of a job; with --wait it first waits until the job has ended. Without --out the file goes to
  * stdout, or on a terminal into a file of the suggested name.
  */
-async function get(context: Context, id: string, options: GetOptions): Promise<void> {
+async function getJob(context: Context, options: GetOptions, id: string): Promise<void> {
   const [{ checkNames, requestOf }, { getFile }] = await Promise.all([
     import('../exports/download.ts'),
     import('../exports/get-file.ts'),
@@ -93,47 +84,43 @@ async function get(context: Context, id: string, options: GetOptions): Promise<v
   const request = requestOf(context, options);
   const { manifest = null } = options;
   if (manifest === '-') {
-    throw new AppError('usage_invalid', { detail: '--manifest needs the name of a file.' });
+    throw usage('--manifest needs the name of a file.');
   }
   await checkNames(context, [request.out, manifest], request.mayReplace);
   const client = await context.connect();
   const found = await client.json('GET /exports/:id', { params: { id } });
-  const job =
-    options.wait && isUnderWay(found) ? await followExport(context, client, found) : found;
+  const job = options.wait ? await followExport(context, client, found) : found;
   await getFile(context, client, { job, request, manifest });
 }
 
 type VerifyOptions = { file?: string; manifest?: string; json?: JsonOption };
 
-function addExportsVerify(exports: Command, context: Context): void {
-  const command = exports
-    .command('verify')
-    .summary('prove that a file is what its manifest says')
-    .description(
-      'Reads the file of an export job whole, and parses all of its rows again: rows, digest and SHA-256 of each part must be those of the manifest. The file is read from the service, part by part, or from --file; the work is done here, and needs room for two parts in TMPDIR. With --file and --manifest it needs no service. Ends with 1 when anything differs, and tells what.',
-    )
-    .argument('[id]', 'the job’s id, as svcctl exports ls prints it')
-    .option('--file <file>', 'the file, as it was downloaded')
-    .option('--manifest <file>', 'its manifest, as svcctl exports get --manifest wrote it')
-    .option(jsonFlags, jsonHelp)
-    .action((id: string | undefined, options: VerifyOptions) => verify(context, id, options));
-  withExamples(command, [
+const verify: Verb = {
+  summary: 'prove that a file is what its manifest says',
+  description:
+    'Reads the file of an export job whole, and parses all of its rows again: rows, digest and SHA-256 of each part must be those of the manifest. The file is read from the service, part by part, or from --file; the work is done here, and needs room for two parts in TMPDIR. With --file and --manifest it needs no service. Ends with 1 when anything differs, and tells what.',
+  argument: ['[id]', 'the job’s id, as svcctl exports ls prints it'],
+  examples: [
     'svcctl exports verify exp_4fTq9Zx7Kq2LmN0p',
     'svcctl exports verify exp_4fTq9Zx7Kq2LmN0p --file tx.parquet',
     'svcctl exports verify --file tx.parquet --manifest tx.manifest.json',
     'svcctl exports verify exp_4fTq9Zx7Kq2LmN0p --json ok,differences',
-  ]);
-}
+  ],
+  options: [
+    ['--file <file>', 'the file, as it was downloaded'],
+    ['--manifest <file>', 'its manifest, as svcctl exports get --manifest wrote it'],
+    jsonOption,
+  ],
+  act: verifyFile,
+};
 
-async function verify(
+async function verifyFile(
   context: Context,
-  id: string | undefined,
   { json, ...files }: VerifyOptions,
+  id: string | undefined,
 ): Promise<void> {
   if (id === undefined && (files.file === undefined || files.manifest === undefined)) {
-    throw new AppError('usage_invalid', {
-      detail: 'Give the id of an export job, or both --file FILE and --manifest FILE.',
-    });
+    throw usage('Give the id of an export job, or both --file FILE and --manifest FILE.');
   }
   const { verifyExport } = await import('../exports/verify.ts');
   await verifyExport(context, { id, json, ...files });
@@ -165,10 +152,4 @@ function outcome({ id, state }: ExportJob): string {
   }
 }
 
-/** In the order of the help; get and verify stand between show and cancel. */
-export function fillExports(exports: Command, context: Context): void {
-  addVerbs(exports, context, { ls, show: showJob });
-  addExportsGet(exports, context);
-  addExportsVerify(exports, context);
-  addVerbs(exports, context, { cancel });
-}
+export const exports: Verbs = { ls, show: showJob, get, verify, cancel };

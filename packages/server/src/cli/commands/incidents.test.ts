@@ -1,30 +1,21 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { expect, test } from 'vitest';
+import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { json, problem } from '../testing/receiver.ts';
 import { newFolder, run } from '../testing/run.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const api = useReceiver();
 
 const call = (words: string) => run(words.split(' '), { env: { ...api.env, NO_COLOR: '1' } });
 const bodies = () => api.requests.map(({ body }) => JSON.parse(String(body)));
 
-test.each([
+refusesUsage(api, [
   ['incidents send --type a.b', '--tenant is missing'],
   ['incidents send --tenant TX', '--type is missing'],
   ['incidents send --tenant TX --type a.b --data x.json', 'it is not JSON'],
-])('%s is a usage error, before anything is asked', async (words, message) => {
-  const { code, stdout, stderr } = await call(words);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(api.requests).toEqual([]);
-});
+]);
 
 test('incidents ls passes its filters on, and says what became of the deliveries', async () => {
   const counts = { queued: 0, pending: 0, abandoned: 1, delivered: 2, discarded: 0 };

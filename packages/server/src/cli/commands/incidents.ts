@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { deliveryStatuses } from '../../webhooks/values.ts';
 import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { jsonLines, section, show, utc, whereAny } from '../details.ts';
-import { formatBytes, formatNumberOf } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { required } from '../help.ts';
 import { list } from '../list.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
@@ -52,7 +53,7 @@ const ls = list('GET /incidents', {
   ],
   below({ printed, hasMore }, filters) {
     if (printed > 0) {
-      return `${formatNumberOf(printed, 'incident')}${hasMore ? ' · there are older ones: --limit' : ''}`;
+      return `${numberOf(printed, 'incident')}${hasMore ? ' · there are older ones: --limit' : ''}`;
     }
     return Object.values(filters).every((value) => value === undefined)
       ? 'No incidents. Report one: svcctl incidents send --tenant TENANT --type incident.created'
@@ -184,7 +185,7 @@ async function send(context: Context, options: SendOptions): Promise<void> {
   context.note(
     count === 0
       ? `Accepted. No endpoint of ${body.tenant} wants ${body.type}: nothing to deliver.`
-      : `Accepted, with ${formatNumberOf(count, 'delivery', 'deliveries')}. Look: svcctl incidents show ${answer.id}`,
+      : `Accepted, with ${numberOf(count, 'delivery', 'deliveries')}. Look: svcctl incidents show ${answer.id}`,
   );
 }
 

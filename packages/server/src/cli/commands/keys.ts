@@ -1,11 +1,11 @@
-import { loadSettings } from '../../config/settings.ts';
+import { numberOf } from '../../kernel/values.ts';
+import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatCount, formatNumberOf } from '../format.ts';
-import { createRowPrinter, type JsonOption, picker } from '../output.ts';
+import { type JsonOption, picker, printRows } from '../output.ts';
+import { type App, openApp } from '../own-app.ts';
 import { jsonOption, type Verb, type Verbs, yesOption } from '../verb.ts';
 
-type App = typeof import('../../app.ts');
 type KeysReport = Awaited<ReturnType<App['listKeys']>>;
 type KeyRow = KeysReport['keys'][number];
 
@@ -28,7 +28,7 @@ const ls: Verb = {
 
 async function list(context: Context, { json }: { json?: JsonOption }): Promise<void> {
   picker(json, fields);
-  const { settings, app, log } = await openTools(context);
+  const { settings, app, log } = await openApp(context);
   await print(context, await app.listKeys(settings, log), json);
 }
 
@@ -57,7 +57,7 @@ async function rotateKeys(context: Context, options: RotateOptions): Promise<voi
   const { lost, yes, json } = options;
   picker(json, fields);
   if (lost) return replaceLost(context, options);
-  const { settings, app, log } = await openTools(context);
+  const { settings, app, log } = await openApp(context);
   await confirm(context, yes, {
     question: 'Encrypt all webhook secrets with another key?',
     act: 'Rotate',
@@ -72,11 +72,11 @@ async function rotateKeys(context: Context, options: RotateOptions): Promise<voi
   const rest = report.keys
     .filter(({ seals }) => !seals)
     .reduce((sum, { secrets }) => sum + secrets, 0);
-  const done = formatNumberOf(sealing?.secrets ?? 0, 'secret');
+  const done = numberOf(sealing?.secrets ?? 0, 'secret');
   context.note(`${done} encrypted with the key ${sealing?.id}, which all processes know.`);
   if (rest > 0) {
     context.note(
-      `${formatNumberOf(rest, 'secret')} could not be decrypted: their key is not here. Set it as SVC_SECRET_KEY_PREVIOUS and run this again, or rotate the secrets of these endpoints.`,
+      `${numberOf(rest, 'secret')} could not be decrypted: their key is not here. Set it as SVC_SECRET_KEY_PREVIOUS and run this again, or rotate the secrets of these endpoints.`,
     );
   }
 }
@@ -85,7 +85,7 @@ async function rotateKeys(context: Context, options: RotateOptions): Promise<voi
 const namedEndpoints = 1000;
 
 async function replaceLost(context: Context, { yes, json }: RotateOptions): Promise<void> {
-  const { settings, app, log } = await openTools(context);
+  const { settings, app, log } = await openApp(context);
   await confirm(context, yes, {
     question: 'Give up the key of webhook secrets, and all secrets that it has encrypted?',
     act: 'Give it up',
@@ -97,7 +97,7 @@ async function replaceLost(context: Context, { yes, json }: RotateOptions): Prom
   context.note('From the next start on, secrets are encrypted with the new key.');
   if (endpoints.length > 0) {
     context.note(
-      `${formatNumberOf(endpoints.length, 'endpoint')} lost their secrets, and nothing is sent there before each has a new one, and its receiver, too: svcctl endpoints rotate-secret ID.`,
+      `${numberOf(endpoints.length, 'endpoint')} lost their secrets, and nothing is sent there before each has a new one, and its receiver, too: svcctl endpoints rotate-secret ID.`,
     );
   }
   for (const id of endpoints.slice(0, namedEndpoints)) context.note(id);
@@ -106,35 +106,18 @@ async function replaceLost(context: Context, { yes, json }: RotateOptions): Prom
   }
 }
 
-async function openTools(context: Context) {
-  const { env } = context.io;
-  const settings = loadSettings(env);
-  const app = await import('../../app.ts');
-  return { settings, app, log: app.createLog(env.SVC_LOG_LEVEL ? settings.logLevel : 'warn') };
-}
+const { word, count } = columnsOf<KeyRow>();
 
 async function print(context: Context, report: KeysReport, json: JsonOption): Promise<void> {
-  const printer = createRowPrinter<KeyRow>(context, {
-    fields,
-    json,
-    columns: [
-      { title: 'KEY', value: (row) => row.id ?? '(not named)' },
-      { title: 'STATE', value: stateOf },
-      {
-        title: 'SECRETS',
-        align: 'right',
-        value: (row) => row.secrets,
-        shown: (row) => formatCount(row.secrets),
-      },
-      {
-        title: 'PROCESSES',
-        value: (row) => row.processes,
-        shown: (row) => `${row.processes} of ${report.processes} know it`,
-      },
-    ],
-  });
-  await printer.write(report.keys.map((row) => JSON.stringify(row)));
-  await printer.end();
+  const columns = [
+    word('KEY', (row) => row.id ?? '(not named)'),
+    word('STATE', stateOf),
+    count('SECRETS', 'secrets'),
+    word('PROCESSES', 'processes', {
+      shown: (row) => `${row.processes} of ${report.processes} know it`,
+    }),
+  ];
+  await printRows(context, report.keys, { columns, fields, json });
 }
 
 function stateOf(row: KeyRow): string {

@@ -1,42 +1,8 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import type { Context } from '../context.ts';
-import { wholeNumber, withExamples } from '../help.ts';
+import { wholeNumber } from '../help.ts';
 import { type ListenOptions, modes } from '../listen/behaviour.ts';
-import { jsonFlags, jsonHelp } from '../output.ts';
-
-export function fillListen(command: Command, context: Context): void {
-  command
-    .description(
-      'Receives webhooks here and prints a line for each: whether its signature is right, whether it came before, and what it was answered. Can be told to fail in the ways that receivers do. Ends with Ctrl-C and a summary.',
-    )
-    .option('--port <port>', 'port to listen on (default: a free one)', wholeNumber(0))
-    .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--secret <secret>', 'whsec_… to check signatures with; - reads it from stdin')
-    .option(
-      '--register',
-      'register this receiver as an endpoint of --tenant, and delete it at the end',
-    )
-    .option('--tenant <tenant>', 'with --register: the tenant')
-    .addOption(new Option('--mode <mode>', 'what to answer with').choices(modes).default('ok'))
-    .option('--status <status>', 'HTTP status of the answer (default: 204; fail: 500)', parseStatus)
-    .option('--fail-first <number>', 'fail so many times, then accept', wholeNumber(0))
-    .option('--delay <time>', 'wait before each answer, as 500ms, 2s or 1m', parseDelay)
-    .option('--once [number]', 'end after one delivery, or so many', wholeNumber(1))
-    .option(jsonFlags, jsonHelp)
-    .option('--ndjson', 'print one JSON object a line, as they come')
-    .addHelpText('after', modesHelp)
-    .action(async (options: ListenOptions) => {
-      // Loaded only here, because no other command needs an HTTP server.
-      const { listen } = await import('../listen/listen.ts');
-      await listen(context, options);
-    });
-  withExamples(command, [
-    'svcctl listen --register --tenant TX',
-    'svcctl listen --register --tenant TX --mode hang --fail-first 3',
-    'svcctl listen --port 9000 --secret - --status 503 < secret.txt',
-    'svcctl listen --register --tenant TX --once 10 --ndjson',
-  ]);
-}
+import { type Described, jsonOption } from '../verb.ts';
 
 const modesHelp = `
 Modes:
@@ -49,6 +15,36 @@ Modes:
   redirect  answers 302
   gone      answers 410: the service then disables the endpoint
   flaky     fails the first attempt of each delivery, accepts the second`;
+
+export const listen: Described = {
+  description:
+    'Receives webhooks here and prints a line for each: whether its signature is right, whether it came before, and what it was answered. Can be told to fail in the ways that receivers do. Ends with Ctrl-C and a summary.',
+  examples: [
+    'svcctl listen --register --tenant TX',
+    'svcctl listen --register --tenant TX --mode hang --fail-first 3',
+    'svcctl listen --port 9000 --secret - --status 503 < secret.txt',
+    'svcctl listen --register --tenant TX --once 10 --ndjson',
+  ],
+  options: [
+    ['--port <port>', 'port to listen on (default: a free one)', wholeNumber(0)],
+    new Option('--host <address>', 'address to listen on').default('127.0.0.1'),
+    ['--secret <secret>', 'whsec_… to check signatures with; - reads it from stdin'],
+    ['--register', 'register this receiver as an endpoint of --tenant, and delete it at the end'],
+    ['--tenant <tenant>', 'with --register: the tenant'],
+    new Option('--mode <mode>', 'what to answer with').choices(modes).default('ok'),
+    ['--status <status>', 'HTTP status of the answer (default: 204; fail: 500)', parseStatus],
+    ['--fail-first <number>', 'fail so many times, then accept', wholeNumber(0)],
+    ['--delay <time>', 'wait before each answer, as 500ms, 2s or 1m', parseDelay],
+    ['--once [number]', 'end after one delivery, or so many', wholeNumber(1)],
+    jsonOption,
+    ['--ndjson', 'print one JSON object a line, as they come'],
+  ],
+  notes: modesHelp,
+  async act(context: Context, options: ListenOptions) {
+    // Loaded only here, because no other command needs an HTTP server.
+    await (await import('../listen/listen.ts')).listen(context, options);
+  },
+};
 
 function parseStatus(text: string): number {
   const status = /^[2-5]\d\d$/.test(text) ? Number(text) : 0;

@@ -1,6 +1,7 @@
+import { numberOf } from '../../kernel/values.ts';
 import { type MoveKind, type MoveState, moveKinds, moveStates } from '../../retention/values.ts';
 import { moment, show, whereAny } from '../details.ts';
-import { formatBytes, formatNumberOf } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { list } from '../list.ts';
 import { formatDays } from '../retention/days.ts';
 import { errorText, moveColumns, tripleLines } from '../retention/moves.ts';
@@ -37,7 +38,7 @@ export const moves = list('GET /retention/moves', {
 export const move = show('GET /retention/moves/:id', {
   summary: 'show one move of the journal, with both triples',
   description:
-    'Shows one move: each arrow with its time, and count, bytes and digest of the source beside those of the written objects as they were read back.',
+    'Shows one move: each step of it with its time, and count, bytes and digest of the source beside those of the written objects as they were read back.',
   argument: ['<id>', 'the move’s id, as svcctl retention moves prints it'],
   examples: [
     'svcctl retention move mv_4fTq9Zx7Kq2LmN0p',
@@ -45,7 +46,7 @@ export const move = show('GET /retention/moves/:id', {
   ],
   facts(row, now) {
     const stored = row.stored_bytes === null ? '' : `, ${formatBytes(row.stored_bytes)}`;
-    const written = formatNumberOf(row.segments_out, 'object');
+    const written = numberOf(row.segments_out, 'object');
     return [
       ['id', row.id],
       ['tenant', row.tenant],

@@ -5,6 +5,7 @@ import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatRelative } from '../format.ts';
+import { usage } from '../help.ts';
 import { list } from '../list.ts';
 import type { OptionRow, Verb, Verbs } from '../verb.ts';
 
@@ -79,7 +80,7 @@ const add: Verb = {
 async function addTarget(context: Context, options: AddOptions): Promise<void> {
   const { webhook: url, email: to } = options;
   if ((url === undefined) === (to === undefined)) {
-    throw new AppError('usage_invalid', { detail: 'Give either --webhook or --email.' });
+    throw usage('Give either --webhook or --email.');
   }
   const client = await context.connect();
   const kind = url === undefined ? ('email' as const) : ('webhook' as const);
@@ -109,14 +110,12 @@ const change: Verb = {
 
 async function changeTarget(context: Context, options: ChangeOptions, id: string): Promise<void> {
   if (options.on && options.off) {
-    throw new AppError('usage_invalid', { detail: 'Give either --on or --off.' });
+    throw usage('Give either --on or --off.');
   }
   const enabled = options.on ? true : options.off ? false : undefined;
   const body = { ...wishesBody(options), enabled };
   if (Object.values(body).every((value) => value === undefined)) {
-    throw new AppError('usage_invalid', {
-      detail: 'Say what to change: --kind, --severity, --on or --off.',
-    });
+    throw usage('Say what to change: --kind, --severity, --on or --off.');
   }
   const client = await context.connect();
   const row = await client.json('PATCH /notify/targets/:id', { params: { id }, body });

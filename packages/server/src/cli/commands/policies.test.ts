@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import { prepareCli } from '../testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
 import type { Policy } from './policies.ts';
 
-const world = prepareCli();
-const { cli, sent } = world;
+const { api, cli, sent } = prepareCli();
 
 const policy: Policy = {
   tenant: 'TX',
@@ -16,31 +15,26 @@ const policy: Policy = {
   updated_by: null,
 };
 
-test.each([
+refusesUsage(api, [
   ['retention policy set TX', 'say what to set'],
   ['retention policy set TX --delete-days 0', 'nor never'],
-])('%s is a usage error, before anything is asked', async (words, message) => {
-  const { code, stdout, stderr } = await cli(words);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(world.api.requests).toEqual([]);
-});
+]);
 
 test('policies are listed and shown', async () => {
   const standard = { ...policy, tenant: '*', delete_days: 365 };
-  world.api.on('GET /retention/policies', pages([JSON.stringify(standard)]));
+  api.on('GET /retention/policies', pages([JSON.stringify(standard)]));
   expect((await cli('retention policy ls')).stdout).toBe(
     '*\t3\t365\t\t2026-03-05T10:00:00.000000Z\t\n',
   );
-  world.api.on('GET /retention/policies/TX', json(policy));
+  api.on('GET /retention/policies/TX', json(policy));
   const { stdout } = await cli('retention policy show TX', { isTerminal: true });
   expect(stdout).toContain('policy         the default (*)');
   expect(stdout).toContain('deleted after  never');
 });
 
 test('policy set keeps what is not given, and asks nothing where nothing more goes', async () => {
-  world.api.on('GET /retention/policies/TX', json({ ...policy, delete_days: 365, hold: true }));
-  world.api.on('PUT /retention/policies/TX', json({ ...policy, from_default: false }));
+  api.on('GET /retention/policies/TX', json({ ...policy, delete_days: 365, hold: true }));
+  api.on('PUT /retention/policies/TX', json({ ...policy, from_default: false }));
   expect((await cli('retention policy set TX --hot-days 7')).code).toBe(0);
   expect((await cli('retention policy set TX --delete-days never --no-hold')).code).toBe(0);
   expect(sent('PUT', '/retention/policies/TX')).toEqual([
@@ -50,15 +44,15 @@ test('policy set keeps what is not given, and asks nothing where nothing more go
 });
 
 test('policy set that shortens a life tells what would go, and asks', async () => {
-  world.api.on('GET /retention/policies/TX', json(policy));
-  world.api.on('PUT /retention/policies/TX', json(policy));
-  world.api.on('GET /exports/estimate', json({ rows: 1204, bytes: 611_000 }));
+  api.on('GET /retention/policies/TX', json(policy));
+  api.on('PUT /retention/policies/TX', json(policy));
+  api.on('GET /exports/estimate', json({ rows: 1204, bytes: 611_000 }));
   const piped = await cli('retention policy set TX --delete-days 30');
   expect(piped.code).toBe(2);
   expect(piped.stderr).toContain(
     'The next run would DELETE 1,204 records (611 kB) of 1 tenant, up to 2026-02-02.',
   );
-  expect(world.api.requests.at(-1)?.query).toEqual({
+  expect(api.requests.at(-1)?.query).toEqual({
     tenant: 'TX',
     from: '1970-01-01',
     to: '2026-02-02',
@@ -71,22 +65,22 @@ test('policy set that shortens a life tells what would go, and asks', async () =
 test('the default that is shortened counts all tenants under it', async () => {
   const tenant = (name: string, isDefault: boolean) =>
     JSON.stringify({ tenant: name, policy: { from_default: isDefault } });
-  world.api.on('GET /retention/policies/*', json({ ...policy, tenant: '*' }));
-  world.api.on('PUT /retention/policies/*', json({ ...policy, tenant: '*' }));
-  world.api.on(
+  api.on('GET /retention/policies/*', json({ ...policy, tenant: '*' }));
+  api.on('PUT /retention/policies/*', json({ ...policy, tenant: '*' }));
+  api.on(
     'GET /retention/tenants',
     pages([tenant('A', true), tenant('B', false), tenant('C', true)]),
   );
-  world.api.on('GET /exports/estimate', json({ rows: 10, bytes: 1000 }));
+  api.on('GET /exports/estimate', json({ rows: 10, bytes: 1000 }));
   const { stderr } = await cli('retention policy set * --delete-days 30', { typed: 'y\n' });
   expect(stderr).toContain('would DELETE 20 records (2.0 kB) of 2 tenants');
   expect(sent('PUT', '/retention/policies/*')).toHaveLength(1);
 });
 
 test('policy rm asks before a legal hold ends', async () => {
-  world.api.on('GET /retention/policies/TX', json({ ...policy, from_default: false, hold: true }));
-  world.api.on('GET /retention/policies/*', json({ ...policy, tenant: '*' }));
-  world.api.on('DELETE /retention/policies/TX', json('', 204));
+  api.on('GET /retention/policies/TX', json({ ...policy, from_default: false, hold: true }));
+  api.on('GET /retention/policies/*', json({ ...policy, tenant: '*' }));
+  api.on('DELETE /retention/policies/TX', json('', 204));
   expect((await cli('retention policy rm TX', { typed: 'n\n' })).stderr).toContain(
     'End the legal hold of TX?',
   );

@@ -1,13 +1,13 @@
 import { InvalidArgumentError } from 'commander';
 import { dayMillis } from '../../kernel/day.ts';
-import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { type Facts, factLines, printDetails, show, whereAny } from '../details.ts';
-import { formatBytes, formatNumberOf, formatRelative } from '../format.ts';
-import { wholeNumber } from '../help.ts';
+import { formatBytes, formatRelative } from '../format.ts';
+import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { walkPages } from '../pages.ts';
 import { type Noun, type Verb, yesOption } from '../verb.ts';
@@ -22,7 +22,7 @@ const ls = list('GET /retention/policies', {
   examples: ['svcctl retention policy ls', 'svcctl retention policy ls --json tenant,hold'],
   columns: [
     text('TENANT', 'tenant'),
-    count('HOT', 'hot_days', { shown: (policy) => formatNumberOf(policy.hot_days, 'day') }),
+    count('HOT', 'hot_days', { shown: (policy) => numberOf(policy.hot_days, 'day') }),
     count('DELETED AFTER', (policy) => policy.delete_days ?? 'never', {
       shown: (policy) => deleteText(policy.delete_days),
     }),
@@ -81,9 +81,7 @@ const set: Verb = {
 async function setPolicy(context: Context, options: SetOptions, tenant: string): Promise<void> {
   const { hotDays, deleteDays, hold } = options;
   if (hotDays === undefined && deleteDays === undefined && hold === undefined) {
-    throw new AppError('usage_invalid', {
-      detail: 'Say what to set: --hot-days, --delete-days, --hold or --no-hold.',
-    });
+    throw usage('Say what to set: --hot-days, --delete-days, --hold or --no-hold.');
   }
   const client = await context.connect();
   const params = { tenant };
@@ -175,7 +173,7 @@ function policyFacts(policy: Policy, nowMillis: number): Facts {
   return [
     ['tenant', tenant === '*' ? '* (the default of all without one of their own)' : tenant],
     ...whereAny('policy', isDefault && tenant !== '*' ? 'the default (*)' : null),
-    ['hot', formatNumberOf(policy.hot_days, 'day')],
+    ['hot', numberOf(policy.hot_days, 'day')],
     ['deleted after', deleteText(policy.delete_days)],
     ['legal hold', hold ? 'yes: nothing is moved, deleted or erased' : 'no'],
     ['changed', `${formatRelative(policy.updated_at, nowMillis)}${by === null ? '' : ` by ${by}`}`],
@@ -183,7 +181,7 @@ function policyFacts(policy: Policy, nowMillis: number): Facts {
 }
 
 function deleteText(days: number | null): string {
-  return days === null ? 'never' : formatNumberOf(days, 'day');
+  return days === null ? 'never' : numberOf(days, 'day');
 }
 
 type TenantState = RouteAnswer<'GET /retention/tenants'>['data'][number];
@@ -220,7 +218,7 @@ async function measureDue(
 
 /** What would be deleted: `1,204 records (611 kB) of 1 tenant, up to 2001-01-31`. */
 function dueText({ count, bytes, tenants, lastDay }: Due): string {
-  return `${formatNumberOf(count, 'record')} (${formatBytes(bytes)}) of ${formatNumberOf(tenants, 'tenant')}, up to ${lastDay}`;
+  return `${numberOf(count, 'record')} (${formatBytes(bytes)}) of ${numberOf(tenants, 'tenant')}, up to ${lastDay}`;
 }
 
 async function* tenantsUnderDefault(context: Context, client: Client): AsyncGenerator<string> {

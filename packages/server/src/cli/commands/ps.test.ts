@@ -1,14 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ProcessRow } from '../../checks/contract.ts';
-import { json, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { json } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const api = useReceiver();
 
 const live: ProcessRow = {
   ...{ id: 'prc_1', host: 'web-1', pid: 41, version: '0.1.0', node: 'v20.19.0' },

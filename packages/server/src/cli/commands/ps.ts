@@ -1,9 +1,10 @@
 import type { ProcessRow } from '../../checks/contract.ts';
 import { elementsOf, membersOf } from '../../kernel/json-slices.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
-import { formatBytes, formatNumberOf } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { createRowPrinter, type JsonOption } from '../output.ts';
 import { jsonOption, type Verb } from '../verb.ts';
 
@@ -37,9 +38,7 @@ async function listProcesses(context: Context, { json }: { json?: JsonOption }):
   await printer.write(rows);
   await printer.end();
   if (json !== undefined) return;
-  context.hint(
-    `${formatNumberOf(rows.length, 'process', 'processes')} · is it well? svcctl doctor`,
-  );
+  context.hint(`${numberOf(rows.length, 'process', 'processes')} · is it well? svcctl doctor`);
 }
 
 function stateText({ state, silent_seconds: seconds }: ProcessRow): string {

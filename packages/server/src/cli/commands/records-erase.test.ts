@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
-import { prepareCli } from '../testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
 
-const world = prepareCli();
-const { cli, sent } = world;
+const { api, cli, sent } = prepareCli();
 
-test.each([
+refusesUsage(api, [
   ['records erase --event-id e1 --yes', '--tenant is missing'],
   ['records erase --tenant TX --yes', 'say what to erase'],
   [
@@ -14,12 +13,7 @@ test.each([
   ],
   ['records erase --tenant TX --from 2001-01-01', 'need each other'],
   ['records erase --tenant TX --event-id e1', 'Erase without asking: --yes'],
-])('%s is a usage error, before anything is asked', async (words, message) => {
-  const { code, stdout, stderr } = await cli(words);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(world.api.requests).toEqual([]);
-});
+]);
 
 const receipt = {
   id: 'mv_9',
@@ -44,7 +38,7 @@ const receipt = {
 };
 
 test('erase tells what would go, asks, and prints the receipt', async () => {
-  world.api.on('POST /enrichment/erase', (request, response) => {
+  api.on('POST /enrichment/erase', (request, response) => {
     const isPreview = JSON.parse(String(request.body)).dry_run === true;
     json({ ...receipt, ...(isPreview ? { id: null, dry_run: true } : {}) })(request, response);
   });
@@ -70,7 +64,7 @@ test('erase tells what would go, asks, and prints the receipt', async () => {
 
 test('erase says how many incidents go, too', async () => {
   const incidents = { count: 3, cancelled: 1, answers: 4, keys: 2 };
-  world.api.on('POST /enrichment/erase', json({ ...receipt, incidents }));
+  api.on('POST /enrichment/erase', json({ ...receipt, incidents }));
   const done = await cli('records erase --tenant TX --event-id e1 --incidents', { typed: 'y\n' });
   expect(done.stderr).toContain('900 B) and 3 incidents for good? [y/N]');
   expect(done.stdout).toMatch(/incidents +3\ndeliveries cancelled +1\nanswers removed +4\n/);
@@ -79,12 +73,12 @@ test('erase says how many incidents go, too', async () => {
 
 test('erase that goes on, or failed, says so', async () => {
   const words = 'records erase --tenant TX --from 2001-01-01 --to 2001-01-02 --yes';
-  world.api.on('POST /enrichment/erase', json({ ...receipt, state: 'copied', erased_at: null }));
+  api.on('POST /enrichment/erase', json({ ...receipt, state: 'copied', erased_at: null }));
   expect(await cli(words)).toMatchObject({
     code: 0,
     stderr: 'It is still at work. Look: svcctl retention move mv_9\n',
   });
-  world.api.on('POST /enrichment/erase', json({ ...receipt, state: 'failed', erased_at: null }));
+  api.on('POST /enrichment/erase', json({ ...receipt, state: 'failed', erased_at: null }));
   const failed = await cli(words);
   expect(failed.code).toBe(1);
   expect(failed.stderr).toContain('the records are still there');

@@ -1,13 +1,14 @@
-import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { type Facts, factLines, printDetails, utc, whereAny } from '../details.ts';
-import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
-import { required, withExamples } from '../help.ts';
+import { formatBytes } from '../format.ts';
+import { required, usage } from '../help.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { checkDays } from '../slice.ts';
+import { type Verb, yesOption } from '../verb.ts';
 
 type EraseOptions = {
   tenant?: string;
@@ -23,38 +24,35 @@ type EraseOptions = {
 type Request = RouteInput<'POST /enrichment/erase'>['body'];
 type Receipt = RouteAnswer<'POST /enrichment/erase'>;
 
-export function addRecordsErase(records: Command, context: Context): void {
-  const command = records
-    .command('erase')
-    .summary('erase records for good, by event id or by days')
-    .description(
-      'Erases records for good, hot and cold: those with these event ids, or those of these days. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, or name one of the event ids.',
-    )
-    .option('--tenant <tenant>', 'the tenant (required)')
-    .option('--store <store>', 'only of this store')
-    .option('--event-id <id...>', 'records with these event ids')
-    .option('--from <date>', 'records from this day on, as 2026-03-05 (UTC)')
-    .option('--to <date>', 'up to this day, inclusive')
-    .option('--incidents', 'also the incidents of these events or days')
-    .option('--dry-run', 'only tell what would go')
-    .option('--yes', 'do not ask')
-    .option('--json', 'print the receipt as JSON')
-    .action((options: EraseOptions) => erase(context, options));
-  withExamples(command, [
+export const erase: Verb = {
+  summary: 'erase records for good, by event id or by days',
+  description:
+    'Erases records for good, hot and cold: those with these event ids, or those of these days. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, or name one of the event ids.',
+  examples: [
     'svcctl records erase --tenant TX --event-id fl-0812 fl-0813 --dry-run',
     'svcctl records erase --tenant TX --store DFW --event-id fl-0812 --incidents',
     'svcctl records erase --tenant TX --from 2001-01-01 --to 2001-01-31 --yes --json > receipt.json',
-  ]);
-}
+  ],
+  options: [
+    ['--tenant <tenant>', 'the tenant (required)'],
+    ['--store <store>', 'only of this store'],
+    ['--event-id <id...>', 'records with these event ids'],
+    ['--from <date>', 'records from this day on, as 2026-03-05 (UTC)'],
+    ['--to <date>', 'up to this day, inclusive'],
+    ['--incidents', 'also the incidents of these events or days'],
+    ['--dry-run', 'only tell what would go'],
+    yesOption,
+    ['--json', 'print the receipt as JSON'],
+  ],
+  act: eraseRecords,
+};
 
-async function erase(context: Context, options: EraseOptions): Promise<void> {
+async function eraseRecords(context: Context, options: EraseOptions): Promise<void> {
   const { store, eventId, from, to, incidents, dryRun, yes, json } = options;
   const tenant = required(options.tenant, '--tenant');
   checkDays({ from, to });
   if ((eventId === undefined) === (from === undefined)) {
-    throw new AppError('usage_invalid', {
-      detail: 'Say what to erase: either --event-id, or --from and --to.',
-    });
+    throw usage('Say what to erase: either --event-id, or --from and --to.');
   }
   if (!dryRun && !yes) assertCanAsk(context, 'Erase');
   const request: Request = {
@@ -80,12 +78,12 @@ async function ask(context: Context, client: Client, request: Request): Promise<
     body: { ...request, dry_run: true },
   });
   const { erased, hot_count: hot, cold_count: cold, not_found: missing, incidents } = preview;
-  const also = incidents == null ? '' : ` and ${formatNumberOf(incidents.count, 'incident')}`;
+  const also = incidents == null ? '' : ` and ${numberOf(incidents.count, 'incident')}`;
   if (missing.length > 0) {
-    context.note(`${formatNumberOf(missing.length, 'event id')} without a record.`);
+    context.note(`${numberOf(missing.length, 'event id')} without a record.`);
   }
   await confirm(context, undefined, {
-    question: `Erase ${formatNumberOf(erased.count, 'record')} of ${request.tenant} (${formatCount(hot)} hot, ${formatCount(cold)} cold, ${formatBytes(erased.bytes)})${also} for good?`,
+    question: `Erase ${numberOf(erased.count, 'record')} of ${request.tenant} (${formatCount(hot)} hot, ${formatCount(cold)} cold, ${formatBytes(erased.bytes)})${also} for good?`,
     act: 'Erase',
     refused: 'Nothing was erased.',
   });
@@ -95,7 +93,7 @@ function receiptFacts(receipt: Receipt): Facts {
   const { erased, store, from, to, not_found: missing } = receipt;
   const at = (time: string | null) => time && utc(time);
   return [
-    [receipt.dry_run ? 'would erase' : 'erased', formatNumberOf(erased.count, 'record')],
+    [receipt.dry_run ? 'would erase' : 'erased', numberOf(erased.count, 'record')],
     ['bytes', formatCount(erased.bytes)],
     ['digest', erased.digest],
     ['hot', formatCount(receipt.hot_count)],

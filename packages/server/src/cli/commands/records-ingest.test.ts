@@ -2,23 +2,19 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { json, problem, startReceiver } from '../testing/receiver.ts';
 import { newFolder, run } from '../testing/run.ts';
 
-let api: Receiver;
+const api = useReceiver();
 let cwd: string;
-beforeAll(async () => {
-  api = await startReceiver();
-});
 beforeEach(async () => {
   cwd = await newFolder();
 });
 afterEach(async () => {
-  api.reset();
   await rm(cwd, { recursive: true });
 });
-afterAll(() => api.close());
 
 const answer = (rejected: object[] = [], rejectedCount = rejected.length) =>
   json({ accepted: 3, duplicates: 1, rejected, rejected_count: rejectedCount });

@@ -1,37 +1,35 @@
-import type { Command } from 'commander';
 import type { IngestAnswer, IngestProgress } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatNumberOf, shellQuote } from '../format.ts';
-import { withExamples } from '../help.ts';
+import { formatBytes, shellQuote } from '../format.ts';
 import { printObject } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { createProgress } from '../progress.ts';
 import { isBusy, maxTries, withRetries } from '../retry.ts';
-import { type Column, createTable, noteTable } from '../table.ts';
+import { createTable, noteTable } from '../table.ts';
 import { openUpload, type Upload } from '../upload.ts';
+import type { Verb } from '../verb.ts';
 
 type IngestOptions = { json?: true | undefined };
 
-export function addRecordsIngest(records: Command, context: Context): void {
-  const command = records
-    .command('ingest')
-    .summary('store records of a file')
-    .description(
-      'Stores records: NDJSON (one record a line) of any length, or one JSON batch {"records": […]} from a .json file; either may be gzip-compressed (.gz). Storing a record again does no harm.',
-    )
-    .argument('<file>', 'the file, or - for NDJSON from stdin')
-    .option('--json', 'print the answer as JSON')
-    .action((file: string, options: IngestOptions) => ingest(context, file, options));
-  withExamples(command, [
+export const ingest: Verb = {
+  summary: 'store records of a file',
+  description:
+    'Stores records: NDJSON (one record a line) of any length, or one JSON batch {"records": […]} from a .json file; either may be gzip-compressed (.gz). Storing a record again does no harm.',
+  argument: ['<file>', 'the file, or - for NDJSON from stdin'],
+  examples: [
     'svcctl records ingest records.ndjson',
     'svcctl records ingest records.ndjson.gz --json',
     'zcat part-*.gz | svcctl records ingest -',
-  ]);
-}
+  ],
+  options: [['--json', 'print the answer as JSON']],
+  act: storeFile,
+};
 
-async function ingest(context: Context, file: string, options: IngestOptions): Promise<void> {
+async function storeFile(context: Context, options: IngestOptions, file: string): Promise<void> {
   const upload = await openUpload(context.io, file);
   const client = await context.connect();
   const attempt = async () => {
@@ -126,42 +124,22 @@ async function report(context: Context, text: string, printing: Printing): Promi
   const total = stored + answer.rejected_count;
   const rest = stored === 0 ? 'None was stored' : 'The others are stored';
   throw new AppError('records_rejected', {
-    detail: `${formatCount(answer.rejected_count)} of ${formatNumberOf(total, 'record')} rejected. ${rest}; mend these and send the file again.`,
+    detail: `${formatCount(answer.rejected_count)} of ${numberOf(total, 'record')} rejected. ${rest}; mend these and send the file again.`,
   });
 }
 
-const answerColumns: readonly Column<IngestAnswer>[] = [
-  {
-    title: 'ACCEPTED',
-    align: 'right',
-    value: (a) => a.accepted,
-    shown: (a) => formatCount(a.accepted),
-  },
-  {
-    title: 'DUPLICATES',
-    align: 'right',
-    value: (a) => a.duplicates,
-    shown: (a) => formatCount(a.duplicates),
-  },
-  {
-    title: 'REJECTED',
-    align: 'right',
-    value: (a) => a.rejected_count,
-    shown: (a) => formatCount(a.rejected_count),
-  },
+const { count } = columnsOf<IngestAnswer>();
+const answerColumns = [
+  count('ACCEPTED', 'accepted'),
+  count('DUPLICATES', 'duplicates'),
+  count('REJECTED', 'rejected_count'),
 ];
 
-type Reject = IngestAnswer['rejected'][number];
-const reasonColumns: readonly Column<Reject>[] = [
-  { title: 'CODE', value: (reject) => reject.code },
-  { title: 'MESSAGE', isElastic: true, value: (reject) => reject.message },
-];
+const reject = columnsOf<IngestAnswer['rejected'][number]>();
+const reasonColumns = [reject.word('CODE', 'code'), reject.text('MESSAGE', 'message')];
 /** Editors count lines from 1, the API from 0. */
-const lineRejectColumns: readonly Column<Reject>[] = [
-  { title: 'LINE', align: 'right', value: (reject) => reject.index + 1 },
+const lineRejectColumns = [
+  reject.word('LINE', ({ index }) => index + 1, { align: 'right' }),
   ...reasonColumns,
 ];
-const batchRejectColumns: readonly Column<Reject>[] = [
-  { title: 'INDEX', align: 'right', value: (reject) => reject.index },
-  ...reasonColumns,
-];
+const batchRejectColumns = [reject.word('INDEX', 'index', { align: 'right' }), ...reasonColumns];

@@ -1,14 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { DatasetRow } from '../../contract.ts';
-import { json, pages, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { json, pages, problem } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const api = useReceiver();
 
 const leaf = (store: string, count: number, covered: number): string =>
   JSON.stringify({

@@ -1,76 +1,24 @@
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import type { DatasetRow } from '../../contract.ts';
-import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { datasetNames, type Level, levels, orders } from '../../records/values.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import { fieldsOf } from '../fields.ts';
-import { formatBytes, formatNumberOf, formatShare, shellQuote } from '../format.ts';
-import { required, wholeNumber, withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
+import { formatBytes, formatShare, shellQuote } from '../format.ts';
+import { required, usage, wholeNumber } from '../help.ts';
+import { list } from '../list.ts';
+import { createRowPrinter, type JsonOption, printObject } from '../output.ts';
 import { walkPages } from '../pages.ts';
 import { checkDays } from '../slice.ts';
 import type { Column } from '../table.ts';
-
-type LsOptions = {
-  tenant?: string;
-  store?: string;
-  month?: string;
-  level?: Level;
-  q?: string;
-  json?: JsonOption;
-};
-
-export function addRecordsLs(records: Command, context: Context): void {
-  const command = records
-    .command('ls')
-    .summary('list the datasets: records by tenant, store and month')
-    .description(
-      'Lists the datasets, as the tree of the console shows them: records by tenant, store and month.',
-    )
-    .option('--tenant <tenant>', 'only this tenant')
-    .option('--store <store>', 'only this store')
-    .option('--month <month>', 'only this month, as 2026-03')
-    .addOption(new Option('--level <level>', 'what a row is (default: month)').choices(levels))
-    .option('--q <prefix>', 'only names at that level that begin so')
-    .option(jsonFlags, jsonHelp)
-    .action((options: LsOptions) => listDatasets(context, options));
-  withExamples(command, [
-    'svcctl records ls --tenant TX',
-    'svcctl records ls --level tenant --q T',
-    'svcctl records ls --month 2026-03 --json tenant,store,count',
-  ]);
-}
-
-async function listDatasets(context: Context, { json, ...query }: LsOptions): Promise<void> {
-  const printer = createRowPrinter<DatasetRow>(context, {
-    columns: datasetColumns(query.level ?? 'month'),
-    fields: await fieldsOf(json, 'GET /enrichment/datasets'),
-    json,
-  });
-  const client = await context.connect();
-  const totals = { leaves: 0, count: 0, bytes: 0, covered: 0 };
-  for await (const page of walkPages(context.io, client, {
-    route: 'GET /enrichment/datasets',
-    query: query,
-  })) {
-    await printer.write(page.rows);
-    if (json !== undefined || !context.isTerminal) continue;
-    for (const row of page.rows) {
-      const { count, bytes, covered } = JSON.parse(row) as DatasetRow;
-      totals.leaves += 1;
-      totals.count += count;
-      totals.bytes += bytes;
-      totals.covered += covered;
-    }
-  }
-  await printer.end();
-  if (json === undefined && context.isTerminal)
-    context.hint(totalsLine(totals, query.level ?? 'month'));
-}
-
-type Totals = { leaves: number; count: number; bytes: number; covered: number };
+import { jsonOption, type Verb, type Verbs } from '../verb.ts';
+import { erase } from './records-erase.ts';
+import { ingest } from './records-ingest.ts';
+import { recount } from './records-recount.ts';
+import { tags } from './tags.ts';
+import { versions } from './versions.ts';
 
 const levelNouns: Record<Level, [string, string]> = {
   tenant: ['tenant', 'tenants'],
@@ -78,17 +26,35 @@ const levelNouns: Record<Level, [string, string]> = {
   month: ['leaf', 'leaves'],
 };
 
-/** The line below the table: `42 leaves · 512,991 records · 246 MB · 12 % covered`. */
-function totalsLine(totals: Totals, level: Level): string {
-  if (totals.leaves === 0)
-    return 'No records yet that match. Store some: svcctl records ingest FILE';
-  return [
-    formatNumberOf(totals.leaves, ...levelNouns[level]),
-    formatNumberOf(totals.count, 'record'),
-    formatBytes(totals.bytes),
-    `${formatShare(totals.count === 0 ? null : totals.covered / totals.count)} covered`,
-  ].join(' · ');
-}
+const ls = list('GET /enrichment/datasets', {
+  summary: 'list the datasets: records by tenant, store and month',
+  description:
+    'Lists the datasets, as the tree of the console shows them: records by tenant, store and month.',
+  examples: [
+    'svcctl records ls --tenant TX',
+    'svcctl records ls --level tenant --q T',
+    'svcctl records ls --month 2026-03 --json tenant,store,count',
+  ],
+  options: [
+    ['--tenant <tenant>', 'only this tenant'],
+    ['--store <store>', 'only this store'],
+    ['--month <month>', 'only this month, as 2026-03'],
+    ['--level <level>', 'what a row is (default: month)', levels],
+    ['--q <prefix>', 'only names at that level that begin so'],
+  ],
+  columns: ({ level }: { level?: Level }) => datasetColumns(level ?? 'month'),
+  sums: ['count', 'bytes', 'covered'],
+  /** `42 leaves · 512,991 records · 246 MB · 12 % covered`. */
+  below({ printed, sums: { count = 0, bytes = 0, covered = 0 } }, { level = 'month' }) {
+    if (printed === 0) return 'No records yet that match. Store some: svcctl records ingest FILE';
+    return [
+      numberOf(printed, ...levelNouns[level]),
+      numberOf(count, 'record'),
+      formatBytes(bytes),
+      `${formatShare(count === 0 ? null : covered / count)} covered`,
+    ].join(' · ');
+  },
+});
 
 function datasetColumns(level: Level): Column<DatasetRow>[] {
   const { word, text, count, bytes } = columnsOf<DatasetRow>();
@@ -137,52 +103,48 @@ type ShowOptions = Filters & {
 
 const rowsOnTerminal = 20;
 
-export function addRecordsShow(records: Command, context: Context): void {
-  const command = records
-    .command('show')
-    .summary('show one record, or page through many')
-    .description(
-      'Shows one record (--store, --at and --event name it), or pages through the records of a tenant in the order of store, time and event. JSON is printed to the letter, as it was stored.',
-    )
-    .option('--tenant <tenant>', 'the tenant (required)')
-    .option('--store <store>', 'the store')
-    .option('--at <time>', 'when the one record happened, as its occurred_at says')
-    .option('--event <id>', 'the event id of the one record')
-    .option('--month <month>', 'only this month, as 2026-03')
-    .option('--from <date>', 'from this day on, as 2026-03-05')
-    .option('--to <date>', 'up to this day, inclusive')
-    .option('--kind <kind>', 'only of this kind')
-    .option('--source <source>', 'only from this source')
-    .addOption(new Option('--dataset <name>', 'only tagged so').choices(datasetNames))
-    .addOption(new Option('--order <order>', 'oldest first or newest first').choices(orders))
-    .option(
-      '--limit <rows>',
-      `rows, at most (default: ${rowsOnTerminal} on a terminal, else all)`,
-      wholeNumber(1),
-    )
-    .addOption(new Option('--all', 'all rows, also on a terminal').conflicts('limit'))
-    .option('--cursor <cursor>', 'go on where an earlier page ended')
-    .option(jsonFlags, jsonHelp)
-    .option('--ndjson', 'print one JSON object a line')
-    .action((options: ShowOptions) =>
-      options.event === undefined && options.at === undefined
-        ? showPages(context, options)
-        : showOne(context, options),
-    );
-  withExamples(command, [
+const show: Verb = {
+  summary: 'show one record, or page through many',
+  description:
+    'Shows one record (--store, --at and --event name it), or pages through the records of a tenant in the order of store, time and event. JSON is printed to the letter, as it was stored.',
+  examples: [
     'svcctl records show --tenant TX --store DFW --month 2026-03',
     'svcctl records show --tenant TX --from 2026-03-01 --to 2026-03-07 --ndjson > week.ndjson',
     'svcctl records show --tenant TX --store DFW --at 2026-03-05T14:07:09.123456Z --event fl-0812',
-  ]);
-}
+  ],
+  options: [
+    ['--tenant <tenant>', 'the tenant (required)'],
+    ['--store <store>', 'the store'],
+    ['--at <time>', 'when the one record happened, as its occurred_at says'],
+    ['--event <id>', 'the event id of the one record'],
+    ['--month <month>', 'only this month, as 2026-03'],
+    ['--from <date>', 'from this day on, as 2026-03-05'],
+    ['--to <date>', 'up to this day, inclusive'],
+    ['--kind <kind>', 'only of this kind'],
+    ['--source <source>', 'only from this source'],
+    ['--dataset <name>', 'only tagged so', datasetNames],
+    ['--order <order>', 'oldest first or newest first', orders],
+    [
+      '--limit <rows>',
+      `rows, at most (default: ${rowsOnTerminal} on a terminal, else all)`,
+      wholeNumber(1),
+    ],
+    new Option('--all', 'all rows, also on a terminal').conflicts('limit'),
+    ['--cursor <cursor>', 'go on where an earlier page ended'],
+    jsonOption,
+    ['--ndjson', 'print one JSON object a line'],
+  ],
+  act: (context: Context, options: ShowOptions) =>
+    options.event === undefined && options.at === undefined
+      ? showPages(context, options)
+      : showOne(context, options),
+};
 
 /** Prints one record, which takes all four options that identify it. */
 async function showOne(context: Context, options: ShowOptions): Promise<void> {
   const { tenant, store, at, event } = options;
   if (tenant === undefined || store === undefined || at === undefined || event === undefined) {
-    throw new AppError('usage_invalid', {
-      detail: 'One record is named by --tenant, --store, --at and --event together.',
-    });
+    throw usage('One record is named by --tenant, --store, --at and --event together.');
   }
   const fields = await fieldsOf(options.json, 'GET /enrichment/records/one');
   const client = await context.connect();
@@ -233,7 +195,7 @@ function moreLine(options: ShowOptions, printed: number, cursor: string): string
   if (options.json !== undefined) words.push('--json');
   if (typeof options.json === 'string') words.push(shellQuote(options.json));
   words.push('--cursor', shellQuote(cursor));
-  return `${formatNumberOf(printed, 'record')} · all: --all · next: ${words.join(' ')}`;
+  return `${numberOf(printed, 'record')} · all: --all · next: ${words.join(' ')}`;
 }
 
 const { text, count, bytes, instant } = columnsOf<RecordRow>();
@@ -247,3 +209,5 @@ const columns = [
   count('CONFIDENCE', 'confidence', { shown: (row) => String(row.confidence ?? '–') }),
   bytes('BYTES', 'bytes'),
 ];
+
+export const records: Verbs = { ls, show, ingest, erase, recount, tags, versions };

@@ -1,25 +1,27 @@
-import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatInstant, formatNumberOf } from '../format.ts';
-import { withExamples } from '../help.ts';
-import { createRowPrinter, type JsonOption, jsonFlags, jsonHelp, printObject } from '../output.ts';
-import { askPassphrase, databaseHelp, describe, openTools, placeHelp } from './backup.ts';
+import { formatInstant } from '../format.ts';
+import { usage } from '../help.ts';
+import { type JsonOption, printObject } from '../output.ts';
+import type { App } from '../own-app.ts';
+import { createTable } from '../table.ts';
+import { type Described, jsonOption } from '../verb.ts';
+import {
+  askPassphrase,
+  databaseOption,
+  describe,
+  idOption,
+  openTools,
+  placeHelp,
+  summaryFields,
+} from './backup.ts';
 
-type App = typeof import('../../app.ts');
 type Restored = Awaited<ReturnType<App['restoreBackup']>>;
 
 const fields = [
-  'id',
-  'database',
-  'place',
-  'taken_at',
-  'release',
-  'records',
-  'objects',
-  'size_bytes',
-  'audit_head',
-  'has_secret_key',
+  ...summaryFields.filter((name) => name !== 'missing'),
   'objects_brought',
   'objects_missing',
   'objects_damaged',
@@ -37,65 +39,51 @@ type Options = {
   json?: JsonOption;
 };
 
-export function fillRestore(command: Command, context: Context, release: string): void {
-  command
-    .description(
-      'Restores a backup into the empty database of the settings, puts its objects into their store, and verifies all of it. After a kill the same command goes on. With --drill it all happens in a scratch folder with a PostgreSQL of its own, which is removed again. The exit code is 1 when the verification finds anything.',
-    )
-    .argument('<from>', placeHelp)
-    .option('--id <id>', 'which backup; the newest unless given')
-    .option('--database <id>', databaseHelp)
-    .option('--drill', 'only try it, and touch nothing')
-    .option(
-      '--adopt-store',
-      'also put objects into a store that another database has used, and take it over: that database must be gone',
-    )
-    .option(
-      '--skip-damaged',
-      'restore without the objects that are missing or damaged in the backup: their days cannot be read then',
-    )
-    .option(jsonFlags, jsonHelp)
-    .action((from: string, options: Options) => restore(context, release, { from, ...options }));
-  withExamples(command, [
+export const restore: Described = {
+  description:
+    'Restores a backup into the empty database of the settings, puts its objects into their store, and verifies all of it. After a kill the same command goes on. With --drill it all happens in a scratch folder with a PostgreSQL of its own, which is removed again. The exit code is 1 when the verification finds anything.',
+  argument: ['<from>', placeHelp],
+  examples: [
     'svcctl restore /mnt/backups --drill',
     'SVC_DATA_DIR=/var/lib/svcctl svcctl restore /mnt/backups',
     "DATABASE_URL=postgresql://svcctl@db/svcctl svcctl restore 's3://backups/svcctl?region=eu-central-1' --adopt-store",
-  ]);
-}
+  ],
+  options: [
+    idOption,
+    databaseOption,
+    ['--drill', 'only try it, and touch nothing'],
+    [
+      '--adopt-store',
+      'also put objects into a store that another database has used, and take it over: that database must be gone',
+    ],
+    [
+      '--skip-damaged',
+      'restore without the objects that are missing or damaged in the backup: their days cannot be read then',
+    ],
+    jsonOption,
+  ],
+  act: restoreBackup,
+};
 
-async function restore(
-  context: Context,
-  release: string,
-  {
-    drill = false,
-    adoptStore = false,
-    skipDamaged: skipsDamaged = false,
-    json,
-    ...which
-  }: Options & { from: string },
-): Promise<void> {
+async function restoreBackup(context: Context, options: Options, from: string): Promise<void> {
+  const { drill = false, adoptStore = false, skipDamaged = false, json, ...which } = options;
   if (drill && adoptStore) {
-    throw new AppError('usage_invalid', {
-      detail: 'A drill has a store of its own: give either --drill or --adopt-store.',
-    });
+    throw usage('A drill has a store of its own: give either --drill or --adopt-store.');
   }
-  const { settings, app, tools, progress } = await openTools(context, release);
+  const { settings, app, tools, progress } = await openTools(context);
   const findPassphrase = async () => {
     if (settings.backupPassphrase !== undefined) return settings.backupPassphrase;
     const { stdin, stderr } = context.io;
     if (drill || stdin.isTTY !== true || stderr.isTTY !== true) return null;
     return askPassphrase(context, 'Passphrase of the secret key in the backup: ');
   };
-  const options = {
-    ...which,
-    isDrill: drill,
-    isAdopting: adoptStore,
-    skipsDamaged,
-    findPassphrase,
+  const asked = {
+    ...{ ...which, from, isDrill: drill, isAdopting: adoptStore },
+    ...{ skipsDamaged: skipDamaged, findPassphrase },
   };
-  const done = await app.restoreBackup(tools, options).finally(() => progress.clear());
+  const done = await app.restoreBackup(tools, asked).finally(() => progress.clear());
   if (json !== undefined) await printObject(context, JSON.stringify(done), { json, fields });
-  else await printProblems(context, done.verification);
+  else await createTable(context, columns).write(done.verification.problems);
   const what = `${describe(done)} of ${done.id}, as of ${formatInstant(done.taken_at)}`;
   context.note(drill ? `The drill restored ${what}.` : `Restored ${what}.`);
   noteLacks(context, done, drill);
@@ -107,7 +95,7 @@ async function restore(
   throw new AppError('verify_failed', {
     detail:
       state === 'completed'
-        ? `It is restored, but the verification found ${formatNumberOf(problems, 'difference')}.`
+        ? `It is restored, but the verification found ${numberOf(problems, 'difference')}.`
         : `It is restored, but could not be verified: ${done.verification.error ?? state}. Run svcctl retention verify.`,
   });
 }
@@ -115,17 +103,17 @@ async function restore(
 function noteLacks(context: Context, done: Restored, isDrill: boolean): void {
   if (done.deliveries_open > 0 && !isDrill) {
     context.note(
-      `The queue holds ${formatNumberOf(done.deliveries_open, 'delivery', 'deliveries')}, which a service with the role drainer sends, also those that were sent since the backup. Leave that role out while the original is in use.`,
+      `The queue holds ${numberOf(done.deliveries_open, 'delivery', 'deliveries')}, which a service with the role drainer sends, also those that were sent since the backup. Leave that role out while the original is in use.`,
     );
   }
   if (done.objects_damaged.length > 0) {
     context.note(
-      `Passed over ${formatNumberOf(done.objects_damaged.length, 'object')}, missing or damaged in the backup. Put them back from elsewhere, or give them up: svcctl retention forget.`,
+      `Passed over ${numberOf(done.objects_damaged.length, 'object')}, missing or damaged in the backup. Put them back from elsewhere, or give them up: svcctl retention forget.`,
     );
   }
   if (done.objects_missing > 0) {
     context.note(
-      `The store lacks ${formatNumberOf(done.objects_missing, 'object')}, and is another database's: if that one is gone for good, begin anew with --adopt-store.`,
+      `The store lacks ${numberOf(done.objects_missing, 'object')}, and is another database's: if that one is gone for good, begin anew with --adopt-store.`,
     );
   }
   if (done.secret_key === 'fits') return;
@@ -136,19 +124,10 @@ function noteLacks(context: Context, done: Restored, isDrill: boolean): void {
   );
 }
 
-async function printProblems(
-  context: Context,
-  { problems }: Restored['verification'],
-): Promise<void> {
-  const printer = createRowPrinter<Restored['verification']['problems'][number]>(context, {
-    fields: ['kind', 'tenant', 'object_key', 'message'],
-    json: undefined,
-    columns: [
-      { title: 'KIND', value: (row) => row.kind },
-      { title: 'TENANT', value: (row) => row.tenant ?? '' },
-      { title: 'PROBLEM', value: (row) => row.message },
-    ],
-  });
-  await printer.write(problems.map((row) => JSON.stringify(row)));
-  await printer.end();
-}
+const { word } = columnsOf<Restored['verification']['problems'][number]>();
+
+const columns = [
+  word('KIND', 'kind'),
+  word('TENANT', ({ tenant }) => tenant ?? ''),
+  word('PROBLEM', 'message'),
+];

@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { prepareCli } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
 
-const world = prepareCli();
-const { cli } = world;
+const { api, cli } = prepareCli();
 
 const fencedStore = {
   state: 'elsewhere',
@@ -15,19 +14,16 @@ const fencedStore = {
 };
 
 test('adopt-store tells how things are and asks, and does nothing without an answer', async () => {
-  world.api.on('GET /retention/store', json(fencedStore));
+  api.on('GET /retention/store', json(fencedStore));
   const refused = await cli('retention adopt-store');
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain('The store has gone on with another database.');
   expect(refused.stderr).toContain('Last written by drill-1.');
   expect(refused.stderr).toContain('It lacks 3 of the 1,204 objects that this database knows');
   expect(refused.stderr).toContain('Take it over without asking: --yes');
-  expect(world.api.requests.map(({ method }) => method)).toEqual(['GET']);
+  expect(api.requests.map(({ method }) => method)).toEqual(['GET']);
 
-  world.api.on(
-    'POST /retention/adopt-store',
-    json({ ...fencedStore, state: 'own', problem: null }),
-  );
+  api.on('POST /retention/adopt-store', json({ ...fencedStore, state: 'own', problem: null }));
   const adopted = await cli('retention adopt-store --yes');
   expect(adopted.code).toBe(0);
   expect(adopted.stderr).toContain('The store is this database’s now.');
@@ -40,14 +36,14 @@ test('forget tells what is lost, and does nothing until the tenant’s name is t
     lost: { count: 1204, bytes: 1, digest: '0' },
     days: [{ store: 'DFW', day: '2001-03-05', count: 1204 }],
   };
-  world.api.on('POST /retention/forget', json(lost));
+  api.on('POST /retention/forget', json(lost));
   const noTerminal = await cli('retention forget records/a');
-  expect([noTerminal.code, world.api.requests.length]).toEqual([2, 0]);
+  expect([noTerminal.code, api.requests.length]).toEqual([2, 0]);
   const refused = await cli('retention forget records/a', { typed: 'y\n' });
   expect(refused.code).toBe(130);
   expect(refused.stderr).toContain('there is no object records/a.');
   expect(refused.stderr).toContain('Give up 1,204 records of TX? Type TX to do so:');
-  const bodies = () => world.api.requests.map(({ body }) => JSON.parse(String(body)).dry_run);
+  const bodies = () => api.requests.map(({ body }) => JSON.parse(String(body)).dry_run);
   expect(bodies()).toEqual([true]);
   const done = await cli('retention forget records/a', { typed: 'TX\n' });
   expect(done.code).toBe(0);
@@ -56,8 +52,8 @@ test('forget tells what is lost, and does nothing until the tenant’s name is t
 });
 
 test('adopt-store has nothing to do where the store is this database’s', async () => {
-  world.api.on('GET /retention/store', json({ ...fencedStore, state: 'own', problem: null }));
+  api.on('GET /retention/store', json({ ...fencedStore, state: 'own', problem: null }));
   const { code, stderr } = await cli('retention adopt-store --yes');
   expect([code, stderr]).toEqual([0, 'The store is this database’s already.\n']);
-  expect(world.api.requests.map(({ method }) => method)).toEqual(['GET']);
+  expect(api.requests.map(({ method }) => method)).toEqual(['GET']);
 });

@@ -1,9 +1,9 @@
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf } from '../format.ts';
 import { list } from '../list.ts';
 import { printObject } from '../output.ts';
 import { createTable } from '../table.ts';
@@ -38,9 +38,9 @@ async function giveUp(context: Context, options: ForgetOptions, key: string): Pr
   if (!dryRun && !yes) {
     const { tenant, problem, lost, versions_changed: versions } = await post(true);
     context.note(`${problem}.`);
-    if (versions > 0) context.note(`${formatNumberOf(versions, 'dataset version')} lost records.`);
+    if (versions > 0) context.note(`${numberOf(versions, 'dataset version')} lost records.`);
     await confirm(context, undefined, {
-      question: `Give up ${formatNumberOf(lost.count, 'record')} of ${tenant}?`,
+      question: `Give up ${numberOf(lost.count, 'record')} of ${tenant}?`,
       name: tenant,
       act: 'Forget',
       refused: 'Nothing was changed.',
@@ -49,7 +49,7 @@ async function giveUp(context: Context, options: ForgetOptions, key: string): Pr
   const done = await post(dryRun === true);
   if (json) await printObject(context, JSON.stringify(done), { json, fields: [] });
   else await printDays(context, done, 'LOST');
-  const count = formatNumberOf(done.lost.count, 'record');
+  const count = numberOf(done.lost.count, 'record');
   if (done.dry_run) context.note(`${count} of ${done.tenant} would be given up.`);
   else context.note(`${count} of ${done.tenant} are lost: ${done.id} in the journal of moves.`);
 }
@@ -79,7 +79,7 @@ async function takeBack(context: Context, options: ForgetOptions, key: string): 
   if (!dryRun && !yes) {
     const { tenant, adopted } = await post(true);
     await confirm(context, undefined, {
-      question: `Take back ${formatNumberOf(adopted.count, 'record')} of ${tenant}?`,
+      question: `Take back ${numberOf(adopted.count, 'record')} of ${tenant}?`,
       act: 'Adopt',
       refused: 'Nothing was changed.',
     });
@@ -87,7 +87,7 @@ async function takeBack(context: Context, options: ForgetOptions, key: string): 
   const done = await post(dryRun === true);
   if (json) await printObject(context, JSON.stringify(done), { json, fields: [] });
   else await printDays(context, done, 'RECORDS');
-  const count = formatNumberOf(done.adopted.count, 'record');
+  const count = numberOf(done.adopted.count, 'record');
   context.note(
     done.dry_run
       ? `${count} of ${done.tenant} would come back.`
@@ -127,7 +127,7 @@ async function removeOrphans(
   { yes }: { yes?: true },
   keys: readonly string[],
 ): Promise<void> {
-  const all = formatNumberOf(keys.length, 'object');
+  const all = numberOf(keys.length, 'object');
   const client = await context.connect();
   await confirm(context, yes, {
     question: `Remove ${all} for good?`,
@@ -138,7 +138,7 @@ async function removeOrphans(
   const { removed } = await client.json('POST /retention/orphans/remove', {
     body: { object_keys },
   });
-  context.note(`Removed ${formatNumberOf(removed.length, 'object')}.`);
+  context.note(`Removed ${numberOf(removed.length, 'object')}.`);
   if (removed.length === keys.length) return;
   throw new AppError('partly_done', {
     detail: `Of ${all} ${removed.length} were removed: the others are known, younger than SVC_COLD_GRACE_SECONDS, or not there.`,
@@ -150,11 +150,13 @@ async function printDays(
   { days }: Pick<Forgotten, 'days'>,
   title: string,
 ): Promise<void> {
-  await createTable<Forgotten['days'][number]>(context, [
-    { title: 'STORE', isElastic: true, value: (row) => row.store },
-    { title: 'DAY (UTC)', value: (row) => row.day },
-    { title, align: 'right', value: (row) => String(row.count) },
-  ]).write(days);
+  const { text, word } = columnsOf<Forgotten['days'][number]>();
+  const columns = [
+    text('STORE', 'store'),
+    word('DAY (UTC)', 'day'),
+    word(title, 'count', { align: 'right' }),
+  ];
+  await createTable(context, columns).write(days);
 }
 
 export const orphans: Noun = {

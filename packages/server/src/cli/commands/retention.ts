@@ -1,11 +1,11 @@
-import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
 import { isAtWork } from '../follow-job.ts';
-import { formatCount, formatNumberOf } from '../format.ts';
+import { usage } from '../help.ts';
 import { list } from '../list.ts';
 import { createRowPrinter, type JsonOption, picker, printObject } from '../output.ts';
 import { checkDate } from '../retention/days.ts';
@@ -192,9 +192,7 @@ async function verifyOrShow(
 ): Promise<void> {
   const { json, tenant, since, sample, wait } = options;
   if (id !== undefined && [tenant, since, sample].some((option) => option !== undefined)) {
-    throw new AppError('usage_invalid', {
-      detail: 'Give either an id or --tenant, --since and --sample.',
-    });
+    throw usage('Give either an id or --tenant, --since and --sample.');
   }
   checkDate('--since', since);
   const body = { tenant, since, sample_percent: toPercent(sample) };
@@ -224,9 +222,7 @@ function toPercent(sample: string | undefined): number | undefined {
   if (sample === undefined) return undefined;
   const percent = /^\d+(\.\d+)?%?$/.test(sample) ? Number.parseFloat(sample) : 0;
   if (percent > 0 && percent <= 100) return percent;
-  throw new AppError('usage_invalid', {
-    detail: `--sample: "${sample}" is not a percentage such as 5 or 0.1.`,
-  });
+  throw usage(`--sample: "${sample}" is not a percentage such as 5 or 0.1.`);
 }
 
 function start(
@@ -288,7 +284,7 @@ async function takeOver(
   if (store.written_by !== null) context.note(`Last written by ${store.written_by}.`);
   if (store.segments !== null && store.segments_missing !== null) {
     context.note(
-      `It lacks ${formatCount(store.segments_missing)} of the ${formatNumberOf(store.segments, 'object')} that this database knows${store.segments_missing === 0 ? '.' : ': their days cannot be read here.'}`,
+      `It lacks ${formatCount(store.segments_missing)} of the ${numberOf(store.segments, 'object')} that this database knows${store.segments_missing === 0 ? '.' : ': their days cannot be read here.'}`,
     );
   }
   await confirm(context, yes, {

@@ -1,30 +1,24 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Command } from 'commander';
 import { type Environment, loadSettings, type Settings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Context } from '../context.ts';
-import { withExamples } from '../help.ts';
 import { startText } from '../start-text.ts';
+import { type Described, signInOption } from '../verb.ts';
 
-export function fillServe(command: Command, context: Context): void {
-  command
-    .description(
-      'Runs the service until Ctrl-C or SIGTERM, which let running requests finish. Settings come from the environment: svcctl config prints them all.',
-    )
-    .option(
-      '--print-sign-in',
-      'print the one-time sign-in link even if stdout is no terminal: whoever reads it gets in',
-    )
-    .action((options: { printSignIn?: true }) => serve(context, options));
-  withExamples(command, [
+export const serve: Described = {
+  description:
+    'Runs the service until Ctrl-C or SIGTERM, which let running requests finish. Settings come from the environment: svcctl config prints them all.',
+  examples: [
     'svcctl serve',
     'SVC_PORT=9000 SVC_DATA_DIR=/var/lib/svcctl svcctl serve',
     'DATABASE_URL=postgresql://svcctl@db/svcctl SVC_ROLES=api svcctl serve',
-  ]);
-}
+  ],
+  options: [signInOption],
+  act: runService,
+};
 
-async function serve(context: Context, options: { printSignIn?: true }): Promise<void> {
+async function runService(context: Context, options: { printSignIn?: true }): Promise<void> {
   const { io } = context;
   const settings = loadSettings(io.env);
   const app = await import('../../app.ts');

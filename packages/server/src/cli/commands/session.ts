@@ -1,33 +1,33 @@
-import type { Command } from 'commander';
 import { AppError } from '../../kernel/errors.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatRelative } from '../format.ts';
-import { withExamples } from '../help.ts';
-import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { type JsonOption, picker } from '../output.ts';
 import { createTable } from '../table.ts';
+import { type Described, jsonOption } from '../verb.ts';
 
 type LoginOptions = { url?: string; profile?: string };
 
 const defaultUrl = 'http://127.0.0.1:8080';
 
-export function fillLogin(command: Command, context: Context): void {
-  command
-    .description(
-      'Stores an access token as a profile in ~/.config/svcctl/config.json, readable by you only. The token is asked for, or read from stdin; it is checked before it is stored.',
-    )
-    .option(
-      '--url <url>',
-      `origin of the service (default: that of SVC_URL, of this folder, or ${defaultUrl})`,
-    )
-    .option('--profile <name>', 'name to store it under (default: "default")')
-    .action((options: LoginOptions) => login(context, options));
-  withExamples(command, [
+export const login: Described = {
+  description:
+    'Stores an access token as a profile in ~/.config/svcctl/config.json, readable by you only. The token is asked for, or read from stdin; it is checked before it is stored.',
+  examples: [
     'svcctl login --url https://svcctl.example.org',
     'svcctl login --profile ops --url https://svcctl.example.org < token.txt',
-  ]);
-}
+  ],
+  options: [
+    [
+      '--url <url>',
+      `origin of the service (default: that of SVC_URL, of this folder, or ${defaultUrl})`,
+    ],
+    ['--profile <name>', 'name to store it under (default: "default")'],
+  ],
+  act: signIn,
+};
 
-async function login(context: Context, options: LoginOptions): Promise<void> {
+async function signIn(context: Context, options: LoginOptions): Promise<void> {
   const { io } = context;
   const [connection, { createClient }, prompt, { isAccessToken }] = await Promise.all([
     import('../connection.ts'),
@@ -71,15 +71,14 @@ async function login(context: Context, options: LoginOptions): Promise<void> {
 
 type LogoutOptions = { profile?: string };
 
-export function fillLogout(command: Command, context: Context): void {
-  command
-    .description('Removes a profile. The token itself stays valid until it is revoked.')
-    .option('--profile <name>', 'the profile (default: the one in use)')
-    .action((options: LogoutOptions) => logout(context, options));
-  withExamples(command, ['svcctl logout', 'svcctl logout --profile ops']);
-}
+export const logout: Described = {
+  description: 'Removes a profile. The token itself stays valid until it is revoked.',
+  examples: ['svcctl logout', 'svcctl logout --profile ops'],
+  options: [['--profile <name>', 'the profile (default: the one in use)']],
+  act: forget,
+};
 
-async function logout(context: Context, options: LogoutOptions): Promise<void> {
+async function forget(context: Context, options: LogoutOptions): Promise<void> {
   const { io } = context;
   const { readProfiles, unknownProfile, writeProfiles } = await import('../connection.ts');
   const file = await readProfiles(io.env);
@@ -101,15 +100,14 @@ async function logout(context: Context, options: LogoutOptions): Promise<void> {
 
 const fields = ['name', 'scopes', 'tenants', 'expires_at', 'url', 'source', 'profile'] as const;
 
-export function fillWhoami(command: Command, context: Context): void {
-  command
-    .description('Says who the token in use is, where it was found, and which service it goes to.')
-    .option(jsonFlags, jsonHelp)
-    .action((options: { json?: JsonOption }) => whoami(context, options));
-  withExamples(command, ['svcctl whoami', 'svcctl --profile ops whoami --json name,scopes']);
-}
+export const whoami: Described = {
+  description: 'Says who the token in use is, where it was found, and which service it goes to.',
+  examples: ['svcctl whoami', 'svcctl --profile ops whoami --json name,scopes'],
+  options: [jsonOption],
+  act: tellToken,
+};
 
-async function whoami(context: Context, { json }: { json?: JsonOption }): Promise<void> {
+async function tellToken(context: Context, { json }: { json?: JsonOption }): Promise<void> {
   const pick = picker(json, fields);
   const client = await context.connect();
   const me = await client.json('GET /me', {});
@@ -119,17 +117,16 @@ async function whoami(context: Context, { json }: { json?: JsonOption }): Promis
     await context.out.write(`${pick(JSON.stringify(answer))}\n`);
     return;
   }
-  await createTable<typeof answer>(context, [
-    { title: 'NAME', value: (row) => row.name },
-    { title: 'SCOPES', value: (row) => row.scopes.join(',') },
-    { title: 'TENANTS', value: (row) => row.tenants?.join(',') ?? 'all' },
-    {
-      title: 'EXPIRES',
-      value: (row) => row.expires_at,
-      shown: (row) =>
-        row.expires_at === null ? 'never' : formatRelative(row.expires_at, context.io.now()),
-    },
-    { title: 'SERVICE', value: (row) => row.url },
-    { title: 'FROM', value: () => client.connection.place },
-  ]).write([answer]);
+  const { word } = columnsOf<typeof answer>();
+  const columns = [
+    word('NAME', 'name'),
+    word('SCOPES', (row) => row.scopes.join(',')),
+    word('TENANTS', (row) => row.tenants?.join(',') ?? 'all'),
+    word('EXPIRES', 'expires_at', {
+      shown: ({ expires_at: at }, now) => (at === null ? 'never' : formatRelative(at, now)),
+    }),
+    word('SERVICE', 'url'),
+    word('FROM', () => client.connection.place),
+  ];
+  await createTable(context, columns).write([answer]);
 }

@@ -1,15 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Overview } from '../../checks/contract.ts';
-import { json, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { json } from '../testing/receiver.ts';
 import { nowMillis, run } from '../testing/run.ts';
 import { linesOf } from './status.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const api = useReceiver();
 
 const at = '2026-03-05T11:00:00.000000Z';
 const hoursOf = (count: number) => Array.from({ length: 48 }, (_, hour) => (hour < 24 ? 0 : count));

@@ -1,55 +1,33 @@
-import type { Command } from 'commander';
 import type { Overview } from '../../checks/contract.ts';
 import { wellText } from '../../checks/values.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
-import {
-  formatBytes,
-  formatCount,
-  formatNumberOf,
-  formatRelative,
-  formatShare,
-  formatTrouble,
-} from '../format.ts';
-import { withExamples } from '../help.ts';
-import { type JsonOption, jsonFlags, jsonHelp, picker } from '../output.ts';
+import { fieldsOf } from '../fields.ts';
+import { formatBytes, formatRelative, formatShare, formatTrouble } from '../format.ts';
+import { type JsonOption, picker } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { printable } from '../table.ts';
-
-const fields = [
-  'at',
-  'troubles',
-  'records',
-  'retention',
-  'webhooks',
-  'work',
-] as const satisfies readonly (keyof Overview)[];
+import { type Described, jsonOption } from '../verb.ts';
 
 type Options = { watch?: true; json?: JsonOption };
 
-export function fillStatus(command: Command, context: Context): void {
-  command
-    .description(
-      'Says what is wrong, what there is, and how it went lately: as much of it as the token may see. With --watch it says so again every 15 seconds, until Ctrl-C.',
-    )
-    .option('--watch', 'say it again every 15 seconds')
-    .option(jsonFlags, jsonHelp)
-    .action((options: Options) => status(context, options));
-  withExamples(command, [
-    'svcctl status',
-    'svcctl status --watch',
-    'svcctl status --json troubles',
-  ]);
-}
+export const status: Described = {
+  description:
+    'Says what is wrong, what there is, and how it went lately: as much of it as the token may see. With --watch it says so again every 15 seconds, until Ctrl-C.',
+  examples: ['svcctl status', 'svcctl status --watch', 'svcctl status --json troubles'],
+  options: [['--watch', 'say it again every 15 seconds'], jsonOption],
+  act: tellStatus,
+};
 
 const watchMillis = 15_000;
 /** Moves the cursor to the top left corner and clears what is below it. */
 const clearScreen = '\u001b[H\u001b[J';
 
-async function status(context: Context, { watch, json }: Options): Promise<void> {
-  const pick = picker(json, fields);
+async function tellStatus(context: Context, { watch, json }: Options): Promise<void> {
+  const pick = picker(json, await fieldsOf(json, 'GET /stats/overview'));
   const client = await context.connect();
   for (;;) {
     const text = await read(context, client, watch === true);
@@ -118,7 +96,7 @@ function recordLines(records: NonNullable<Overview['records']>): Line[] {
   return [
     {
       name: 'RECORDS',
-      text: `${formatCount(count)}${share} · ${formatBytes(bytes)} of ${formatNumberOf(tenants, 'tenant')}`,
+      text: `${formatCount(count)}${share} · ${formatBytes(bytes)} of ${numberOf(tenants, 'tenant')}`,
     },
     {
       name: 'TODAY',
@@ -182,8 +160,8 @@ function verificationText(
     ok === null
       ? 'not finished'
       : ok
-        ? `equal · ${formatNumberOf(segments ?? 0, 'segment')}`
-        : formatNumberOf(problems, 'difference');
+        ? `equal · ${numberOf(segments ?? 0, 'segment')}`
+        : numberOf(problems, 'difference');
   return `${outcome} · ${formatRelative(at, nowMillis)}`;
 }
 

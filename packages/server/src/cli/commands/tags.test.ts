@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { prepareCli } from '../testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages, problem } from '../testing/receiver.ts';
 import type { Tag, Tagged } from './tags.ts';
 
-const world = prepareCli();
-const { cli, sent } = world;
+const { api, cli, sent } = prepareCli();
 
 const tag: Tag = {
   id: 'tag_1',
@@ -34,14 +33,14 @@ const both: Tagged['warnings'] = [
 
 /** Answers a dry run and the tag itself. */
 const offerTag = (warnings: Tagged['warnings'] = []) =>
-  world.api.on('POST /enrichment/tags', (request, response) => {
+  api.on('POST /enrichment/tags', (request, response) => {
     const isDry = JSON.parse(String(request.body)).dry_run === true;
     const answer = { ...tag, id: isDry ? null : tag.id, warnings };
     json(answer, isDry ? 200 : 201)(request, response);
   });
 const add = 'records tags add --tenant TX --store DFW --month 2001-01 --dataset training';
 
-test.each([
+refusesUsage(api, [
   ['records tags add --dataset training', '--tenant is missing'],
   ['records tags add --tenant TX', '--dataset is missing'],
   ['records tags add --tenant TX --dataset tuning', 'Allowed choices are training, fine_tuning'],
@@ -49,16 +48,11 @@ test.each([
   ['records tags ls --month 2001-13', 'is not a month'],
   ['records tags ls --json nothing', 'there is no field'],
   ['records tags rm', "missing required argument 'id'"],
-])('%s is a usage error, before anything is asked', async (words, message) => {
-  const { code, stdout, stderr } = await cli(words);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(world.api.requests).toEqual([]);
-});
+]);
 
 describe('tags add', () => {
   test('tells what the service refuses', async () => {
-    world.api.on(
+    api.on(
       'POST /enrichment/tags',
       problem(409, 'tag_exists', 'This slice is tagged so already: tag_1.'),
     );
@@ -114,13 +108,13 @@ describe('tags add', () => {
 });
 
 test('tags ls walks all pages: a table, tabs, or JSON', async () => {
-  world.api.on('GET /enrichment/tags', pages([JSON.stringify(tag)], [JSON.stringify(wholeTag)]));
+  api.on('GET /enrichment/tags', pages([JSON.stringify(tag)], [JSON.stringify(wholeTag)]));
   const piped = await cli('records tags ls --tenant TX --month 2001-01 --dataset training');
   expect(piped.stdout).toBe(
     'tag_1\tTX\tDFW\t2001-01-01/2001-01-31\ttraining\t41022\t19700000\t2026-03-05T10:00:00.000000Z\t\n' +
       'tag_2\tTX\t\t/\tfine_tuning\t41022\t19700000\t2026-03-05T10:00:00.000000Z\tby hand\n',
   );
-  expect(world.api.requests[0]?.query).toMatchObject({
+  expect(api.requests[0]?.query).toMatchObject({
     tenant: 'TX',
     month: '2001-01',
     dataset: 'training',
@@ -136,13 +130,10 @@ test('tags ls walks all pages: a table, tabs, or JSON', async () => {
 });
 
 test('tags rm untags each, and tells which there were not', async () => {
-  world.api.on('DELETE /enrichment/tags/tag_1', (_request, response) => {
+  api.on('DELETE /enrichment/tags/tag_1', (_request, response) => {
     response.writeHead(204).end();
   });
-  world.api.on(
-    'DELETE /enrichment/tags/tag_9',
-    problem(404, 'tag_not_found', 'There is no such tag.'),
-  );
+  api.on('DELETE /enrichment/tags/tag_9', problem(404, 'tag_not_found', 'There is no such tag.'));
   expect(await cli('records tags rm tag_9')).toMatchObject({ code: 3, stdout: '' });
   const { code, stderr } = await cli('records tags rm tag_1 tag_9');
   expect(code).toBe(7);

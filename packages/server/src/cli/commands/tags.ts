@@ -1,11 +1,12 @@
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { type DatasetName, datasetNames } from '../../records/values.ts';
 import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { required } from '../help.ts';
 import { list } from '../list.ts';
 import { checkDays, type Days, windowText } from '../slice.ts';
@@ -123,11 +124,11 @@ async function askAboutBoth(
   const { stdin, stderr } = context.io;
   if (stdin.isTTY !== true || stderr.isTTY !== true) {
     throw new AppError('in_both_datasets', {
-      detail: `${formatNumberOf(both.count, 'record')} would be in both datasets. Nothing was tagged. If that is meant: --yes`,
+      detail: `${numberOf(both.count, 'record')} would be in both datasets. Nothing was tagged. If that is meant: --yes`,
     });
   }
   await confirm(context, undefined, {
-    question: `Tag ${formatNumberOf(planned.count, 'record')}, ${formatCount(both.count)} of them for both?`,
+    question: `Tag ${numberOf(planned.count, 'record')}, ${formatCount(both.count)} of them for both?`,
     act: 'Tag',
     refused: 'Nothing was tagged.',
   });
@@ -144,7 +145,7 @@ async function tell(
 ): Promise<void> {
   if (isJson) await context.out.write(`${JSON.stringify(tagged)}\n`);
   else if (tagged.id !== null) await context.out.write(`${tagged.id}\n`);
-  const records = `${formatNumberOf(tagged.count, 'record')} (${formatBytes(tagged.bytes)})`;
+  const records = `${numberOf(tagged.count, 'record')} (${formatBytes(tagged.bytes)})`;
   context.note(
     `${verb} ${records} of ${placeText(tagged)}, ${windowText(tagged)}, as ${datasetText(tagged.dataset)} data.`,
   );

@@ -1,14 +1,10 @@
 import { PassThrough } from 'node:stream';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { json, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { expect, test } from 'vitest';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { json, type Receiver } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 
-let api: Receiver;
-beforeAll(async () => {
-  api = await startReceiver();
-});
-afterEach(() => api.reset());
-afterAll(() => api.close());
+const api = useReceiver();
 
 const row = {
   id: 'tok_1',

@@ -1,5 +1,4 @@
 import { loadSettings } from '../../config/settings.ts';
-import { AppError } from '../../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { type Preset, presets, type Scope, scopes } from '../../kernel/values.ts';
 import { act } from '../act.ts';
@@ -7,7 +6,7 @@ import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatRelative } from '../format.ts';
-import { required } from '../help.ts';
+import { required, usage } from '../help.ts';
 import { list } from '../list.ts';
 import type { Verb, Verbs } from '../verb.ts';
 
@@ -70,7 +69,7 @@ const create: Verb = {
 /** Makes a token, by the API or with --local directly in the database. stdout gets the token alone. */
 async function make(context: Context, options: CreateOptions): Promise<void> {
   if ((options.preset === undefined) === (options.scope === undefined)) {
-    throw new AppError('usage_invalid', { detail: 'Give either --preset or --scope.' });
+    throw usage('Give either --preset or --scope.');
   }
   const request: TokenRequest = {
     name: required(options.name, '--name'),
@@ -121,9 +120,9 @@ function expiry(text: string, nowMillis: number): string {
     return formatMicros((nowMillis + Number(amount) * (unitMillis[unit] ?? 0)) * 1000);
   }
   if (parseInstant(text) === null) {
-    throw new AppError('usage_invalid', {
-      detail: `--expires: "${text}" is neither a span such as 30d nor a time such as 2026-12-31T00:00:00Z.`,
-    });
+    throw usage(
+      `--expires: "${text}" is neither a span such as 30d nor a time such as 2026-12-31T00:00:00Z.`,
+    );
   }
   return text;
 }

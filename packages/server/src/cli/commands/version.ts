@@ -1,10 +1,9 @@
-import type { Command } from 'commander';
 import { readRelease } from '../../config/release.ts';
-import { loadSettings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf } from '../format.ts';
-import { withExamples } from '../help.ts';
+import { openApp } from '../own-app.ts';
+import type { Described } from '../verb.ts';
 
 type Options = { checkSchema?: true; json?: true };
 
@@ -16,29 +15,27 @@ type State = {
   problem: string | null;
 };
 
-export function fillVersion(command: Command, context: Context): void {
-  command
-    .description(
-      'Prints the version of this release, of Node, and the schema that it makes: its last migration. With --check-schema also how the database of the settings stands to it. Nothing is changed.\n\nExit codes with --check-schema: 0 the database is as this release needs it, or of a newer release beside which this one works; 7 a start would migrate it; 6 this release cannot start on it.',
-    )
-    .option('--check-schema', 'compare the database of the settings with this release')
-    .option('--json', 'print JSON')
-    .action((options: Options) => version(context, options));
-  withExamples(command, [
+export const version: Described = {
+  description:
+    'Prints the version of this release, of Node, and the schema that it makes: its last migration. With --check-schema also how the database of the settings stands to it. Nothing is changed.\n\nExit codes with --check-schema: 0 the database is as this release needs it, or of a newer release beside which this one works; 7 a start would migrate it; 6 this release cannot start on it.',
+  examples: [
     'svcctl version',
     'svcctl version --check-schema',
     'DATABASE_URL=postgresql://svcctl@db/svcctl svcctl version --check-schema --json',
-  ]);
-}
+  ],
+  options: [
+    ['--check-schema', 'compare the database of the settings with this release'],
+    ['--json', 'print JSON'],
+  ],
+  act: tellVersion,
+};
 
-async function version(context: Context, { checkSchema, json }: Options): Promise<void> {
-  const { io } = context;
+async function tellVersion(context: Context, { checkSchema, json }: Options): Promise<void> {
   const app = await import('../../app.ts');
   const release = { version: readRelease(), node: process.version, schema: await app.nameSchema() };
   let state: State | null = null;
   if (checkSchema) {
-    const settings = loadSettings(io.env);
-    const log = app.createLog(io.env.SVC_LOG_LEVEL ? settings.logLevel : 'warn');
+    const { settings, log } = await openApp(context);
     state = await app.checkOwnSchema(settings, log);
   }
   if (json) {
@@ -61,5 +58,5 @@ function describe({ missing, newer, problem }: State): string {
   if (problem !== null) return 'this release cannot start on it';
   if (newer.length > 0) return `of a newer release (${newer.join(', ')}), beside which this works`;
   if (missing.length === 0) return 'as this release needs it';
-  return `a start would apply ${formatNumberOf(missing.length, 'migration')}`;
+  return `a start would apply ${numberOf(missing.length, 'migration')}`;
 }

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Version } from '../dataset-versions.ts';
-import { prepareCli } from '../testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages, problem } from '../testing/receiver.ts';
 
-const world = prepareCli();
-const { cli, sent } = world;
+const { api, cli, sent } = prepareCli();
 
 const version: Version = {
   id: 'ver_1',
@@ -45,31 +44,26 @@ const erased: Version = {
 };
 
 const offerVersion = (...states: Version[]) => {
-  world.api.on('POST /enrichment/dataset-versions', json(counting, 201));
+  api.on('POST /enrichment/dataset-versions', json(counting, 201));
   let polls = 0;
-  world.api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
+  api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
     polls += 1;
     json(states[Math.min(polls, states.length) - 1] ?? counting)(request, response);
   });
 };
 const create = 'records versions create --tenant TX --dataset training --name 2026-q1';
 
-test.each([
+refusesUsage(api, [
   ['records versions create --tenant TX --dataset training', '--name is missing'],
   [`${create} --split 80/10`, 'not three shares of 100 together'],
   [`${create} --split 80/10/20`, 'not three shares of 100 together'],
   ['records versions show ver_1 --json nothing', 'there is no field'],
   ['records versions ls --dataset all', 'Allowed choices are training'],
-])('%s is a usage error, before anything is asked', async (words, message) => {
-  const { code, stdout, stderr } = await cli(words);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(world.api.requests).toEqual([]);
-});
+]);
 
 describe('versions create', () => {
   test('tells what the service refuses', async () => {
-    world.api.on(
+    api.on(
       'POST /enrichment/dataset-versions',
       problem(409, 'version_name_taken', 'TX has a version 2026-q1 already.'),
     );
@@ -87,7 +81,7 @@ describe('versions create', () => {
   test('says on Ctrl-C that the counting goes on', async () => {
     const interrupt = new AbortController();
     offerVersion(counting);
-    world.api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
+    api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
       json(counting)(request, response);
       interrupt.abort();
     });
@@ -125,7 +119,7 @@ describe('versions create', () => {
 });
 
 test('versions ls shows what is left of those that were changed', async () => {
-  world.api.on(
+  api.on(
     'GET /enrichment/dataset-versions',
     pages([JSON.stringify(version)], [JSON.stringify(erased)]),
   );
@@ -140,8 +134,8 @@ test('versions ls shows what is left of those that were changed', async () => {
 
 test('versions show finds an id, and a name among those of a tenant', async () => {
   const list = [JSON.stringify(version), JSON.stringify(erased)];
-  world.api.on('GET /enrichment/dataset-versions', pages(list));
-  world.api.on('GET /enrichment/dataset-versions/ver_1', json(version));
+  api.on('GET /enrichment/dataset-versions', pages(list));
+  api.on('GET /enrichment/dataset-versions/ver_1', json(version));
   const unknown = await cli('records versions show 2024-q1 --tenant TX');
   expect(unknown.code).toBe(3);
   expect(unknown.stderr).toContain('It has: 2026-q1, 2025-q4.');
@@ -157,15 +151,15 @@ test('versions show finds an id, and a name among those of a tenant', async () =
 });
 
 test('versions rm asks, and deletes', async () => {
-  world.api.on('GET /enrichment/dataset-versions', pages([JSON.stringify(version)]));
-  world.api.on('DELETE /enrichment/dataset-versions/ver_1', (_request, response) => {
+  api.on('GET /enrichment/dataset-versions', pages([JSON.stringify(version)]));
+  api.on('DELETE /enrichment/dataset-versions/ver_1', (_request, response) => {
     response.writeHead(204).end();
   });
   const words = 'records versions rm 2026-q1 --tenant TX';
   expect((await cli(words)).code).toBe(2);
   const refused = await cli(words, { typed: 'n\n' });
   expect(refused.stderr).toContain('Delete the version 2026-q1 of TX (ver_1)?');
-  expect(world.api.requests.every(({ method }) => method === 'GET')).toBe(true);
+  expect(api.requests.every(({ method }) => method === 'GET')).toBe(true);
   const { code, stderr } = await cli(`${words} --yes`);
   expect(code).toBe(0);
   expect(stderr).toBe('Deleted 2026-q1 of TX (ver_1).\n');

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { numberOf } from '../../kernel/values.ts';
 import { type DatasetName, datasetNames } from '../../records/values.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
@@ -11,7 +12,7 @@ import {
 } from '../dataset-versions.ts';
 import { printDetails } from '../details.ts';
 import { fieldsOf } from '../fields.ts';
-import { formatBytes, formatNumberOf } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { required } from '../help.ts';
 import { styled } from '../io.ts';
 import { list } from '../list.ts';
@@ -124,12 +125,12 @@ async function freeze(context: Context, options: CreateOptions): Promise<void> {
 function tell(context: Context, version: Version): void {
   const { io } = context;
   const isReady = version.state === 'ready';
-  const amount = `${formatNumberOf(version.count, 'record')} (${formatBytes(version.bytes)})`;
+  const amount = `${numberOf(version.count, 'record')} (${formatBytes(version.bytes)})`;
   context.note(
     `${isReady ? `${styled(io, io.stderr, 'green', '✓')} ` : ''}${version.name}: ${amount} · digest ${version.digest}${isReady ? '' : ` · ${version.state}`}`,
   );
   for (const [name, { count, digest }] of Object.entries(version.splits ?? {})) {
-    context.note(`  ${name}: ${formatNumberOf(count, 'record')} · digest ${digest}`);
+    context.note(`  ${name}: ${numberOf(count, 'record')} · digest ${digest}`);
   }
   context.hint(
     `export it: svcctl analytics export --tenant ${version.tenant} --version ${version.id} --format parquet`,
@@ -165,7 +166,7 @@ async function remove(
   const version = await findVersion(context, client, { word: name, tenant });
   const what = `${version.name} of ${version.tenant} (${version.id})`;
   await confirm(context, yes, {
-    question: `Delete the version ${what}? Its ${formatNumberOf(version.count, 'record')} stay, but nothing keeps them together.`,
+    question: `Delete the version ${what}? Its ${numberOf(version.count, 'record')} stay, but nothing keeps them together.`,
     act: 'Delete',
     refused: 'Nothing was deleted.',
   });

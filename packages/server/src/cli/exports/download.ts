@@ -1,9 +1,11 @@
 import { basename, resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { type AskedSlice, noteEmptySlice } from '../empty-slice.ts';
-import { formatBytes, formatDuration, formatNumberOf } from '../format.ts';
+import { formatBytes, formatDuration } from '../format.ts';
+import { usage } from '../help.ts';
 import { styled } from '../io.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
 import { checkTarget, createStdoutSink, openPartFile, type Sink } from './part-file.ts';
@@ -22,9 +24,7 @@ export function requestOf(
   { out, force, json }: { out?: string; force?: true; json?: true },
 ): DownloadRequest {
   if (json && (out === undefined || out === '-')) {
-    throw new AppError('usage_invalid', {
-      detail: '--json needs --out FILE: stdout holds one of the two.',
-    });
+    throw usage('--json needs --out FILE: stdout holds one of the two.');
   }
   return {
     out: out ?? (context.isTerminal ? null : '-'),
@@ -152,11 +152,11 @@ export async function report(
     // When the data goes to a pipe and stderr is no terminal, nobody would read the line.
     const equal = await compared();
     const parts = [
-      `${label}: ${formatNumberOf(rows, 'row')}${equal.rows}`,
+      `${label}: ${numberOf(rows, 'row')}${equal.rows}`,
       formatBytes(sizeBytes),
       `sha-256 ${shortSha256(sha256)} ${equal.sha256}`,
       ...(resumedAt > 0 ? [`went on at ${formatBytes(resumedAt)}`] : []),
-      ...(breaks > 0 ? [`broke off ${formatNumberOf(breaks, 'time')}`] : []),
+      ...(breaks > 0 ? [`broke off ${numberOf(breaks, 'time')}`] : []),
       formatDuration(elapsedMillis),
     ];
     context.note(`${styled(io, io.stderr, 'green', '✓')} ${parts.join(' · ')}`);

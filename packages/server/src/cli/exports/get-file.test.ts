@@ -2,25 +2,21 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runs } from '../../../test/runs.ts';
 import { etagOf, manifestOf, offerFile, servesFile } from '../testing/export-jobs.ts';
-import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
+import { useReceiver } from '../testing/prepare-cli.ts';
+import { json, problem } from '../testing/receiver.ts';
 import { newFolder, type RunOptions, run } from '../testing/run.ts';
 
-let api: Receiver;
+const api = useReceiver();
 let cwd: string;
-beforeAll(async () => {
-  api = await startReceiver();
-});
 beforeEach(async () => {
   cwd = await newFolder();
 });
 afterEach(async () => {
-  api.reset();
   await rm(cwd, { recursive: true });
 });
-afterAll(() => api.close());
 
 const content = Buffer.from(Array.from({ length: 60_000 }, (_, i) => (i * 31 + (i >> 8)) % 256));
 const get = (words = '', options: RunOptions = {}) =>

@@ -1,20 +1,14 @@
 import type { ExportFormat } from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { type Facts, moment, utc, whereAny } from '../details.ts';
 import type { AskedSlice } from '../empty-slice.ts';
-import { followJob } from '../follow-job.ts';
-import {
-  formatBytes,
-  formatClock,
-  formatCount,
-  formatNumberOf,
-  formatRelative,
-} from '../format.ts';
+import { followJob, isAtWork } from '../follow-job.ts';
+import { formatBytes, formatClock, formatRelative } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
-import { createProgress, type ProgressOptions } from '../progress.ts';
 
 export type ExportJob = RouteAnswer<'GET /exports/:id'>;
 type ExportBody = RouteInput<'POST /exports/csv'>['body'];
@@ -34,35 +28,17 @@ export async function startExport(
   });
 }
 
-/** Whether a job has not ended yet. */
-export function isUnderWay({ state }: ExportJob): boolean {
-  return state === 'queued' || state === 'running' || state === 'waiting';
-}
-
-/**
- * Shows the progress of an export job until it ends. The service does the work, whether or not this command goes on.
- */
-export async function followExport(
+/** Shows the progress of an export job until it ends. */
+export function followExport(
   context: Context,
   client: Client,
   started: ExportJob,
 ): Promise<ExportJob> {
-  let job = started;
-  const bar: ProgressOptions = {
-    label: started.file_name,
-    total: started.rows_total ?? 0,
-    describe: () => rowsText(job),
-    pace: () => paceText(job),
-  };
-  return followJob(context, started, {
-    progress: createProgress(context.io, bar),
-    role: 'exports',
-    read: () => client.json('GET /exports/:id', { params: { id: started.id } }),
-    show: (now, progress) => {
-      job = now;
-      bar.total = now.rows_total ?? 0;
-      progress.update(now.rows_done, now.bytes);
-    },
+  return followJob(context, client, {
+    ...{ route: 'GET /exports/:id', started, label: started.file_name, role: 'exports' },
+    far: (job) => ({ done: job.rows_done, total: job.rows_total, bytes: job.bytes }),
+    describe: (_done, _total, job) => rowsText(job),
+    pace: paceText,
     goesOn: goesOnText(started.id),
   });
 }
@@ -131,14 +107,14 @@ export function rowsText(job: ExportJob): string {
   const { rows_done: done, rows_total: total } = job;
   if (total === null) return 'rows are being counted';
   return done === total
-    ? formatNumberOf(total, 'row')
-    : `${formatCount(done)} of ${formatNumberOf(total, 'row')}`;
+    ? numberOf(total, 'row')
+    : `${formatCount(done)} of ${numberOf(total, 'row')}`;
 }
 
 /** Speed and time left: `122,000 rows/s   0:01 left`. */
 export function paceText({ rows_per_second: rate, eta_s: left }: ExportJob): string {
   const parts: string[] = [];
-  if (rate !== null) parts.push(`${formatNumberOf(rate, 'row')}/s`);
+  if (rate !== null) parts.push(`${numberOf(rate, 'row')}/s`);
   if (left !== null) parts.push(`${formatClock(left * 1000)} left`);
   return parts.join('   ');
 }
@@ -174,7 +150,7 @@ export function exportFacts(job: ExportJob, nowMillis: number): Facts {
     ['request', JSON.stringify(job.request)],
     ['version', job.version],
     ['file', job.file_name],
-    ['rows', pace === '' || !isUnderWay(job) ? rowsText(job) : `${rowsText(job)}   ${pace}`],
+    ['rows', pace === '' || !isAtWork(job) ? rowsText(job) : `${rowsText(job)}   ${pace}`],
     ['bytes', `${formatBytes(job.bytes)} (${formatCount(job.bytes)} B)`],
     ['sha-256', job.sha256],
     ['digest', job.digest],

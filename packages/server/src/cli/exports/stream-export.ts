@@ -5,11 +5,12 @@ import {
   type Profile,
 } from '../../exports/values.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { DatasetName } from '../../records/values.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import type { AskedSlice } from '../empty-slice.ts';
-import { formatBytes, formatCount, formatNumberOf } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { type Io, OutputClosed } from '../io.ts';
 import { parsePage } from '../pages.ts';
 import { afterShortWaits, interrupted } from '../retry.ts';
@@ -134,7 +135,7 @@ function suggestName(answer: FileAnswer, asked: StreamRequest): string {
 
 function rowDifference(rows: number, announced: number): string | null {
   if (rows === announced) return null;
-  return `${formatNumberOf(rows, 'row')} came, ${formatCount(announced)} were announced`;
+  return `${numberOf(rows, 'row')} came, ${formatCount(announced)} were announced`;
 }
 
 function digestDifference(sha256: string, announced: string | null): string | null {

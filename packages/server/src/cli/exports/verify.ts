@@ -3,15 +3,18 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { FileVerdict, PartVerdict } from '../../exports/jobs.contract.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
+import { formatBytes, formatDuration } from '../format.ts';
 import { styled } from '../io.ts';
 import { type JsonOption, picker, printObject } from '../output.ts';
 import { createProgress } from '../progress.ts';
 import { interrupted } from '../retry.ts';
-import { type Column, createTable, printable } from '../table.ts';
+import { createTable, printable } from '../table.ts';
+import { unreadable } from '../upload.ts';
 import { shortSha256 } from './download.ts';
 import { fetchStretch } from './get-file.ts';
 import { assertHasFile, type ExportJob } from './jobs.ts';
@@ -104,7 +107,7 @@ async function openFile(path: string): Promise<{ source: FileSource; label: stri
   const found = await stat(path).catch((error: unknown) => {
     throw unreadable(path, error);
   });
-  if (!found.isFile()) throw unreadable(path, 'it is not an ordinary file');
+  if (!found.isFile()) throw unreadable(path, new Error('it is not an ordinary file'));
   return {
     label: basename(path),
     source: {
@@ -161,11 +164,6 @@ function remoteFile(
   };
 }
 
-function unreadable(path: string, cause: unknown): AppError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new AppError('file_unreadable', { detail: `${path} cannot be read: ${reason}.`, cause });
-}
-
 /** A full disk, for instance, is no difference of the file. */
 function asScratchFault(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof AppError || error instanceof ApiError) {
@@ -177,31 +175,19 @@ function asScratchFault(error: unknown): unknown {
   });
 }
 
-const partColumns: Column<PartVerdict>[] = [
-  { title: 'PART', align: 'right', value: ({ part }) => part },
-  {
-    title: 'VERDICT',
-    value: ({ ok }) => (ok ? 'ok' : 'differs'),
+const { word, count, bytes } = columnsOf<PartVerdict>();
+
+const partColumns = [
+  word('PART', 'part', { align: 'right' }),
+  word('VERDICT', ({ ok }) => (ok ? 'ok' : 'differs'), {
     shown: ({ ok }) => (ok ? '✓' : '✗ differs'),
-  },
-  {
-    title: 'ROWS',
-    align: 'right',
-    value: ({ rows }) => rows,
-    shown: ({ rows }) => (rows === null ? '–' : formatCount(rows)),
-  },
-  { title: 'DIGEST', value: ({ digest }) => digest },
-  {
-    title: 'BYTES',
-    align: 'right',
-    value: ({ bytes }) => bytes,
-    shown: ({ bytes }) => formatBytes(bytes),
-  },
-  {
-    title: 'SHA-256',
-    value: ({ sha256 }) => sha256,
+  }),
+  count('ROWS', 'rows'),
+  word('DIGEST', 'digest'),
+  bytes('BYTES', 'bytes'),
+  word('SHA-256', 'sha256', {
     shown: ({ sha256 }) => (sha256 === null ? '–' : shortSha256(sha256)),
-  },
+  }),
 ];
 
 /**
@@ -216,7 +202,7 @@ function tell(
   const mark = (text: string, colour: 'red' | 'green') =>
     styled(context.io, context.io.stderr, colour, text);
   if (ok) {
-    const read = `${formatNumberOf(parts.length, 'part')}, ${formatNumberOf(rows ?? 0, 'row')}, ${formatBytes(bytes)}`;
+    const read = `${numberOf(parts.length, 'part')}, ${numberOf(rows ?? 0, 'row')}, ${formatBytes(bytes)}`;
     const compared =
       proof === 'content'
         ? 'rows, digests and SHA-256 are those of the manifest'
@@ -232,6 +218,6 @@ function tell(
     ? 'Download it again, or verify the file of the service: svcctl exports verify ID.'
     : 'Start the export again, and do not use this file; the records themselves are not concerned.';
   throw new AppError('verify_failed', {
-    detail: `${label} is not what its manifest says: ${formatNumberOf(differences.length, 'difference')}. ${advice}`,
+    detail: `${label} is not what its manifest says: ${numberOf(differences.length, 'difference')}. ${advice}`,
   });
 }

@@ -1,11 +1,11 @@
-import { AppError } from '../../kernel/errors.ts';
 import { formatMicros } from '../../kernel/instant.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import { createClient } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf } from '../format.ts';
+import { usage } from '../help.ts';
 import { createRowPrinter } from '../output.ts';
-import type { Column } from '../table.ts';
 import { shortId } from '../webhooks/deliveries.ts';
 import { answerText, isAccepting, type ListenOptions } from './behaviour.ts';
 import { type Delivery, parseSecret, startReceiver } from './receiver.ts';
@@ -14,10 +14,10 @@ import { type Delivery, parseSecret, startReceiver } from './receiver.ts';
 export async function listen(context: Context, options: ListenOptions): Promise<void> {
   const { tenant } = options;
   if (options.register && tenant === undefined) {
-    throw new AppError('usage_invalid', { detail: '--register needs --tenant.' });
+    throw usage('--register needs --tenant.');
   }
   if (options.register && options.secret !== undefined) {
-    throw new AppError('usage_invalid', { detail: 'Give either --register or --secret.' });
+    throw usage('Give either --register or --secret.');
   }
   const secret = await findSecret(context, options);
   const report = createReport(context, options);
@@ -172,9 +172,9 @@ function createReport(context: Context, options: ListenOptions) {
           : `${sum.verified} verified, ${sum.unverified} not`;
       context.note(
         [
-          formatNumberOf(sum.all, 'delivery', 'deliveries'),
+          numberOf(sum.all, 'delivery', 'deliveries'),
           signatures,
-          formatNumberOf(sum.duplicates, 'duplicate'),
+          numberOf(sum.duplicates, 'duplicate'),
           `${sum.accepted} accepted, ${sum.all - sum.accepted} failed`,
         ].join(' · '),
       );
@@ -195,17 +195,16 @@ function rowOf({ at, id, type, fault, isDuplicate, bytes, answer }: Delivery): R
   };
 }
 
+const { word } = columnsOf<Row>();
+
 /** Widths come from the first row, which here stands alone: the titles keep room for the next ones. */
-const columns: readonly Column<Row>[] = [
-  { title: 'AT (UTC)', value: (row) => row.at, shown: (row) => row.at.slice(11, 19) },
-  { title: 'ID'.padEnd(8), value: (row) => row.id, shown: (row) => shortId(row.id) || '–' },
-  { title: 'SIGNATURE', value: signatureText },
-  {
-    title: 'SEEN'.padEnd('duplicate'.length),
-    value: (row) => (row.duplicate ? 'duplicate' : 'new'),
-  },
-  { title: 'ANSWERED', value: (row) => row.answered },
-  { title: 'TYPE', value: (row) => row.type, shown: (row) => row.type || '–' },
+const columns = [
+  word('AT (UTC)', 'at', { shown: (row) => row.at.slice(11, 19) }),
+  word('ID'.padEnd(8), 'id', { shown: (row) => shortId(row.id) || '–' }),
+  word('SIGNATURE', signatureText),
+  word('SEEN'.padEnd('duplicate'.length), (row) => (row.duplicate ? 'duplicate' : 'new')),
+  word('ANSWERED', 'answered'),
+  word('TYPE', 'type', { shown: (row) => row.type || '–' }),
 ];
 
 function signatureText({ verified, fault }: Row): string {

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AppError } from '../../kernel/errors.ts';
+import { usage } from '../help.ts';
 import { type Answer, chooseAnswer, createSeen, give, type ListenOptions } from './behaviour.ts';
 
 /** One delivery as it was received, and how it is answered. */
@@ -159,9 +160,7 @@ export function parseSecret(secret: string): Buffer {
   const [, base64] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret.trim()) ?? [];
   const bytes = Buffer.from(base64 ?? '', 'base64');
   if (bytes.length >= 24 && bytes.length <= 64) return bytes;
-  throw new AppError('usage_invalid', {
-    detail: '--secret: it is not whsec_ and the base64 of 24 to 64 bytes.',
-  });
+  throw usage('--secret: it is not whsec_ and the base64 of 24 to 64 bytes.');
 }
 
 function isSame(signature: string, expected: Buffer): boolean {

@@ -1,7 +1,8 @@
+import { formatCount } from '../../kernel/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatCount, formatDuration } from '../format.ts';
+import { formatDuration } from '../format.ts';
 import { styled } from '../io.ts';
 import { formatDays } from './days.ts';
 

@@ -1,8 +1,9 @@
 import { membersOf } from '../../kernel/json-slices.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, formatCount, formatInstant, formatNumberOf } from '../format.ts';
+import { formatBytes, formatInstant } from '../format.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
@@ -70,7 +71,7 @@ export function hotSpaceText(space: NonNullable<Plan['hot_space']>): string {
 
 /** An amount of records: `512,991 records (246 MB) of 3 tenants`. */
 export function amount({ tenants, count, bytes }: PlanTotals['move']): string {
-  return `${formatNumberOf(count, 'record')} (${formatBytes(bytes)}) of ${formatNumberOf(tenants, 'tenant')}`;
+  return `${numberOf(count, 'record')} (${formatBytes(bytes)}) of ${numberOf(tenants, 'tenant')}`;
 }
 
 const { word, text, count, bytes } = columnsOf<PlanRow>();

@@ -1,32 +1,21 @@
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { followJob, workedMillis } from '../follow-job.ts';
-import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
-import { createProgress, type ProgressOptions } from '../progress.ts';
+import { formatBytes, formatDuration } from '../format.ts';
 import { formatDays } from './days.ts';
 import { errorText } from './moves.ts';
 
 export type Run = RouteAnswer<'GET /retention/runs/:id'>;
 
-/** Shows the progress of a run until it ends. The service does the work, whether or not this command goes on. */
-export async function followRun(context: Context, client: Client, started: Run): Promise<Run> {
-  const bar: ProgressOptions = {
-    label: started.id,
-    total: 0,
-    describe: (done) => `${formatCount(done)} of ${formatNumberOf(bar.total, 'record')}`,
-    speed: (perSecond) => `${formatNumberOf(perSecond, 'record')}/s`,
-  };
-  const progress = createProgress(context.io, bar);
-  return followJob(context, started, {
-    progress,
-    role: 'retention',
-    read: () => client.json('GET /retention/runs/:id', { params: { id: started.id } }),
-    show(run) {
-      bar.total = run.total_count ?? 0;
-      const done = run.moved_count + run.deleted_count;
-      progress.update(done, done);
-    },
+/** Shows the progress of a run until it ends. */
+export function followRun(context: Context, client: Client, started: Run): Promise<Run> {
+  return followJob(context, client, {
+    ...{ route: 'GET /retention/runs/:id', started, role: 'retention' },
+    far: (run) => ({ done: run.moved_count + run.deleted_count, total: run.total_count }),
+    describe: (done, total) => `${formatCount(done)} of ${numberOf(total, 'record')}`,
+    speed: (perSecond) => `${numberOf(perSecond, 'record')}/s`,
     goesOn: 'The run goes on without this command. Look: svcctl retention moves',
   });
 }
@@ -42,10 +31,10 @@ export function tellRunEnd(context: Context, run: Run): void {
   if (moved > 0) {
     const speed = ms === null ? '' : `, ${formatCount(Math.round((moved * 1000) / ms))} records/s`;
     parts.push(
-      `${formatNumberOf(moved, 'record')} (${formatBytes(run.moved_bytes)}) moved to the cold tier${speed}`,
+      `${numberOf(moved, 'record')} (${formatBytes(run.moved_bytes)}) moved to the cold tier${speed}`,
     );
   }
-  if (deleted > 0) parts.push(`${formatNumberOf(deleted, 'record')} deleted`);
+  if (deleted > 0) parts.push(`${numberOf(deleted, 'record')} deleted`);
   if (parts.length === 0) parts.push('Nothing was moved or deleted');
   if (run.freed_bytes > 0) parts.push(`${formatBytes(run.freed_bytes)} of hot space given back`);
   if (ms !== null) parts.push(formatDuration(ms));
@@ -54,12 +43,12 @@ export function tellRunEnd(context: Context, run: Run): void {
   const kept = run.delete_versioned ? 0 : (run.kept_count ?? 0);
   if (kept > 0) {
     context.note(
-      `${formatNumberOf(kept, 'record')} left alone, because dataset versions have them: svcctl retention plan says which.`,
+      `${numberOf(kept, 'record')} left alone, because dataset versions have them: svcctl retention plan says which.`,
     );
   }
   if (busy > 0) {
     context.note(
-      `${formatNumberOf(busy, 'tenant')} passed over, because another move had ${busy === 1 ? 'it' : 'them'}: the next run does the rest.`,
+      `${numberOf(busy, 'tenant')} passed over, because another move had ${busy === 1 ? 'it' : 'them'}: the next run does the rest.`,
     );
   }
 }
@@ -82,7 +71,7 @@ export async function assertDone(client: Client, run: Run): Promise<void> {
   const what =
     run.failed_moves === 0
       ? (run.error ?? `${run.id} failed.`)
-      : `${formatNumberOf(run.failed_moves, 'move')} failed; what was to be moved is where it was.`;
+      : `${numberOf(run.failed_moves, 'move')} failed; what was to be moved is where it was.`;
   const next = 'Look: svcctl retention move ID · try again: svcctl retention run';
   throw new AppError('move_failed', { detail: [what, ...lines, next].join('\n') });
 }

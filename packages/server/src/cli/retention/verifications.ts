@@ -1,40 +1,27 @@
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { followJob, workedMillis } from '../follow-job.ts';
-import { formatBytes, formatCount, formatDuration, formatNumberOf } from '../format.ts';
+import { formatBytes, formatDuration } from '../format.ts';
 import { styled } from '../io.ts';
-import { createProgress, type ProgressOptions } from '../progress.ts';
 import { createTable, printable } from '../table.ts';
 import { formatDays } from './days.ts';
 
 export type Verification = RouteAnswer<'GET /retention/verify/:id'>;
 type Problem = Verification['problems'][number];
 
-/**
- * Shows the progress of a verification until it ends. The service does the work, whether or not this command goes on.
- */
-export async function followVerification(
+/** Shows the progress of a verification until it ends. */
+export function followVerification(
   context: Context,
   client: Client,
   started: Verification,
 ): Promise<Verification> {
-  const { id } = started;
-  const bar: ProgressOptions = {
-    label: id,
-    total: 0,
-    describe: (done) => `${formatBytes(done)} of ${formatBytes(bar.total)}`,
-  };
-  const progress = createProgress(context.io, bar);
-  return followJob(context, started, {
-    progress,
-    role: 'retention',
-    read: () => client.json('GET /retention/verify/:id', { params: { id } }),
-    show(verification) {
-      bar.total = verification.bytes_total ?? 0;
-      progress.update(verification.bytes_done, verification.bytes_done);
-    },
-    goesOn: `The verification goes on without this command. Look: svcctl retention verify ${id}`,
+  return followJob(context, client, {
+    ...{ route: 'GET /retention/verify/:id', started, role: 'retention' },
+    far: ({ bytes_done: done, bytes_total: total }) => ({ done, total }),
+    describe: (done, total) => `${formatBytes(done)} of ${formatBytes(total)}`,
+    goesOn: `The verification goes on without this command. Look: svcctl retention verify ${started.id}`,
   });
 }
 
@@ -74,11 +61,11 @@ export function assertAgrees(context: Context, verification: Verification): void
     const listed =
       problems.length < count ? ` The first ${formatCount(problems.length)} are told.` : '';
     throw new AppError('verify_failed', {
-      detail: `${formatNumberOf(count, 'difference')} found.${listed} Each says what to do; nothing was changed.`,
+      detail: `${numberOf(count, 'difference')} found.${listed} Each says what to do; nothing was changed.`,
     });
   }
   const ms = workedMillis(verification);
-  const read = `${formatNumberOf(done, 'object')} (${formatBytes(verification.bytes_done)}) read back, ${formatNumberOf(verification.records_done, 'record')}`;
+  const read = `${numberOf(done, 'object')} (${formatBytes(verification.bytes_done)}) read back, ${numberOf(verification.records_done, 'record')}`;
   context.note(
     `✓ ${read}: ${verification.sample_percent === null ? 'objects, catalogue and counters' : 'segments and counters of the sample'} agree${ms === null ? '' : ` · ${formatDuration(ms)}`}`,
   );

@@ -1,12 +1,11 @@
 import { PassThrough } from 'node:stream';
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { type RunResult, run } from './run.ts';
 
 type CliOptions = { isTerminal?: boolean; typed?: string; signal?: AbortSignal };
 
 export type TestCli = {
-  /** The server that plays the API, which forgets after each test what it was told. */
   readonly api: Receiver;
   /** Runs a command line against it. What is typed comes from a terminal. */
   readonly cli: (words: string, options?: CliOptions) => Promise<RunResult>;
@@ -14,18 +13,22 @@ export type TestCli = {
   readonly sent: (method: string, path: string) => unknown[];
 };
 
-/** Gives the tests of a file the command line and a server that it talks to. */
-export function prepareCli(): TestCli {
-  let api: Receiver;
+/** A server that plays the API for the tests of a file, and forgets after each what it was told. */
+export function useReceiver(): Receiver {
+  const api = {} as Receiver;
   beforeAll(async () => {
-    api = await startReceiver();
+    Object.assign(api, await startReceiver());
   });
   afterEach(() => api.reset());
   afterAll(() => api.close());
+  return api;
+}
+
+/** Gives the tests of a file the command line and a server that it talks to. */
+export function prepareCli(): TestCli {
+  const api = useReceiver();
   return {
-    get api() {
-      return api;
-    },
+    api,
     cli(words, { isTerminal, typed, ...rest } = {}) {
       const stdin = new PassThrough();
       if (typed !== undefined) stdin.write(typed);
@@ -41,4 +44,17 @@ export function prepareCli(): TestCli {
         .filter((request) => request.method === method && request.path === path)
         .map((request) => JSON.parse(String(request.body))),
   };
+}
+
+/** Proves of command lines that they are usage errors, which say so before anything is asked. */
+export function refusesUsage(
+  api: Receiver,
+  rows: readonly (readonly [words: string, message: string])[],
+): void {
+  test.each(rows)('%s is a usage error, before anything is asked', async (words, message) => {
+    const { code, stdout, stderr } = await run(words.split(' '), { env: api.env });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+    expect(api.requests).toEqual([]);
+  });
 }

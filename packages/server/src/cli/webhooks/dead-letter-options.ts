@@ -1,4 +1,3 @@
-import { AppError } from '../../kernel/errors.ts';
 import {
   type DeadLetterStatus,
   deadLetterStatuses,
@@ -6,6 +5,7 @@ import {
   failureClasses,
 } from '../../webhooks/values.ts';
 import { shellQuote } from '../format.ts';
+import { usage } from '../help.ts';
 import { type OptionRow, tenantOption } from '../verb.ts';
 
 /** Options that choose rows of the dead-letter queue. */
@@ -29,9 +29,7 @@ export const classOption: OptionRow = ['--class <class>', 'only what failed so',
 /** The status, which must be given. Throws `usage_invalid`, and names both, when it is not. */
 export function requiredStatus(status: DeadLetterStatus | undefined): DeadLetterStatus {
   if (status !== undefined) return status;
-  throw new AppError('usage_invalid', {
-    detail: '--status is missing. Give --status pending or --status abandoned.',
-  });
+  throw usage('--status is missing. Give --status pending or --status abandoned.');
 }
 
 /** The filter, by the names of the API. */

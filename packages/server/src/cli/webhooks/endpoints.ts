@@ -1,6 +1,7 @@
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { type Facts, utc, whereAny } from '../details.ts';
-import { formatCount, formatNumberOf, formatRelative } from '../format.ts';
+import { formatRelative } from '../format.ts';
 
 export type Endpoint = RouteAnswer<'GET /webhook/endpoints/:id'>;
 
@@ -54,9 +55,7 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
     ['retry schedule', retry_schedule === null ? 'default' : `${retry_schedule.join(', ')} s`],
     [
       'disabled after',
-      disable_after_days === null
-        ? 'never'
-        : `${formatNumberOf(disable_after_days, 'day')} of failures`,
+      disable_after_days === null ? 'never' : `${numberOf(disable_after_days, 'day')} of failures`,
     ],
     ['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`],
     ...whereAny('old secrets until', until && utc(until)),

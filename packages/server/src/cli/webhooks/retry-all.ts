@@ -1,11 +1,12 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { indentJson } from '../../kernel/json-slices.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { formatNumberOf } from '../format.ts';
+import { usage } from '../help.ts';
 import { createTable, noteTable } from '../table.ts';
 import { type DeadLetterOptions, deadLetterFilter, filterWords } from './dead-letter-options.ts';
 import { followRetryJob, leftAlone, type RetryJob, tellRetryEnd } from './retry-jobs.ts';
@@ -45,7 +46,7 @@ export async function retryAll(context: Context, options: RetryAllOptions): Prom
   }
   if (!options.yes) showPreview(context, preview);
   await confirm(context, options.yes, {
-    question: `Retry ${formatNumberOf(preview.count, 'row')}?`,
+    question: `Retry ${numberOf(preview.count, 'row')}?`,
     act: 'Retry',
     refused: 'Nothing was retried.',
   });
@@ -114,7 +115,7 @@ function showPreview(context: Context, preview: Preview): void {
 
 function summary({ count, skipped }: Preview): string {
   const left = skipped === 0 ? '' : `; ${leftAlone(skipped)}`;
-  return `${formatNumberOf(count, 'row')} would be retried${left}`;
+  return `${numberOf(count, 'row')} would be retried${left}`;
 }
 
 function commandOf(options: RetryAllOptions): string {
@@ -159,7 +160,7 @@ export function moment(
     ? `${text}T${edge === 'first' ? '00:00:00.000000' : '23:59:59.999999'}Z`
     : text;
   if (parseInstant(time) !== null) return time;
-  throw new AppError('usage_invalid', {
-    detail: `${flag}: "${text}" is neither a time such as 2026-03-05T14:00:00Z, nor a day, nor a span ago such as 2h.`,
-  });
+  throw usage(
+    `${flag}: "${text}" is neither a time such as 2026-03-05T14:00:00Z, nor a day, nor a span ago such as 2h.`,
+  );
 }

@@ -1,62 +1,32 @@
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
-import { formatCount, formatNumberOf } from '../format.ts';
-import { createProgress } from '../progress.ts';
-import { withRetries } from '../retry.ts';
+import { followJob } from '../follow-job.ts';
 
 export type RetryJob = RouteAnswer<'GET /webhook/dlq/retries/:id'>;
 
-const pollMillis = 500;
-
-/**
- * Shows the progress of a bulk retry until it ends, and prints how it ended. The service does the work, whether or not
- * this command goes on.
- */
-export async function followRetryJob(
+/** Shows the progress of a bulk retry until it ends. */
+export function followRetryJob(
   context: Context,
   client: Client,
   started: RetryJob,
 ): Promise<RetryJob> {
-  const progress = createProgress(context.io, {
-    label: started.id,
-    total: started.rows_total,
-    describe: (done) => `${formatCount(done)} of ${formatNumberOf(started.rows_total, 'row')}`,
-    speed: (perSecond) => `${formatNumberOf(perSecond, 'row')}/s`,
+  const { id } = started;
+  return followJob(context, client, {
+    ...{ route: 'GET /webhook/dlq/retries/:id', started, role: 'drainer' },
+    far: (job) => ({ done: job.rows_done + job.rows_skipped, total: job.rows_total }),
+    describe: (done, total) => `${formatCount(done)} of ${numberOf(total, 'row')}`,
+    speed: (perSecond) => `${numberOf(perSecond, 'row')}/s`,
+    isUnderWay: ({ state }) => state === 'running' || state === 'paused',
+    waits: (job) => [
+      job.state === 'paused' ? `${id} is paused. Go on: svcctl dlq resume ${id}` : null,
+      job.waits_for_endpoint
+        ? `${id} waits: its endpoint is disabled. Go on: svcctl endpoints enable ${job.endpoint_id}`
+        : null,
+    ],
+    goesOn: `The retry goes on without this command. Look: svcctl dlq retries · stop it: svcctl dlq cancel ${id}`,
   });
-  let job = started;
-  let isPauseTold = false;
-  let isWaitTold = false;
-  try {
-    while (job.state === 'running' || job.state === 'paused') {
-      if (job.state === 'paused' && !isPauseTold) {
-        isPauseTold = true;
-        progress.clear();
-        context.note(`${job.id} is paused. Go on: svcctl dlq resume ${job.id}`);
-      }
-      if (job.waits_for_endpoint && !isWaitTold) {
-        isWaitTold = true;
-        progress.clear();
-        context.note(
-          `${job.id} waits: its endpoint is disabled. Go on: svcctl endpoints enable ${job.endpoint_id}`,
-        );
-      }
-      await context.io.sleep(pollMillis, context.io.signal);
-      job = await withRetries(context.io, () =>
-        client.json('GET /webhook/dlq/retries/:id', { params: { id: started.id } }),
-      );
-      const handled = job.rows_done + job.rows_skipped;
-      progress.update(handled, handled);
-    }
-  } catch (error) {
-    progress.clear();
-    context.note(
-      `The retry goes on without this command. Look: svcctl dlq retries · stop it: svcctl dlq cancel ${job.id}`,
-    );
-    throw error;
-  }
-  progress.clear();
-  return job;
 }
 
 /**
@@ -67,17 +37,17 @@ export function tellRetryEnd(context: Context, job: RetryJob, again: string): vo
   const { id, state, rows_done: done, rows_skipped: skipped, rows_left: left } = job;
   if (state === 'cancelled') {
     throw new AppError('partly_done', {
-      detail: `${id} was cancelled after ${formatCount(done)} of ${formatNumberOf(job.rows_total, 'row')}. What it had re-armed stays so.`,
+      detail: `${id} was cancelled after ${formatCount(done)} of ${numberOf(job.rows_total, 'row')}. What it had re-armed stays so.`,
     });
   }
   if (left > 0) {
     throw new AppError('partly_done', {
-      detail: `${id} queued a retry for ${formatNumberOf(done, 'row')}; ${formatCount(left)} were left alone, because their endpoint was disabled meanwhile. Enable it, then ask for the rest: ${again}`,
+      detail: `${id} queued a retry for ${numberOf(done, 'row')}; ${formatCount(left)} were left alone, because their endpoint was disabled meanwhile. Enable it, then ask for the rest: ${again}`,
     });
   }
   const alone = skipped === 0 ? '' : `, ${leftAlone(skipped)}`;
   context.note(
-    `✓ Retry queued for ${formatNumberOf(done, 'row')}${alone}. The drainer sends ${done === 1 ? 'it' : 'them'} when it runs.`,
+    `✓ Retry queued for ${numberOf(done, 'row')}${alone}. The drainer sends ${done === 1 ? 'it' : 'them'} when it runs.`,
   );
 }
 
