@@ -1,10 +1,9 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
-import { giveUpWaiting } from './dead-letters/discard.ts';
 import { seedDeliveries, seedEndpoint } from './dead-letters/testing/seed.ts';
 import { isStatus, startWorld, type World } from './drainer/testing/world.ts';
-import { forgetHistory } from './forget.ts';
+import { forgetHistory, giveUpWaiting } from './forget.ts';
 
 let world: World;
 let receiver: Receiver;

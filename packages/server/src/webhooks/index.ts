@@ -13,12 +13,14 @@ export {
   makeNextKeyFile,
   readSecretKey,
 } from './endpoints/secret-key.ts';
-export { listFailing as listFailingEndpoints } from './endpoints/trouble-queries.ts';
+export {
+  disableFailing as disableFailingEndpoints,
+  listFailing as listFailingEndpoints,
+} from './endpoints/trouble-queries.ts';
 export { webhookFigures } from './figures.ts';
-export { countTroubles, disableFailingEndpoints } from './find-troubles.ts';
 export { startForgetting } from './forget.ts';
 export { createIncidentEraser } from './incidents/erase.ts';
-export { readWebhooksOverview } from './read-overview.ts';
+export { countTroubles, readWebhooksOverview } from './read-overview.ts';
 export { addWebhookRoutes } from './routes.ts';
 export { createSecretBox, keyIdOf, newSecret, type SecretBox, secretBytes } from './secret.ts';
 export { type AttachableWakeUp, createWakeUp } from './wake-up.ts';

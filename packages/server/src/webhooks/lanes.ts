@@ -6,6 +6,7 @@ import { randomText } from '../kernel/ids.ts';
  * rows and of the ids of deliveries, so it cannot change without a migration.
  */
 export const laneCount = 64;
+export const allLanes: readonly number[] = Array.from({ length: laneCount }, (_, lane) => lane);
 
 /** The lane (0 … 63) of an endpoint and of all its deliveries: it follows from the hash of the endpoint's id. */
 export function laneOf(endpointId: string): number {

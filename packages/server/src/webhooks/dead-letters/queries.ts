@@ -68,7 +68,7 @@ export async function discardOfEndpoint(
  * Discards up to `limit` deliveries of an endpoint that are queued or pending and were made until `until`; null means
  * until the transaction began. Returns how many.
  */
-export async function discardBacklog(
+async function discardBacklog(
   db: Queryable,
   endpointId: string,
   options: { limit: number; until: string | null },
@@ -109,6 +109,22 @@ async function discardLive(
  */
 function known(limit: number): Sql {
   return raw(String(Math.trunc(limit)));
+}
+
+/**
+ * Discards up to `limit` deliveries that wait for a disabled endpoint and were made until `until` (null: until the
+ * transaction began), and enables the endpoint if these were all. What was made later is then delivered. Must be called
+ * in a transaction that has locked the endpoint.
+ */
+export async function discardThenEnable(
+  db: Queryable,
+  endpointId: string,
+  options: { limit: number; until: string | null },
+): Promise<{ discarded: number; isEnabled: boolean }> {
+  const discarded = await discardBacklog(db, endpointId, options);
+  const isEnabled = discarded < options.limit;
+  if (isEnabled) await enableEndpoint(db, endpointId);
+  return { discarded, isEnabled };
 }
 
 /** Whether an endpoint has deliveries that are neither delivered nor discarded. */
@@ -175,7 +191,7 @@ export async function tryLockEndpoint(
 }
 
 /** Enables an endpoint and closes its breaker. */
-export async function enableEndpoint(db: Queryable, endpointId: string): Promise<void> {
+async function enableEndpoint(db: Queryable, endpointId: string): Promise<void> {
   await db.query(sql`
     update webhook_endpoints set enabled = true, disabled_reason = null, disabled_at = null,
       disabled_by = null, failing_since = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null,

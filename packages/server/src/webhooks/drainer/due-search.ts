@@ -1,6 +1,6 @@
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { discardOfEndpoint } from '../dead-letters/discard.ts';
+import { discardOfEndpoint } from '../dead-letters/queries.ts';
 import { restAfter, scanMillis } from './pace.ts';
 import {
   type DueEndpoint,

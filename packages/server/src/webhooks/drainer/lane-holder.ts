@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
 import { AppError } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
-import { laneCount } from '../lanes.ts';
+import { rest } from '../../platform/work/repeat.ts';
+import { allLanes, laneCount } from '../lanes.ts';
 import { listenForDue } from '../queries.ts';
 import { announceDrainer, followDueIndex, lockLanes, surveyLanes, unlockLanes } from './queries.ts';
 
@@ -64,7 +64,7 @@ export function holdLanes(
       } catch (error) {
         options.log.warn({ err: error }, 'the drainer lost its session; it opens another');
       }
-      await pause(reconnectMillis, stopping.signal);
+      await rest(reconnectMillis, stopping.signal);
     }
   }
 
@@ -83,7 +83,7 @@ export function holdLanes(
       const until = AbortSignal.any([stopping.signal, session.lost]);
       while (!until.aborted) {
         await balance(session);
-        await pause(balanceMillis, until);
+        await rest(balanceMillis, until);
       }
       if (!stopping.signal.aborted) throw new Error('the database ended the session');
     } finally {
@@ -103,7 +103,8 @@ export function holdLanes(
       for (const lane of given) lanes.delete(lane);
       await unlockLanes(session, given);
     } else if (lanes.size < share) {
-      const free = freeLanes(held).slice(0, share - lanes.size);
+      const taken = new Set(held);
+      const free = allLanes.filter((lane) => !taken.has(lane)).slice(0, share - lanes.size);
       const gained =
         free.length === 0 ? [] : await lockLanes(session, free, { keeper, silenceSeconds });
       for (const lane of gained) lanes.add(lane);
@@ -127,13 +128,4 @@ export function holdLanes(
       await ended;
     },
   };
-}
-
-function freeLanes(held: readonly number[]): number[] {
-  const taken = new Set(held);
-  return Array.from({ length: laneCount }, (_, lane) => lane).filter((lane) => !taken.has(lane));
-}
-
-async function pause(millis: number, signal: AbortSignal): Promise<void> {
-  await setTimeout(millis, undefined, { signal, ref: false }).catch(() => {});
 }

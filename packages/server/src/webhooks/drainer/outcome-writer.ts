@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
-import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters/discard.ts';
+import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters/queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
 import {

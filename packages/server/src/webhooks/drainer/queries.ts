@@ -2,6 +2,7 @@ import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import type { ClaimedRow, ClaimRequest, Lease } from '../claim.ts';
+import { allLanes } from '../lanes.ts';
 import { configVersion } from '../queries.ts';
 
 /** Announces this session as a drainer's, by a lock that all drainers share as long as their sessions live. */
@@ -284,17 +285,7 @@ export async function findEndpointConfigs(
  */
 export async function isAnythingDue(db: Queryable): Promise<boolean> {
   const rows = await db.query<{ is_due: boolean }>(sql`
-    with recursive heads as (
-      (select lane, endpoint_id, next_attempt_at from deliveries where next_attempt_at is not null
-        order by lane, endpoint_id, next_attempt_at limit 1)
-      union all
-      select next.* from heads
-      cross join lateral (
-        select lane, endpoint_id, next_attempt_at from deliveries
-        where (lane, endpoint_id) > (heads.lane, heads.endpoint_id) and next_attempt_at is not null
-        order by lane, endpoint_id, next_attempt_at limit 1
-      ) as next
-    )
+    ${waitingHeads(allLanes)}
     select exists (
       select from heads join webhook_endpoints e on e.id = heads.endpoint_id
       where heads.next_attempt_at <= now() and e.deleted_at is null and e.enabled

@@ -4,11 +4,9 @@ import { checkDayRange } from '../../kernel/day.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { deliveryCountsSchema, IncidentRow, incidentsQuerySchema } from '../contract.ts';
+import { scanPage } from '../scan.ts';
 import { deliveryStatuses } from '../values.ts';
 import * as queries from './read-queries.ts';
-
-/** How many incidents one page looks at, at most, for a type or a store: no index serves these. */
-const scanLimit = 10_000;
 
 /**
  * One page of incidents, the newest first. With a type or a store the page may be short or empty although there is
@@ -32,37 +30,21 @@ export async function listIncidents(
     to,
     hasFailed: filters.deliveries === 'failed',
   };
-  const { shown, readOn } = await readRows(db, source, { type, store }, keyset);
+  const sought = { type, store };
+  const isSought = type !== undefined || store !== undefined;
+  const read = (on: Queryable) =>
+    scanPage(keyset, isSought, {
+      read: (scan) => queries.listIncidents(on, source, sought, scan),
+      findEnd: (scan) => queries.findScanEnd(on, source, scan),
+      keyOf: (row): queries.IncidentKey => [row.created_at, row.id],
+    });
+  const { shown, readOn } = isSought
+    ? await db.transaction(read, { isolation: 'repeatable read' })
+    : await read(db);
   return {
     data: include === undefined ? shown : await withCounts(db, shown),
     next_cursor: cursorAfter(page, readOn),
   };
-}
-
-/** The rows of a page, and the key to read on from if there may be more. */
-async function readRows(
-  db: Database,
-  source: queries.IncidentSource,
-  sought: queries.SoughtIncidents,
-  { after, limit }: { after: queries.IncidentKey | null; limit: number },
-): Promise<{ shown: IncidentRow[]; readOn: queries.IncidentKey | undefined }> {
-  const cut = (found: IncidentRow[]) => {
-    const shown = found.slice(0, limit - 1);
-    const last = found.length < limit ? undefined : shown.at(-1);
-    return { shown, readOn: last && ([last.created_at, last.id] as const) };
-  };
-  const isSought = sought.type !== undefined || sought.store !== undefined;
-  const scan = { after, limit, scanLimit: isSought ? scanLimit : limit };
-  if (!isSought) return cut(await queries.listIncidents(db, source, sought, scan));
-  // Both statements need one snapshot: an incident that commits in between would move the end of the scan.
-  return db.transaction(
-    async (connection) => {
-      const { shown, readOn } = cut(await queries.listIncidents(connection, source, sought, scan));
-      if (readOn !== undefined) return { shown, readOn };
-      return { shown, readOn: await queries.findScanEnd(connection, source, scan) };
-    },
-    { isolation: 'repeatable read' },
-  );
 }
 
 type DeliveryCounts = Static<typeof deliveryCountsSchema>;

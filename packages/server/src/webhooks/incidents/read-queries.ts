@@ -3,6 +3,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { AcceptedDelivery, IncidentRow } from '../contract.ts';
 import { where } from '../dead-letters/read-queries.ts';
+import type { Scan } from '../scan.ts';
 import type { DeliveryStatus } from '../values.ts';
 
 const columns = sql`id, tenant, store, type, ${instantText('incidents.occurred_at')} as occurred_at,
@@ -68,19 +69,12 @@ export type SoughtIncidents = {
 /** An incident's place in the list. */
 export type IncidentKey = readonly [createdAt: string, id: string];
 
-type Scan = {
-  after: IncidentKey | null;
-  limit: number;
-  /** How many incidents of the source are looked at, at most. */
-  scanLimit: number;
-};
-
 /** Lists the newest incidents that a source has, at most `scan.limit`. */
 export async function listIncidents(
   db: Queryable,
   source: IncidentSource,
   sought: SoughtIncidents,
-  scan: Scan,
+  scan: Scan<IncidentKey>,
 ): Promise<IncidentRow[]> {
   return db.query<IncidentRow>(sql`
     select ${columns} from (${newestOf(source, scan)}) as incidents
@@ -92,11 +86,11 @@ export async function listIncidents(
 export async function findScanEnd(
   db: Queryable,
   source: IncidentSource,
-  scan: Scan,
+  scan: Scan<IncidentKey>,
 ): Promise<IncidentKey | undefined> {
   const rows = await db.query<{ at: string; id: string }>(sql`
     select ${instantText('incidents.created_at')} as at, id from (${newestOf(source, scan)}) as incidents
-    order by incidents.created_at desc, incidents.id desc offset ${scan.scanLimit - 1} limit 1`);
+    order by incidents.created_at desc, incidents.id desc offset ${(scan.scanLimit ?? scan.limit) - 1} limit 1`);
   return rows[0] === undefined ? undefined : [rows[0].at, rows[0].id];
 }
 
@@ -104,18 +98,18 @@ export async function findScanEnd(
  * The newest incidents of the source. A page is read of each tenant, and the newest rows of these make the page: so it
  * costs the same however rare the tenants' incidents are.
  */
-function newestOf(source: IncidentSource, scan: Scan): Sql {
+function newestOf(source: IncidentSource, scan: Scan<IncidentKey>): Sql {
   const newest = source.hasFailed ? newestFailed : newestReported;
   if (source.tenants === null) return newest(source, scan, empty);
   return sql`select incident.* from unnest(${source.tenants}::text[]) as asked(name)
     cross join lateral (${newest(source, scan, sql`asked.name`)}) as incident
-    order by incident.created_at desc, incident.id desc limit ${scan.scanLimit}`;
+    order by incident.created_at desc, incident.id desc limit ${scan.scanLimit ?? scan.limit}`;
 }
 
-function newestReported(source: IncidentSource, scan: Scan, tenant: Sql): Sql {
+function newestReported(source: IncidentSource, scan: Scan<IncidentKey>, tenant: Sql): Sql {
   return sql`select id, tenant, store, type, occurred_at, created_at from incidents
     ${where(sourceConditions(source, scan, { tenant, id: sql`id` }))}
-    order by created_at desc, id desc limit ${scan.scanLimit}`;
+    order by created_at desc, id desc limit ${scan.scanLimit ?? scan.limit}`;
 }
 
 /**
@@ -123,14 +117,14 @@ function newestReported(source: IncidentSource, scan: Scan, tenant: Sql): Sql {
  * transaction of its incident and so at the same time. The limit inside makes PostgreSQL look each incident up by its
  * id; it might read all of them otherwise.
  */
-function newestFailed(source: IncidentSource, scan: Scan, tenant: Sql): Sql {
+function newestFailed(source: IncidentSource, scan: Scan<IncidentKey>, tenant: Sql): Sql {
   const conditions = sourceConditions(source, scan, { tenant, id: sql`incident_id` });
   return sql`select incident.id, incident.tenant, incident.store, incident.type, incident.occurred_at,
       failed.created_at
     from (
       select created_at, incident_id from deliveries
       ${where([sql`status in ('pending', 'abandoned')`, ...conditions])}
-      group by created_at, incident_id order by created_at desc, incident_id desc limit ${scan.scanLimit}
+      group by created_at, incident_id order by created_at desc, incident_id desc limit ${scan.scanLimit ?? scan.limit}
     ) failed cross join lateral (
       select id, tenant, store, type, occurred_at from incidents where id = failed.incident_id limit 1
     ) incident`;
@@ -138,7 +132,7 @@ function newestFailed(source: IncidentSource, scan: Scan, tenant: Sql): Sql {
 
 function sourceConditions(
   { from, to }: IncidentSource,
-  { after }: Scan,
+  { after }: Scan<IncidentKey>,
   { tenant, id }: { tenant: Sql; id: Sql },
 ): Sql[] {
   const conditions: Sql[] = [];

@@ -6,8 +6,8 @@ import { runs } from '../../../test/runs.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
-import { type CountDelta, discardOfEndpoint, shiftCounts } from './discard.ts';
 import { insertRetryJob } from './job-queries.ts';
+import { type CountDelta, discardOfEndpoint, shiftCounts } from './queries.ts';
 import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
 import { runBatch } from './run-jobs.ts';
 import {
