@@ -1,7 +1,7 @@
 export { startBulkJobs } from './dead-letters/run-jobs.ts';
-export { signatureHeaders } from './delivery/request.ts';
 export { createSender, type Sender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
+export { signatureHeaders } from './drainer/deliver.ts';
 export { Drainer } from './drainer/drainer.ts';
 export { watchAttempts } from './drainer/watch-attempts.ts';
 export { countSealed, setSealingKey } from './endpoints/queries.ts';

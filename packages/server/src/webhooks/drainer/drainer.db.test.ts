@@ -12,7 +12,8 @@ import {
   startReceiver,
 } from '../../../test/receiver.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
-import { laneOf, newDeliveryId } from '../lanes.ts';
+import { newDeliveryId } from '../dead-letters/testing/seed.ts';
+import { laneOf } from '../lanes.ts';
 import { createGate, isStatus, startWorld, type World } from './testing/world.ts';
 
 let world: World;

@@ -7,12 +7,16 @@ import type { Sender } from '../delivery/sender.ts';
 import { laneOf } from '../lanes.ts';
 import type { SecretBox } from '../secret.ts';
 import { type Due, readWakeUp } from '../wake-up.ts';
-import { deliverOnce, endOf } from './deliver.ts';
+import {
+  deliverOnce,
+  type EndpointConfig,
+  EndpointConfigs,
+  endOf,
+  isThrottled,
+} from './deliver.ts';
 import { DueSearch } from './due-search.ts';
 import type { AttemptRole } from './endpoint.ts';
-import { type EndpointConfig, EndpointConfigs } from './endpoint-configs.ts';
 import { holdLanes, type LaneHolder } from './lane-holder.ts';
-import { isThrottled } from './outcome.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
 import { claimDeliveries, claimRows, isAnythingDue, releaseDeliveries } from './queries.ts';
 import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
@@ -93,7 +97,7 @@ export class Drainer {
       log,
       now: monotonicMillis,
       giveUpMillis: this.#leaseSeconds * 1000,
-      keeper: () => this.#holder.keeper(),
+      keeper: () => this.#holder.keeper,
       onWritten: (batch) => {
         for (const { endpointId } of batch) this.#scheduler.written(endpointId);
         this.#pump();
@@ -165,7 +169,7 @@ export class Drainer {
       if (this.#isStopping || !this.#holder.lanes.has(laneOf(id))) others.push(id);
       else if (!this.#scheduler.wake(id, due)) unknown.push(id);
     }
-    this.#search.lookAt(unknown);
+    if (unknown.length > 0) this.#search.lookAt(unknown);
     this.#pump();
     return others;
   }
@@ -270,7 +274,7 @@ export class Drainer {
 
   #newLease(): Lease {
     const id = randomInt(2 ** 48 - 1);
-    return { id, seconds: this.#leaseSeconds, keeper: this.#holder.keeper() };
+    return { id, seconds: this.#leaseSeconds, keeper: this.#holder.keeper };
   }
 
   /** Starts the attempts of rows that were claimed. It throws before it has settled or started any. */

@@ -61,7 +61,7 @@ export class DueSearch {
   /** Looks at these endpoints, whose deliveries may be due. */
   lookAt(endpointIds: readonly string[]): void {
     for (const id of endpointIds) this.#named.add(id);
-    if (this.#named.size > 0) this.#look();
+    this.#look();
   }
 
   /** Begins nothing more. Resolves when what is under way has ended. */

@@ -18,7 +18,7 @@ export type LaneHolder = {
    * The number under which the database knows this drainer as the keeper of its lanes. A claim under a keeper that has
    * lost a lane finds nothing in that lane.
    */
-  keeper(): number;
+  readonly keeper: number;
   /**
    * The session that holds the lanes, for claims: it follows the index of what is due. Statements fail while there is no
    * session.
@@ -53,8 +53,23 @@ export function holdLanes(
   // The drainer speaks every `balanceMillis`. A lease that it took just after it last spoke must have run out, too,
   // before its lanes are given to another.
   const silenceSeconds = options.leaseSeconds + balanceMillis / millisPerSecond;
-  let keeper = 0;
   let current: Session | undefined;
+  const holder: LaneHolder & { keeper: number } = {
+    lanes,
+    keeper: 0,
+    session: {
+      async query(statement, options) {
+        if (current === undefined) {
+          throw new AppError('database_unavailable', { detail: 'The drainer has no session now.' });
+        }
+        return current.query(statement, options);
+      },
+    },
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
   const ended = run();
 
   async function run(): Promise<void> {
@@ -73,7 +88,7 @@ export function holdLanes(
     // The lanes go at once: another drainer may hold them by now, and a drainer that was frozen must not go on with
     // them.
     session.lost.addEventListener('abort', () => lanes.clear(), { once: true });
-    keeper = randomInt(1, 2 ** 48 - 1);
+    holder.keeper = randomInt(1, 2 ** 48 - 1);
     try {
       await followDueIndex(session, 'session');
       current = session;
@@ -105,27 +120,12 @@ export function holdLanes(
     } else if (lanes.size < share) {
       const taken = new Set(held);
       const free = allLanes.filter((lane) => !taken.has(lane)).slice(0, share - lanes.size);
-      const gained =
-        free.length === 0 ? [] : await lockLanes(session, free, { keeper, silenceSeconds });
+      const terms = { keeper: holder.keeper, silenceSeconds };
+      const gained = free.length === 0 ? [] : await lockLanes(session, free, terms);
       for (const lane of gained) lanes.add(lane);
       if (gained.length > 0) options.onGain();
     }
   }
 
-  return {
-    lanes,
-    keeper: () => keeper,
-    session: {
-      async query(statement, options) {
-        if (current === undefined) {
-          throw new AppError('database_unavailable', { detail: 'The drainer has no session now.' });
-        }
-        return current.query(statement, options);
-      },
-    },
-    async stop() {
-      stopping.abort();
-      await ended;
-    },
-  };
+  return holder;
 }

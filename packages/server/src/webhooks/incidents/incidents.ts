@@ -7,8 +7,8 @@ import { webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
 import { eraseIncident } from './erase.ts';
 import { listIncidents } from './list-incidents.ts';
-import type { Payload } from './payload.ts';
-import * as queries from './read-queries.ts';
+import * as queries from './queries.ts';
+import type { Payload } from './report-incident.ts';
 import { createReportIncident } from './report-incident.ts';
 
 export function addIncidentRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
-import { listIncidents } from './read-queries.ts';
+import { listIncidents } from './queries.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { deliveryCountsSchema, IncidentRow, incidentsQuerySchema } from '../contract.ts';
 import { scanPage } from '../scan.ts';
 import { deliveryStatuses } from '../values.ts';
-import * as queries from './read-queries.ts';
+import * as queries from './queries.ts';
 
 /**
  * One page of incidents, the newest first. With a type or a store the page may be short or empty although there is

@@ -1,8 +1,14 @@
 import sql from 'sql-template-tag';
-import { newId } from '../../../kernel/ids.ts';
+import { newId, randomText } from '../../../kernel/ids.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
-import { laneOf, newDeliveryId } from '../../lanes.ts';
+import { timeText } from '../../incidents/queries.ts';
+import { laneOf } from '../../lanes.ts';
 import type { DeliveryStatus, FailureClass } from '../../values.ts';
+
+/** A delivery id as the statement that stores incidents makes it. */
+export function newDeliveryId(lane: number, nowMillis: number): string {
+  return `dlv_${String(lane).padStart(2, '0')}${timeText(nowMillis)}${randomText(11)}`;
+}
 
 export type SeededEndpoint = { id: string; tenant: string };
 
