@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
-import { isStatus, startWorld, type World } from './testing/world.ts';
+import { startWorld, type World } from './testing/world.ts';
 
 let world: World;
 let receiver: Receiver;
@@ -37,7 +37,7 @@ test('a bulk re-arm probes a paused endpoint with one row, whose success lets th
   const { endpoint, ids } = await breakOpen();
   receiver.behave(() => answer(204));
   await retryAll(endpoint);
-  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(ids, 'delivered');
   await world.expectCountsToFit();
 });
 
@@ -71,8 +71,8 @@ test('what is new goes before what was tried, however much of that waits', async
   const arrived = () => receiver.requests.filter(({ path }) => path === '/fresh');
   await receiver.waitUntil(() => arrived().length >= 1);
   const fresh = await world.report(5, 'fresh');
-  for (const id of fresh) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(fresh, 'delivered');
   expect(arrived().length).toBeLessThan(40);
   await world.call('PATCH', `/webhook/endpoints/${endpoint}`, { body: { rate_limit: null } });
-  for (const id of old) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(old, 'delivered');
 });

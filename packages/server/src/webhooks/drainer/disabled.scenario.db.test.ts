@@ -82,7 +82,7 @@ test('what is reported while an endpoint is disabled waits, shows, and goes out 
   expect(receiver.requests).toHaveLength(0);
 
   expect((await change(endpoint, { enabled: true })).backlog.count).toBe(3);
-  for (const each of [id, ...more]) await world.untilDelivery(each, isStatus('delivered'));
+  await world.untilAll([id, ...more], 'delivered');
   expect(receiver.requests).toHaveLength(3);
   expect(receiver.duplicates).toBe(0);
   const again = await world.call('POST', '/incidents', { body });
@@ -101,7 +101,7 @@ test('what is reported after a 410 waits, too, and says who disabled the endpoin
   expect(waiting.text).toMatch(/^the endpoint is disabled since .* by its receiver, .* 410 Gone\./);
   expect(await show(endpoint)).toMatchObject({ disabled_by: null, backlog: { count: 3 } });
   await change(endpoint, { enabled: true });
-  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(ids, 'delivered');
   expect(receiver.requests).toHaveLength(4);
 });
 
@@ -118,7 +118,7 @@ test('reports, disabling and enabling at once leave no row that is never deliver
   await Promise.all(switched);
   expect(ids).toHaveLength(60);
   expect((await show(endpoint)).enabled).toBe(true);
-  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(ids, 'delivered');
   expect(receiver.requests).toHaveLength(60);
 });
 
@@ -171,7 +171,7 @@ test('a backlog that is discarded is that of the click: what is reported meanwhi
   const fresh: string[] = [];
   do fresh.push(...(await world.report(5)));
   while (!(await show(endpoint)).enabled);
-  for (const id of fresh) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(fresh, 'delivered');
   expect(await statuses(endpoint)).toEqual({ discarded: 5405, delivered: fresh.length });
   const { json } = await world.call('GET', '/audit?action=endpoint.discard_backlog&limit=2');
   expect(json.data).toMatchObject([

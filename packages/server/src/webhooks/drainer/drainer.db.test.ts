@@ -252,7 +252,7 @@ test('leaves no row stuck when an endpoint is deleted while its rows are in flig
   await receiver.waitFor(8);
   expect((await world.call('DELETE', `/webhook/endpoints/${endpoint}`)).status).toBe(204);
   deleted.open();
-  for (const id of ids) await world.untilDelivery(id, isStatus('discarded'));
+  await world.untilAll(ids, 'discarded');
 });
 
 test('discards rows of a deleted endpoint that came in with its deletion', async () => {
@@ -348,7 +348,7 @@ test('delivers to one endpoint while another hangs with all it is allowed', asyn
     await world.report(30, 'DEAD');
     await stuck.waitFor(8);
     const ids = await world.report(30, 'TX');
-    for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+    await world.untilAll(ids, 'delivered');
     expect(stuck.requests.length).toBeLessThan(30);
   } finally {
     await stuck.close();

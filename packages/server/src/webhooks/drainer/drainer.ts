@@ -30,6 +30,8 @@ export type DrainerOptions = {
   readonly timeoutSeconds: number;
   /** How many attempts may be under way at once. One tenant may have a quarter of them. */
   readonly maxInFlight: number;
+  /** How often it looks whether its part of the lanes is right. */
+  readonly balanceMillis: number;
   /** The wall clock, in seconds since 1970. It is used for signatures only. */
   readonly wallSeconds: () => number;
   readonly log: Log;
@@ -106,6 +108,7 @@ export class Drainer {
     this.#holder = holdLanes(db, {
       log,
       leaseSeconds: this.#leaseSeconds,
+      balanceMillis: options.balanceMillis,
       onGain: () => void this.#search.scan(),
       onDue: (payload) => {
         // A notification goes to every drainer, so some of these endpoints are in other drainers' lanes.

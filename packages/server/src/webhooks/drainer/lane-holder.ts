@@ -7,8 +7,6 @@ import { allLanes, laneCount } from '../lanes.ts';
 import { listenForDue } from '../queries.ts';
 import { announceDrainer, followDueIndex, lockLanes, surveyLanes, unlockLanes } from './queries.ts';
 
-const balanceMillis = 2000;
-const millisPerSecond = 1000;
 const reconnectMillis = 500;
 
 export type LaneHolder = {
@@ -42,6 +40,8 @@ export function holdLanes(
     log: Log;
     /** How long the lease of a claimed row lasts. */
     leaseSeconds: number;
+    /** How often it looks whether its part of the lanes is right, and so speaks to the database. */
+    balanceMillis: number;
     /** Is called when lanes were gained, which may have deliveries due. */
     onGain: () => void;
     /** Is called when deliveries are due. The payload is endpoint ids separated by spaces, or `*` for all. */
@@ -52,7 +52,8 @@ export function holdLanes(
   const stopping = new AbortController();
   // The drainer speaks every `balanceMillis`. A lease that it took just after it last spoke must have run out, too,
   // before its lanes are given to another.
-  const silenceSeconds = options.leaseSeconds + balanceMillis / millisPerSecond;
+  const { leaseSeconds, balanceMillis } = options;
+  const silenceSeconds = leaseSeconds + balanceMillis / 1000;
   let current: Session | undefined;
   const holder: LaneHolder & { keeper: number } = {
     lanes,

@@ -3,15 +3,18 @@ import { expect } from 'vitest';
 import { startTestService, type TestService } from '../../../../test/service.ts';
 import type { Environment } from '../../../config/settings.ts';
 import { laneOfDelivery } from '../../lanes.ts';
+import type { DeliveryStatus } from '../../values.ts';
 
 export type World = TestService & {
   /** Registers an endpoint; answers its id and secret. */
   addEndpoint(url: string, more?: Record<string, unknown>): Promise<{ id: string; secret: string }>;
-  /** Reports so many incidents, one after the other; answers the ids of their deliveries. */
+  /** Reports so many incidents at once; answers the ids of their deliveries, in the order of the reports. */
   report(count?: number, tenant?: string): Promise<string[]>;
   /** The delivery as the API shows it, once it has come so far. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
   untilDelivery(id: string, isSo: (delivery: any) => boolean): Promise<any>;
+  /** Waits until all these deliveries have the status. */
+  untilAll(ids: readonly string[], status: DeliveryStatus): Promise<void>;
   /** Lets a lease end, or the next attempt be due, as if its time had come. */
   makeDue(id: string): Promise<void>;
   /** Fails unless the counters say what the rows do. */
@@ -35,14 +38,15 @@ export async function startWorld(env: Environment = {}): Promise<World> {
       return answer.json;
     },
     async report(count = 1, tenant = 'TX') {
-      const ids: string[] = [];
-      for (let number = 0; number < count; number += 1) {
+      const report = async (number: number): Promise<string[]> => {
         const body = { tenant, type: 'incident.created', data: { number } };
         const answer = await service.call('POST', '/incidents', { body });
         expect(answer.status, answer.text).toBe(202);
-        for (const delivery of answer.json.deliveries) ids.push(delivery.id);
-      }
-      return ids;
+        return answer.json.deliveries.map(({ id }: { id: string }) => id);
+      };
+      return (
+        await Promise.all(Array.from({ length: count }, (_, number) => report(number)))
+      ).flat();
     },
     async untilDelivery(id, isSo) {
       let delivery: unknown;
@@ -56,6 +60,12 @@ export async function startWorld(env: Environment = {}): Promise<World> {
         )
         .toBe('so');
       return delivery;
+    },
+    async untilAll(ids, status) {
+      const others = () =>
+        service.db.query(sql`
+          select id, status from deliveries where id = any(${ids}::text[]) and status <> ${status}`);
+      await expect.poll(others, { timeout: 60_000, interval: 20 }).toEqual([]);
     },
     async makeDue(id) {
       await service.db.query(sql`
