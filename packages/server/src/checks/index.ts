@@ -3,11 +3,9 @@ export { checks, examine, findForNotices, findTroubles, readFigure } from './exa
 export { createLook, type Look, listProcesses, once, troublesOf } from './look.ts';
 export { createEmailChannel } from './notices/email.ts';
 export type { Find } from './notices/evaluate.ts';
-export { describeAuditHead, describeExport } from './notices/events.ts';
-export { toWebhookBody } from './notices/message.ts';
+export { describeAuditHead, describeExport, toWebhookBody } from './notices/message.ts';
 export { isHeadAwaited, listSealedTargets, replaceSealedTarget } from './notices/queries.ts';
 export { addNoticeRoutes } from './notices/routes.ts';
-export type { Channel } from './notices/send.ts';
-export { startNotices } from './notices/start.ts';
+export { type Channel, startNotices } from './notices/send.ts';
 export { type About, createPresence, type Presence } from './presence.ts';
 export { addStatusRoutes } from './status.ts';

@@ -1,6 +1,7 @@
 import { newId } from '../../kernel/ids.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { severities, type Telling } from '../values.ts';
+import type { NotifyTarget } from './contract.ts';
 import * as queries from './queries.ts';
 import { type Found, type OpenTrouble, reconcile } from './reconcile.ts';
 
@@ -65,33 +66,23 @@ async function storeTroubles(
 ): Promise<queries.Item[]> {
   const changes = reconcile(open, found);
   const begun = changes.begun.map((each) => ({ id: newId('ntc'), ...each }));
-  const kept = changes.kept.map(({ id, found: each, tells }) => ({
-    ...{ id, found: each, isTold: tells !== null },
-  }));
-  await queries.insertTroubles(db, begun);
+  const kept = changes.kept.map((each) => ({ ...each, isTold: each.tells !== null }));
+  await queries.insertNotices(db, 'trouble', begun);
   await queries.updateTroubles(db, kept);
   await queries.markMissing(db, changes.missing);
   await queries.forgetTroubles(db, changes.forgotten);
-  const ended = await queries.endTroubles(
-    db,
-    changes.over.map(({ id }) => id),
-  );
-  const tellings = new Map(
-    [...changes.kept, ...changes.over].map(({ id, tells }) => [id, tells] as const),
-  );
+  const tellings = new Map(changes.over.map(({ id, tells }) => [id, tells]));
+  const ended = await queries.endTroubles(db, [...tellings.keys()]);
   return [
     ...begun.filter(({ isTold }) => isTold).map((change) => toItem(change, 'begun')),
-    ...kept.flatMap((change) => {
-      const telling = tellings.get(change.id);
-      return telling ? [toItem(change, telling)] : [];
-    }),
-    ...ended.flatMap((row) => (tellings.get(row.id) === 'over' ? [toldItem(row, 'over')] : [])),
+    ...kept.flatMap((change) => (change.tells === null ? [] : [toItem(change, change.tells)])),
+    ...ended.filter(({ id }) => tellings.get(id) === 'over').map((row) => toldItem(row, 'over')),
   ];
 }
 
 async function storeEvents(db: Queryable, found: readonly Found[]): Promise<queries.Item[]> {
   const changes = found.map((each) => ({ id: newId('ntc'), found: each, isTold: true }));
-  const isNew = await queries.insertEvents(db, changes);
+  const isNew = await queries.insertNotices(db, 'event', changes);
   return changes.filter(({ id }) => isNew.has(id)).map((change) => toItem(change, 'event'));
 }
 
@@ -132,7 +123,7 @@ async function tell(db: Queryable, items: readonly queries.Item[]): Promise<void
 }
 
 /** A target that cannot be reached is not told so: that could only fail as well. */
-function isWanted(target: queries.TargetRow, item: queries.Item): boolean {
+function isWanted(target: NotifyTarget, item: queries.Item): boolean {
   return (
     target.enabled &&
     (target.kinds === null || target.kinds.includes(item.kind)) &&

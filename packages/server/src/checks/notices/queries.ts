@@ -2,7 +2,8 @@ import sql, { raw } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { NoticeKind, SendState, Severity, TargetKind, Telling } from '../values.ts';
+import type { TargetKind, Telling } from '../values.ts';
+import type { Notice, NotifyTarget } from './contract.ts';
 import type { Found, NoticeRule, OpenTrouble } from './reconcile.ts';
 
 /** Whether this transaction alone may change notices. */
@@ -31,29 +32,17 @@ const given = (changes: readonly NoticeChange[]) => sql`
   )}::json) as given (id text, kind text, subject text, ref text, severity text, tenant text,
     title text, advice text, place text, since timestamptz, "isTold" boolean)`;
 
-/** Stores troubles that begin. */
-export async function insertTroubles(
+/** Stores what begins: a trouble, or an event that is not known yet. Returns the ids of those that are stored. */
+export async function insertNotices(
   db: Queryable,
-  changes: readonly NoticeChange[],
-): Promise<void> {
-  if (changes.length === 0) return;
-  await db.query(sql`
-    insert into notices (id, kind, subject, ref, severity, tenant, title, advice, place, since, told_at)
-    select id, kind, subject, ref, severity, tenant, title, advice, place, coalesce(since, now()),
-      case when "isTold" then now() end
-    from ${given(changes)}`);
-}
-
-/** Stores events that are not known yet, and returns the ids of those. */
-export async function insertEvents(
-  db: Queryable,
+  what: 'trouble' | 'event',
   changes: readonly NoticeChange[],
 ): Promise<Set<string>> {
   if (changes.length === 0) return new Set();
   const rows = await db.query<{ id: string }>(sql`
     insert into notices (id, kind, subject, ref, severity, tenant, title, advice, place, since, told_at, ended_at)
-    select id, kind, subject, ref, severity, tenant, title, advice, place, coalesce(since, now()), now(),
-      coalesce(since, now())
+    select id, kind, subject, ref, severity, tenant, title, advice, place, coalesce(since, now()),
+      case when "isTold" then now() end, case when ${what === 'event'}::boolean then coalesce(since, now()) end
     from ${given(changes)}
     on conflict (kind, subject) where kind in ('export_done', 'export_failed') do nothing
     returning id`);
@@ -125,48 +114,32 @@ export async function forgetOldNotices(db: Queryable, days: number): Promise<voi
       order by created_at, id limit 1000))`);
 }
 
-/** A target as callers see it, without its secret. Times are RFC 3339 text. */
-export type TargetRow = {
-  id: string;
-  kind: TargetKind;
-  address: string;
-  kinds: NoticeKind[] | null;
-  min_severity: Severity;
-  enabled: boolean;
-  created_by: string;
-  created_at: string;
-  last_at: string | null;
-  last_state: SendState | null;
-  last_attempts: number | null;
-  last_error: string | null;
-  last_is_test: boolean | null;
-};
-
 const stateOf = sql`case when next_attempt_at is not null then 'queued'
   when delivered then 'delivered' else 'given_up' end`;
 
-const targetColumns = sql`t.id, kind, address, kinds, min_severity, enabled, created_by,
-  ${instantText('t.created_at')} as created_at, last_at, last_state, last_attempts, last_error, last_is_test
-  from notify_targets t left join lateral (
-    select ${instantText('coalesce(finished_at, created_at)')} as last_at, ${stateOf} as last_state,
-      attempts as last_attempts, error as last_error, is_test as last_is_test
+/** Targets as callers see them, without their secrets. */
+const shownTargets = sql`select t.id, kind, case kind when 'webhook' then address end as url,
+  case kind when 'email' then address end as "to", kinds, min_severity, enabled, created_by,
+  ${instantText('t.created_at')} as created_at, (
+    select json_build_object('at', ${instantText('coalesce(finished_at, s.created_at)')}, 'state', ${stateOf},
+      'attempts', attempts, 'error', error, 'is_test', is_test)
     from notice_sends s where s.target_id = t.id order by s.created_at desc, s.id desc limit 1
-  ) as last on true`;
+  ) as last_send from notify_targets t`;
 
 /** All targets; people make them one by one. */
-export async function listTargets(db: Queryable): Promise<TargetRow[]> {
-  return db.query<TargetRow>(sql`select ${targetColumns} order by t.created_at, t.id`);
+export async function listTargets(db: Queryable): Promise<NotifyTarget[]> {
+  return db.query<NotifyTarget>(sql`${shownTargets} order by t.created_at, t.id`);
 }
 
-export async function findTarget(db: Queryable, id: string): Promise<TargetRow | undefined> {
-  const rows = await db.query<TargetRow>(sql`select ${targetColumns} where t.id = ${id}`);
+export async function findTarget(db: Queryable, id: string): Promise<NotifyTarget | undefined> {
+  const rows = await db.query<NotifyTarget>(sql`${shownTargets} where t.id = ${id}`);
   return rows[0];
 }
 
 export type NewTarget = Pick<
-  TargetRow,
-  'id' | 'kind' | 'address' | 'kinds' | 'min_severity' | 'created_by'
-> & { secret: Buffer | null };
+  NotifyTarget,
+  'id' | 'kind' | 'kinds' | 'min_severity' | 'created_by'
+> & { address: string; secret: Buffer | null };
 
 export async function insertTarget(db: Queryable, target: NewTarget): Promise<void> {
   await db.query(sql`
@@ -176,20 +149,16 @@ export async function insertTarget(db: Queryable, target: NewTarget): Promise<vo
 }
 
 /** Locks a target until the end of the transaction. */
-export async function lockTarget(db: Queryable, id: string): Promise<TargetRow | undefined> {
+export async function lockTarget(db: Queryable, id: string): Promise<NotifyTarget | undefined> {
   await db.query(sql`select from notify_targets where id = ${id} for update`);
   return findTarget(db, id);
 }
 
 export async function updateTarget(
   db: Queryable,
-  {
-    id,
-    kinds,
-    min_severity,
-    enabled,
-  }: Pick<TargetRow, 'id' | 'kinds' | 'min_severity' | 'enabled'>,
+  target: Pick<NotifyTarget, 'id' | 'kinds' | 'min_severity' | 'enabled'>,
 ): Promise<void> {
+  const { id, kinds, min_severity, enabled } = target;
   await db.query(sql`
     update notify_targets set kinds = ${kinds}, min_severity = ${min_severity}, enabled = ${enabled},
       briefed_at = case when enabled or not ${enabled} then briefed_at end, updated_at = now()
@@ -329,29 +298,13 @@ export async function listUnreached(db: Queryable): Promise<UnreachedTarget[]> {
     where enabled and not last.delivered order by t.id`);
 }
 
-/** A notice as the list shows it. */
-export type NoticeRow = {
-  id: string;
-  kind: NoticeKind;
-  severity: Severity;
-  subject: string;
-  tenant: string | null;
-  title: string;
-  advice: string;
-  place: string;
-  since: string;
-  created_at: string;
-  told_at: string;
-  ended_at: string | null;
-};
-
 /** The notices that were told, the newest first. */
 export async function listNotices(
   db: Queryable,
   { after, limit }: { after: readonly string[] | null; limit: number },
-): Promise<NoticeRow[]> {
+): Promise<Notice[]> {
   const [at, id] = after ?? [null, null];
-  return db.query<NoticeRow>(sql`
+  return db.query<Notice>(sql`
     select id, kind, severity, subject, tenant, title, advice, place, ${instantText('since')} as since,
       ${instantText('notices.created_at')} as created_at, ${instantText('told_at')} as told_at,
       ${instantText('ended_at')} as ended_at

@@ -18,28 +18,20 @@ export function addNoticeRoutes(
   db: Database,
   options: TargetOptions & { readonly cursorKey: () => Buffer },
 ): void {
-  http.route(noticesContract.createNotifyTarget, ({ body, actor, request }) =>
-    createTarget(db, options, { actor, request }, body),
-  );
+  http.route(noticesContract.createNotifyTarget, (call) => createTarget(db, options, call));
   http.route(noticesContract.listNotifyTargets, ({ actor }) => listTargets(db, actor));
-  http.route(noticesContract.changeNotifyTarget, ({ params, body, actor, request }) =>
-    changeTarget(db, options, { actor, request }, { id: params.id, change: body }),
-  );
-  http.route(noticesContract.deleteNotifyTarget, async ({ params, actor, request, reply }) => {
-    await deleteTarget(db, options, { actor, request }, params.id);
-    return reply.send();
+  http.route(noticesContract.changeNotifyTarget, (call) => changeTarget(db, options, call));
+  http.route(noticesContract.deleteNotifyTarget, async (call) => {
+    await deleteTarget(db, options, call);
+    return call.reply.send();
   });
-  http.route(noticesContract.testNotifyTarget, ({ params, actor, request }) =>
-    testTarget(db, options, { actor, request }, params.id),
-  );
+  http.route(noticesContract.testNotifyTarget, (call) => testTarget(db, options, call));
   http.route(noticesContract.listNotices, async ({ query, actor }) => {
     requireAllTenants(actor);
-    const { limit, cursor } = query;
     const page = {
       cursorKey: options.cursorKey(),
       scope: { list: 'notices', filters: {} },
-      limit,
-      cursor,
+      ...query,
     };
     const rows = await queries.listNotices(db, toKeyset(page));
     return toPage(page, rows, ({ created_at, id }) => [created_at, id]);

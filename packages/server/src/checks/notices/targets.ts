@@ -1,12 +1,11 @@
-import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { maskUrl } from '../../kernel/mask-url.ts';
-import type { Audit } from '../../platform/audit.ts';
+import type { Audit, AuditEntry } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { NotifyTarget, newTargetSchema, targetChangeSchema } from './contract.ts';
+import type { newTargetSchema, targetChangeSchema } from './contract.ts';
 import * as queries from './queries.ts';
 import { type SendOptions, sendTo } from './send.ts';
 
@@ -22,7 +21,8 @@ export type TargetOptions = Pick<SendOptions, 'channel' | 'open'> & {
 };
 
 /** Who makes a change and by which request, for the audit log. */
-export type Caller = { readonly actor: Actor; readonly request: FastifyRequest };
+type Caller = Pick<AuditEntry, 'actor' | 'request'>;
+type TargetCall = Caller & { readonly params: { readonly id: string } };
 
 /** Throws 403 `scope_missing` for a token that is limited to tenants: notices tell of all of them. */
 export function requireAllTenants(actor: Actor): void {
@@ -34,7 +34,7 @@ export function requireAllTenants(actor: Actor): void {
 
 export async function listTargets(db: Queryable, actor: Actor) {
   requireAllTenants(actor);
-  const targets = (await queries.listTargets(db)).map(show);
+  const targets = await queries.listTargets(db);
   return { data: targets.map((target) => ({ ...target, url: target.url && maskUrl(target.url) })) };
 }
 
@@ -42,10 +42,10 @@ export async function listTargets(db: Queryable, actor: Actor) {
 export async function createTarget(
   db: Database,
   options: TargetOptions,
-  caller: Caller,
-  body: Static<typeof newTargetSchema>,
+  call: Caller & { readonly body: Static<typeof newTargetSchema> },
 ) {
-  requireAllTenants(caller.actor);
+  const { actor, body } = call;
+  requireAllTenants(actor);
   const { kind, kinds = null, min_severity } = body;
   const address = addressOf(body);
   if (kind === 'webhook') await options.assertAllowed(address);
@@ -59,10 +59,10 @@ export async function createTarget(
       ...{ id, kind, address, kinds, secret: secret === null ? null : options.seal(secret, id) },
       // Who names kinds wants all of them.
       min_severity: min_severity ?? (kinds === null ? 'warning' : 'info'),
-      created_by: caller.actor.name,
+      created_by: actor.name,
     });
-    const after = show(found(await queries.findTarget(connection, id)));
-    await options.audit(connection, entryOf(caller, 'create', id, { after }));
+    const after = found(await queries.findTarget(connection, id));
+    await options.audit(connection, entryOf(call, 'create', id, { after }));
     return after;
   });
   return { ...made, secret };
@@ -82,21 +82,21 @@ function addressOf({ kind, url, to }: Static<typeof newTargetSchema>): string {
 export async function changeTarget(
   db: Database,
   options: Pick<TargetOptions, 'audit'>,
-  caller: Caller,
-  { id, change }: { id: string; change: Static<typeof targetChangeSchema> },
+  call: TargetCall & { readonly body: Static<typeof targetChangeSchema> },
 ) {
-  requireAllTenants(caller.actor);
+  requireAllTenants(call.actor);
+  const { body: change } = call;
+  const { id } = call.params;
   return db.transaction(async (connection) => {
-    const locked = found(await queries.lockTarget(connection, id));
+    const before = found(await queries.lockTarget(connection, id));
     await queries.updateTarget(connection, {
       id,
-      kinds: change.kinds === undefined ? locked.kinds : change.kinds,
-      min_severity: change.min_severity ?? locked.min_severity,
-      enabled: change.enabled ?? locked.enabled,
+      kinds: change.kinds === undefined ? before.kinds : change.kinds,
+      min_severity: change.min_severity ?? before.min_severity,
+      enabled: change.enabled ?? before.enabled,
     });
-    const after = show(found(await queries.findTarget(connection, id)));
-    const before = show(locked);
-    await options.audit(connection, entryOf(caller, 'change', id, { before, after }));
+    const after = found(await queries.findTarget(connection, id));
+    await options.audit(connection, entryOf(call, 'change', id, { before, after }));
     return after;
   });
 }
@@ -105,24 +105,25 @@ export async function changeTarget(
 export async function deleteTarget(
   db: Database,
   options: Pick<TargetOptions, 'audit'>,
-  caller: Caller,
-  id: string,
+  call: TargetCall,
 ): Promise<void> {
-  requireAllTenants(caller.actor);
+  requireAllTenants(call.actor);
+  const { id } = call.params;
   await db.transaction(async (connection) => {
-    const before = show(found(await queries.lockTarget(connection, id)));
+    const before = found(await queries.lockTarget(connection, id));
     await queries.deleteTarget(connection, id);
-    await options.audit(connection, entryOf(caller, 'delete', id, { before }));
+    await options.audit(connection, entryOf(call, 'delete', id, { before }));
   });
 }
 
 /** Sends a test now, once, and tells how it went. Throws 404 `notify_target_not_found`. */
-export async function testTarget(db: Database, options: TargetOptions, caller: Caller, id: string) {
-  requireAllTenants(caller.actor);
+export async function testTarget(db: Database, options: TargetOptions, call: TargetCall) {
+  requireAllTenants(call.actor);
+  const { id } = call.params;
   const target = found(await queries.findAddress(db, id));
-  await options.audit(db, entryOf(caller, 'test', id, {}));
+  await options.audit(db, entryOf(call, 'test', id, {}));
   const createdAt = new Date().toISOString();
-  const items = [testItem(caller.actor.name, createdAt)];
+  const items = [testItem(call.actor.name, createdAt)];
   const test = { id: newId('nts'), items, more: 0, createdAt };
   const { error, status, durationMillis } = await sendTo(options, { id, ...target }, test);
   await queries.insertTest(db, { id: test.id, targetId: id, items, error, status });
@@ -138,27 +139,8 @@ function testItem(by: string, since: string): queries.Item {
   } as const;
 }
 
-function entryOf(caller: Caller, verb: string, target: string, states: object) {
-  return { ...caller, action: `notify_target.${verb}`, target, tenant: null, ...states };
-}
-
-function show(row: queries.TargetRow): NotifyTarget {
-  const { last_at, last_state, last_attempts, last_error, last_is_test, address, ...plain } = row;
-  return {
-    ...plain,
-    url: plain.kind === 'webhook' ? address : null,
-    to: plain.kind === 'email' ? address : null,
-    last_send:
-      last_at === null || last_state === null
-        ? null
-        : {
-            at: last_at,
-            state: last_state,
-            attempts: last_attempts ?? 0,
-            error: last_error,
-            is_test: last_is_test ?? false,
-          },
-  };
+function entryOf({ actor, request }: Caller, verb: string, target: string, states: object) {
+  return { actor, request, action: `notify_target.${verb}`, target, tenant: null, ...states };
 }
 
 function found<T>(row: T | undefined): T {
