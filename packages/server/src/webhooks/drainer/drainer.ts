@@ -101,7 +101,7 @@ export class Drainer {
       giveUpMillis: this.#leaseSeconds * 1000,
       keeper: () => this.#holder.keeper,
       onWritten: (batch) => {
-        for (const { endpointId } of batch) this.#scheduler.written(endpointId);
+        for (const { endpointId } of batch) this.#scheduler.endpoint(endpointId)?.written();
         this.#pump();
       },
     });
@@ -170,7 +170,7 @@ export class Drainer {
     const unknown: string[] = [];
     for (const id of endpointIds) {
       if (this.#isStopping || !this.#holder.lanes.has(laneOf(id))) others.push(id);
-      else if (!this.#scheduler.wake(id, due)) unknown.push(id);
+      else if (!this.#scheduler.endpoint(id)?.wake(due)) unknown.push(id);
     }
     if (unknown.length > 0) this.#search.lookAt(unknown);
     this.#pump();
@@ -310,7 +310,7 @@ export class Drainer {
     const config = this.#configs.get(row.endpoint_id);
     const isLate = monotonicMillis() - claimed.claimedAt > (leaseMarginSeconds * 1000) / 2;
     const isAttempted = config !== undefined && !isLate && !this.#isStopping;
-    if (!isAttempted) this.#scheduler.release(row.endpoint_id);
+    if (!isAttempted) this.#scheduler.end(row.endpoint_id, (endpoint) => endpoint.hold(-1));
     const work = isAttempted
       ? this.#deliver(row, config, claimed)
       : this.#giveBack([row], claimed.lease);
@@ -332,7 +332,7 @@ export class Drainer {
     const startedAt = monotonicMillis();
     let isSent = false;
     const onSent = () => {
-      this.#scheduler.sent(row.endpoint_id, isSent);
+      this.#scheduler.endpoint(row.endpoint_id)?.sent(isSent);
       isSent = true;
     };
     const time = { nowMillis: startedAt, wallSeconds: wallSeconds(), onSent };
@@ -344,14 +344,11 @@ export class Drainer {
     const { lease, role } = claimed;
     const { failureClass, retryAfterSeconds, isOverslept, durationMillis } = result;
     const isFailure = failureClass !== null;
-    const breaker = isThrottled(result, null)
-      ? this.#scheduler.throttled(row.endpoint_id, { sentAt: startedAt, retryAfterSeconds })
-      : this.#scheduler.finish(row.endpoint_id, {
-          isFailure,
-          isOverslept,
-          durationMillis,
-          role,
-        });
+    const breaker = this.#scheduler.end(row.endpoint_id, (endpoint) =>
+      isThrottled(result, null)
+        ? endpoint.throttled({ sentAt: startedAt, retryAfterSeconds })
+        : endpoint.finish({ isFailure, isOverslept, durationMillis, role }),
+    );
     const random = Math.random();
     this.#writer.add(endOf(row, config, { result, lease, startedAt, random, breaker }));
   }
