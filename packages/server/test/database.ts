@@ -5,6 +5,7 @@ import { replaced } from '../src/platform/postgres/baseline.ts';
 import type { Database, Queryable } from '../src/platform/postgres/database.ts';
 import { openDatabase } from '../src/platform/postgres/open-database.ts';
 import { runOn } from './citus.ts';
+import { use } from './use.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -45,6 +46,14 @@ export async function createTestDatabase(original?: { url: string }): Promise<Te
       for (const node of nodes) await runOn(node, [`drop database ${name} with (force)`]);
     },
   };
+}
+
+/** A database for all tests of a file. */
+export function useDatabase(): TestDatabase {
+  return use(
+    () => createTestDatabase(),
+    (db) => db.drop(),
+  );
 }
 
 /**

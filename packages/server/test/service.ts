@@ -5,6 +5,7 @@ import { createLog, type Service, startService } from '../src/app.ts';
 import { type Environment, loadSettings } from '../src/config/settings.ts';
 import { usualWaits, type Waits } from '../src/config/waits.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { use } from './use.ts';
 
 export type Answer = {
   status: number;
@@ -20,6 +21,9 @@ export type TestService = Service & {
   readonly dataDir: string;
   /** Calls the API. A body that is not text or bytes is sent as JSON. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** The rows of all pages of a list. The path has a query. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  all(path: string, token?: string): Promise<any[]>;
   /** A token with these scopes, limited to tenants if given. */
   makeToken(request: Record<string, unknown>): Promise<{ id: string; token: string }>;
   stop(): Promise<void>;
@@ -66,6 +70,16 @@ export async function startTestService(
     adminToken,
     dataDir,
     call,
+    async all(path, token = adminToken) {
+      const rows: unknown[] = [];
+      for (let more: string | null = ''; more !== null; ) {
+        const { status, text, json } = await call('GET', path + more, { token });
+        if (status !== 200) throw new Error(text);
+        rows.push(...json.data);
+        more = json.next_cursor === null ? null : `&cursor=${json.next_cursor}`;
+      }
+      return rows;
+    },
     async makeToken(request) {
       const answer = await call('POST', '/tokens', { body: { name: 'test', ...request } });
       if (answer.status !== 201) throw new Error(answer.text);
@@ -77,6 +91,14 @@ export async function startTestService(
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** A service for all tests of a file. */
+export function useService(env: Environment = {}): TestService {
+  return use(
+    () => startTestService(env),
+    (service) => service.stop(),
+  );
 }
 
 async function callApi(

@@ -1,20 +1,12 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
+import { expect, test } from 'vitest';
+import { answer, useReceiver } from '../../test/receiver.ts';
 import { seedDeliveries, seedEndpoint } from './dead-letters/testing/seed.ts';
-import { startWorld, type World } from './drainer/testing/world.ts';
+import { useWorld } from './drainer/testing/world.ts';
 import { forgetHistory, giveUpWaiting } from './forget.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  world = await startWorld();
-  receiver = await startReceiver();
-});
-afterAll(async () => {
-  await world?.stop();
-  await receiver?.close();
-});
+const receiver = useReceiver();
+const world = useWorld();
 
 type Series = { delivered: number[]; failed: number[]; abandoned: number[] };
 const get = async (path: string, token?: string) =>

@@ -1,17 +1,10 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
-import { startWorld, type World } from './testing/world.ts';
+import { expect, test } from 'vitest';
+import { answer, useReceiver } from '../../../test/receiver.ts';
+import { useWorld } from './testing/world.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  [world, receiver] = await Promise.all([startWorld(), startReceiver()]);
-});
-afterAll(async () => {
-  await world?.stop();
-  await receiver?.close();
-});
+const receiver = useReceiver();
+const world = useWorld();
 
 /** An endpoint that failed so often that it is paused, with all its deliveries abandoned or waiting. */
 async function breakOpen(): Promise<{ endpoint: string; ids: string[] }> {

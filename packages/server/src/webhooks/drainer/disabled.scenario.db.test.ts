@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
+import { expect, test } from 'vitest';
+import { answer } from '../../../test/receiver.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { seedDeliveries } from '../dead-letters/testing/seed.ts';
+import { countStatuses, seedDeliveries, untilLocked } from '../dead-letters/testing/seed.ts';
 import { forgetHistory } from '../forget.ts';
 import { laneOf, laneOfDelivery } from '../lanes.ts';
 import { type OutcomeRow, planOnce, recordOutcomes } from './outcome-queries.ts';
@@ -13,25 +13,9 @@ import {
   followDueIndex,
   isAnythingDue,
 } from './queries.ts';
-import { isStatus, startWorld, type World } from './testing/world.ts';
+import { isStatus, useCleanWorld } from './testing/world.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world?.stop());
-beforeEach(async () => {
-  receiver = await startReceiver();
-});
-afterEach(async () => {
-  await world.expectCountsToFit();
-  await receiver.close();
-  await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
-  await world.db.query(sql`delete from deliveries`);
-  await world.db.query(sql`delete from dead_letter_counts`);
-  await world.db.query(sql`delete from dead_letter_jobs`);
-});
+const { world, receiver } = useCleanWorld();
 
 const at = (id: string, verb = '') => `/webhook/endpoints/${id}${verb}`;
 const show = async (id: string) => (await world.call('GET', at(id))).json;
@@ -40,14 +24,7 @@ const change = async (id: string, body: object) => {
   expect(changed.status, changed.text).toBe(200);
   return changed.json;
 };
-const statuses = async (endpointId: string) => {
-  const rows = await world.db.query<{ status: string; count: number }>(sql`
-    select status, count(*) as count from deliveries where endpoint_id = ${endpointId} group by 1`);
-  return Object.fromEntries(rows.map((row) => [row.status, row.count]));
-};
-/** The sessions that wait for a lock. */
-const waiting = sql`
-  select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+const statuses = (id: string) => countStatuses(world.db, id);
 const disabledEndpoint = async (more: object = {}) =>
   (await world.addEndpoint(receiver.url(), { enabled: false, ...more })).id;
 
@@ -210,7 +187,7 @@ test('two that discard a backlog at once make one job, which ends when the endpo
   const asked = await world.db.transaction(async (holder) => {
     await holder.query(sql`select from webhook_endpoints where id = ${endpoint} for update`);
     const both = [discard(), discard()];
-    await expect.poll(() => world.db.query(waiting)).toHaveLength(2);
+    await untilLocked(world.db, 2);
     return both;
   });
   for (const answered of await Promise.all(asked)) {

@@ -1,37 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import {
-  after,
-  answer,
-  hang,
-  inTurn,
-  type Receiver,
-  reset,
-  startReceiver,
-} from '../../../test/receiver.ts';
+import { expect, test, vi } from 'vitest';
+import { after, answer, hang, inTurn, reset, startReceiver } from '../../../test/receiver.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
-import { newDeliveryId } from '../dead-letters/testing/seed.ts';
+import { newDeliveryId, untilLocked } from '../dead-letters/testing/seed.ts';
 import { laneOf } from '../lanes.ts';
-import { createGate, isStatus, startWorld, type World } from './testing/world.ts';
+import { createGate, isStatus, useCleanWorld } from './testing/world.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world?.stop());
-beforeEach(async () => {
-  receiver = await startReceiver();
-});
-afterEach(async () => {
-  await world.expectCountsToFit();
-  await receiver.close();
-  await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
-  await world.db.query(sql`delete from deliveries`);
-  await world.db.query(sql`delete from dead_letter_counts`);
-});
+const { world, receiver } = useCleanWorld();
 
 const breakerOf = async (id: string) =>
   (await world.call('GET', `/webhook/endpoints/${id}`)).json.breaker;
@@ -289,10 +266,7 @@ test('delivers to others while the rows of a deleted endpoint are locked', async
     await world.db.query(
       sql`update webhook_endpoints set deleted_at = now() where id = ${deleted}`,
     );
-    const waiting = () =>
-      world.db.query(sql`
-        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
-    await expect.poll(waiting, { timeout: 120_000 }).toHaveLength(1);
+    await untilLocked(world.db, 1);
     await world.addEndpoint(receiver.url('/open'));
     await world.report();
     await expect.poll(() => receiver.requests.length, { timeout: 6000 }).toBe(1);

@@ -1,21 +1,14 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { after, answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
+import { afterEach, expect, test } from 'vitest';
+import { after, answer, useReceiver } from '../../../test/receiver.ts';
 import { createLog, drainOnce, startService } from '../../app.ts';
 import { loadSettings } from '../../config/settings.ts';
 import { usualWaits } from '../../config/waits.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
-import { createGate, isStatus, startWorld, type World } from './testing/world.ts';
+import { createGate, isStatus, useWorld } from './testing/world.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  [world, receiver] = await Promise.all([startWorld({ SVC_ROLES: 'api' }), startReceiver()]);
-});
-afterAll(async () => {
-  await world?.stop();
-  await receiver?.close();
-});
+const receiver = useReceiver();
+const world = useWorld({ SVC_ROLES: 'api' });
 afterEach(async () => {
   await world.expectCountsToFit();
   await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);

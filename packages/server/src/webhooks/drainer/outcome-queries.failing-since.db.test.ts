@@ -1,20 +1,13 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
-import { startWorld, type World } from './testing/world.ts';
+import { expect, test } from 'vitest';
+import { answer, useReceiver } from '../../../test/receiver.ts';
+import { useWorld } from './testing/world.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  receiver = await startReceiver({ behave: () => answer(500) });
-  world = await startWorld();
-});
-afterAll(async () => {
-  await world.stop();
-  await receiver.close();
-});
+const receiver = useReceiver();
+const world = useWorld();
 
 test('an endpoint has failed since the first of its failures in a row, and no more after a success', async () => {
+  receiver.behave(() => answer(500));
   const { id } = await world.addEndpoint(receiver.url());
   const read = async () => {
     const [row] = await world.db.query<{ count: number; since: string | null }>(sql`

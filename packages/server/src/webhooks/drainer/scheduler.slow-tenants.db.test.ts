@@ -1,17 +1,9 @@
-import { afterAll, beforeAll, test } from 'vitest';
-import { after, answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
-import { createGate, isStatus, startWorld, type World } from './testing/world.ts';
+import { test } from 'vitest';
+import { after, answer, useReceiver } from '../../../test/receiver.ts';
+import { createGate, isStatus, useWorld } from './testing/world.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  const settings = { SVC_DRAINER_IN_FLIGHT: '64', SVC_WEBHOOK_TIMEOUT_SECONDS: '100' };
-  [world, receiver] = await Promise.all([startWorld(settings), startReceiver()]);
-});
-afterAll(async () => {
-  await world?.stop();
-  await receiver?.close();
-});
+const receiver = useReceiver();
+const world = useWorld({ SVC_DRAINER_IN_FLIGHT: '64', SVC_WEBHOOK_TIMEOUT_SECONDS: '100' });
 
 test('delivers of a quiet tenant while slow ones hold all places that they can have', async () => {
   const gate = createGate();

@@ -1,7 +1,10 @@
 import sql from 'sql-template-tag';
-import { expect } from 'vitest';
+import { afterEach, expect } from 'vitest';
+import { type Receiver, useReceiver } from '../../../../test/receiver.ts';
 import { startTestService, type TestService } from '../../../../test/service.ts';
+import { use } from '../../../../test/use.ts';
 import type { Environment } from '../../../config/settings.ts';
+import { clearQueue, findWrongCounts } from '../../dead-letters/testing/seed.ts';
 import { laneOfDelivery } from '../../lanes.ts';
 import type { DeliveryStatus } from '../../values.ts';
 
@@ -75,17 +78,32 @@ export async function startWorld(env: Environment = {}): Promise<World> {
       await service.db.query(sql`select pg_notify('svcctl_due', '*')`);
     },
     async expectCountsToFit() {
-      const rows = await service.db.query(sql`
-        with rows as (
-          select endpoint_id, status, failure_class, count(*) as count from deliveries
-          where status in ('pending', 'abandoned') group by endpoint_id, status, failure_class
-        )
-        select * from rows full join (select * from dead_letter_counts where count <> 0) as counted
-          using (endpoint_id, status, failure_class)
-        where rows.count is distinct from counted.count`);
-      expect(rows).toEqual([]);
+      expect(await findWrongCounts(service.db)).toEqual([]);
     },
   };
+}
+
+/** A world for all tests of a file. */
+export function useWorld(env: Environment = {}): World {
+  return use(
+    () => startWorld(env),
+    (world) => world.stop(),
+  );
+}
+
+/** A world for all tests of a file, and a receiver for each. After a test the counters must fit, and nothing is left. */
+export function useCleanWorld(): { world: World; receiver: Receiver } {
+  const world = useWorld();
+  const receiver = useReceiver('each');
+  afterEach(async () => {
+    await world.expectCountsToFit();
+    await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
+    await world.db.query(sql`delete from delivery_attempts`);
+    await clearQueue(world.db);
+    await world.db.query(sql`delete from incident_keys`);
+    await world.db.query(sql`delete from incidents`);
+  });
+  return { world, receiver };
 }
 
 export const isStatus = (status: string) => (delivery: { status: string }) =>
