@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { RouteContract } from '../../platform/http/contract.ts';
 import {
   cursorSchema,
+  exactly,
   instantSchema,
   limitSchema,
   nullable,
@@ -45,36 +46,33 @@ export const targetSchema = Type.Object({
 export type NotifyTarget = Static<typeof targetSchema>;
 
 /** The body of `POST /notify/targets`. */
-export const newTargetSchema = Type.Object(
-  {
-    kind: oneOf(targetKinds),
-    url: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 2000, description: 'of a webhook: where it is sent' }),
-    ),
-    to: Type.Optional(
-      Type.String({
-        minLength: 3,
-        maxLength: 254,
-        pattern: '^[^\\s@<>(),:;"\\u0000-\\u001f]+@[^\\s@<>(),:;"\\u0000-\\u001f]+$',
-        description: 'of an e-mail: one address',
-      }),
-    ),
-    kinds: Type.Optional(nullable(kindsSchema)),
-    min_severity: Type.Optional(
-      oneOf(severities, 'the least that is told; default: warning, or info when kinds are named'),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const newTargetSchema = exactly({
+  kind: oneOf(targetKinds),
+  url: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2000, description: 'of a webhook: where it is sent' }),
+  ),
+  to: Type.Optional(
+    Type.String({
+      minLength: 3,
+      maxLength: 254,
+      pattern: '^[^\\s@<>(),:;"\\u0000-\\u001f]+@[^\\s@<>(),:;"\\u0000-\\u001f]+$',
+      description: 'of an e-mail: one address',
+    }),
+  ),
+  kinds: Type.Optional(nullable(kindsSchema)),
+  min_severity: Type.Optional(
+    oneOf(severities, 'the least that is told; default: warning, or info when kinds are named'),
+  ),
+});
 
 /** The body of `PATCH /notify/targets/:id`. Only what is named changes. */
-export const targetChangeSchema = Type.Object(
+export const targetChangeSchema = exactly(
   {
     kinds: Type.Optional(nullable(kindsSchema)),
     min_severity: Type.Optional(severitySchema),
     enabled: Type.Optional(Type.Boolean()),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { minProperties: 1 },
 );
 
 export const testResultSchema = Type.Object({
@@ -105,15 +103,17 @@ const idParams = Type.Object({ id: Type.String() });
 const shown = { description: 'As it is now.', schema: targetSchema };
 const forAll = 'Only for tokens that reach all tenants (403).';
 
+/** What operators may do. */
+const admin = { tag: 'Notices', scope: 'admin' } as const;
+
 export const noticesContract = {
   createNotifyTarget: {
+    ...admin,
     id: 'createNotifyTarget',
     method: 'POST',
     path: '/notify/targets',
-    tag: 'Notices',
     summary: 'Have somebody told',
     description: `What is told, and in which form, is in docs/operations.md. The URL follows the rules of endpoints; what is sent to it is signed by Standard Webhooks with the secret, which shows only in this answer. E-mail needs SVC_SMTP_URL and SVC_SMTP_FROM, and has no secret. ${forAll}`,
-    scope: 'admin',
     stepUp: true,
     body: newTargetSchema,
     responses: {
@@ -130,64 +130,56 @@ export const noticesContract = {
     },
   },
   listNotifyTargets: {
+    ...admin,
     id: 'listNotifyTargets',
     method: 'GET',
     path: '/notify/targets',
-    tag: 'Notices',
     summary: 'List who is told, and whether it arrives',
     description: forAll,
-    scope: 'admin',
     responses: {
       200: { description: 'All.', schema: Type.Object({ data: Type.Array(targetSchema) }) },
     },
   },
   changeNotifyTarget: {
+    ...admin,
     id: 'changeNotifyTarget',
     method: 'PATCH',
     path: '/notify/targets/:id',
-    tag: 'Notices',
     summary: 'Change what somebody is told',
     description: forAll,
-    scope: 'admin',
     params: idParams,
     body: targetChangeSchema,
     responses: { 200: shown, 400: problem, 404: problem },
   },
   deleteNotifyTarget: {
+    ...admin,
     id: 'deleteNotifyTarget',
     method: 'DELETE',
     path: '/notify/targets/:id',
-    tag: 'Notices',
     summary: 'Tell somebody nothing more',
     description: `What waits to be sent is dropped. ${forAll}`,
-    scope: 'admin',
     stepUp: true,
     params: idParams,
     responses: { 204: { description: 'Removed.' }, 404: problem },
   },
   testNotifyTarget: {
+    ...admin,
     id: 'testNotifyTarget',
     method: 'POST',
     path: '/notify/targets/:id/test',
-    tag: 'Notices',
     summary: 'Send a test now, and wait for how it goes',
     description: forAll,
-    scope: 'admin',
     params: idParams,
     responses: { 200: { description: 'How it went.', schema: testResultSchema }, 404: problem },
   },
   listNotices: {
+    ...admin,
     id: 'listNotices',
     method: 'GET',
     path: '/notify/notices',
-    tag: 'Notices',
     summary: 'List what was told, the newest first',
     description: forAll,
-    scope: 'admin',
-    query: Type.Object(
-      { limit: Type.Optional(limitSchema), cursor: Type.Optional(cursorSchema) },
-      { additionalProperties: false },
-    ),
+    query: exactly({ limit: Type.Optional(limitSchema), cursor: Type.Optional(cursorSchema) }),
     responses: {
       200: {
         description: 'One page.',

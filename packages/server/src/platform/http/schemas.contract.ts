@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TObjectOptions, type TProperties, Type } from 'typebox';
 import { hiddenNameRule } from '../../kernel/names.ts';
 import { remainKinds, workKinds, workStates } from '../../kernel/values.ts';
 
@@ -14,6 +14,10 @@ export const oneOf = <const T extends readonly string[]>(values: T, description?
 
 export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([schema, Type.Null()]);
+
+/** An object without other fields: a name that is unknown is an error. */
+export const exactly = <T extends TProperties>(fields: T, options: TObjectOptions = {}) =>
+  Type.Object(fields, { additionalProperties: false, ...options });
 
 /** The names of tenants and stores hold no control characters and no "/". */
 const noControlNoSlash = '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff/]*$';
