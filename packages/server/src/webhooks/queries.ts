@@ -1,6 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
-import { instantText } from '../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../platform/postgres/sql-text.ts';
 
 /** Where a walk along (created_at, id) has arrived. */
 export type WalkPosition = { at: string; id: string };
@@ -184,9 +184,8 @@ export async function listHoursOf(
 ): Promise<(HourCounts & { endpoint_id: string })[]> {
   return db.query(sql`
     select endpoint_id, ${hourColumns(from)}
-    from unnest(${endpoints.map(({ lane }) => lane)}::smallint[],
-      ${endpoints.map(({ id }) => id)}::text[]) as wanted (lane, endpoint_id)
-    join endpoint_hours using (lane, endpoint_id)
+    from ${givenRows('wanted', endpoints, { lane: 'smallint', id: 'text' })}
+    join endpoint_hours h on h.lane = wanted.lane and h.endpoint_id = wanted.id
     where hour >= ${from}::timestamptz group by endpoint_id, hour`);
 }
 

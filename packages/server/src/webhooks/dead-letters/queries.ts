@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { givenRows } from '../../platform/postgres/sql-text.ts';
 import { laneOf } from '../lanes.ts';
 import { countedByHour } from '../queries.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
@@ -23,10 +24,15 @@ export async function shiftCounts(db: Queryable, deltas: readonly CountDelta[]):
   await db.query(sql`
     insert into dead_letter_counts (endpoint_id, status, failure_class, tenant, count)
     select endpoint_id, status, failure_class, min(tenant), sum(delta)
-    from unnest(${deltas.map((row) => row.endpointId)}::text[], ${deltas.map((row) => row.status)}::text[],
-      ${deltas.map((row) => row.failureClass)}::text[], ${deltas.map((row) => row.tenant)}::text[],
-      ${deltas.map((row) => row.delta)}::bigint[])
-      as change(endpoint_id, status, failure_class, tenant, delta)
+    from ${givenRows('change', deltas, {
+      ...{
+        endpointId: 'text',
+        status: 'text',
+        failureClass: 'text',
+        tenant: 'text',
+        delta: 'bigint',
+      },
+    })}
     group by endpoint_id, status, failure_class having sum(delta) <> 0
     order by ${countKey} ${addToCount}`);
 }
@@ -328,9 +334,7 @@ export async function rearmAll(
     with was as (
       select d.lane, d.id, d.endpoint_id, d.tenant, d.status, d.failure_class, picked.budget,
         picked.is_probe
-      from unnest(${rows.map((row) => row.lane)}::smallint[], ${rows.map((row) => row.id)}::text[],
-        ${rows.map((row) => row.budget)}::int[], ${rows.map((row) => row.isProbe)}::boolean[])
-        as picked (lane, id, budget, is_probe)
+      from ${givenRows('picked', rows, { lane: 'smallint', id: 'text', budget: 'int', isProbe: 'boolean' })}
       join deliveries d on d.lane = picked.lane and d.id = picked.id
       where d.status in ('pending', 'abandoned') and d.failure_class is distinct from 'erased'
         and d.last_attempt_at <= ${failedUntil}::timestamptz

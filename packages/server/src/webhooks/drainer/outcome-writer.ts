@@ -216,13 +216,7 @@ function lastChanges(batch: readonly Ended[]): BreakerChange[] {
 function attemptsGone(batch: readonly Ended[]): GoneAttempt[] {
   return batch
     .filter(({ row }) => row.failureClass === 'gone')
-    .map(({ row: { lane, id, lease }, endpointId, configVersion }) => ({
-      lane,
-      id,
-      lease,
-      endpointId,
-      configVersion,
-    }));
+    .map(({ row, endpointId, configVersion }) => ({ ...row, endpointId, configVersion }));
 }
 
 /**

@@ -1,6 +1,6 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ClaimedRow, HeadStart } from '../claim.ts';
 import type { AcceptedDelivery, IncidentRow } from '../contract.ts';
 import { where } from '../dead-letters/read-queries.ts';
@@ -96,10 +96,9 @@ export async function insertIncidents(
       where key is null or id in (select incident_id from taken_key) order by place
       returning id
     ), room as materialized (
-      select endpoint_id, count from unnest(
-        ${rooms.map((room) => room.lane)}::smallint[], ${rooms.map((room) => room.endpointId)}::text[],
-        ${rooms.map((room) => room.count)}::int[]
-      ) as given (lane, endpoint_id, count) join lanes using (lane) where lanes.keeper = ${lease.keeper}
+      select endpoint_id, count
+      from ${givenRows('given', rooms, { lane: 'smallint', endpointId: 'text', count: 'int' })}
+      join lanes using (lane) where lanes.keeper = ${lease.keeper}
     ), receiver as materialized (
       select reported.id as incident_id, reported.type, reported.time_text, e.id, e.tenant, e.lane, e.url, e.enabled,
         e.max_attempts, ${randomText} as random, ${configVersion} as config_version,
