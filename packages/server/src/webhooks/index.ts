@@ -1,9 +1,8 @@
 export { startBulkJobs } from './dead-letters/run-jobs.ts';
 export { createSender, type Sender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
-export { signatureHeaders } from './drainer/deliver.ts';
+export { signatureHeaders, watchAttempts } from './drainer/deliver.ts';
 export { Drainer } from './drainer/drainer.ts';
-export { watchAttempts } from './drainer/watch-attempts.ts';
 export { countSealed, setSealingKey } from './endpoints/queries.ts';
 export { canOpen, listUnopened, resealEndpoints, sealAnew } from './endpoints/reseal.ts';
 export {

@@ -127,6 +127,10 @@ export async function listenForDue(db: Queryable): Promise<void> {
 /** A number that changes whenever the endpoint `e` is changed: `updated_at` in microseconds. */
 export const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::bigint`;
 
+/** What enabling an endpoint changes of what is known of its receiver: its breaker closes, and it is sent to at once. */
+export const breakerClosed = sql`failing_since = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null,
+  throttled_until = null`;
+
 /** For so many hours it is known how many deliveries there were in each. */
 export const keptHours = 14 * 24;
 

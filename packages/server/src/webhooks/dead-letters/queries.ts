@@ -2,7 +2,7 @@ import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { givenRows } from '../../platform/postgres/sql-text.ts';
 import { laneOf } from '../lanes.ts';
-import { countedByHour } from '../queries.ts';
+import { breakerClosed, countedByHour } from '../queries.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 
 /** A change of how many rows are in the dead-letter queue. */
@@ -200,8 +200,7 @@ export async function tryLockEndpoint(
 async function enableEndpoint(db: Queryable, endpointId: string): Promise<void> {
   await db.query(sql`
     update webhook_endpoints set enabled = true, disabled_reason = null, disabled_at = null,
-      disabled_by = null, failing_since = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null,
-      throttled_until = null, updated_at = now()
+      disabled_by = null, ${breakerClosed}, updated_at = now()
     where id = ${endpointId}`);
 }
 

@@ -7,6 +7,7 @@ import type { Sender } from '../delivery/sender.ts';
 import { laneOf } from '../lanes.ts';
 import type { SecretBox } from '../secret.ts';
 import { type Due, readWakeUp } from '../wake-up.ts';
+import type { WatchAttempt } from './deliver.ts';
 import {
   deliverOnce,
   type EndpointConfig,
@@ -20,7 +21,6 @@ import { holdLanes, type LaneHolder } from './lane-holder.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
 import { claimDeliveries, claimRows, isAnythingDue, releaseDeliveries } from './queries.ts';
 import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
-import type { WatchAttempt } from './watch-attempts.ts';
 
 /** What a drainer needs from the process that it runs in. */
 export type DrainerOptions = {

@@ -1,9 +1,9 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { empty, raw } from 'sql-template-tag';
 import type { Static } from 'typebox';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { endpointSchema } from '../contract.ts';
-import { hourNow } from '../queries.ts';
+import { breakerClosed, hourNow } from '../queries.ts';
 
 /** An endpoint as callers may see it, without its secrets. Times are RFC 3339 text. */
 export type EndpointRow = Static<typeof endpointSchema>;
@@ -172,12 +172,7 @@ export async function updateEndpoint(
       max_attempts = ${settings.max_attempts},
       retry_schedule = ${settings.retry_schedule}, rate_limit = ${settings.rate_limit},
       disable_after_days = ${settings.disable_after_days},
-      failing_since = case when not ${closesBreaker}::boolean then failing_since end,
-      failures_in_row = case when ${closesBreaker} then 0 else failures_in_row end,
-      pauses_in_row = case when ${closesBreaker} then 0 else pauses_in_row end,
-      paused_until = case when ${closesBreaker} then null else paused_until end,
-      throttled_until = case when ${closesBreaker} then null else throttled_until end,
-      updated_at = now()
+      ${closesBreaker ? sql`${breakerClosed},` : empty} updated_at = now()
     where id = ${id} returning ${columns}`);
   return rows[0];
 }
