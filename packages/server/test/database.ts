@@ -5,6 +5,7 @@ import { replaced } from '../src/platform/postgres/baseline.ts';
 import type { Database, Queryable } from '../src/platform/postgres/database.ts';
 import { openDatabase } from '../src/platform/postgres/open-database.ts';
 import { runOn } from './citus.ts';
+import { use } from './use.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -47,14 +48,12 @@ export async function createTestDatabase(original?: { url: string }): Promise<Te
   };
 }
 
-/** Such a database for all tests of a file: it is there once they run, and dropped behind the last. */
+/** Such a database for all tests of a file. */
 export function useTestDatabase(): TestDatabase {
-  const db = {} as TestDatabase;
-  beforeAll(async () => {
-    Object.assign(db, await createTestDatabase());
-  });
-  afterAll(() => db.drop());
-  return db;
+  return use(
+    () => createTestDatabase(),
+    (db) => db.drop(),
+  );
 }
 
 /**

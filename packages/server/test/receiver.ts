@@ -8,6 +8,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { use } from './use.ts';
 
 /** A request as it came in; recorded once its body is whole, before it is answered. */
 export type ReceivedRequest = {
@@ -63,6 +64,15 @@ export type Receiver = {
   closeIdle(): void;
   close(): Promise<void>;
 };
+
+/** A receiver for all tests of a file, or one for each. */
+export function useReceiver(when?: 'once' | 'each'): Receiver {
+  return use(
+    () => startReceiver(),
+    (receiver) => receiver.close(),
+    when,
+  );
+}
 
 /** A real receiver of webhooks on 127.0.0.1, to be told how to behave. */
 export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {

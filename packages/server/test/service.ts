@@ -1,10 +1,10 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
 import { createLog, type Service, startService } from '../src/app.ts';
 import { type Environment, loadSettings, usualWaits, type Waits } from '../src/config/settings.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { use } from './use.ts';
 
 export type Answer = {
   status: number;
@@ -20,6 +20,9 @@ export type TestService = Service & {
   readonly dataDir: string;
   /** Calls the API. A body that is not text or bytes is sent as JSON. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** The rows of all pages of a list. The path has a query. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  all(path: string, token?: string): Promise<any[]>;
   /** A token with these scopes, limited to tenants if given. */
   makeToken(request: Record<string, unknown>): Promise<{ id: string; token: string }>;
   /** Opens a console session, by the admin's token unless told otherwise; `headers` are those of its calls. */
@@ -71,6 +74,16 @@ export async function startTestService(
     adminToken,
     dataDir,
     call,
+    async all(path, token = adminToken) {
+      const rows: unknown[] = [];
+      for (let more: string | null = ''; more !== null; ) {
+        const { status, text, json } = await call('GET', path + more, { token });
+        if (status !== 200) throw new Error(text);
+        rows.push(...json.data);
+        more = json.next_cursor === null ? null : `&cursor=${json.next_cursor}`;
+      }
+      return rows;
+    },
     async makeToken(request) {
       const answer = await call('POST', '/tokens', { body: { name: 'test', ...request } });
       if (answer.status !== 201) throw new Error(answer.text);
@@ -89,14 +102,12 @@ export async function startTestService(
   };
 }
 
-/** Such a service for all tests of a file: it is there once they run, and stopped behind the last. */
+/** Such a service for all tests of a file. */
 export function useTestService(...given: Parameters<typeof startTestService>): TestService {
-  const service = {} as TestService;
-  beforeAll(async () => {
-    Object.assign(service, await startTestService(...given));
-  });
-  afterAll(() => service.stop());
-  return service;
+  return use(
+    () => startTestService(...given),
+    (service) => service.stop(),
+  );
 }
 
 async function callApi(

@@ -97,6 +97,7 @@ export function startDelivery(host: DeliveryHost): Drainer {
     secretBox: () => secretBox(host),
     timeoutSeconds: settings.webhookTimeoutSeconds,
     maxInFlight: settings.drainerInFlight,
+    balanceMillis: settings.waits.lanesMillis,
     wallSeconds: () => Math.floor(systemClock() / 1000),
     log,
     watch: watchAttempts({

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { RouteContract } from '../platform/http/contract.ts';
 import {
   cursorSchema,
+  exactly,
   oneOf,
   pageOf,
   problem,
@@ -40,58 +41,54 @@ const withSecret = Type.Object({
   secret: Type.String({ description: 'whsec_…, shown this once' }),
 });
 
+/** What operators may do. */
+const admin = { tag: 'Webhooks', scope: 'admin' } as const;
+
 /** The routes of the webhooks feature. The server checks requests by them, and docs/http-api.md is made from them. */
 export const webhooksContract = {
   createEndpoint: {
+    ...admin,
     id: 'createEndpoint',
     method: 'POST',
     path: '/webhook/endpoints',
-    tag: 'Webhooks',
     summary: 'Register an endpoint',
     description:
       'The URL is https, without credentials, and leads to no private or otherwise special address outside SVC_ALLOW_TARGETS (400 target_blocked). The answer is the only place where the secret ever shows.',
-    scope: 'admin',
     stepUp: true,
     body: newEndpointSchema,
     responses: { 201: { description: 'Registered.', schema: withSecret }, 400: problem },
   },
   listEndpoints: {
+    ...admin,
     id: 'listEndpoints',
     method: 'GET',
     path: '/webhook/endpoints',
-    tag: 'Webhooks',
     summary: 'List the endpoints, by tenant',
-    scope: 'admin',
-    query: Type.Object(
-      {
-        tenant: Type.Optional(tenantSchema),
-        include: includeHours,
-        limit: Type.Optional(listLimit),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      tenant: Type.Optional(tenantSchema),
+      include: includeHours,
+      limit: Type.Optional(listLimit),
+      cursor: Type.Optional(cursorSchema),
+    }),
     responses: { 200: { description: 'One page.', schema: pageOf(endpointSchema) }, 400: problem },
   },
   getEndpoint: {
+    ...admin,
     id: 'getEndpoint',
     method: 'GET',
     path: '/webhook/endpoints/:id',
-    tag: 'Webhooks',
     summary: 'Show an endpoint',
-    scope: 'admin',
     params: idParams,
     responses: { 200: { description: 'The endpoint.', schema: endpointSchema }, 404: problem },
   },
   changeEndpoint: {
+    ...admin,
     id: 'changeEndpoint',
     method: 'PATCH',
     path: '/webhook/endpoints/:id',
-    tag: 'Webhooks',
     summary: 'Change, disable or enable an endpoint',
     description:
       'What is reported while an endpoint is disabled waits for it, and so does what was queued or pending. Enabling it closes its breaker and delivers what waits, as fast as its rate and its receiver take it; POST …/discard-backlog enables it without. What waited longer than SVC_DELIVERY_DAYS days is abandoned (endpoint_disabled).',
-    scope: 'admin',
     stepUp: { when: 'url' },
     params: idParams,
     body: endpointChangeSchema,
@@ -102,14 +99,13 @@ export const webhooksContract = {
     },
   },
   discardBacklog: {
+    ...admin,
     id: 'discardBacklog',
     method: 'POST',
     path: '/webhook/endpoints/:id/discard-backlog',
-    tag: 'Webhooks',
     summary: 'Enable an endpoint without what waits for it',
     description:
       'Discards what is queued or pending of a disabled endpoint at this moment, then enables it; what is reported later is delivered. A large backlog takes a while: then the endpoint is disabled in the answer, backlog.is_discarding says so, and it is enabled when all is discarded. The audit log says at its end how much that was. To enable or disable it meanwhile ends that. Abandoned deliveries stay.',
-    scope: 'admin',
     stepUp: true,
     params: idParams,
     responses: {
@@ -119,26 +115,24 @@ export const webhooksContract = {
     },
   },
   deleteEndpoint: {
+    ...admin,
     id: 'deleteEndpoint',
     method: 'DELETE',
     path: '/webhook/endpoints/:id',
-    tag: 'Webhooks',
     summary: 'Delete an endpoint',
     description: 'What was not delivered to it is discarded.',
-    scope: 'admin',
     stepUp: true,
     params: idParams,
     responses: { 204: { description: 'Deleted.' }, 404: problem },
   },
   rotateSecret: {
+    ...admin,
     id: 'rotateSecret',
     method: 'POST',
     path: '/webhook/endpoints/:id/rotate-secret',
-    tag: 'Webhooks',
     summary: 'Give an endpoint a new secret',
     description:
       'Every secret that was rotated out within the last 24 hours signs as well, the newest five at most.',
-    scope: 'admin',
     stepUp: true,
     params: idParams,
     responses: {
@@ -147,14 +141,13 @@ export const webhooksContract = {
     },
   },
   pingEndpoint: {
+    ...admin,
     id: 'pingEndpoint',
     method: 'POST',
     path: '/webhook/endpoints/:id/ping',
-    tag: 'Webhooks',
     summary: 'Send an event of type webhook.ping to an endpoint',
     description:
       'It is sent at once, past the endpoint’s queue, breaker and rate, and the answer tells what came of it. A ping that fails is retried like any delivery.',
-    scope: 'admin',
     params: idParams,
     responses: {
       202: { description: 'Sent.', schema: pingedDeliverySchema },
@@ -210,14 +203,13 @@ export const webhooksContract = {
     },
   },
   eraseIncident: {
+    ...admin,
     id: 'eraseIncident',
     method: 'POST',
     path: '/incidents/:id/erase',
-    tag: 'Webhooks',
     summary: 'Erase what an incident tells for good',
     description:
       'Its payload, the text of its idempotency key and the stored answers of receivers. Times, sizes and states stay. What waits to be sent is discarded; what is abandoned stays so and cannot be retried. A replay under its key gets the same answer and sends nothing. Refused while the tenant is on hold (409 tenant_on_hold).',
-    scope: 'admin',
     stepUp: true,
     params: idParams,
     responses: {
@@ -227,23 +219,19 @@ export const webhooksContract = {
     },
   },
   listDeliveries: {
+    ...admin,
     id: 'listDeliveries',
     method: 'GET',
     path: '/webhook/deliveries',
-    tag: 'Webhooks',
     summary: 'List deliveries in every state, newest first',
-    scope: 'admin',
-    query: Type.Object(
-      {
-        status: Type.Optional(oneOf(deliveryStatuses)),
-        tenant: Type.Optional(tenantSchema),
-        endpoint_id: Type.Optional(idSchema),
-        incident_id: Type.Optional(idSchema),
-        limit: Type.Optional(listLimit),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      status: Type.Optional(oneOf(deliveryStatuses)),
+      tenant: Type.Optional(tenantSchema),
+      endpoint_id: Type.Optional(idSchema),
+      incident_id: Type.Optional(idSchema),
+      limit: Type.Optional(listLimit),
+      cursor: Type.Optional(cursorSchema),
+    }),
     responses: {
       200: {
         description:
@@ -254,29 +242,25 @@ export const webhooksContract = {
     },
   },
   getDeliveryHours: {
+    ...admin,
     id: 'getDeliveryHours',
     method: 'GET',
     path: '/stats/deliveries',
-    tag: 'Webhooks',
     summary: 'What became of attempts, hour by hour',
     description:
       'From counters kept in the transactions that store outcomes: exact, and for all tenants independent of the number of endpoints. Known for 14 days.',
-    scope: 'admin',
-    query: Type.Object(
-      {
-        tenant: Type.Optional(tenantSchema),
-        endpoint_id: Type.Optional(idSchema),
-        hours: Type.Optional(
-          Type.Integer({
-            minimum: 1,
-            maximum: 336,
-            default: 24,
-            description: 'how many, the present one included',
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      tenant: Type.Optional(tenantSchema),
+      endpoint_id: Type.Optional(idSchema),
+      hours: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: 336,
+          default: 24,
+          description: 'how many, the present one included',
+        }),
+      ),
+    }),
     responses: {
       200: { description: 'The hours, the oldest first.', schema: deliveryHoursSchema },
       400: problem,

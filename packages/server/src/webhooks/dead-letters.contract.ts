@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { RouteContract } from '../platform/http/contract.ts';
 import {
   cursorSchema,
+  exactly,
   instantSchema,
   nullable,
   oneOf,
@@ -29,24 +30,21 @@ const deadLetterFilter = {
 };
 
 /** The body of `POST /webhook/dlq/retry`. The time range is that of the last failure; both ends belong to it. */
-export const retryRequestSchema = Type.Object(
-  {
-    ...deadLetterFilter,
-    failed_from: Type.Optional(instantSchema),
-    failed_to: Type.Optional(instantSchema),
-    dry_run: Type.Optional(
-      Type.Boolean({ default: false, description: 'only say what would be re-armed' }),
-    ),
-    rate: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 100_000,
-        description: 'rows re-armed a second, at most',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const retryRequestSchema = exactly({
+  ...deadLetterFilter,
+  failed_from: Type.Optional(instantSchema),
+  failed_to: Type.Optional(instantSchema),
+  dry_run: Type.Optional(
+    Type.Boolean({ default: false, description: 'only say what would be re-armed' }),
+  ),
+  rate: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 100_000,
+      description: 'rows re-armed a second, at most',
+    }),
+  ),
+});
 
 /** What a bulk retry would do. The counts are exact, also where not all groups are listed. */
 export const retryPreviewSchema = Type.Object({
@@ -91,41 +89,40 @@ export const retryJobSchema = Type.Object({
 /** A bulk retry, as the API shows it. */
 export type JobRow = Static<typeof retryJobSchema>;
 
-export const retryJobChangeSchema = Type.Object(
+export const retryJobChangeSchema = exactly(
   {
     state: Type.Optional(oneOf(openJobStates)),
     rate: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 100_000 }))),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { minProperties: 1 },
 );
+
+/** What operators may do. */
+const admin = { tag: 'Dead letters', scope: 'admin' } as const;
 
 /** The routes of the dead-letter queue: its lists, one row of it, and its retry in bulk. */
 export const deadLettersContract = {
   listDeadLetters: {
+    ...admin,
     id: 'listDeadLetters',
     method: 'GET',
     path: '/webhook/dlq',
-    tag: 'Dead letters',
     summary: 'List the dead-letter queue, newest failure first',
-    scope: 'admin',
-    query: Type.Object(
-      {
-        status: oneOf(deadLetterStatuses),
-        tenant: Type.Optional(tenantSchema),
-        endpoint_id: Type.Optional(idSchema),
-        failure_class: Type.Optional(oneOf(failureClasses)),
-        q: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 200,
-            description: 'part of the target or the error, or the beginning of an id or key',
-          }),
-        ),
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 200 })),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      status: oneOf(deadLetterStatuses),
+      tenant: Type.Optional(tenantSchema),
+      endpoint_id: Type.Optional(idSchema),
+      failure_class: Type.Optional(oneOf(failureClasses)),
+      q: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 200,
+          description: 'part of the target or the error, or the beginning of an id or key',
+        }),
+      ),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 200 })),
+      cursor: Type.Optional(cursorSchema),
+    }),
     responses: {
       200: {
         description: 'One page. With q it may be short while next_cursor is set.',
@@ -139,22 +136,18 @@ export const deadLettersContract = {
     },
   },
   listDeadLetterGroups: {
+    ...admin,
     id: 'listDeadLetterGroups',
     method: 'GET',
     path: '/webhook/dlq/groups',
-    tag: 'Dead letters',
     summary: 'The dead-letter queue by endpoint and failure class, largest group first',
-    scope: 'admin',
-    query: Type.Object(
-      {
-        status: oneOf(deadLetterStatuses),
-        tenant: Type.Optional(tenantSchema),
-        endpoint_id: Type.Optional(idSchema),
-        include: includeHours,
-        limit: Type.Optional(listLimit),
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      status: oneOf(deadLetterStatuses),
+      tenant: Type.Optional(tenantSchema),
+      endpoint_id: Type.Optional(idSchema),
+      include: includeHours,
+      limit: Type.Optional(listLimit),
+    }),
     responses: {
       200: {
         description: 'The largest groups.',
@@ -167,12 +160,11 @@ export const deadLettersContract = {
     },
   },
   getDeadLetter: {
+    ...admin,
     id: 'getDeadLetter',
     method: 'GET',
     path: '/webhook/dlq/:id',
-    tag: 'Dead letters',
     summary: 'Show one delivery, its payload, its attempts and why it is not delivered yet',
-    scope: 'admin',
     params: idParams,
     responses: {
       200: { description: 'A delivery in any status.', schema: deliveryDetailSchema },
@@ -180,14 +172,13 @@ export const deadLettersContract = {
     },
   },
   retryDeadLetter: {
+    ...admin,
     id: 'retryDeadLetter',
     method: 'POST',
     path: '/webhook/dlq/:id/retry',
-    tag: 'Dead letters',
     summary: 'Re-arm one delivery',
     description:
       'Queued at once with a fresh budget of attempts; delivery happens when the drainer runs. Nothing changes when it is queued already or an attempt is under way; 409 when it is delivered or discarded, or its endpoint is disabled.',
-    scope: 'admin',
     params: idParams,
     responses: {
       202: { description: 'The row as it is now.', schema: deliverySchema },
@@ -196,27 +187,25 @@ export const deadLettersContract = {
     },
   },
   purgeDeadLetter: {
+    ...admin,
     id: 'purgeDeadLetter',
     method: 'DELETE',
     path: '/webhook/dlq/:id',
-    tag: 'Dead letters',
     summary: 'Discard one delivery that is queued, pending or abandoned',
     description:
       'The answers of its attempts are removed at once, and its payload, too, unless another delivery of the incident waits or can be retried.',
-    scope: 'admin',
     stepUp: true,
     params: idParams,
     responses: { 204: { description: 'Discarded, or was before.' }, 404: problem, 409: problem },
   },
   retryDeadLetters: {
+    ...admin,
     id: 'retryDeadLetters',
     method: 'POST',
     path: '/webhook/dlq/retry',
-    tag: 'Dead letters',
     summary: 'Re-arm all rows that a filter finds, as a job',
     description:
       'dry_run answers 200 with what it would do. Rows that fail after the job was made are left alone.',
-    scope: 'admin',
     body: retryRequestSchema,
     responses: {
       202: { description: 'The job.', schema: retryJobSchema },
@@ -225,35 +214,29 @@ export const deadLettersContract = {
     },
   },
   listRetryJobs: {
+    ...admin,
     id: 'listRetryJobs',
     method: 'GET',
     path: '/webhook/dlq/retries',
-    tag: 'Dead letters',
     summary: 'List the bulk re-arms, newest first',
-    scope: 'admin',
-    query: Type.Object(
-      { limit: Type.Optional(listLimit), cursor: Type.Optional(cursorSchema) },
-      { additionalProperties: false },
-    ),
+    query: exactly({ limit: Type.Optional(listLimit), cursor: Type.Optional(cursorSchema) }),
     responses: { 200: { description: 'One page.', schema: pageOf(retryJobSchema) }, 400: problem },
   },
   getRetryJob: {
+    ...admin,
     id: 'getRetryJob',
     method: 'GET',
     path: '/webhook/dlq/retries/:id',
-    tag: 'Dead letters',
     summary: 'Show the progress of a bulk re-arm',
-    scope: 'admin',
     params: idParams,
     responses: { 200: { description: 'The job.', schema: retryJobSchema }, 404: problem },
   },
   changeRetryJob: {
+    ...admin,
     id: 'changeRetryJob',
     method: 'PATCH',
     path: '/webhook/dlq/retries/:id',
-    tag: 'Dead letters',
     summary: 'Pause, resume or pace a bulk re-arm',
-    scope: 'admin',
     params: idParams,
     body: retryJobChangeSchema,
     responses: {
@@ -264,12 +247,11 @@ export const deadLettersContract = {
     },
   },
   cancelRetryJob: {
+    ...admin,
     id: 'cancelRetryJob',
     method: 'DELETE',
     path: '/webhook/dlq/retries/:id',
-    tag: 'Dead letters',
     summary: 'Cancel a bulk re-arm; what it has re-armed stays so',
-    scope: 'admin',
     params: idParams,
     responses: { 204: { description: 'Cancelled, or had ended.' }, 404: problem },
   },

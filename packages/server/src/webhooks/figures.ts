@@ -2,10 +2,8 @@ import { byState } from '../platform/metrics/figures.ts';
 import { databaseFigures } from '../platform/postgres/figures.ts';
 import { surveyLanes } from './drainer/queries.ts';
 import * as queries from './figure-queries.ts';
-import { laneCount } from './lanes.ts';
+import { allLanes } from './lanes.ts';
 import { deadLetterStatuses, dueStates, endpointHealths, openJobStates } from './values.ts';
-
-const allLanes = Array.from({ length: laneCount }, (_, lane) => lane);
 
 /** What webhooks tell in the metrics. */
 export const webhookFigures = databaseFigures({

@@ -1,14 +1,10 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { useTestDatabase } from '../../test/database.ts';
 import { forgetHistory } from './forget.ts';
 import { forgetJobs } from './queries.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db?.drop());
+const db = useTestDatabase();
 beforeEach(async () => {
   await db.query(sql`truncate deliveries, delivery_attempts, incidents, incident_keys`);
 });

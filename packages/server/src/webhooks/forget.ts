@@ -1,8 +1,13 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../platform/log.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
-import { type Repeated, repeat } from '../platform/work/repeat.ts';
-import { giveUpWaiting } from './dead-letters/discard.ts';
+import { type Repeated, repeat, rest } from '../platform/work/repeat.ts';
+import {
+  abandonOverdue,
+  type CountDelta,
+  findOverdueEndpoints,
+  shiftCounts,
+  tryLockEndpoint,
+} from './dead-letters/queries.ts';
 import { eraseBatch } from './incidents/erase.ts';
 import { findSettled } from './incidents/erase-queries.ts';
 import {
@@ -68,6 +73,40 @@ async function eraseSettled(
 }
 
 /**
+ * Abandons, in batches, what has waited for a disabled endpoint for more than `days` days. It is then in the
+ * dead-letter queue and can be retried once the endpoint is enabled. The endpoint is locked, so that nothing is
+ * abandoned that an operator has just let go by enabling it.
+ */
+export async function giveUpWaiting(
+  db: Database,
+  options: { days: number; signal: AbortSignal; batchSize: number },
+): Promise<void> {
+  const { days, signal, batchSize } = options;
+  for (const endpointId of await findOverdueEndpoints(db, days)) {
+    let count = batchSize;
+    while (count === batchSize && !signal.aborted) {
+      count = await db.transaction(async (connection) => {
+        const locked = await tryLockEndpoint(connection, endpointId);
+        if (!locked?.is_disabled) return 0;
+        const limit = batchSize;
+        const rows = await abandonOverdue(connection, endpointId, { days, limit });
+        const count = (row: Omit<CountDelta, 'endpointId'>) => ({ endpointId, ...row });
+        await shiftCounts(
+          connection,
+          rows.flatMap(({ tenant, status, failure_class: failureClass }) => [
+            ...(status === 'pending' && failureClass !== null
+              ? [count({ tenant, status, failureClass, delta: -1 })]
+              : []),
+            count({ tenant, status: 'abandoned', failureClass: 'endpoint_disabled', delta: 1 }),
+          ]),
+        );
+        return rows.length;
+      });
+    }
+  }
+}
+
+/**
  * Runs `forgetHistory` every ten minutes until stopped. Jobs are forgotten after `historyDays` days, or never when that
  * is 0. Several processes may run this at once: they share the work.
  */
@@ -91,8 +130,4 @@ export function startForgetting(
       onError: (err) => options.log.warn({ err }, 'old deliveries could not be forgotten'),
     },
   );
-}
-
-async function rest(millis: number, signal: AbortSignal): Promise<void> {
-  await setTimeout(millis, undefined, { signal, ref: false }).catch(() => {});
 }

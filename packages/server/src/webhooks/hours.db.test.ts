@@ -1,21 +1,12 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../test/receiver.ts';
-import { giveUpWaiting } from './dead-letters/discard.ts';
+import { expect, test } from 'vitest';
+import { answer, useReceiver } from '../../test/receiver.ts';
 import { seedDeliveries, seedEndpoint } from './dead-letters/testing/seed.ts';
-import { isStatus, startWorld, type World } from './drainer/testing/world.ts';
-import { forgetHistory } from './forget.ts';
+import { useWorld } from './drainer/testing/world.ts';
+import { forgetHistory, giveUpWaiting } from './forget.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  world = await startWorld();
-  receiver = await startReceiver();
-});
-afterAll(async () => {
-  await world?.stop();
-  await receiver?.close();
-});
+const receiver = useReceiver();
+const world = useWorld();
 
 type Series = { delivered: number[]; failed: number[]; abandoned: number[] };
 const get = async (path: string, token?: string) =>
@@ -34,8 +25,8 @@ test('counts each attempt once in its hour, by endpoint, by tenant and in all', 
   const bad = await world.addEndpoint(receiver.url('/fails'), options);
   const delivered = await world.report(3);
   const failed = await world.report(2, 'CA');
-  for (const id of delivered) await world.untilDelivery(id, isStatus('delivered'));
-  for (const id of failed) await world.untilDelivery(id, isStatus('abandoned'));
+  await world.untilAll(delivered, 'delivered');
+  await world.untilAll(failed, 'abandoned');
 
   const all = await get('/stats/deliveries');
   expect(sums(all)).toEqual({ delivered: 3, failed: 2, abandoned: 2 });
@@ -93,7 +84,7 @@ test('counts what is given up because it waited for a disabled endpoint', async 
 test('rewrites the row of an hour in place', async () => {
   const before = await updatesOf('endpoint_hours');
   const ids = await world.report(20);
-  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(ids, 'delivered');
   await expect
     .poll(async () => {
       const after = await updatesOf('endpoint_hours');

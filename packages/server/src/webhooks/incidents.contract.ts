@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import {
   cursorSchema,
   dateSchema,
+  exactly,
   instantSchema,
   newStoreSchema,
   newTenantSchema,
@@ -14,28 +15,25 @@ import {
 import { acceptedDeliverySchema, eventTypeSchema, listLimit } from './schemas.contract.ts';
 
 /** The body of `POST /incidents`. The limit on `data` holds for the whole payload that receivers get. */
-export const newIncidentSchema = Type.Object(
-  {
-    tenant: newTenantSchema,
-    store: Type.Optional(newStoreSchema),
-    type: eventTypeSchema,
-    occurred_at: Type.Optional(instantSchema),
-    data: Type.Unknown({
+export const newIncidentSchema = exactly({
+  tenant: newTenantSchema,
+  store: Type.Optional(newStoreSchema),
+  type: eventTypeSchema,
+  occurred_at: Type.Optional(instantSchema),
+  data: Type.Unknown({
+    description:
+      'any JSON without U+0000, half surrogate pairs or repeated keys; 256 KiB with the rest of the payload',
+  }),
+  idempotency_key: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      pattern: '^[!-~]+$',
       description:
-        'any JSON without U+0000, half surrogate pairs or repeated keys; 256 KiB with the rest of the payload',
+        'printable ASCII; the same key gives the same answer for 30 days, and as long as a delivery of it is kept',
     }),
-    idempotency_key: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 200,
-        pattern: '^[!-~]+$',
-        description:
-          'printable ASCII; the same key gives the same answer for 30 days, and as long as a delivery of it is kept',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+  ),
+});
 
 export const acceptedIncidentSchema = Type.Object({
   id: Type.String(),
@@ -101,33 +99,30 @@ export const incidentReceiptSchema = Type.Object({
 });
 
 /** The query of `GET /incidents`. The days are those on which incidents were reported. */
-export const incidentsQuerySchema = Type.Object(
-  {
-    tenant: Type.Optional(tenantSchema),
-    store: Type.Optional(storeSchema),
-    type: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 128,
-        description: 'a type such as incident.created, or all that begin alike: incident.',
-      }),
-    ),
-    from: Type.Optional({
-      ...dateSchema,
-      description: 'a date such as 2026-03-05: the first day of reports; needs `to`',
+export const incidentsQuerySchema = exactly({
+  tenant: Type.Optional(tenantSchema),
+  store: Type.Optional(storeSchema),
+  type: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'a type such as incident.created, or all that begin alike: incident.',
     }),
-    to: Type.Optional({
-      ...dateSchema,
-      description: 'a date such as 2026-03-05: the last day of reports; needs `from`',
-    }),
-    deliveries: Type.Optional(
-      oneOf(['failed'], '`failed`: only those of which a delivery is pending or abandoned'),
-    ),
-    include: Type.Optional(
-      oneOf(['delivery_counts'], '`delivery_counts`: how many deliveries are in each status'),
-    ),
-    limit: Type.Optional(listLimit),
-    cursor: Type.Optional(cursorSchema),
-  },
-  { additionalProperties: false },
-);
+  ),
+  from: Type.Optional({
+    ...dateSchema,
+    description: 'a date such as 2026-03-05: the first day of reports; needs `to`',
+  }),
+  to: Type.Optional({
+    ...dateSchema,
+    description: 'a date such as 2026-03-05: the last day of reports; needs `from`',
+  }),
+  deliveries: Type.Optional(
+    oneOf(['failed'], '`failed`: only those of which a delivery is pending or abandoned'),
+  ),
+  include: Type.Optional(
+    oneOf(['delivery_counts'], '`delivery_counts`: how many deliveries are in each status'),
+  ),
+  limit: Type.Optional(listLimit),
+  cursor: Type.Optional(cursorSchema),
+});

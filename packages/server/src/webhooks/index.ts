@@ -1,9 +1,8 @@
 export { startBulkJobs } from './dead-letters/run-jobs.ts';
-export { signatureHeaders } from './delivery/request.ts';
 export { createSender, type Sender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
+export { signatureHeaders, watchAttempts } from './drainer/deliver.ts';
 export { Drainer } from './drainer/drainer.ts';
-export { watchAttempts } from './drainer/watch-attempts.ts';
 export { countSealed, setSealingKey } from './endpoints/queries.ts';
 export { canOpen, listUnopened, resealEndpoints, sealAnew } from './endpoints/reseal.ts';
 export {
@@ -13,12 +12,14 @@ export {
   makeNextKeyFile,
   readSecretKey,
 } from './endpoints/secret-key.ts';
-export { listFailing as listFailingEndpoints } from './endpoints/trouble-queries.ts';
+export {
+  disableFailing as disableFailingEndpoints,
+  listFailing as listFailingEndpoints,
+} from './endpoints/trouble-queries.ts';
 export { webhookFigures } from './figures.ts';
-export { countTroubles, disableFailingEndpoints } from './find-troubles.ts';
 export { startForgetting } from './forget.ts';
 export { createIncidentEraser } from './incidents/erase.ts';
-export { readWebhooksOverview } from './read-overview.ts';
+export { countTroubles, readWebhooksOverview } from './read-overview.ts';
 export { addWebhookRoutes } from './routes.ts';
 export { createSecretBox, keyIdOf, newSecret, type SecretBox, secretBytes } from './secret.ts';
 export { type AttachableWakeUp, createWakeUp } from './wake-up.ts';

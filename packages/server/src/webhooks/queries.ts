@@ -1,11 +1,29 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
-import { instantText } from '../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../platform/postgres/sql-text.ts';
 
 /** Where a walk along (created_at, id) has arrived. */
 export type WalkPosition = { at: string; id: string };
 
-type Step = { seen: number; at: string | null; id: string | null };
+/**
+ * The CTE `walked`: the next `limit` rows of a table that were made more than `days` days ago, in their order. `columns`
+ * are those that the statement needs beside created_at and id; they are code.
+ */
+export function walked(
+  table: 'deliveries' | 'incidents',
+  columns: string,
+  { days, after, limit }: { days: number; after: WalkPosition | null; limit: number },
+): Sql {
+  return sql`walked as materialized (
+      select id, created_at, ${raw(columns)} from ${raw(table)} where created_at < now() - make_interval(days => ${days})
+        and (created_at, id) > (${after?.at ?? '-infinity'}::timestamptz, ${after?.id ?? ''})
+      order by created_at, id limit ${limit}
+    )`;
+}
+
+/** Selects where a walk goes on; nothing at its end. */
+const walksOn = (limit: number) => sql`
+  select ${instantText('created_at')} as at, id from walked order by created_at, id offset ${limit - 1}`;
 
 /** Whether a delivery ended more than `days` days ago. */
 const isOver = (
@@ -26,13 +44,8 @@ export async function forgetDeliveries(
   after: WalkPosition | null,
   limit: number,
 ): Promise<WalkPosition | null> {
-  const rows = await db.query<Step>(sql`
-    with walked as materialized (
-      select lane, id, incident_id, created_at from deliveries
-      where created_at < now() - make_interval(days => ${days})
-        and (created_at, id) > (${after?.at ?? '-infinity'}::timestamptz, ${after?.id ?? ''})
-      order by created_at, id limit ${limit}
-    ), ended as (
+  const rows = await db.query<WalkPosition>(sql`
+    with ${walked('deliveries', 'lane, incident_id', { days, after, limit })}, ended as (
       delete from deliveries d using walked w
       where d.lane = w.lane and d.id = w.id and ${isOver('d', days)}
         and not exists (
@@ -47,10 +60,8 @@ export async function forgetDeliveries(
       returning d.lane, d.id
     ), forgotten as (
       delete from delivery_attempts a using ended where a.lane = ended.lane and a.delivery_id = ended.id
-    ), last as (select created_at, id from walked order by created_at desc, id desc limit 1)
-    select (select count(*) from walked) as seen, ${instantText('last.created_at')} as at, last.id
-    from last`);
-  return positionOf(rows[0], limit);
+    ) ${walksOn(limit)}`);
+  return rows[0] ?? null;
 }
 
 /** Does the same with incidents that have no delivery left. */
@@ -60,19 +71,12 @@ export async function forgetIncidents(
   after: WalkPosition | null,
   limit: number,
 ): Promise<WalkPosition | null> {
-  const rows = await db.query<Step>(sql`
-    with walked as materialized (
-      select id, created_at from incidents
-      where created_at < now() - make_interval(days => ${days})
-        and (created_at, id) > (${after?.at ?? '-infinity'}::timestamptz, ${after?.id ?? ''})
-      order by created_at, id limit ${limit}
-    ), forgotten as (
+  const rows = await db.query<WalkPosition>(sql`
+    with ${walked('incidents', 'tenant', { days, after, limit })}, forgotten as (
       delete from incidents i using walked w
       where i.id = w.id and not exists (select from deliveries d where d.incident_id = i.id)
-    ), last as (select created_at, id from walked order by created_at desc, id desc limit 1)
-    select (select count(*) from walked) as seen, ${instantText('last.created_at')} as at, last.id
-    from last`);
-  return positionOf(rows[0], limit);
+    ) ${walksOn(limit)}`);
+  return rows[0] ?? null;
 }
 
 /** Whether a key is free again: after 30 days, and not while a delivery is there that its answer names. */
@@ -109,11 +113,6 @@ export async function forgetHours(db: Queryable, limit: number): Promise<number>
   return rows[0]?.count ?? 0;
 }
 
-function positionOf(step: Step | undefined, limit: number): WalkPosition | null {
-  if (step === undefined || step.seen < limit || step.at === null || step.id === null) return null;
-  return { at: step.at, id: step.id };
-}
-
 /** The notification channel of wake-ups. The payload is endpoint ids separated by spaces, or `*` for all. */
 export const dueChannel = 'svcctl_due';
 
@@ -127,6 +126,10 @@ export async function listenForDue(db: Queryable): Promise<void> {
 
 /** A number that changes whenever the endpoint `e` is changed: `updated_at` in microseconds. */
 export const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::bigint`;
+
+/** What enabling an endpoint changes of what is known of its receiver: its breaker closes, and it is sent to at once. */
+export const breakerClosed = sql`failing_since = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null,
+  throttled_until = null`;
 
 /** For so many hours it is known how many deliveries there were in each. */
 export const keptHours = 14 * 24;
@@ -185,9 +188,8 @@ export async function listHoursOf(
 ): Promise<(HourCounts & { endpoint_id: string })[]> {
   return db.query(sql`
     select endpoint_id, ${hourColumns(from)}
-    from unnest(${endpoints.map(({ lane }) => lane)}::smallint[],
-      ${endpoints.map(({ id }) => id)}::text[]) as wanted (lane, endpoint_id)
-    join endpoint_hours using (lane, endpoint_id)
+    from ${givenRows('wanted', endpoints, { lane: 'smallint', id: 'text' })}
+    join endpoint_hours h on h.lane = wanted.lane and h.endpoint_id = wanted.id
     where hour >= ${from}::timestamptz group by endpoint_id, hour`);
 }
 

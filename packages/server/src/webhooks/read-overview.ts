@@ -4,9 +4,8 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import type { WebhooksOverview } from './contract.ts';
 import { listOpenRetryJobs } from './dead-letters/job-queries.ts';
 import { listKeys, sumCounts } from './dead-letters/read-queries.ts';
-import { listEndpoint } from './endpoints/endpoints.ts';
-import { listTroubled } from './endpoints/trouble-queries.ts';
-import { countTroubles } from './find-troubles.ts';
+import { toListed } from './endpoints/endpoints.ts';
+import { countTroubled, listTroubled } from './endpoints/trouble-queries.ts';
 import { getDeliveryHours, withHours } from './hours.ts';
 import { deadLetterStatuses } from './values.ts';
 
@@ -19,7 +18,7 @@ export async function readWebhooksOverview(
   actor: Pick<Actor, 'tenants'>,
 ): Promise<{ webhooks: WebhooksOverview; work: WorkRow[] }> {
   const { tenants } = actor;
-  const endpoints = (await listTroubled(db, tenants, mostEndpoints)).map(listEndpoint);
+  const endpoints = (await listTroubled(db, tenants, mostEndpoints)).map(toListed);
   const jobs = await listOpenRetryJobs(db, tenants, mostJobs);
   return {
     webhooks: {
@@ -37,6 +36,14 @@ export async function readWebhooksOverview(
       done: job.rows_done + job.rows_skipped,
       total: job.rows_total,
     })),
+  };
+}
+
+/** How many deliveries have no attempts left, and how many endpoints fare ill, within a caller's reach. */
+export async function countTroubles(db: Queryable, tenants: readonly string[] | null) {
+  return {
+    abandoned: await sumCounts(db, { statuses: ['abandoned'], tenants }),
+    ...(await countTroubled(db, tenants)),
   };
 }
 

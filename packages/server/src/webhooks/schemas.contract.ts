@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import {
+  exactly,
   instantSchema,
   newTenantSchema,
   nullable,
@@ -138,31 +139,27 @@ export const endpointSchema = Type.Object({
 });
 
 /** The body of `POST /webhook/endpoints`. What is missing gets the default of the service. */
-export const newEndpointSchema = Type.Object(
-  {
-    tenant: newTenantSchema,
-    url: urlSchema,
-    event_types: Type.Optional(eventTypesSchema),
-    enabled: Type.Optional(Type.Boolean({ default: true })),
-    max_attempts: Type.Optional(maxAttemptsSchema),
-    retry_schedule: Type.Optional(scheduleSchema),
-    rate_limit: Type.Optional(rateSchema),
-    disable_after_days: Type.Optional(disableAfterSchema),
-    description: Type.Optional(descriptionSchema),
-    secret: Type.Optional(
-      Type.String({
-        pattern: '^whsec_[A-Za-z0-9+/]+={0,2}$',
-        maxLength: 100,
-        description:
-          'whsec_ and the base64 of 24–64 bytes, to keep one that receivers know already',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const newEndpointSchema = exactly({
+  tenant: newTenantSchema,
+  url: urlSchema,
+  event_types: Type.Optional(eventTypesSchema),
+  enabled: Type.Optional(Type.Boolean({ default: true })),
+  max_attempts: Type.Optional(maxAttemptsSchema),
+  retry_schedule: Type.Optional(scheduleSchema),
+  rate_limit: Type.Optional(rateSchema),
+  disable_after_days: Type.Optional(disableAfterSchema),
+  description: Type.Optional(descriptionSchema),
+  secret: Type.Optional(
+    Type.String({
+      pattern: '^whsec_[A-Za-z0-9+/]+={0,2}$',
+      maxLength: 100,
+      description: 'whsec_ and the base64 of 24–64 bytes, to keep one that receivers know already',
+    }),
+  ),
+});
 
 /** The body of `PATCH /webhook/endpoints/:id`. Only what is named changes; null puts a setting back to its default. */
-export const endpointChangeSchema = Type.Object(
+export const endpointChangeSchema = exactly(
   {
     url: Type.Optional(urlSchema),
     event_types: Type.Optional(eventTypesSchema),
@@ -173,7 +170,7 @@ export const endpointChangeSchema = Type.Object(
     disable_after_days: Type.Optional(nullable(disableAfterSchema)),
     description: Type.Optional(nullable(descriptionSchema)),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { minProperties: 1 },
 );
 
 /** A delivery, as every list shows it. */

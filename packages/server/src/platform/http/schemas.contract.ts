@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TObjectOptions, type TProperties, Type } from 'typebox';
 import { hiddenNameRule } from '../../kernel/names.ts';
 import { remainKinds, workKinds, workStates } from '../../kernel/values.ts';
 
@@ -16,6 +16,10 @@ export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(
   schema: T,
   description?: string,
 ) => Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
+
+/** An object without other fields: a name that is unknown is an error. */
+export const exactly = <T extends TProperties>(fields: T, options: TObjectOptions = {}) =>
+  Type.Object(fields, { additionalProperties: false, ...options });
 
 /** The names of tenants and stores hold no control characters and no "/". */
 const noControlNoSlash = '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff/]*$';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { raw, type Sql } from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 
 /**
  * Makes SQL that spells a time as the contract does: RFC 3339, UTC, six fraction digits. `column` must be code and
@@ -12,6 +12,26 @@ export function instantText(column: string): Sql {
 /** Makes SQL for a URL as `maskUrl` shows it; the rows have none with credentials. `column` must be code. */
 export function maskedUrl(column: string): Sql {
   return raw(`regexp_replace(${column}, '[?].*$', '?…')`);
+}
+
+/**
+ * Makes SQL that takes rows as a table `name`. `types` names the fields that become columns, and the type of each in SQL:
+ * the field `delaySeconds` is the column delay_seconds.
+ */
+export function givenRows<Row extends object>(
+  name: string,
+  rows: readonly Row[],
+  types: { readonly [Field in keyof Row & string]?: string },
+): Sql {
+  const fields = Object.keys(types) as (keyof Row & string)[];
+  const arrays = fields.map((field) => {
+    const values = rows.map((row) => row[field]);
+    return sql`${values}::${raw(types[field] ?? '')}[]`;
+  });
+  const columns = fields.map((field) =>
+    field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  );
+  return sql`unnest(${join(arrays)}) as ${raw(`${name} (${columns.join(', ')})`)}`;
 }
 
 /** Returns a statement with its values written into the text. COPY needs this, because it takes no parameters. */

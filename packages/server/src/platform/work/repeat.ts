@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** Work that is done again and again, but never twice at the same time. */
 export type Repeated = {
@@ -21,6 +22,11 @@ export function startLater(begin: () => Repeated | undefined): Work {
     poke: () => begun?.poke(),
     stop: async () => begun?.stop(),
   };
+}
+
+/** Waits for so long, or until the signal aborts. A process may end meanwhile. */
+export async function rest(millis: number, signal: AbortSignal): Promise<void> {
+  await delay(millis, undefined, { signal, ref: false }).catch(() => {});
 }
 
 type Working<T> = (signal: AbortSignal) => Promise<T>;

@@ -16,27 +16,25 @@ const columns = sql`j.id, j.state, j.status, j.tenant, j.endpoint_id, j.failure_
   coalesce((j.position ->> 'left')::int, 0) as rows_left, j.created_by, ${instantText('j.created_at')} as created_at,
   ${instantText('j.updated_at')} as updated_at, ${instantText('j.finished_at')} as finished_at`;
 
-export type NewRetryJob = Pick<
+/** What a bulk retry selects of the dead letters; null means any. */
+type JobFilter = Pick<
   JobRow,
-  | 'id'
-  | 'status'
-  | 'tenant'
-  | 'endpoint_id'
-  | 'failure_class'
-  | 'failed_from'
-  | 'failed_to'
-  | 'rate'
-> & {
-  /** The tenants that the maker of the job may touch; null means all. */
-  reach: readonly string[] | null;
-  rowsTotal: number;
-  createdBy: string;
-  /**
-   * The number of attempts for endpoints that have no number of their own. It is that of the process that made the job,
-   * whichever process does the work.
-   */
-  maxAttempts: number;
-};
+  'status' | 'tenant' | 'endpoint_id' | 'failure_class' | 'failed_from'
+>;
+/** The tenants that the maker of a job may touch; null means all. */
+type Reach = readonly string[] | null;
+
+export type NewRetryJob = JobFilter &
+  Pick<JobRow, 'id' | 'failed_to' | 'rate'> & {
+    reach: Reach;
+    rowsTotal: number;
+    createdBy: string;
+    /**
+     * The number of attempts for endpoints that have no number of their own. It is that of the process that made the
+     * job, whichever process does the work.
+     */
+    maxAttempts: number;
+  };
 
 export async function insertRetryJob(db: Queryable, job: NewRetryJob): Promise<JobRow | undefined> {
   const rows = await db.query<JobRow>(sql`
@@ -49,45 +47,42 @@ export async function insertRetryJob(db: Queryable, job: NewRetryJob): Promise<J
   return rows[0];
 }
 
-/** Selects the bulk retries whose makers could touch no other tenants than these; null means all. */
-function isVisible(reach: readonly string[] | null): Sql {
-  return sql`j.action = 'retry' and (${reach}::text[] is null or j.reach <@ ${reach}::text[])`;
+/** Selects bulk retries whose makers could touch no other tenants than these; null means all. */
+async function selectRetryJobs(db: Queryable, reach: Reach, rest: Sql): Promise<JobRow[]> {
+  return db.query<JobRow>(sql`
+    select ${columns} from dead_letter_jobs j
+    where j.action = 'retry' and (${reach}::text[] is null or j.reach <@ ${reach}::text[]) and ${rest}`);
 }
 
 /** Lists bulk retries, the newest first, beginning after `after`. */
 export async function listRetryJobs(
   db: Queryable,
-  reach: readonly string[] | null,
-  page: { after: readonly string[] | null; limit: number },
+  reach: Reach,
+  { after, limit }: { after: readonly string[] | null; limit: number },
 ): Promise<JobRow[]> {
-  const conditions = [isVisible(reach)];
-  if (page.after !== null) {
-    conditions.push(sql`(j.created_at, j.id) < (${page.after[0]}::timestamptz, ${page.after[1]})`);
-  }
-  return db.query<JobRow>(sql`
-    select ${columns} from dead_letter_jobs j ${where(conditions)}
-    order by j.created_at desc, j.id desc limit ${page.limit}`);
+  const [at = null, id = null] = after ?? [];
+  const isAfter = sql`(${id}::text is null or (j.created_at, j.id) < (${at}::timestamptz, ${id}))`;
+  const rest = sql`${isAfter} order by j.created_at desc, j.id desc limit ${limit}`;
+  return selectRetryJobs(db, reach, rest);
 }
 
 /** Bulk retries that have not ended, the oldest first. An index has only these. */
 export async function listOpenRetryJobs(
   db: Queryable,
-  reach: readonly string[] | null,
+  reach: Reach,
   limit: number,
 ): Promise<JobRow[]> {
-  return db.query<JobRow>(sql`
-    select ${columns} from dead_letter_jobs j where j.state in ('running', 'paused') and ${isVisible(reach)}
-    order by j.created_at, j.id limit ${limit}`);
+  const rest = sql`j.state in ('running', 'paused') order by j.created_at, j.id limit ${limit}`;
+  return selectRetryJobs(db, reach, rest);
 }
 
 /** Finds a bulk retry; undefined when it is unknown or its maker could touch more tenants than the caller. */
 export async function findRetryJob(
   db: Queryable,
-  reach: readonly string[] | null,
+  reach: Reach,
   id: string,
 ): Promise<JobRow | undefined> {
-  const rows = await db.query<JobRow>(sql`
-    select ${columns} from dead_letter_jobs j where j.id = ${id} and ${isVisible(reach)}`);
+  const rows = await selectRetryJobs(db, reach, sql`j.id = ${id}`);
   return rows[0];
 }
 
@@ -117,25 +112,17 @@ export type RetryJobProgress = {
   after?: readonly [at: string, id: string] | null;
 };
 
-export type OpenJob = {
-  id: string;
-  action: 'retry' | 'discard' | 'discard_backlog';
-  status: DeadLetterStatus | null;
-  tenant: string | null;
-  endpoint_id: string | null;
-  failure_class: FailureClass | null;
-  failed_from: string | null;
-  /**
-   * The end of its time range, or the time when it was made if that is earlier: deliveries that fail later, or join a
-   * backlog later, are left alone.
-   */
-  failed_until: string;
-  reach: string[] | null;
-  rate: number | null;
-  position: RetryJobProgress | null;
-  rows_done: number;
-  created_by: string;
-};
+export type OpenJob = JobFilter &
+  Pick<JobRow, 'id' | 'rate' | 'rows_done' | 'created_by'> & {
+    action: 'retry' | 'discard' | 'discard_backlog';
+    /**
+     * The end of its time range, or the time when it was made if that is earlier: deliveries that fail later, or join a
+     * backlog later, are left alone.
+     */
+    failed_until: string;
+    reach: Reach;
+    position: RetryJobProgress | null;
+  };
 
 /**
  * Finds the running job that has waited longest and may go on now, and locks it until the end of the transaction. A job

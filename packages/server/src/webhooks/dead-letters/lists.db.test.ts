@@ -2,7 +2,13 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
 import type { DeliveryRow } from '../contract.ts';
-import { type SeededEndpoint, seedDeliveries, seedDelivery, seedEndpoint } from './testing/seed.ts';
+import {
+  type SeededEndpoint,
+  seedDeliveries,
+  seedDelivery,
+  seedEndpoint,
+  untilLocked,
+} from './testing/seed.ts';
 
 let service: TestService;
 let alpha: SeededEndpoint;
@@ -46,16 +52,8 @@ const rowsOf = async (path: string, token?: string) => {
 const newestFirst = (times: readonly (string | null)[]) =>
   times.toSorted((a, b) => ((a ?? '') < (b ?? '') ? 1 : -1));
 
-async function walk(path: string, limit: number, token?: string) {
-  const seen: DeliveryRow[] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const more: string = cursor === '' ? '' : `&cursor=${cursor}`;
-    const page = await rowsOf(`${path}&limit=${limit}${more}`, token);
-    seen.push(...page.data);
-    cursor = page.next_cursor;
-  }
-  return seen;
-}
+const walk = (path: string, limit: number, token?: string): Promise<DeliveryRow[]> =>
+  service.all(`${path}&limit=${limit}`, token);
 
 test('a status is required and must be one of the queue', async () => {
   for (const query of [
@@ -97,9 +95,7 @@ test('a page has no more rows than its total, whatever is delivered between them
     await holder.query(sql`lock table dead_letter_counts in access exclusive mode`);
     // In an object of its own, so that the transaction does not wait for it.
     const answer = { page: rowsOf('/webhook/dlq?status=abandoned&tenant=C') };
-    const waiting = sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    await expect.poll(() => service.db.query(waiting)).toHaveLength(1);
+    await untilLocked(service.db, 1);
     await holder.query(sql`delete from deliveries where endpoint_id = ${endpoint.id}`);
     await holder.query(sql`delete from dead_letter_counts where endpoint_id = ${endpoint.id}`);
     return answer;

@@ -1,15 +1,11 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { laneOf } from '../lanes.ts';
 import { seedBody, seedDelivery, seedEndpoint } from './testing/seed.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ SVC_ROLES: 'api' });
-});
-afterAll(() => service.stop());
+const service = useTestService({ SVC_ROLES: 'api' });
 
 const show = (id: string, token?: string | null) =>
   service.call('GET', `/webhook/dlq/${id}`, token === undefined ? {} : { token });

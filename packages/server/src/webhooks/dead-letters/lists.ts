@@ -1,10 +1,11 @@
+import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { DeliveryRow, Waiting } from '../contract.ts';
+import type { Waiting, webhooksContract } from '../contract.ts';
+import { withHours } from '../hours.ts';
 import { findReach } from '../reach.ts';
-import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
-import type { RowKey } from './read-queries.ts';
+import { scanPage } from '../scan.ts';
 import * as queries from './read-queries.ts';
 import { deliveryNotFound, laneOrNotFound } from './retry.ts';
 import { type WaitFacts, whySilent, whyStillDue, whyWaiting } from './waiting.ts';
@@ -49,15 +50,9 @@ async function findWaiting(db: Queryable, lane: number, facts: WaitFacts): Promi
   return waiting === 'ask_for_drainer' ? whyStillDue(facts, answering > 0) : waiting;
 }
 
-type DeadLetterRequest = {
-  status: DeadLetterStatus;
-  tenant?: string;
-  endpoint_id?: string;
-  failure_class?: FailureClass;
-  q?: string;
-  limit?: number;
-  cursor?: string;
-};
+type QueryOf<Id extends 'listDeadLetters' | 'listDeadLetterGroups' | 'listDeliveries'> = Static<
+  (typeof webhooksContract)[Id]['query']
+>;
 
 /**
  * One page of the dead-letter queue, the newest failure first. `total` is the number of rows on all pages; it is null
@@ -67,7 +62,7 @@ export async function listDeadLetters(
   db: Database,
   cursorKey: Buffer,
   actor: Actor,
-  request: DeadLetterRequest,
+  request: QueryOf<'listDeadLetters'>,
 ) {
   const { limit = 200, cursor, ...filters } = request;
   const scope = { list: 'dead-letters', filters };
@@ -101,35 +96,27 @@ export async function listDeadLetters(
 export async function listDeadLetterGroups(
   db: Queryable,
   actor: Actor,
-  request: { status: DeadLetterStatus; tenant?: string; endpoint_id?: string; limit?: number },
+  request: QueryOf<'listDeadLetterGroups'>,
 ) {
   const reach = await findReach(db, actor, request);
   if (reach === null) return emptyPage();
   const filter = { statuses: [request.status], ...reach };
   const data = await queries.listGroups(db, request.status, filter, request.limit ?? 100);
-  return { data, next_cursor: null };
+  const isPlain = request.include === undefined;
+  return { data: isPlain ? data : await withHours(db, data, endpointOf), next_cursor: null };
 }
-
-type DeliveriesRequest = {
-  status?: DeliveryStatus;
-  tenant?: string;
-  endpoint_id?: string;
-  incident_id?: string;
-  limit?: number;
-  cursor?: string;
-};
 
 /** One page of the deliveries in every state, the newest first. Throws 400 `cursor_invalid`. */
 export async function listDeliveries(
   db: Database,
   cursorKey: Buffer,
   actor: Actor,
-  request: DeliveriesRequest,
+  request: QueryOf<'listDeliveries'>,
 ) {
   const { limit, cursor, ...filters } = request;
   const scope = { list: 'deliveries', filters };
   const page = { cursorKey, scope, limit, cursor };
-  const keyset = toKeyset<RowKey>(page);
+  const keyset = toKeyset<queries.RowKey>(page);
   const reach = await findReach(db, actor, filters);
   if (reach === null) return emptyPage();
   const source = { orderedBy: 'created_at', incidentId: filters.incident_id, ...reach } as const;
@@ -140,35 +127,19 @@ export async function listDeliveries(
   return { data: shown, next_cursor: cursorAfter(page, readOn) };
 }
 
-/** How many rows one page looks at, at most, for a filter that no index serves. */
-const scanLimit = 10_000;
+const endpointOf = (row: { endpoint_id: string }) => row.endpoint_id;
 
-/**
- * The rows of a page, the newest first, and the key to read on from if there may be more. With a filter that no index
- * serves, the page may be short or empty although there is more. It needs a snapshot: a row that moves between its
- * statements would move the end of the scan.
- */
-async function readRows(
+/** The rows of a page, the newest first, and the key to read on from if there may be more. It needs a snapshot. */
+function readRows(
   db: Queryable,
   source: queries.RowSource,
   sought: queries.Sought,
   keyset: { after: queries.RowKey | null; limit: number },
-): Promise<{ shown: DeliveryRow[]; readOn: queries.RowKey | undefined }> {
-  const limit = keyset.limit - 1;
-  const scan = { ...keyset, descending: true };
-  const cut = (found: DeliveryRow[]) => {
-    const shown = found.slice(0, limit);
-    const last = shown.at(-1);
-    const at = last?.[source.orderedBy];
-    return {
-      shown,
-      readOn: found.length > limit && last && at ? ([at, last.id] as const) : undefined,
-    };
-  };
-  if (Object.values(sought).every((value) => value === undefined)) {
-    return cut(await queries.listRows(db, source, sought, { ...scan, scanLimit: null }));
-  }
-  const { shown, readOn } = cut(await queries.listRows(db, source, sought, { ...scan, scanLimit }));
-  if (readOn !== undefined) return { shown, readOn };
-  return { shown, readOn: await queries.findScanEnd(db, source, { ...scan, scanLimit }) };
+) {
+  const isSought = Object.values(sought).some((value) => value !== undefined);
+  return scanPage(keyset, isSought, {
+    read: (scan) => queries.listRows(db, source, sought, { ...scan, descending: true }),
+    findEnd: (scan) => queries.findScanEnd(db, source, { ...scan, descending: true }),
+    keyOf: (row): queries.RowKey => [row[source.orderedBy] ?? '', row.id],
+  });
 }

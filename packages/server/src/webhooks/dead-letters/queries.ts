@@ -1,7 +1,8 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { givenRows } from '../../platform/postgres/sql-text.ts';
 import { laneOf } from '../lanes.ts';
-import { countedByHour } from '../queries.ts';
+import { breakerClosed, countedByHour } from '../queries.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 
 /** A change of how many rows are in the dead-letter queue. */
@@ -23,10 +24,15 @@ export async function shiftCounts(db: Queryable, deltas: readonly CountDelta[]):
   await db.query(sql`
     insert into dead_letter_counts (endpoint_id, status, failure_class, tenant, count)
     select endpoint_id, status, failure_class, min(tenant), sum(delta)
-    from unnest(${deltas.map((row) => row.endpointId)}::text[], ${deltas.map((row) => row.status)}::text[],
-      ${deltas.map((row) => row.failureClass)}::text[], ${deltas.map((row) => row.tenant)}::text[],
-      ${deltas.map((row) => row.delta)}::bigint[])
-      as change(endpoint_id, status, failure_class, tenant, delta)
+    from ${givenRows('change', deltas, {
+      ...{
+        endpointId: 'text',
+        status: 'text',
+        failureClass: 'text',
+        tenant: 'text',
+        delta: 'bigint',
+      },
+    })}
     group by endpoint_id, status, failure_class having sum(delta) <> 0
     order by ${countKey} ${addToCount}`);
 }
@@ -68,7 +74,7 @@ export async function discardOfEndpoint(
  * Discards up to `limit` deliveries of an endpoint that are queued or pending and were made until `until`; null means
  * until the transaction began. Returns how many.
  */
-export async function discardBacklog(
+async function discardBacklog(
   db: Queryable,
   endpointId: string,
   options: { limit: number; until: string | null },
@@ -109,6 +115,22 @@ async function discardLive(
  */
 function known(limit: number): Sql {
   return raw(String(Math.trunc(limit)));
+}
+
+/**
+ * Discards up to `limit` deliveries that wait for a disabled endpoint and were made until `until` (null: until the
+ * transaction began), and enables the endpoint if these were all. What was made later is then delivered. Must be called
+ * in a transaction that has locked the endpoint.
+ */
+export async function discardThenEnable(
+  db: Queryable,
+  endpointId: string,
+  options: { limit: number; until: string | null },
+): Promise<{ discarded: number; isEnabled: boolean }> {
+  const discarded = await discardBacklog(db, endpointId, options);
+  const isEnabled = discarded < options.limit;
+  if (isEnabled) await enableEndpoint(db, endpointId);
+  return { discarded, isEnabled };
 }
 
 /** Whether an endpoint has deliveries that are neither delivered nor discarded. */
@@ -175,11 +197,10 @@ export async function tryLockEndpoint(
 }
 
 /** Enables an endpoint and closes its breaker. */
-export async function enableEndpoint(db: Queryable, endpointId: string): Promise<void> {
+async function enableEndpoint(db: Queryable, endpointId: string): Promise<void> {
   await db.query(sql`
     update webhook_endpoints set enabled = true, disabled_reason = null, disabled_at = null,
-      disabled_by = null, failing_since = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null,
-      throttled_until = null, updated_at = now()
+      disabled_by = null, ${breakerClosed}, updated_at = now()
     where id = ${endpointId}`);
 }
 
@@ -312,9 +333,7 @@ export async function rearmAll(
     with was as (
       select d.lane, d.id, d.endpoint_id, d.tenant, d.status, d.failure_class, picked.budget,
         picked.is_probe
-      from unnest(${rows.map((row) => row.lane)}::smallint[], ${rows.map((row) => row.id)}::text[],
-        ${rows.map((row) => row.budget)}::int[], ${rows.map((row) => row.isProbe)}::boolean[])
-        as picked (lane, id, budget, is_probe)
+      from ${givenRows('picked', rows, { lane: 'smallint', id: 'text', budget: 'int', isProbe: 'boolean' })}
       join deliveries d on d.lane = picked.lane and d.id = picked.id
       where d.status in ('pending', 'abandoned') and d.failure_class is distinct from 'erased'
         and d.last_attempt_at <= ${failedUntil}::timestamptz

@@ -1,8 +1,10 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import type { Static } from 'typebox';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
-import type { DeliveryRow, GroupRow } from '../contract.ts';
+import type { attemptSchema, DeliveryRow, GroupRow } from '../contract.ts';
+import type { Scan } from '../scan.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 import type { Silence, WaitFacts } from './waiting.ts';
 
@@ -44,20 +46,14 @@ export type Sought = {
 /** A row's place in the list: the time it is ordered by, then its id. */
 export type RowKey = readonly [at: string, id: string];
 
-export type Scan = {
-  after: RowKey | null;
-  descending: boolean;
-  limit: number;
-  /** How many rows are looked at for what is sought, at most; null when nothing is sought. */
-  scanLimit: number | null;
-};
+export type RowScan = Scan<RowKey> & { readonly descending: boolean };
 
 /** Reads rows of a list, at most `scan.limit`. */
 export async function listRows(
   db: Queryable,
   source: RowSource,
   sought: Sought,
-  scan: Scan,
+  scan: RowScan,
 ): Promise<DeliveryRow[]> {
   return db.query<DeliveryRow>(
     sql`${prelude(source)} select ${deliveryColumns} ${fromScan(source, sought, scan)}`,
@@ -73,7 +69,7 @@ export type KeyRow = {
 };
 
 /** Reads the places of rows, without their other columns, for bulk retries. */
-export async function listKeys(db: Queryable, source: RowSource, scan: Scan): Promise<KeyRow[]> {
+export async function listKeys(db: Queryable, source: RowSource, scan: RowScan): Promise<KeyRow[]> {
   return db.query(sql`
     ${prelude(source)} select ${instantText(`d.${source.orderedBy}`)} as at, d.id, d.endpoint_id,
       d.failure_class
@@ -84,16 +80,16 @@ export async function listKeys(db: Queryable, source: RowSource, scan: Scan): Pr
 export async function findScanEnd(
   db: Queryable,
   source: RowSource,
-  scan: Scan & { scanLimit: number },
+  scan: RowScan,
 ): Promise<RowKey | undefined> {
   const rows = await db.query<{ at: string; id: string }>(sql`
     ${prelude(source)} select ${instantText(`d.${source.orderedBy}`)} as at, d.id
-    from (${branches(source, scan)}) d order by ${order(source, scan)} offset ${scan.scanLimit - 1} limit 1`);
+    from (${branches(source, scan)}) d order by ${order(source, scan)} offset ${(scan.scanLimit ?? scan.limit) - 1} limit 1`);
   return rows[0] === undefined ? undefined : [rows[0].at, rows[0].id];
 }
 
 /** The rows of a scan. With something sought, the limit of the scan is inside and that of the page outside. */
-function fromScan(source: RowSource, sought: Sought, scan: Scan): Sql {
+function fromScan(source: RowSource, sought: Sought, scan: RowScan): Sql {
   const rows = branches(source, scan);
   const by = order(source, scan);
   if (scan.scanLimit === null) return sql`from (${rows}) d order by ${by} limit ${scan.limit}`;
@@ -115,7 +111,7 @@ function prelude(source: RowSource): Sql {
  * One branch for each tenant. Each runs along its index, in order and no further than the page needs, and PostgreSQL
  * merges them. With `tenant = any(…)`, or branches without an order of their own, it would read and sort all rows.
  */
-function branches(source: RowSource, scan: Scan): Sql {
+function branches(source: RowSource, scan: RowScan): Sql {
   const table = raw(source.incidentId === undefined ? 'deliveries' : 'history');
   const conditions = sourceConditions(source, scan);
   const branch = (more: Sql[]) =>
@@ -131,7 +127,7 @@ function branches(source: RowSource, scan: Scan): Sql {
   );
 }
 
-function sourceConditions(source: RowSource, scan: Scan): Sql[] {
+function sourceConditions(source: RowSource, scan: RowScan): Sql[] {
   const column = raw(source.orderedBy);
   const conditions: Sql[] = [];
   if (source.status !== undefined) conditions.push(isStatus(source.status));
@@ -168,7 +164,7 @@ function soughtConditions({ status, failureClass, q }: Sought): Sql[] {
  * The order of a list. The columns are qualified: a bare created_at would mean the formatted column of the output, so
  * that PostgreSQL would sort instead of using the index.
  */
-function order(source: RowSource, scan: Scan): Sql {
+function order(source: RowSource, scan: RowScan): Sql {
   const way = scan.descending ? 'desc' : 'asc';
   return raw(`d.${source.orderedBy} ${way}, d.id ${way}`);
 }
@@ -267,17 +263,7 @@ export async function findCircumstances(
   return rows[0];
 }
 
-export type AttemptRow = {
-  number: number;
-  started_at: string;
-  duration_ms: number;
-  target: string;
-  status: number | null;
-  failure_class: FailureClass | null;
-  error: string | null;
-  response: Buffer | null;
-  response_bytes: number | null;
-};
+type AttemptRow = Omit<Static<typeof attemptSchema>, 'response'> & { response: Buffer | null };
 
 /** Lists the attempts of a delivery, the newest first. */
 export async function listAttempts(

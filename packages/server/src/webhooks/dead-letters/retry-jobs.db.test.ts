@@ -1,9 +1,9 @@
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
-import type { DeliveryStatus } from '../values.ts';
 import {
   clearQueue,
+  countStatuses,
   findWrongCounts,
   readDelivery,
   type SeededEndpoint,
@@ -45,13 +45,7 @@ async function done(id: string) {
   return getJob(id);
 }
 
-async function countByStatus(
-  endpoint: SeededEndpoint,
-): Promise<Partial<Record<DeliveryStatus, number>>> {
-  const rows = await service.db.query<{ status: string; count: number }>(sql`
-    select status, count(*) as count from deliveries where endpoint_id = ${endpoint.id} group by status`);
-  return Object.fromEntries(rows.map((row) => [row.status, row.count]));
-}
+const countByStatus = ({ id }: SeededEndpoint) => countStatuses(service.db, id);
 
 /** A job that goes a row a second, and so stands still for a while after its first. */
 async function slowJob(token?: string): Promise<string> {
@@ -203,12 +197,8 @@ test('jobs are listed newest first, over pages, without the discards of deleted 
   await service.db.query(sql`
     insert into dead_letter_jobs (id, action, state, endpoint_id, rows_total, created_by)
     values ('job_discard', 'discard', 'paused', 'gone', 0, 'x')`);
-  const first = (await service.call('GET', '/webhook/dlq/retries?limit=3')).json;
-  const second = (
-    await service.call('GET', `/webhook/dlq/retries?limit=3&cursor=${first.next_cursor}`)
-  ).json;
-  expect([...first.data, ...second.data].map((job) => job.id)).toEqual(ids);
-  expect(second.next_cursor).toBeNull();
+  const listed = await service.all('/webhook/dlq/retries?limit=3');
+  expect(listed.map((job) => job.id)).toEqual(ids);
   expect((await getJob('job_discard')).status).toBe(404);
 });
 

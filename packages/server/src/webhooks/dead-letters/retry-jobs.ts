@@ -1,26 +1,18 @@
+import type { Static } from 'typebox';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { JobRow } from '../contract.ts';
+import type { JobRow, retryJobChangeSchema, retryRequestSchema } from '../contract.ts';
 import { findReach } from '../reach.ts';
-import { type DeadLetterStatus, deadLetterStatuses, type FailureClass } from '../values.ts';
+import { deadLetterStatuses } from '../values.ts';
 import * as queries from './job-queries.ts';
 import type { Act } from './retry.ts';
 
 /** A bulk retry that a caller asks for. A filter that is missing means any. */
-export type RetryRequest = {
-  status?: DeadLetterStatus;
-  tenant?: string;
-  endpoint_id?: string;
-  failure_class?: FailureClass;
-  failed_from?: string;
-  failed_to?: string;
-  dry_run?: boolean;
-  rate?: number;
-};
+export type RetryRequest = Static<typeof retryRequestSchema>;
 
 const maxGroups = 100;
 
@@ -36,14 +28,9 @@ export async function previewRetry(db: Queryable, actor: Actor, request: RetryRe
   return {
     count: rows[0]?.total ?? 0,
     skipped: rows[0]?.total_skipped ?? 0,
-    groups: rows
-      .filter((row) => row.is_open)
-      .map(({ endpoint_id, target, failure_class, count }) => ({
-        endpoint_id,
-        target,
-        failure_class,
-        count,
-      })),
+    groups: rows.flatMap(({ is_open, endpoint_id, target, failure_class, count }) =>
+      is_open ? [{ endpoint_id, target, failure_class, count }] : [],
+    ),
   };
 }
 
@@ -59,28 +46,16 @@ export async function createRetryJob(
 ): Promise<JobRow | undefined> {
   const range = toRange(request);
   const { count, skipped } = await previewRetry(db, act.actor, request);
-  const { status, tenant, endpoint_id, failure_class, rate } = request;
+  const { status = null, tenant = null, endpoint_id = null } = request;
+  const { failure_class = null, rate = null } = request;
   return db.transaction(async (connection) => {
     const job = await queries.insertRetryJob(connection, {
-      id: newId('rty'),
-      status: status ?? null,
-      tenant: tenant ?? null,
-      endpoint_id: endpoint_id ?? null,
-      failure_class: failure_class ?? null,
-      failed_from: range.from,
-      failed_to: range.until,
-      rate: rate ?? null,
-      reach: act.actor.tenants,
-      rowsTotal: count + skipped,
-      createdBy: act.actor.name,
-      maxAttempts,
+      ...{ id: newId('rty'), status, tenant, endpoint_id, failure_class, rate, maxAttempts },
+      ...{ failed_from: range.from, failed_to: range.until, rowsTotal: count + skipped },
+      ...{ reach: act.actor.tenants, createdBy: act.actor.name },
     });
-    await act.note(connection, {
-      action: 'retry_job.create',
-      target: job?.id ?? null,
-      tenant: tenant ?? null,
-      after: job,
-    });
+    const target = job?.id ?? null;
+    await act.note(connection, { action: 'retry_job.create', target, tenant, after: job });
     return job;
   });
 }
@@ -113,10 +88,9 @@ export async function changeRetryJob(
   db: Database,
   act: Act,
   id: string,
-  change: { state?: 'running' | 'paused'; rate?: number | null },
+  change: Static<typeof retryJobChangeSchema>,
 ): Promise<JobRow> {
-  const before = await getRetryJob(db, act.actor, id);
-  const after = await changeAndNote(db, act, before, { action: 'retry_job.change', change });
+  const after = await changeAndNote(db, act, id, { action: 'retry_job.change', change });
   if (after !== undefined) return after;
   const { state } = await getRetryJob(db, act.actor, id);
   throw new AppError('retry_job_finished', {
@@ -129,29 +103,27 @@ export async function changeRetryJob(
  * `retry_job_not_found`.
  */
 export async function cancelRetryJob(db: Database, act: Act, id: string): Promise<void> {
-  const before = await getRetryJob(db, act.actor, id);
   const change = { state: 'cancelled' } as const;
-  await changeAndNote(db, act, before, { action: 'retry_job.cancel', change });
+  await changeAndNote(db, act, id, { action: 'retry_job.cancel', change });
 }
 
-/** Changes a job and writes the audit entry in one transaction. Returns undefined when the job has ended. */
+/**
+ * Changes a job and writes the audit entry in one transaction. Returns undefined when the job has ended. Throws 404
+ * `retry_job_not_found`.
+ */
 async function changeAndNote(
   db: Database,
   act: Act,
-  before: JobRow,
+  id: string,
   { action, change }: { action: string; change: Parameters<typeof queries.changeJob>[2] },
 ): Promise<JobRow | undefined> {
+  const before = await getRetryJob(db, act.actor, id);
+  const told = ({ state, rate }: JobRow) => ({ state, rate });
   return db.transaction(async (connection) => {
-    const after = await queries.changeJob(connection, before.id, change);
-    if (after !== undefined) {
-      await act.note(connection, {
-        action,
-        target: before.id,
-        tenant: before.tenant,
-        before: { state: before.state, rate: before.rate },
-        after: { state: after.state, rate: after.rate },
-      });
-    }
+    const after = await queries.changeJob(connection, id, change);
+    if (after === undefined) return undefined;
+    const states = { before: told(before), after: told(after) };
+    await act.note(connection, { action, target: id, tenant: before.tenant, ...states });
     return after;
   });
 }

@@ -1,15 +1,17 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { afterEach, expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import { type Act, purgeDeadLetter, retryDeadLetter } from './retry.ts';
-import { findWrongCounts, readDelivery, seedDelivery, seedEndpoint } from './testing/seed.ts';
+import {
+  findWrongCounts,
+  readDelivery,
+  seedDelivery,
+  seedEndpoint,
+  untilLocked,
+} from './testing/seed.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ SVC_ROLES: 'api' });
-});
-afterAll(() => service.stop());
+const service = useTestService({ SVC_ROLES: 'api' });
 afterEach(async () => expect(await findWrongCounts(service.db)).toEqual([]));
 
 const retry = (id: string, token?: string | null) =>
@@ -194,7 +196,7 @@ test('a retry that meets a purge is told', async () => {
   await service.db.transaction(async (holder) => {
     await holder.query(sql`select id from deliveries where id = ${id} for update`);
     const late = retry(id);
-    await untilWaiting(1);
+    await untilLocked(service.db, 1);
     await holder.query(sql`
       update deliveries set status = 'discarded', version = version + 1, finished_at = now() where id = ${id}`);
     await holder.query(
@@ -204,15 +206,3 @@ test('a retry that meets a purge is told', async () => {
     expect((await late).json.code).toBe('delivery_finished');
   });
 });
-
-/** Waits until so many statements wait for a lock. */
-async function untilWaiting(count: number): Promise<void> {
-  await expect
-    .poll(async () => {
-      const rows = await service.db.query<{ count: number }>(sql`
-        select count(*) as count from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`);
-      return rows[0]?.count;
-    })
-    .toBe(count);
-}

@@ -45,7 +45,8 @@ export async function retryDeadLetter(
   return row;
 }
 
-async function findRearmable(
+/** What decides whether a delivery can be retried or discarded. Throws 404 `delivery_not_found`. */
+async function findState(
   db: Queryable,
   lane: number,
   id: string,
@@ -53,6 +54,11 @@ async function findRearmable(
 ): Promise<queries.DeliveryState> {
   const state = await queries.findState(db, lane, id);
   if (state === undefined || !mayTouchTenant(actor, state.tenant)) throw deliveryNotFound();
+  return state;
+}
+
+async function findRearmable(...of: Parameters<typeof findState>): Promise<queries.DeliveryState> {
+  const state = await findState(...of);
   if (state.status === 'delivered' || state.status === 'discarded') {
     throw new AppError('delivery_finished', {
       detail: `The delivery is ${state.status}: it cannot be sent again. Report the incident anew if the receiver needs it.`,
@@ -100,14 +106,8 @@ export async function purgeDeadLetter(db: Database, id: string, act: Act): Promi
   if (!isPurged) await findPurgeable(db, lane, id, act);
 }
 
-async function findPurgeable(
-  db: Database,
-  lane: number,
-  id: string,
-  { actor }: Act,
-): Promise<queries.DeliveryState> {
-  const state = await queries.findState(db, lane, id);
-  if (state === undefined || !mayTouchTenant(actor, state.tenant)) throw deliveryNotFound();
+async function findPurgeable(...of: Parameters<typeof findState>): Promise<queries.DeliveryState> {
+  const state = await findState(...of);
   if (state.status !== 'delivered') return state;
   throw new AppError('delivery_finished', {
     detail: 'The delivery is delivered: there is nothing left to discard.',

@@ -3,7 +3,6 @@ import type { Actor } from '../../kernel/actor.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
-import { withHours } from '../hours.ts';
 import type { WebhookOptions } from '../options.ts';
 import { getDeadLetter, listDeadLetterGroups, listDeadLetters, listDeliveries } from './lists.ts';
 import { type Act, purgeDeadLetter, retryDeadLetter } from './retry.ts';
@@ -28,12 +27,9 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
   http.route(webhooksContract.listDeadLetters, ({ query, actor }) =>
     listDeadLetters(db, options.cursorKey(), actor, query),
   );
-  http.route(webhooksContract.listDeadLetterGroups, async ({ query, actor }) => {
-    const { include, ...request } = query;
-    const page = await listDeadLetterGroups(db, actor, request);
-    if (include === undefined) return page;
-    return { ...page, data: await withHours(db, page.data, (row) => row.endpoint_id) };
-  });
+  http.route(webhooksContract.listDeadLetterGroups, ({ query, actor }) =>
+    listDeadLetterGroups(db, actor, query),
+  );
   http.route(webhooksContract.getDeadLetter, ({ params, actor }) =>
     getDeadLetter(db, actor, params.id),
   );
@@ -45,15 +41,6 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
     await purgeDeadLetter(db, call.params.id, act(call));
     return call.reply.send();
   });
-  addJobRoutes(http, db, options, act);
-}
-
-function addJobRoutes(
-  http: HttpServer,
-  db: Database,
-  options: WebhookOptions,
-  act: (call: { actor: Actor; request: FastifyRequest }) => Act,
-): void {
   http.route(webhooksContract.retryDeadLetters, async (call) => {
     // There are two answers: unless another is set, the status is the contract's for a preview.
     const wanted: RetryRequest = call.body ?? {};

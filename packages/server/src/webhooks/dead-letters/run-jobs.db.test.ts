@@ -1,28 +1,25 @@
 import { Writable } from 'node:stream';
 import pino from 'pino';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { holdPace } from '../../../test/held-pace.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { unpaced } from '../../platform/work/pace.ts';
-import { findRetryJob, insertRetryJob } from './job-queries.ts';
+import { findRetryJob } from './job-queries.ts';
 import { findOpenEndpoints } from './queries.ts';
 import { runBatch, startBulkJobs } from './run-jobs.ts';
 import {
   clearQueue,
   findWrongCounts,
+  makeRetryJob,
   type SeededEndpoint,
   seedDeliveries,
   seedEndpoint,
 } from './testing/seed.ts';
 
-let db: TestDatabase;
+const db = useTestDatabase();
 let endpoint: SeededEndpoint;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
 beforeEach(async () => {
   await clearQueue(db);
   endpoint = await seedEndpoint(db);
@@ -30,21 +27,9 @@ beforeEach(async () => {
 
 const asleep = { wake() {} };
 const audit = async () => {};
-const makeJob = (id: string, rate: number | null = null, endpointId: string | null = endpoint.id) =>
-  insertRetryJob(db, {
-    id,
-    status: null,
-    tenant: null,
-    endpoint_id: endpointId,
-    failure_class: null,
-    failed_from: null,
-    failed_to: null,
-    reach: null,
-    rate,
-    rowsTotal: 0,
-    createdBy: 'test',
-    maxAttempts: 8,
-  });
+const batch = () => runBatch(db, { wakeUp: asleep, audit });
+const makeJob = (id: string, rate: number | null = null) =>
+  makeRetryJob(db, id, { rate, endpoint_id: endpoint.id });
 const readJob = async (id: string) => {
   const rows = await db.query<{ state: string; rows_done: number }>(
     sql`select state, rows_done from dead_letter_jobs where id = ${id}`,
@@ -59,13 +44,13 @@ const countRearms = async () => {
 };
 
 test('nothing is to do while no job is running', async () => {
-  expect(await runBatch(db, { wakeUp: asleep, audit })).toEqual({
+  expect(await batch()).toEqual({
     hasWorked: false,
     waitMillis: null,
   });
   await makeJob('rty_p');
   await db.query(sql`update dead_letter_jobs set state = 'paused'`);
-  expect((await runBatch(db, { wakeUp: asleep, audit })).hasWorked).toBe(false);
+  expect((await batch()).hasWorked).toBe(false);
 });
 
 test('a batch that fails half-way leaves neither rows nor progress behind', async () => {
@@ -111,8 +96,8 @@ test('many runners share a job and do each row once', async () => {
 test('rows that fail after the job was made are left alone', async () => {
   await makeJob('rty_s');
   await seedDeliveries(db, endpoint, 3, { secondsAgo: -60 });
-  await runBatch(db, { wakeUp: asleep, audit });
-  await runBatch(db, { wakeUp: asleep, audit });
+  await batch();
+  await batch();
   expect(await readJob('rty_s')).toEqual({ state: 'completed', rows_done: 0 });
   expect(await countRearms()).toEqual({ rows: 0, rearms: 0 });
 });
@@ -120,7 +105,6 @@ test('rows that fail after the job was made are left alone', async () => {
 test('a job waits while its endpoint is disabled meanwhile, and then goes on to its end', async () => {
   await seedDeliveries(db, endpoint, 600);
   await makeJob('rty_held');
-  const batch = () => runBatch(db, { wakeUp: asleep, audit });
   // The first finds nothing pending.
   await batch();
   await batch();
@@ -151,9 +135,9 @@ test('a job of several endpoints goes on where one is disabled meanwhile, and sa
       update webhook_endpoints set enabled = false, disabled_at = clock_timestamp() where id = ${id}`);
   // What was disabled already was to be skipped.
   await disable(before.id);
-  await makeJob('rty_all', null, null);
+  await makeRetryJob(db, 'rty_all');
   await disable(other.id);
-  while ((await runBatch(db, { wakeUp: asleep, audit })).hasWorked);
+  while ((await batch()).hasWorked);
   expect(await findRetryJob(db, null, 'rty_all')).toMatchObject({
     state: 'completed',
     waits_for_endpoint: false,
@@ -166,15 +150,15 @@ test('a job of several endpoints goes on where one is disabled meanwhile, and sa
 test('a paced job waits between its batches while another goes on', async () => {
   await seedDeliveries(db, endpoint, 10);
   await makeJob('rty_slow', 1);
-  await runBatch(db, { wakeUp: asleep, audit });
-  await runBatch(db, { wakeUp: asleep, audit });
-  const { hasWorked, waitMillis } = await runBatch(db, { wakeUp: asleep, audit });
+  await batch();
+  await batch();
+  const { hasWorked, waitMillis } = await batch();
   expect(hasWorked).toBe(false);
   expect(waitMillis).toBeGreaterThan(0);
   expect(waitMillis).toBeLessThanOrEqual(1000);
   expect((await readJob('rty_slow'))?.state).toBe('running');
   await makeJob('rty_other');
-  expect((await runBatch(db, { wakeUp: asleep, audit })).hasWorked).toBe(true);
+  expect((await batch()).hasWorked).toBe(true);
 });
 
 test('a job that another process has a batch of is passed over', async () => {
@@ -182,9 +166,9 @@ test('a job that another process has a batch of is passed over', async () => {
   await makeJob('rty_held');
   await db.transaction(async (holder) => {
     await holder.query(sql`select id from dead_letter_jobs where id = 'rty_held' for update`);
-    expect((await runBatch(db, { wakeUp: asleep, audit })).hasWorked).toBe(false);
+    expect((await batch()).hasWorked).toBe(false);
   });
-  expect((await runBatch(db, { wakeUp: asleep, audit })).hasWorked).toBe(true);
+  expect((await batch()).hasWorked).toBe(true);
 });
 
 test('a database that fails is logged and tried again', async () => {

@@ -1,17 +1,16 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditLocally } from '../../platform/audit.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
-import { type Repeated, repeat } from '../../platform/work/repeat.ts';
+import { type Repeated, repeat, rest } from '../../platform/work/repeat.ts';
 import { findTenantOfEndpoint } from '../queries.ts';
 import { findReach } from '../reach.ts';
 import { deadLetterStatuses } from '../values.ts';
 import type { WakeUp } from '../wake-up.ts';
-import { discardThenEnable } from './discard.ts';
 import * as queries from './job-queries.ts';
 import {
   discardOfEndpoint,
+  discardThenEnable,
   findOpenEndpoints,
   hasLiveRows,
   rearmAll,
@@ -47,10 +46,6 @@ export function startBulkJobs(
     everyMillis: lookMillis,
     onError: (err) => log.warn({ err }, 'a batch of a bulk job failed and is tried again'),
   });
-}
-
-async function rest(millis: number, signal: AbortSignal): Promise<void> {
-  await delay(millis, undefined, { signal, ref: false }).catch(() => {});
 }
 
 /** The most rows that one batch changes. 500 rows kept their counters locked for 50 ms on two busy cores. */

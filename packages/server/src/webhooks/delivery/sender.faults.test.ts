@@ -228,7 +228,7 @@ describe('after a freeze', () => {
   }
 
   test('an answer that lay in the socket counts, though the time is over', async () => {
-    for (let n = 0; n < 5; n += 1) {
+    for (let n = 0; n < 2; n += 1) {
       expect(await sendAndFreeze('204 No Content', 500)).toMatchObject({ failureClass: null });
     }
   });

@@ -17,11 +17,10 @@ import {
 } from '../../../test/receiver.ts';
 import { createLog } from '../../platform/log.ts';
 import { type Closers, closeAll } from '../../platform/work/stop.ts';
+import { signatureHeaders } from '../drainer/deliver.ts';
 import { createAddressRule } from './address.ts';
-import { Attempt } from './attempt.ts';
 import { createConnectionPool } from './connection-pool.ts';
-import { signatureHeaders } from './request.ts';
-import { createSender, type Sender, type SenderOptions } from './sender.ts';
+import { Attempt, createSender, type Sender, type SenderOptions } from './sender.ts';
 import { createTarget } from './target.ts';
 
 const closing: Closers = [];

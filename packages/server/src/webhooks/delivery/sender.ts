@@ -1,10 +1,16 @@
+import { STATUS_CODES } from 'node:http';
+import type { Dispatcher } from 'undici';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
+import type { FailureClass } from '../values.ts';
 import { createAddressRule, createLookup, type Lookup } from './address.ts';
-import { Attempt } from './attempt.ts';
-import { createConnectionPool } from './connection-pool.ts';
-import type { AttemptResult, Request } from './request.ts';
-
-export type { AttemptResult, Request } from './request.ts';
+import { AnswerBody } from './answer-body.ts';
+import {
+  type ConnectionPool,
+  createConnectionPool,
+  type EndpointConnection,
+  type Origin,
+} from './connection-pool.ts';
+import { AttemptFault, exchangeFault, isClosed, tidyText } from './fault.ts';
 
 /** Sends requests to receivers. */
 export type Sender = {
@@ -66,3 +72,309 @@ export function createSender(options: SenderOptions): Sender {
     },
   };
 }
+
+type AttemptOptions = {
+  readonly pool: ConnectionPool;
+  readonly timeoutMillis: number;
+  readonly clock: Clock;
+};
+
+type Resolve = (result: AttemptResult) => void;
+
+/** How many interim answers (1xx) a receiver may send before the final one. */
+const mostInterim = 20;
+/** An attempt that ends so much later than its time limit was slept through: this process stood still. */
+const oversleptMillis = 1000;
+
+/**
+ * One attempt, from the look-up of the name to the end of the answer, under one time limit. It calls `resolve` exactly
+ * once and never throws. The class is its own handler, since undici's `request()` makes a stream and half a dozen
+ * closures for each request.
+ */
+export class Attempt implements Dispatcher.DispatchHandler {
+  readonly #options: AttemptOptions;
+  readonly #request: Request;
+  readonly #resolve: Resolve;
+  readonly #startedAt = performance.now();
+  #target: (Origin & { readonly path: string }) | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #connection: EndpointConnection | null = null;
+  #abort: ((error?: Error) => void) | null = null;
+  /** The connection has carried a request before, so it may have been closed by the receiver while it was idle. */
+  #isReused = false;
+  /** The first bytes of an answer have come. Then the request is not sent again over another connection. */
+  #hasAnswerBegun = false;
+  #isSettled = false;
+  #isCut = false;
+  #interimCount = 0;
+  #status: number | null = null;
+  #reason = '';
+  #retryAfter: string | null = null;
+  #location: string | null = null;
+  #body: AnswerBody | null = null;
+
+  constructor(options: AttemptOptions, request: Request, resolve: Resolve) {
+    this.#options = options;
+    this.#request = request;
+    this.#resolve = resolve;
+  }
+
+  /** Begins the attempt. An error here, such as a URL that cannot be sent to, is a result like any other. */
+  start(): void {
+    try {
+      this.#target = parseOrigin(this.#request.url);
+      this.#timer = setTimeout(runOut, this.#options.timeoutMillis, this);
+      this.#dispatch(this.#options.pool.take(this.#target));
+    } catch (error) {
+      this.#settle(exchangeFault(error));
+    }
+  }
+
+  /** Ends the attempt because its time is over. */
+  runOut(): void {
+    if (!this.#isSettled) this.#breakOff(this.#timeoutFault());
+  }
+
+  /**
+   * Ends the attempt now, because the service stops. If a status has come, it counts: no body could change it.
+   * Otherwise the result says that the attempt was cut.
+   */
+  cut(): void {
+    if (this.#isSettled) return;
+    this.#isCut = this.#status === null;
+    this.#breakOff(new AttemptFault('reset', 'The service stops and has ended the attempt'));
+  }
+
+  /** Is called by undici when the request is about to be written to a connection. */
+  onConnect(abort: (error?: Error) => void): void {
+    this.#abort = abort;
+    this.#isReused = (this.#connection?.exchanges ?? 0) > 0;
+    if (this.#isSettled) {
+      abort();
+      return;
+    }
+    this.#connection?.interim.begin();
+    this.#request.onSent?.();
+  }
+
+  onResponseStarted(): void {
+    this.#hasAnswerBegun = true;
+  }
+
+  onHeaders(status: number, headers: Buffer[], _resume: () => void, reason: string): boolean {
+    if (status < 200) return this.#passInterim();
+    this.#status = status;
+    this.#reason = reason;
+    let contentEncoding: string | null = null;
+    for (let i = 0; i + 1 < headers.length; i += 2) {
+      const name = headers[i];
+      // The lengths are compared first, so that most names need not be turned into text.
+      if (name?.length === 16 && isNamed(name, 'content-encoding')) {
+        contentEncoding = headers[i + 1]?.toString('latin1') ?? null;
+      } else if (name?.length === 11 && isNamed(name, 'retry-after')) {
+        this.#retryAfter = headers[i + 1]?.toString('latin1') ?? null;
+      } else if (name?.length === 8 && isNamed(name, 'location')) {
+        this.#location = headers[i + 1]?.toString('latin1') ?? null;
+      }
+    }
+    this.#body = new AnswerBody(contentEncoding);
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#isSettled) return false;
+    // No fault: the status decides, and the rest of a long body is simply not read.
+    if (this.#body?.add(chunk) !== false) return true;
+    this.#breakOff(null);
+    return false;
+  }
+
+  onComplete(): void {
+    if (this.#isSettled || this.#connection === null) return;
+    this.#options.pool.release(this.#connection);
+    this.#settle(null);
+  }
+
+  onError(error: Error): void {
+    if (this.#isSettled) return;
+    const connection = this.#connection;
+    if (connection !== null) this.#options.pool.discard(connection);
+    // The receiver closed an idle connection at the moment it was taken into use, so the request is sent once more over
+    // a new one. If the receiver had read it all the same, it sees the same webhook-id twice, as it may after any
+    // failed attempt.
+    if (this.#isReused && !this.#hasAnswerBegun && isClosed(error) && this.#target !== null) {
+      this.#dispatch(this.#options.pool.open(this.#target));
+      return;
+    }
+    this.#settle(exchangeFault(error));
+  }
+
+  #dispatch(connection: EndpointConnection): void {
+    const { body, headers } = this.#request;
+    this.#connection = connection;
+    this.#abort = null;
+    this.#isReused = false;
+    const path = this.#target?.path ?? '/';
+    connection.client.dispatch({ method: 'POST', path, headers, body }, this);
+  }
+
+  /** Counts an answer such as 100 Continue or 103 Early Hints, which is not the final one. */
+  #passInterim(): boolean {
+    this.#interimCount += 1;
+    if (this.#interimCount <= mostInterim) return true;
+    const text = `The receiver sent more than ${mostInterim} interim answers`;
+    this.#breakOff(new AttemptFault('protocol', text));
+    return false;
+  }
+
+  /** Ends the attempt and its connection: the rest of the answer would otherwise be read as the next one. */
+  #breakOff(fault: AttemptFault | null): void {
+    const connection = this.#connection;
+    this.#settle(fault);
+    this.#abort?.();
+    if (connection !== null) this.#options.pool.discard(connection);
+  }
+
+  /**
+   * Fixes the result, once: whatever happens to the attempt afterwards changes nothing. The fault counts only where no
+   * status came. A null one means that the answer ended well or that enough of it was read.
+   */
+  #settle(fault: AttemptFault | null): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    clearTimeout(this.#timer);
+    const response = this.#body?.take() ?? null;
+    const finish = (bytes: Buffer | null) => this.#resolve(this.#result(fault, bytes));
+    if (response instanceof Promise) void response.then(finish);
+    else finish(response);
+  }
+
+  #result(fault: AttemptFault | null, response: Buffer | null): AttemptResult {
+    const status = this.#status;
+    const failureClass = this.#failureClass(fault);
+    const { clock, timeoutMillis } = this.#options;
+    const durationMillis = Math.round(performance.now() - this.#startedAt);
+    return {
+      durationMillis,
+      status,
+      failureClass,
+      error: failureClass === null ? null : this.#errorText(fault),
+      response,
+      // RFC 9110 gives Retry-After a meaning for redirects, too, but those are not followed.
+      retryAfterSeconds:
+        this.#retryAfter !== null && (status === 429 || status === 503)
+          ? parseRetryAfter(this.#retryAfter, clock())
+          : null,
+      isOverslept: durationMillis > timeoutMillis + oversleptMillis,
+      isCut: this.#isCut,
+    };
+  }
+
+  /**
+   * Why the attempt failed; null when it delivered. A status decides on its own, however the body ends: a receiver that
+   * has said 2xx has taken the event.
+   */
+  #failureClass(fault: AttemptFault | null): FailureClass | null {
+    const status = this.#status;
+    if (status === null) return fault?.failureClass ?? null;
+    if (status >= 200 && status < 300) return null;
+    if (status === 410) return 'gone';
+    return status >= 300 && status < 400 ? 'redirect' : 'status';
+  }
+
+  #errorText(fault: AttemptFault | null): string {
+    const status = this.#status;
+    if (status === null) return fault?.message ?? '';
+    const reason = this.#reason === '' ? STATUS_CODES[status] : this.#reason;
+    const line = `${status} ${reason ?? ''}`.trimEnd();
+    if (status < 300 || status >= 400) return tidyText(line);
+    const to = this.#location === null ? '' : ` to ${this.#location}`;
+    return tidyText(`${line}${to}: redirects are not followed`);
+  }
+
+  /** The fault of an attempt whose time is over, by the phase that it was in. */
+  #timeoutFault(): AttemptFault {
+    const within = `within ${this.#options.timeoutMillis / 1000} s`;
+    const host = this.#target?.hostname ?? '';
+    switch (this.#connection?.phase ?? 'open') {
+      case 'dns':
+        return new AttemptFault('timeout_dns', `${host} was not looked up ${within}`);
+      case 'connect':
+        return new AttemptFault('timeout_connect', `No connection to ${host} ${within}`);
+      case 'tls':
+        return new AttemptFault('timeout_tls', `${host} did not complete TLS ${within}`);
+      case 'open':
+        return new AttemptFault('timeout_headers', `No answer ${within}`);
+    }
+  }
+}
+
+/**
+ * Timers go before what lies in the sockets. After a freeze, an answer that came in time would count as a time-out, so
+ * the loop reads first what is there.
+ */
+function runOut(attempt: Attempt): void {
+  setImmediate(() => attempt.runOut());
+}
+
+function isNamed(name: Buffer, lowerCase: string): boolean {
+  return name.toString('latin1').toLowerCase() === lowerCase;
+}
+
+/** The parts of a URL that a connection and a request need. Throws an AttemptFault of class `unsendable`. */
+function parseOrigin(text: string): Origin & { readonly path: string } {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:';
+  if (url === null || !isHttp || url.username !== '' || url.password !== '') {
+    throw new AttemptFault('unsendable', 'The URL is not one that webhooks can be sent to');
+  }
+  const { origin, protocol, hostname } = url;
+  const port = Number(url.port || (protocol === 'https:' ? 443 : 80));
+  return { origin, protocol, hostname, port, path: url.pathname + url.search };
+}
+
+const maxSeconds = 86_400;
+
+/**
+ * The seconds to wait by a Retry-After header (RFC 9110 §10.2.3), 0 … 86,400; null when it cannot be read. A date is
+ * compared with our own clock. The receiver's clock may differ, but the wait cannot exceed a day.
+ */
+export function parseRetryAfter(text: string, nowMillis: number): number | null {
+  const value = text.trim();
+  if (/^\d+$/.test(value)) return Math.min(Number(value), maxSeconds);
+  // Date.parse takes almost anything. Only the one form that senders may write is a date here: what Date prints.
+  const millis = Date.parse(value);
+  if (Number.isNaN(millis) || new Date(millis).toUTCString() !== value) return null;
+  return Math.min(Math.max(Math.ceil((millis - nowMillis) / 1000), 0), maxSeconds);
+}
+
+/** One POST to a receiver, already signed. */
+export type Request = {
+  readonly url: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Is called when the request is sent, and again when its connection was found closed and another is used. */
+  readonly onSent?: () => void;
+};
+
+/** The result of an attempt. It is never thrown: an attempt that fails is data. */
+export type AttemptResult = {
+  readonly durationMillis: number;
+  /** The HTTP status; null when none came. */
+  readonly status: number | null;
+  /** Why the attempt failed; null when it delivered, that is, got a 2xx. */
+  readonly failureClass: FailureClass | null;
+  /** One sentence for an operator; null when delivered. */
+  readonly error: string | null;
+  /** The first 4 KiB of the answer's body, after decompression; null when there was none. */
+  readonly response: Buffer | null;
+  /** The wait that a 429 or 503 asked for by Retry-After, 24 h at most; null when it asked for none. */
+  readonly retryAfterSeconds: number | null;
+  /** Whether this process stood still meanwhile, so that a failure says little about the receiver. */
+  readonly isOverslept: boolean;
+  /**
+   * Whether the service itself ended the attempt before an answer had come. That says nothing about the receiver, so it
+   * must not count as a failure.
+   */
+  readonly isCut: boolean;
+};

@@ -1,10 +1,14 @@
+import { createHmac } from 'node:crypto';
+import type { Log } from '../../platform/log.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { type Traces, traceIdOf } from '../../platform/traces.ts';
 import type { ClaimedRow } from '../claim.ts';
-import { signatureHeaders } from '../delivery/request.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
+import { type SecretBox, secretBytes } from '../secret.ts';
+import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
-import { type EndpointConfig, secretsAt } from './endpoint-configs.ts';
-import { isThrottled, outcomeOf, throttledOutcome } from './outcome.ts';
 import type { Ended } from './outcome-writer.ts';
+import { findEndpointConfigs } from './queries.ts';
 
 /** The result for an endpoint whose secret cannot be decrypted: an unsigned delivery is never sent. */
 const unreadable: AttemptResult = {
@@ -38,6 +42,38 @@ export function deliverOnce(
     secrets,
   });
   return sender.send({ url: config.url, body: row.body, headers, onSent: time.onSent });
+}
+
+type SignatureRequest = {
+  /** webhook-id: the delivery's idempotency key, the same on every attempt. */
+  readonly id: string;
+  /**
+   * When this attempt is made, in seconds since 1970. Receivers refuse old ones, so that a recorded request cannot be
+   * sent again later.
+   */
+  readonly timestampSeconds: number;
+  readonly body: string;
+  /** The keys that sign, the newest first. There are several while rotated secrets still sign. */
+  readonly secrets: readonly Buffer[];
+};
+
+/**
+ * The headers of a delivery, signed with HMAC-SHA256 after Standard Webhooks 1.0.0. Each secret makes one signature; a
+ * receiver accepts the delivery if any of them is right.
+ */
+export function signatureHeaders(request: SignatureRequest): Readonly<Record<string, string>> {
+  const { id, timestampSeconds, body, secrets } = request;
+  const signed = `${id}.${timestampSeconds}.${body}`;
+  const signatures = secrets.map(
+    (secret) => `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`,
+  );
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'svcctl',
+    'webhook-id': id,
+    'webhook-timestamp': String(timestampSeconds),
+    'webhook-signature': signatures.join(' '),
+  };
 }
 
 /**
@@ -86,4 +122,258 @@ export function endOf(
       response: result.response,
     },
   };
+}
+
+/** The part of a claimed delivery that decides what an attempt makes of it. */
+export type ClaimedDelivery = {
+  /** How many attempts were made before this one. */
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  /** How many attempts had been made when the retry schedule last began: 0, or more after a manual retry. */
+  readonly scheduleFrom: number;
+};
+
+/** What an attempt makes of a delivery (SPEC §6). */
+type Outcome = {
+  readonly status: DeliveryStatus;
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  /** Seconds until the next attempt; null when there is none. */
+  readonly delaySeconds: number | null;
+  /** Whether the schedule or the receiver's Retry-After decided the delay; null when there is none. */
+  readonly heldBy: 'schedule' | 'retry_after' | null;
+  readonly failureClass: FailureClass | null;
+};
+
+/**
+ * Decides what an attempt makes of a delivery. `schedule` is in seconds and `random` is 0 … 1, both as for
+ * `delayAfter`. A 410 (class `gone`) abandons the delivery at once, because the receiver has said that it no longer
+ * exists.
+ */
+export function outcomeOf(
+  delivery: ClaimedDelivery,
+  result: Pick<AttemptResult, 'failureClass' | 'retryAfterSeconds'>,
+  schedule: readonly number[],
+  random: number,
+): Outcome {
+  const attempts = delivery.attempts + 1;
+  const { failureClass } = result;
+  const ended = { delaySeconds: null, heldBy: null, failureClass, attempts };
+  if (failureClass === null) {
+    return { ...ended, status: 'delivered', maxAttempts: delivery.maxAttempts };
+  }
+  if (failureClass === 'gone' || attempts >= delivery.maxAttempts) {
+    return { ...ended, status: 'abandoned', maxAttempts: attempts };
+  }
+  const made = attempts - delivery.scheduleFrom;
+  const { seconds, heldBy } = delayAfter(made, schedule, result.retryAfterSeconds, random);
+  return {
+    status: 'pending',
+    attempts,
+    maxAttempts: delivery.maxAttempts,
+    delaySeconds: seconds,
+    heldBy,
+    failureClass,
+  };
+}
+
+/** A delivery that was refused for so long, in seconds, is not held back any more: each refusal is an attempt. */
+const longestThrottle = 86_400;
+
+/**
+ * Whether the receiver only takes no more for now (429, or 503 with Retry-After). `throttledSeconds` is for how long it
+ * has said so of this delivery; null when it never did.
+ */
+export function isThrottled(
+  { status, retryAfterSeconds }: Pick<AttemptResult, 'status' | 'retryAfterSeconds'>,
+  throttledSeconds: number | null,
+): boolean {
+  const isRefusal = status === 429 || (status === 503 && retryAfterSeconds !== null);
+  return isRefusal && (throttledSeconds ?? 0) < longestThrottle;
+}
+
+/** What becomes of a delivery that is held back: it stays what it is, and is due again when its receiver takes more. */
+export function throttledOutcome(
+  row: Pick<ClaimedRow, 'status' | 'attempts' | 'max_attempts' | 'failure_class'>,
+  seconds: number,
+): Outcome {
+  return {
+    status: row.status,
+    attempts: row.attempts,
+    maxAttempts: row.max_attempts,
+    delaySeconds: seconds,
+    heldBy: 'retry_after',
+    failureClass: row.failure_class,
+  };
+}
+
+/** The seconds before attempt 2, 3, …; the last entry repeats. */
+export const defaultSchedule: readonly number[] = [5, 300, 1800, 7200, 18_000, 36_000, 36_000];
+
+/** Each delay is varied by up to this share of itself, in both directions. */
+const jitter = 0.2;
+
+type Delay = { seconds: number; heldBy: 'schedule' | 'retry_after' };
+
+/**
+ * How long to wait after a failed attempt, in seconds. `made` counts the attempts since the schedule began, including
+ * this one; `random` is 0 … 1. Each step is varied by ±20 %, so that deliveries that failed together do not come back
+ * together. Retry-After can only make the wait longer.
+ */
+export function delayAfter(
+  made: number,
+  schedule: readonly number[],
+  retryAfterSeconds: number | null,
+  random: number,
+): Delay {
+  const step = schedule[Math.min(made, schedule.length) - 1] ?? 0;
+  const seconds = step * (1 - jitter + 2 * jitter * random);
+  if (retryAfterSeconds !== null && retryAfterSeconds > seconds) {
+    return { seconds: retryAfterSeconds, heldBy: 'retry_after' };
+  }
+  return { seconds, heldBy: 'schedule' };
+}
+
+/** What a drainer must know of an endpoint in order to send to it. */
+export type EndpointConfig = {
+  /** Changes whenever the endpoint is changed. See `configVersion` in queries.ts. */
+  readonly version: number;
+  readonly url: string;
+  /** Seconds before attempt 2, 3, …; the last entry repeats. */
+  readonly schedule: readonly number[];
+  /** The secret in plain bytes; null when it cannot be decrypted. */
+  readonly secret: Buffer | null;
+  /** Secrets that were rotated out and can be decrypted. Each still signs until that time (monotonic milliseconds). */
+  readonly previous: readonly { secret: Buffer; until: number }[];
+};
+
+/** The secrets that sign at that time, the present one first; null when the present one cannot be decrypted. */
+export function secretsAt(config: EndpointConfig, nowMillis: number): Buffer[] | null {
+  const { secret, previous } = config;
+  if (secret === null) return null;
+  return [secret, ...previous.filter(({ until }) => until > nowMillis).map((old) => old.secret)];
+}
+
+/** When more endpoints than this are remembered, all are forgotten and looked up again as they are needed. */
+const maxRemembered = 10_000;
+
+/** Remembers the URLs and secrets of endpoints, and reads one again only when its endpoint has changed. */
+export class EndpointConfigs {
+  readonly #known = new Map<string, EndpointConfig>();
+  readonly #db: Queryable;
+  readonly #secretBox: () => SecretBox;
+  readonly #now: () => number;
+
+  constructor(db: Queryable, secretBox: () => SecretBox, now: () => number) {
+    this.#db = db;
+    this.#secretBox = secretBox;
+    this.#now = now;
+  }
+
+  /** Makes sure that `get` knows the endpoints of these rows as they were when the rows were claimed. */
+  async load(rows: readonly ClaimedRow[]): Promise<void> {
+    if (this.#known.size > maxRemembered) this.#known.clear();
+    const stale = new Set<string>();
+    for (const row of rows) {
+      const known = this.#known.get(row.endpoint_id);
+      // What could not be decrypted may be by now: the keys of a process change while it runs.
+      if (known?.version !== row.config_version || known.secret === null) {
+        stale.add(row.endpoint_id);
+      }
+    }
+    if (stale.size === 0) return;
+    const box = this.#secretBox();
+    for (const row of await findEndpointConfigs(this.#db, [...stale])) {
+      const { previous_secrets: previous, previous_secrets_ms: millis } = row;
+      this.#known.set(row.id, {
+        version: row.config_version,
+        url: row.url,
+        schedule: row.retry_schedule ?? defaultSchedule,
+        secret: unseal(box, row.secret, row.id),
+        previous: previous.flatMap((sealed, i) => {
+          const secret = unseal(box, sealed, row.id);
+          return secret === null ? [] : [{ secret, until: this.#now() + (millis[i] ?? 0) }];
+        }),
+      });
+    }
+  }
+
+  get(endpointId: string): EndpointConfig | undefined {
+    return this.#known.get(endpointId);
+  }
+}
+
+/** The secret in plain bytes, or null: one endpoint with an unreadable secret must not stop the others. */
+function unseal(box: SecretBox, sealed: Buffer, endpointId: string): Buffer | null {
+  try {
+    return secretBytes(box.open(sealed, endpointId));
+  } catch {
+    return null;
+  }
+}
+
+/** Is called when an attempt begins; what it returns is called once, when that has ended. */
+export type WatchAttempt = (row: ClaimedRow, target: string) => (result: AttemptResult) => void;
+
+/**
+ * Tells of attempts: each as a span in the trace of the request that reported its incident; each that counts, to
+ * `observe` for the metrics and in the log.
+ */
+export function watchAttempts({
+  log,
+  traces,
+  observe,
+}: {
+  log: Log;
+  traces: Traces | null;
+  observe: (result: AttemptResult) => void;
+}): WatchAttempt {
+  return (row, target) => {
+    const span = traces === null ? null : beginSpan(traces, row, target);
+    return (result) => {
+      const { status, failureClass, isCut } = result;
+      const answer = status === null ? {} : { 'http.response.status_code': status };
+      span?.end(answer, isCut ? 'cut' : failureClass);
+      if (isCut) return;
+      observe(result);
+      logAttempt(log, row, result);
+    };
+  };
+}
+
+/** Of the target it names the host alone: paths and queries of webhooks often hold secrets. */
+function beginSpan(traces: Traces, row: ClaimedRow, target: string) {
+  const url = URL.canParse(target) ? new URL(target) : null;
+  return traces.begin('deliver webhook', {
+    kind: 'client',
+    parent: row.trace_parent,
+    attributes: {
+      'http.request.method': 'POST',
+      'server.address': url?.hostname,
+      'server.port': Number(url?.port || (url?.protocol === 'http:' ? 80 : 443)),
+      'svcctl.tenant': row.tenant,
+      'svcctl.endpoint_id': row.endpoint_id,
+      'svcctl.incident_id': row.incident_id,
+      'svcctl.delivery_id': row.id,
+      'svcctl.attempt': row.attempts + 1,
+      'svcctl.queue.wait_ms': Math.round(row.waited_ms),
+      'svcctl.request_id': row.request_id ?? undefined,
+    },
+  });
+}
+
+/**
+ * Says which delivery was attempted, and for which request: that is how an operator who has the id of the request finds
+ * the attempt. What succeeds is only of interest to somebody who looks for it.
+ */
+function logAttempt(log: Log, row: ClaimedRow, result: AttemptResult): void {
+  const { failureClass, status, durationMillis, error } = result;
+  const { request_id, trace_parent: parent } = row;
+  const ids = {
+    ...{ delivery: row.id, incident: row.incident_id, endpoint: row.endpoint_id, request_id },
+    ...(parent !== null && { trace_id: traceIdOf(parent) }),
+  };
+  const attempt = { attempt: row.attempts + 1, status, millis: Math.round(durationMillis) };
+  if (failureClass === null) log.debug({ ...ids, ...attempt }, 'delivered');
+  else log.info({ ...ids, ...attempt, failure_class: failureClass, error }, 'an attempt failed');
 }

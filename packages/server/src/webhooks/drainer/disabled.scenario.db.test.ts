@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
+import { expect, test } from 'vitest';
+import { answer } from '../../../test/receiver.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { seedDeliveries } from '../dead-letters/testing/seed.ts';
+import { countStatuses, seedDeliveries, untilLocked } from '../dead-letters/testing/seed.ts';
 import { forgetHistory } from '../forget.ts';
 import { laneOf, laneOfDelivery } from '../lanes.ts';
 import { type OutcomeRow, planOnce, recordOutcomes } from './outcome-queries.ts';
@@ -13,25 +13,9 @@ import {
   followDueIndex,
   isAnythingDue,
 } from './queries.ts';
-import { isStatus, startWorld, type World } from './testing/world.ts';
+import { isStatus, useCleanWorld } from './testing/world.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world?.stop());
-beforeEach(async () => {
-  receiver = await startReceiver();
-});
-afterEach(async () => {
-  await world.expectCountsToFit();
-  await receiver.close();
-  await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
-  await world.db.query(sql`delete from deliveries`);
-  await world.db.query(sql`delete from dead_letter_counts`);
-  await world.db.query(sql`delete from dead_letter_jobs`);
-});
+const { world, receiver } = useCleanWorld();
 
 const at = (id: string, verb = '') => `/webhook/endpoints/${id}${verb}`;
 const show = async (id: string) => (await world.call('GET', at(id))).json;
@@ -40,14 +24,7 @@ const change = async (id: string, body: object) => {
   expect(changed.status, changed.text).toBe(200);
   return changed.json;
 };
-const statuses = async (endpointId: string) => {
-  const rows = await world.db.query<{ status: string; count: number }>(sql`
-    select status, count(*) as count from deliveries where endpoint_id = ${endpointId} group by 1`);
-  return Object.fromEntries(rows.map((row) => [row.status, row.count]));
-};
-/** The sessions that wait for a lock. */
-const waiting = sql`
-  select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+const statuses = (id: string) => countStatuses(world.db, id);
 const disabledEndpoint = async (more: object = {}) =>
   (await world.addEndpoint(receiver.url(), { enabled: false, ...more })).id;
 
@@ -82,7 +59,7 @@ test('what is reported while an endpoint is disabled waits, shows, and goes out 
   expect(receiver.requests).toHaveLength(0);
 
   expect((await change(endpoint, { enabled: true })).backlog.count).toBe(3);
-  for (const each of [id, ...more]) await world.untilDelivery(each, isStatus('delivered'));
+  await world.untilAll([id, ...more], 'delivered');
   expect(receiver.requests).toHaveLength(3);
   expect(receiver.duplicates).toBe(0);
   const again = await world.call('POST', '/incidents', { body });
@@ -101,7 +78,7 @@ test('what is reported after a 410 waits, too, and says who disabled the endpoin
   expect(waiting.text).toMatch(/^the endpoint is disabled since .* by its receiver, .* 410 Gone\./);
   expect(await show(endpoint)).toMatchObject({ disabled_by: null, backlog: { count: 3 } });
   await change(endpoint, { enabled: true });
-  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(ids, 'delivered');
   expect(receiver.requests).toHaveLength(4);
 });
 
@@ -118,7 +95,7 @@ test('reports, disabling and enabling at once leave no row that is never deliver
   await Promise.all(switched);
   expect(ids).toHaveLength(60);
   expect((await show(endpoint)).enabled).toBe(true);
-  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(ids, 'delivered');
   expect(receiver.requests).toHaveLength(60);
 });
 
@@ -171,7 +148,7 @@ test('a backlog that is discarded is that of the click: what is reported meanwhi
   const fresh: string[] = [];
   do fresh.push(...(await world.report(5)));
   while (!(await show(endpoint)).enabled);
-  for (const id of fresh) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(fresh, 'delivered');
   expect(await statuses(endpoint)).toEqual({ discarded: 5405, delivered: fresh.length });
   const { json } = await world.call('GET', '/audit?action=endpoint.discard_backlog&limit=2');
   expect(json.data).toMatchObject([
@@ -210,7 +187,7 @@ test('two that discard a backlog at once make one job, which ends when the endpo
   const asked = await world.db.transaction(async (holder) => {
     await holder.query(sql`select from webhook_endpoints where id = ${endpoint} for update`);
     const both = [discard(), discard()];
-    await expect.poll(() => world.db.query(waiting)).toHaveLength(2);
+    await untilLocked(world.db, 2);
     return both;
   });
   for (const answered of await Promise.all(asked)) {

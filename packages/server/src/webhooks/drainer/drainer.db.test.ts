@@ -1,39 +1,34 @@
 import { setImmediate } from 'node:timers/promises';
 import sql from 'sql-template-tag';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import {
-  after,
-  answer,
-  hang,
-  inTurn,
-  type Receiver,
-  reset,
-  startReceiver,
-} from '../../../test/receiver.ts';
+import { expect, test, vi } from 'vitest';
+import { after, answer, hang, inTurn, reset, startReceiver } from '../../../test/receiver.ts';
 import { isHeldLock } from '../../platform/postgres/locks.ts';
-import { laneOf, newDeliveryId } from '../lanes.ts';
-import { createGate, isStatus, startWorld, type World } from './testing/world.ts';
+import { newDeliveryId, untilLocked } from '../dead-letters/testing/seed.ts';
+import { laneOf } from '../lanes.ts';
+import { createGate, isStatus, useCleanWorld } from './testing/world.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world?.stop());
-beforeEach(async () => {
-  receiver = await startReceiver();
-});
-afterEach(async () => {
-  await world.expectCountsToFit();
-  await receiver.close();
-  await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
-  await world.db.query(sql`delete from deliveries`);
-  await world.db.query(sql`delete from dead_letter_counts`);
-});
+const { world, receiver } = useCleanWorld();
 
 const breakerOf = async (id: string) =>
   (await world.call('GET', `/webhook/endpoints/${id}`)).json.breaker;
+
+/** An endpoint that failed so often that it is paused, with no attempt under way. */
+async function breakOpen(
+  count: number,
+  more: Record<string, unknown> = {},
+): Promise<{ endpoint: string; ids: string[] }> {
+  receiver.behave(() => answer(500));
+  const { id: endpoint } = await world.addEndpoint(receiver.url(), more);
+  const ids = await world.report(count);
+  const state = async () => {
+    const leased = await world.db.query(sql`
+      select from deliveries where endpoint_id = ${endpoint} and lease is not null`);
+    return leased.length === 0 ? (await breakerOf(endpoint)).state : 'busy';
+  };
+  await expect.poll(state, { timeout: 120_000 }).toBe('open');
+  return { endpoint, ids };
+}
 
 test('delivers an incident signed as Standard Webhooks asks, and logs the attempt', async () => {
   const { secret } = await world.addEndpoint(receiver.url());
@@ -61,9 +56,9 @@ test('sends most new deliveries without claiming them, and each of them once', a
   const ids: string[] = [];
   // The drainer learns of an endpoint from its first delivery. A scan may make it claim one more.
   for (let n = 0; n < 10; n += 1) {
-    const [id = ''] = await world.report();
-    await world.untilDelivery(id, isStatus('delivered'));
-    ids.push(id);
+    const reported = await world.report();
+    await world.untilAll(reported, 'delivered');
+    ids.push(...reported);
   }
   const stored = await world.db.query<{ is_claimed: boolean }>(sql`select is_claimed from stored`);
   await world.db.query(sql`drop table stored`);
@@ -251,7 +246,7 @@ test('leaves no row stuck when an endpoint is deleted while its rows are in flig
   await receiver.waitFor(8);
   expect((await world.call('DELETE', `/webhook/endpoints/${endpoint}`)).status).toBe(204);
   deleted.open();
-  for (const id of ids) await world.untilDelivery(id, isStatus('discarded'));
+  await world.untilAll(ids, 'discarded');
 });
 
 test('discards rows of a deleted endpoint that came in with its deletion', async () => {
@@ -288,10 +283,7 @@ test('delivers to others while the rows of a deleted endpoint are locked', async
     await world.db.query(
       sql`update webhook_endpoints set deleted_at = now() where id = ${deleted}`,
     );
-    const waiting = () =>
-      world.db.query(sql`
-        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
-    await expect.poll(waiting, { timeout: 120_000 }).toHaveLength(1);
+    await untilLocked(world.db, 1);
     await world.addEndpoint(receiver.url('/open'));
     await world.report();
     await expect.poll(() => receiver.requests.length, { timeout: 6000 }).toBe(1);
@@ -300,12 +292,7 @@ test('delivers to others while the rows of a deleted endpoint are locked', async
 });
 
 test('pauses an endpoint after 20 failures in a row without burning attempts', async () => {
-  const { id: endpoint } = await world.addEndpoint(receiver.url());
-  receiver.behave(() => answer(500));
-  const ids = await world.report(60);
-  await expect
-    .poll(() => breakerOf(endpoint), { timeout: 120_000 })
-    .toMatchObject({ state: 'open' });
+  const { ids } = await breakOpen(60);
   const made = receiver.requests.length;
   expect(made).toBeGreaterThanOrEqual(20);
   // The eight that may have been under way when it opened.
@@ -319,14 +306,10 @@ test('pauses an endpoint after 20 failures in a row without burning attempts', a
 });
 
 test("lets an operator's retry pass an open breaker, which only its success changes", async () => {
-  const { id: endpoint } = await world.addEndpoint(receiver.url());
-  receiver.behave(() => answer(500));
-  const [id = ''] = await world.report(30);
-  const isQuiet = async () =>
-    (await world.db.query(sql`select from deliveries where lease is not null`)).length === 0;
-  const open = { state: 'open' };
-  await expect.poll(() => breakerOf(endpoint), { timeout: 30_000 }).toMatchObject(open);
-  await expect.poll(isQuiet, { timeout: 30_000 }).toBe(true);
+  const { endpoint } = await breakOpen(30);
+  const [{ id } = { id: '' }] = await world.db.query<{ id: string }>(
+    sql`select id from deliveries where attempts = 1 limit 1`,
+  );
   const paused = await breakerOf(endpoint);
   for (const attempts of [2, 3]) {
     await world.call('POST', `/webhook/dlq/${id}/retry`);
@@ -347,7 +330,7 @@ test('delivers to one endpoint while another hangs with all it is allowed', asyn
     await world.report(30, 'DEAD');
     await stuck.waitFor(8);
     const ids = await world.report(30, 'TX');
-    for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+    await world.untilAll(ids, 'delivered');
     expect(stuck.requests.length).toBeLessThan(30);
   } finally {
     await stuck.close();
@@ -363,16 +346,12 @@ test('opens another session when it loses the one that holds its lanes', async (
     where datname = current_database() and pid <> pg_backend_pid()
       and pid in (select pid from pg_locks where ${isHeldLock('lanes')})`);
   await setImmediate();
-  const [id = ''] = await world.report();
-  await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(await world.report(), 'delivered');
 });
 
 test('writes what was delivered although the session of the outcomes was ended', async () => {
   await world.addEndpoint(receiver.url());
-  const deliver = async () => {
-    const [id = ''] = await world.report();
-    await world.untilDelivery(id, isStatus('delivered'));
-  };
+  const deliver = async () => world.untilAll(await world.report(), 'delivered');
   let reports = 0;
   // The session is known by its last statement, which on a slow machine is soon its sign of life.
   await vi.waitUntil(
@@ -388,4 +367,83 @@ test('writes what was delivered although the session of the outcomes was ended',
   );
   await deliver();
   expect(receiver.requests).toHaveLength(reports + 1);
+});
+
+test('an endpoint has failed since the first of its failures in a row, and no more after a success', async () => {
+  receiver.behave(() => answer(500));
+  const { id } = await world.addEndpoint(receiver.url());
+  const read = async () => {
+    const [row] = await world.db.query<{ count: number; since: string | null }>(sql`
+      select failures_in_row as count, failing_since::text as since from webhook_endpoints where id = ${id}`);
+    return row ?? { count: -1, since: null };
+  };
+  const until = (count: number) => expect.poll(async () => (await read()).count).toBe(count);
+  const [delivery = ''] = await world.report();
+  await until(1);
+  const { since } = await read();
+  expect(since).not.toBeNull();
+  await world.makeDue(delivery);
+  await until(2);
+  expect(await read()).toEqual({ count: 2, since });
+  receiver.behave(() => answer(204));
+  await world.makeDue(delivery);
+  await until(0);
+  expect(await read()).toEqual({ count: 0, since: null });
+
+  receiver.behave(() => answer(500));
+  await world.report();
+  await until(1);
+  const again = await read();
+  expect(again.since).not.toBeNull();
+  expect(again.since).not.toBe(since);
+  await world.call('PATCH', `/webhook/endpoints/${id}`, { body: { enabled: true } });
+  expect((await read()).since).toBeNull();
+});
+
+const retryAll = async (endpoint: string) => {
+  const body = { endpoint_id: endpoint };
+  expect((await world.call('POST', '/webhook/dlq/retry', { body })).status).toBe(202);
+};
+
+test('a bulk re-arm probes a paused endpoint with one row, whose success lets the others go', async () => {
+  const { endpoint, ids } = await breakOpen(40, { max_attempts: 1 });
+  receiver.behave(() => answer(204));
+  await retryAll(endpoint);
+  await world.untilAll(ids, 'delivered');
+});
+
+test('a bulk re-arm tries a paused endpoint that still fails once, and burns no more attempts', async () => {
+  const { endpoint, ids } = await breakOpen(40, { max_attempts: 1 });
+  const before = receiver.requests.length;
+  await retryAll(endpoint);
+  const again = () =>
+    world.db.query(sql`
+      select from deliveries where endpoint_id = ${endpoint} and attempts = 2`);
+  await expect.poll(again, { timeout: 120_000 }).toHaveLength(1);
+  for (const id of ids) {
+    const { status, waiting } = await world.untilDelivery(id, () => true);
+    if (status === 'queued') expect(waiting.reason).toBe('breaker');
+    else expect(status).toBe('abandoned');
+  }
+  expect(receiver.requests.length - before).toBe(1);
+});
+
+test('what is new goes before what was tried, however much of that waits', async () => {
+  receiver.behave(() => answer(204));
+  const { id: endpoint } = await world.addEndpoint(receiver.url('/fresh'), {
+    tenant: 'fresh',
+    rate_limit: 10,
+    enabled: false,
+  });
+  const old = await world.report(80, 'fresh');
+  await world.db.query(sql`
+    update deliveries set last_attempt_at = now() where endpoint_id = ${endpoint}`);
+  await world.call('PATCH', `/webhook/endpoints/${endpoint}`, { body: { enabled: true } });
+  const arrived = () => receiver.requests.filter(({ path }) => path === '/fresh');
+  await receiver.waitUntil(() => arrived().length >= 1);
+  const fresh = await world.report(5, 'fresh');
+  await world.untilAll(fresh, 'delivered');
+  expect(arrived().length).toBeLessThan(40);
+  await world.call('PATCH', `/webhook/endpoints/${endpoint}`, { body: { rate_limit: null } });
+  await world.untilAll(old, 'delivered');
 });

@@ -1,34 +1,29 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { after, answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
+import { afterEach, expect, test } from 'vitest';
+import { after, answer, useReceiver } from '../../../test/receiver.ts';
 import { createLog, drainOnce, startService } from '../../app.ts';
-import { loadSettings } from '../../config/settings.ts';
+import { loadSettings, usualWaits } from '../../config/settings.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
-import { createGate, isStatus, startWorld, type World } from './testing/world.ts';
+import { createGate, isStatus, useWorld } from './testing/world.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  [world, receiver] = await Promise.all([startWorld({ SVC_ROLES: 'api' }), startReceiver()]);
-});
-afterAll(async () => {
-  await world?.stop();
-  await receiver?.close();
-});
+const receiver = useReceiver();
+const world = useWorld({ SVC_ROLES: 'api' });
 afterEach(async () => {
   await world.expectCountsToFit();
   await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
 });
 
-const settings = () =>
-  loadSettings({
+const settings = () => ({
+  ...loadSettings({
     DATABASE_URL: world.db.url,
     SVC_DATA_DIR: world.dataDir,
     SVC_PORT: '0',
     SVC_ROLES: 'drainer',
     SVC_ALLOW_TARGETS: '127.0.0.0/8',
     SVC_WEBHOOK_TIMEOUT_SECONDS: '2',
-  });
+  }),
+  waits: { ...usualWaits, lanesMillis: 100 },
+});
 const silent = createLog('silent');
 const drain = () => drainOnce(settings(), silent, new AbortController().signal);
 
@@ -41,7 +36,7 @@ test('sends nothing while no drainer runs, and each once when one does', async (
   expect(await drain()).toEqual({ delivered: 50, failed: 0 });
   expect(receiver.requests).toHaveLength(50);
   expect(receiver.duplicates).toBe(0);
-  for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+  await world.untilAll(ids, 'delivered');
 });
 
 test('ends when nothing is due, though rows are due later or paused', async () => {
@@ -141,7 +136,7 @@ test('shares the lanes among drainers on one database, and delivers each once', 
     await expect.poll(lanes, { timeout: 120_000 }).toEqual([{ lanes: 32 }, { lanes: 32 }]);
     const ids = await world.report(20);
     expect(ids).toHaveLength(320);
-    for (const id of ids) await world.untilDelivery(id, isStatus('delivered'));
+    await world.untilAll(ids, 'delivered');
     expect(receiver.requests.length - before).toBe(320);
     expect(receiver.duplicates).toBe(duplicates);
   } finally {

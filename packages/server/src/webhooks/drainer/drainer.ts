@@ -7,16 +7,20 @@ import type { Sender } from '../delivery/sender.ts';
 import { laneOf } from '../lanes.ts';
 import type { SecretBox } from '../secret.ts';
 import { type Due, readWakeUp } from '../wake-up.ts';
-import { deliverOnce, endOf } from './deliver.ts';
+import type { WatchAttempt } from './deliver.ts';
+import {
+  deliverOnce,
+  type EndpointConfig,
+  EndpointConfigs,
+  endOf,
+  isThrottled,
+} from './deliver.ts';
 import { DueSearch } from './due-search.ts';
 import type { AttemptRole } from './endpoint.ts';
-import { type EndpointConfig, EndpointConfigs } from './endpoint-configs.ts';
 import { holdLanes, type LaneHolder } from './lane-holder.ts';
-import { isThrottled } from './outcome.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
 import { claimDeliveries, claimRows, isAnythingDue, releaseDeliveries } from './queries.ts';
 import { type Claim, limitsFor, Scheduler } from './scheduler.ts';
-import type { WatchAttempt } from './watch-attempts.ts';
 
 /** What a drainer needs from the process that it runs in. */
 export type DrainerOptions = {
@@ -26,6 +30,8 @@ export type DrainerOptions = {
   readonly timeoutSeconds: number;
   /** How many attempts may be under way at once. One tenant may have a quarter of them. */
   readonly maxInFlight: number;
+  /** How often it looks whether its part of the lanes is right. */
+  readonly balanceMillis: number;
   /** The wall clock, in seconds since 1970. It is used for signatures only. */
   readonly wallSeconds: () => number;
   readonly log: Log;
@@ -93,15 +99,16 @@ export class Drainer {
       log,
       now: monotonicMillis,
       giveUpMillis: this.#leaseSeconds * 1000,
-      keeper: () => this.#holder.keeper(),
+      keeper: () => this.#holder.keeper,
       onWritten: (batch) => {
-        for (const { endpointId } of batch) this.#scheduler.written(endpointId);
+        for (const { endpointId } of batch) this.#scheduler.endpoint(endpointId)?.written();
         this.#pump();
       },
     });
     this.#holder = holdLanes(db, {
       log,
       leaseSeconds: this.#leaseSeconds,
+      balanceMillis: options.balanceMillis,
       onGain: () => void this.#search.scan(),
       onDue: (payload) => {
         // A notification goes to every drainer, so some of these endpoints are in other drainers' lanes.
@@ -163,9 +170,9 @@ export class Drainer {
     const unknown: string[] = [];
     for (const id of endpointIds) {
       if (this.#isStopping || !this.#holder.lanes.has(laneOf(id))) others.push(id);
-      else if (!this.#scheduler.wake(id, due)) unknown.push(id);
+      else if (!this.#scheduler.endpoint(id)?.wake(due)) unknown.push(id);
     }
-    this.#search.lookAt(unknown);
+    if (unknown.length > 0) this.#search.lookAt(unknown);
     this.#pump();
     return others;
   }
@@ -270,7 +277,7 @@ export class Drainer {
 
   #newLease(): Lease {
     const id = randomInt(2 ** 48 - 1);
-    return { id, seconds: this.#leaseSeconds, keeper: this.#holder.keeper() };
+    return { id, seconds: this.#leaseSeconds, keeper: this.#holder.keeper };
   }
 
   /** Starts the attempts of rows that were claimed. It throws before it has settled or started any. */
@@ -303,7 +310,7 @@ export class Drainer {
     const config = this.#configs.get(row.endpoint_id);
     const isLate = monotonicMillis() - claimed.claimedAt > (leaseMarginSeconds * 1000) / 2;
     const isAttempted = config !== undefined && !isLate && !this.#isStopping;
-    if (!isAttempted) this.#scheduler.release(row.endpoint_id);
+    if (!isAttempted) this.#scheduler.end(row.endpoint_id, (endpoint) => endpoint.hold(-1));
     const work = isAttempted
       ? this.#deliver(row, config, claimed)
       : this.#giveBack([row], claimed.lease);
@@ -325,7 +332,7 @@ export class Drainer {
     const startedAt = monotonicMillis();
     let isSent = false;
     const onSent = () => {
-      this.#scheduler.sent(row.endpoint_id, isSent);
+      this.#scheduler.endpoint(row.endpoint_id)?.sent(isSent);
       isSent = true;
     };
     const time = { nowMillis: startedAt, wallSeconds: wallSeconds(), onSent };
@@ -337,14 +344,11 @@ export class Drainer {
     const { lease, role } = claimed;
     const { failureClass, retryAfterSeconds, isOverslept, durationMillis } = result;
     const isFailure = failureClass !== null;
-    const breaker = isThrottled(result, null)
-      ? this.#scheduler.throttled(row.endpoint_id, { sentAt: startedAt, retryAfterSeconds })
-      : this.#scheduler.finish(row.endpoint_id, {
-          isFailure,
-          isOverslept,
-          durationMillis,
-          role,
-        });
+    const breaker = this.#scheduler.end(row.endpoint_id, (endpoint) =>
+      isThrottled(result, null)
+        ? endpoint.throttled({ sentAt: startedAt, retryAfterSeconds })
+        : endpoint.finish({ isFailure, isOverslept, durationMillis, role }),
+    );
     const random = Math.random();
     this.#writer.add(endOf(row, config, { result, lease, startedAt, random, breaker }));
   }

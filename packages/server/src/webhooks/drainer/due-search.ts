@@ -1,6 +1,6 @@
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { discardOfEndpoint } from '../dead-letters/discard.ts';
+import { discardOfEndpoint } from '../dead-letters/queries.ts';
 import { restAfter, scanMillis } from './pace.ts';
 import {
   type DueEndpoint,
@@ -61,7 +61,7 @@ export class DueSearch {
   /** Looks at these endpoints, whose deliveries may be due. */
   lookAt(endpointIds: readonly string[]): void {
     for (const id of endpointIds) this.#named.add(id);
-    if (this.#named.size > 0) this.#look();
+    this.#look();
   }
 
   /** Begins nothing more. Resolves when what is under way has ended. */
@@ -124,14 +124,16 @@ export class DueSearch {
           ? findWaitingEndpoints(connection, [...lanes])
           : findWaitingAmong(connection, names, [...lanes]);
       });
+      const deleted: string[] = [];
       for (const endpoint of found) {
+        if (endpoint.is_deleted) deleted.push(endpoint.id);
         if (endpoint.due_ms > 0) soonest = Math.min(soonest, endpoint.due_ms);
         // What is being attempted here would only lead to a claim of nothing, and meanwhile to no head start.
         else if (endpoint.has_free && !endpoint.is_deleted && endpoint.enabled) {
           if (lanes.has(endpoint.lane)) scheduler.learn(factsOf(endpoint), askedAt);
         }
       }
-      this.#discard(found.filter((endpoint) => endpoint.is_deleted));
+      this.#discard(deleted);
     } catch (error) {
       log.warn({ err: error }, 'the drainer could not look for what is due');
     }
@@ -144,16 +146,16 @@ export class DueSearch {
    * Discards deliveries of deleted endpoints beside the claims, since it may wait for locks. A later scan finds the
    * rest.
    */
-  #discard(deleted: readonly DueEndpoint[]): void {
+  #discard(deleted: readonly string[]): void {
     if (deleted.length === 0) return;
     this.#discarding ??= this.#discardAll(deleted).finally(() => {
       this.#discarding = undefined;
     });
   }
 
-  async #discardAll(deleted: readonly DueEndpoint[]): Promise<void> {
+  async #discardAll(deleted: readonly string[]): Promise<void> {
     try {
-      for (const { id } of deleted) {
+      for (const id of deleted) {
         if (this.#isStopping) return;
         await discardOfEndpoint(this.#db, id, discardSize);
       }

@@ -4,7 +4,7 @@ import { countOf, facts, limits, prepareScheduler } from './testing/scheduler-wo
 
 // An endpoint is tested as the scheduler has it, which counts what is in flight.
 const world = prepareScheduler();
-const { learn, claimAll, finish, breakOpen } = world;
+const { learn, claimAll, finish, release, breakOpen } = world;
 
 describe('the window and the rate', () => {
   test('widens the window with each success and halves it with each failure', () => {
@@ -14,7 +14,7 @@ describe('the window and the rate', () => {
     learn('a');
     expect(countOf(claimAll(), 'a')).toBe(limits.perEndpoint);
     finish('a', true);
-    for (let n = 0; n < 15; n += 1) world.scheduler.release('a');
+    for (let n = 0; n < 15; n += 1) release('a');
     learn('a');
     expect(countOf(claimAll(), 'a')).toBe(limits.perEndpoint / 2);
   });
@@ -26,16 +26,16 @@ describe('the window and the rate', () => {
     expect(world.scheduler.isRateBound()).toBe(true);
     world.now += 5000;
     expect(claimAll()).toEqual([]);
-    for (let n = 0; n < 3; n += 1) world.scheduler.sent('a', false);
+    for (let n = 0; n < 3; n += 1) world.scheduler.endpoint('a')?.sent(false);
     world.now += 1000;
     expect(claimAll()).toEqual([]);
     world.now += 20;
     expect(countOf(claimAll(), 'a')).toBe(3);
-    world.scheduler.release('a');
+    release('a');
     expect(countOf(claimAll(), 'a')).toBe(1);
-    world.scheduler.sent('a', false);
+    world.scheduler.endpoint('a')?.sent(false);
     // Its connection was closed: it goes out twice, and counts so.
-    world.scheduler.sent('a', true);
+    world.scheduler.endpoint('a')?.sent(true);
     learn('a', { ratePerSecond: 5 });
     expect(countOf(claimAll(), 'a')).toBe(1);
   });
@@ -43,8 +43,10 @@ describe('the window and the rate', () => {
 
 describe('a receiver that takes no more for now', () => {
   const refuse = (id: string, retryAfterSeconds: number | null = 60) => {
-    const change = world.scheduler.throttled(id, { sentAt: world.now, retryAfterSeconds });
-    world.scheduler.written(id);
+    const change = world.scheduler.end(id, (endpoint) =>
+      endpoint.throttled({ sentAt: world.now, retryAfterSeconds }),
+    );
+    world.scheduler.endpoint(id)?.written();
     return change;
   };
 
@@ -64,7 +66,7 @@ describe('a receiver that takes no more for now', () => {
     claimAll();
     for (let n = 0; n < 5; n += 1) finish('a', false);
     for (let n = 0; n < 3; n += 1) refuse('a', 5);
-    expect(world.scheduler.wake('a', 'any')).toBe(false);
+    expect(world.scheduler.endpoint('a')?.wake('any') ?? false).toBe(false);
     expect(world.scheduler.isRateBound()).toBe(false);
     world.now += 4500;
     expect(countOf(claimAll(), 'a')).toBe(0);
@@ -142,7 +144,7 @@ describe('the breaker', () => {
   test("lets an operator's retry pass while it is open", () => {
     learn('a');
     breakOpen('a');
-    expect(world.scheduler.wake('a', 'any')).toBe(false);
+    expect(world.scheduler.endpoint('a')?.wake('any') ?? false).toBe(false);
     learn('a', {
       breaker: { failuresInRow: 20, pausesInRow: 1 },
       pausedMillis: 30_000,
@@ -186,8 +188,8 @@ describe('the breaker', () => {
         durationMillis: 30,
         role: 'usual',
       } as const;
-      expect(world.scheduler.finish('a', slept)).toBeNull();
-      world.scheduler.written('a');
+      expect(world.scheduler.end('a', (endpoint) => endpoint.finish(slept))).toBeNull();
+      world.scheduler.endpoint('a')?.written();
     }
   });
 

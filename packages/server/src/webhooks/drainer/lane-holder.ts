@@ -1,14 +1,12 @@
 import { randomInt } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
 import { AppError } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
-import { laneCount } from '../lanes.ts';
+import { rest } from '../../platform/work/repeat.ts';
+import { allLanes, laneCount } from '../lanes.ts';
 import { listenForDue } from '../queries.ts';
 import { announceDrainer, followDueIndex, lockLanes, surveyLanes, unlockLanes } from './queries.ts';
 
-const balanceMillis = 2000;
-const millisPerSecond = 1000;
 const reconnectMillis = 500;
 
 export type LaneHolder = {
@@ -18,7 +16,7 @@ export type LaneHolder = {
    * The number under which the database knows this drainer as the keeper of its lanes. A claim under a keeper that has
    * lost a lane finds nothing in that lane.
    */
-  keeper(): number;
+  readonly keeper: number;
   /**
    * The session that holds the lanes, for claims: it follows the index of what is due. Statements fail while there is no
    * session.
@@ -42,6 +40,8 @@ export function holdLanes(
     log: Log;
     /** How long the lease of a claimed row lasts. */
     leaseSeconds: number;
+    /** How often it looks whether its part of the lanes is right, and so speaks to the database. */
+    balanceMillis: number;
     /** Is called when lanes were gained, which may have deliveries due. */
     onGain: () => void;
     /** Is called when deliveries are due. The payload is endpoint ids separated by spaces, or `*` for all. */
@@ -52,9 +52,25 @@ export function holdLanes(
   const stopping = new AbortController();
   // The drainer speaks every `balanceMillis`. A lease that it took just after it last spoke must have run out, too,
   // before its lanes are given to another.
-  const silenceSeconds = options.leaseSeconds + balanceMillis / millisPerSecond;
-  let keeper = 0;
+  const { leaseSeconds, balanceMillis } = options;
+  const silenceSeconds = leaseSeconds + balanceMillis / 1000;
   let current: Session | undefined;
+  const holder: LaneHolder & { keeper: number } = {
+    lanes,
+    keeper: 0,
+    session: {
+      async query(statement, options) {
+        if (current === undefined) {
+          throw new AppError('database_unavailable', { detail: 'The drainer has no session now.' });
+        }
+        return current.query(statement, options);
+      },
+    },
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
   const ended = run();
 
   async function run(): Promise<void> {
@@ -64,7 +80,7 @@ export function holdLanes(
       } catch (error) {
         options.log.warn({ err: error }, 'the drainer lost its session; it opens another');
       }
-      await pause(reconnectMillis, stopping.signal);
+      await rest(reconnectMillis, stopping.signal);
     }
   }
 
@@ -73,7 +89,7 @@ export function holdLanes(
     // The lanes go at once: another drainer may hold them by now, and a drainer that was frozen must not go on with
     // them.
     session.lost.addEventListener('abort', () => lanes.clear(), { once: true });
-    keeper = randomInt(1, 2 ** 48 - 1);
+    holder.keeper = randomInt(1, 2 ** 48 - 1);
     try {
       await followDueIndex(session, 'session');
       current = session;
@@ -83,7 +99,7 @@ export function holdLanes(
       const until = AbortSignal.any([stopping.signal, session.lost]);
       while (!until.aborted) {
         await balance(session);
-        await pause(balanceMillis, until);
+        await rest(balanceMillis, until);
       }
       if (!stopping.signal.aborted) throw new Error('the database ended the session');
     } finally {
@@ -103,37 +119,14 @@ export function holdLanes(
       for (const lane of given) lanes.delete(lane);
       await unlockLanes(session, given);
     } else if (lanes.size < share) {
-      const free = freeLanes(held).slice(0, share - lanes.size);
-      const gained =
-        free.length === 0 ? [] : await lockLanes(session, free, { keeper, silenceSeconds });
+      const taken = new Set(held);
+      const free = allLanes.filter((lane) => !taken.has(lane)).slice(0, share - lanes.size);
+      const terms = { keeper: holder.keeper, silenceSeconds };
+      const gained = free.length === 0 ? [] : await lockLanes(session, free, terms);
       for (const lane of gained) lanes.add(lane);
       if (gained.length > 0) options.onGain();
     }
   }
 
-  return {
-    lanes,
-    keeper: () => keeper,
-    session: {
-      async query(statement, options) {
-        if (current === undefined) {
-          throw new AppError('database_unavailable', { detail: 'The drainer has no session now.' });
-        }
-        return current.query(statement, options);
-      },
-    },
-    async stop() {
-      stopping.abort();
-      await ended;
-    },
-  };
-}
-
-function freeLanes(held: readonly number[]): number[] {
-  const taken = new Set(held);
-  return Array.from({ length: laneCount }, (_, lane) => lane).filter((lane) => !taken.has(lane));
-}
-
-async function pause(millis: number, signal: AbortSignal): Promise<void> {
-  await setTimeout(millis, undefined, { signal, ref: false }).catch(() => {});
+  return holder;
 }

@@ -1,16 +1,12 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { seedDelivery, seedEndpoint } from '../dead-letters/testing/seed.ts';
 import { laneOf } from '../lanes.ts';
 import { disableGone, type OutcomeRow, recordOutcomes, storeBreakers } from './outcome-queries.ts';
 import { claimDeliveries, lockLanes } from './queries.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 
 const [first, second] = [1001, 1002];
 const take = async (lane: number, keeper: number) => {

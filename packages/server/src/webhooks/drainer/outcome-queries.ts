@@ -1,7 +1,9 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { givenRows } from '../../platform/postgres/sql-text.ts';
 import { configVersion, countedByHour } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
+import type { BreakerChange } from './endpoint.ts';
 
 /**
  * Whether the attempt `given` was the last one of the delivery `d`. Discarding takes the lease away, so a discarded
@@ -46,25 +48,20 @@ export async function recordOutcomes(
   db: Queryable,
   rows: readonly OutcomeRow[],
 ): Promise<Set<string>> {
-  const column = <T>(pick: (row: OutcomeRow) => T): T[] => rows.map(pick);
+  const given = givenRows('given', rows, {
+    ...{ lane: 'smallint', id: 'text', lease: 'bigint', status: 'text', attempts: 'int' },
+    ...{ maxAttempts: 'int', delaySeconds: 'float8', heldBy: 'text', failureClass: 'text' },
+    ...{ error: 'text', httpStatus: 'int', target: 'text', agoMillis: 'float8' },
+    ...{ durationMillis: 'int', response: 'bytea' },
+  });
   const changed = await db.query<{ id: string }>(sql`
     with given as (
-      select * from unnest(
-        ${column((row) => row.lane)}::smallint[], ${column((row) => row.id)}::text[],
-        ${column((row) => row.lease)}::bigint[], ${column((row) => row.status)}::text[],
-        ${column((row) => row.attempts)}::int[], ${column((row) => row.maxAttempts)}::int[],
-        ${column((row) => row.delaySeconds)}::float8[], ${column((row) => row.heldBy)}::text[],
-        ${column((row) => row.failureClass)}::text[], ${column((row) => row.error)}::text[],
-        ${column((row) => row.httpStatus)}::int[], ${column((row) => row.target)}::text[],
-        ${column((row) => row.agoMillis)}::float8[], ${column((row) => row.durationMillis)}::int[],
-        ${column((row) => row.response)}::bytea[]
-      ) as given (lane, id, lease, status, attempts, max_attempts, delay_seconds, held_by,
-        failure_class, error, http_status, target, ago_ms, duration_ms, response)
+      select * from ${given}
     ), logged as (
       insert into delivery_attempts (lane, delivery_id, number, started_at, duration_ms, target,
         status, failure_class, error, response)
-      select given.lane, given.id, given.attempts, now() - make_interval(secs => ago_ms / 1000),
-        duration_ms, given.target, http_status, given.failure_class, given.error,
+      select given.lane, given.id, given.attempts, now() - make_interval(secs => ago_millis / 1000),
+        duration_millis, given.target, http_status, given.failure_class, given.error,
         case when d.status <> 'discarded' then response end
       from given
       join deliveries d on d.lane = given.lane and d.id = given.id
@@ -91,19 +88,17 @@ export async function recordOutcomes(
  * Nothing changes when the lease was lost.
  */
 export async function holdBack(db: Queryable, rows: readonly OutcomeRow[]): Promise<void> {
-  const column = <T>(pick: (row: OutcomeRow) => T): T[] => rows.map(pick);
+  const given = givenRows('given', rows, {
+    ...{ lane: 'smallint', id: 'text', lease: 'bigint', delaySeconds: 'float8', heldBy: 'text' },
+    ...{ target: 'text', httpStatus: 'int', error: 'text' },
+  });
   await db.query(sql`
     update deliveries d set
       version = d.version + 1, next_attempt_at = now() + make_interval(secs => given.delay_seconds),
       held_by = given.held_by, is_probe = false, lease = null, leased_until = null,
       target = given.target, last_status = given.http_status, error = given.error,
       throttled_since = coalesce(d.throttled_since, now())
-    from unnest(
-      ${column((row) => row.lane)}::smallint[], ${column((row) => row.id)}::text[],
-      ${column((row) => row.lease)}::bigint[], ${column((row) => row.delaySeconds)}::float8[],
-      ${column((row) => row.heldBy)}::text[], ${column((row) => row.target)}::text[],
-      ${column((row) => row.httpStatus)}::int[], ${column((row) => row.error)}::text[]
-    ) as given (lane, id, lease, delay_seconds, held_by, target, http_status, error)
+    from ${given}
     where d.lane = given.lane and d.id = given.id and d.lease = given.lease`);
 }
 
@@ -115,23 +110,20 @@ const isKeptBy = (keeper: number) =>
 export async function storeBreakers(
   db: Queryable,
   keeper: number,
-  changes: readonly {
-    endpointId: string;
-    failuresInRow: number;
-    pausesInRow: number;
-    pauseSeconds: number | null;
-    isClosed: boolean;
-    throttleSeconds: number | null;
-  }[],
+  changes: readonly BreakerChange[],
 ): Promise<void> {
   if (changes.length === 0) return;
+  const given = givenRows('given', changes, {
+    ...{ endpointId: 'text', failuresInRow: 'int', pausesInRow: 'int', pauseSeconds: 'float8' },
+    ...{ isClosed: 'boolean', throttleSeconds: 'float8' },
+  });
   await db.query(sql`
     update webhook_endpoints e set
-      failures_in_row = given.failures, pauses_in_row = given.pauses,
+      failures_in_row = given.failures_in_row, pauses_in_row = given.pauses_in_row,
       -- Fewer failures than before: there was a success in between, in the same batch.
       failing_since = case
-        when given.failures = 0 then null
-        when e.failures_in_row = 0 or given.failures < e.failures_in_row then now()
+        when given.failures_in_row = 0 then null
+        when e.failures_in_row = 0 or given.failures_in_row < e.failures_in_row then now()
         else coalesce(e.failing_since, now())
       end,
       paused_until = case
@@ -139,22 +131,12 @@ export async function storeBreakers(
         else coalesce(now() + make_interval(secs => given.pause_seconds), e.paused_until)
       end,
       throttled_until = coalesce(now() + make_interval(secs => given.throttle_seconds), e.throttled_until)
-    from unnest(
-      ${changes.map((change) => change.endpointId)}::text[],
-      ${changes.map((change) => change.failuresInRow)}::int[],
-      ${changes.map((change) => change.pausesInRow)}::int[],
-      ${changes.map((change) => change.pauseSeconds)}::float8[],
-      ${changes.map((change) => change.isClosed)}::boolean[],
-      ${changes.map((change) => change.throttleSeconds)}::float8[]
-    ) as given (id, failures, pauses, pause_seconds, is_closed, throttle_seconds)
-    where e.id = given.id and ${isKeptBy(keeper)}`);
+    from ${given}
+    where e.id = given.endpoint_id and ${isKeptBy(keeper)}`);
 }
 
-/** An attempt that was answered 410, with its lease and the version of its endpoint when the attempt began. */
-export type GoneAttempt = {
-  lane: number;
-  id: string;
-  lease: number;
+/** An attempt that was answered 410, with the version of its endpoint when the attempt began. */
+export type GoneAttempt = Pick<OutcomeRow, 'lane' | 'id' | 'lease'> & {
   endpointId: string;
   configVersion: number;
 };
@@ -172,16 +154,19 @@ export async function disableGone(
   attempts: readonly GoneAttempt[],
 ): Promise<string[]> {
   if (attempts.length === 0) return [];
+  const given = givenRows('given', attempts, {
+    ...{
+      lane: 'smallint',
+      id: 'text',
+      lease: 'bigint',
+      endpointId: 'text',
+      configVersion: 'bigint',
+    },
+  });
   const rows = await db.query<{ id: string }>(sql`
     update webhook_endpoints e set enabled = false, disabled_reason = 'gone', disabled_at = now(),
       disabled_by = null, updated_at = now()
-    from unnest(
-      ${attempts.map((attempt) => attempt.lane)}::smallint[],
-      ${attempts.map((attempt) => attempt.id)}::text[],
-      ${attempts.map((attempt) => attempt.lease)}::bigint[],
-      ${attempts.map((attempt) => attempt.endpointId)}::text[],
-      ${attempts.map((attempt) => attempt.configVersion)}::bigint[]
-    ) as given (lane, id, lease, endpoint_id, config_version)
+    from ${given}
     join deliveries d on d.lane = given.lane and d.id = given.id and ${isLastAttempt}
     where e.id = given.endpoint_id and e.enabled and ${configVersion} = given.config_version
     returning e.id`);

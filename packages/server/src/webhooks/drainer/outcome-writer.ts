@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
-import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters/discard.ts';
+import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters/queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
 import {
@@ -216,13 +216,7 @@ function lastChanges(batch: readonly Ended[]): BreakerChange[] {
 function attemptsGone(batch: readonly Ended[]): GoneAttempt[] {
   return batch
     .filter(({ row }) => row.failureClass === 'gone')
-    .map(({ row: { lane, id, lease }, endpointId, configVersion }) => ({
-      lane,
-      id,
-      lease,
-      endpointId,
-      configVersion,
-    }));
+    .map(({ row, endpointId, configVersion }) => ({ ...row, endpointId, configVersion }));
 }
 
 /**

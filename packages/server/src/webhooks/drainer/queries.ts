@@ -1,7 +1,9 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
+import { givenRows } from '../../platform/postgres/sql-text.ts';
 import type { ClaimedRow, ClaimRequest, Lease } from '../claim.ts';
+import { allLanes } from '../lanes.ts';
 import { configVersion } from '../queries.ts';
 
 /** Announces this session as a drainer's, by a lock that all drainers share as long as their sessions live. */
@@ -217,11 +219,7 @@ function dueOf(
   return sql`(
     select due.lane, due.id, due.incident_id, due.waited_ms, ${isFresh}::boolean as is_fresh,
       ${configVersion} as config_version
-    from unnest(
-      ${claims.map((claim) => claim.lane)}::smallint[],
-      ${claims.map((claim) => claim.endpointId)}::text[],
-      ${claims.map((claim) => claim.count)}::int[]
-    ) as wanted (lane, endpoint_id, count)
+    from ${givenRows('wanted', claims, { lane: 'smallint', endpointId: 'text', count: 'int' })}
     join lanes on lanes.lane = wanted.lane and lanes.keeper = ${keeper}
     join webhook_endpoints e on e.id = wanted.endpoint_id and e.enabled and e.deleted_at is null
     cross join lateral (
@@ -246,8 +244,7 @@ export async function releaseDeliveries(
 ): Promise<void> {
   await db.query(sql`
     update deliveries d set lease = null, leased_until = null
-    from unnest(${rows.map((row) => row.lane)}::smallint[], ${rows.map((row) => row.id)}::text[])
-      as given (lane, id)
+    from ${givenRows('given', rows, { lane: 'smallint', id: 'text' })}
     where d.lane = given.lane and d.id = given.id and d.lease = ${lease}`);
 }
 
@@ -284,17 +281,7 @@ export async function findEndpointConfigs(
  */
 export async function isAnythingDue(db: Queryable): Promise<boolean> {
   const rows = await db.query<{ is_due: boolean }>(sql`
-    with recursive heads as (
-      (select lane, endpoint_id, next_attempt_at from deliveries where next_attempt_at is not null
-        order by lane, endpoint_id, next_attempt_at limit 1)
-      union all
-      select next.* from heads
-      cross join lateral (
-        select lane, endpoint_id, next_attempt_at from deliveries
-        where (lane, endpoint_id) > (heads.lane, heads.endpoint_id) and next_attempt_at is not null
-        order by lane, endpoint_id, next_attempt_at limit 1
-      ) as next
-    )
+    ${waitingHeads(allLanes)}
     select exists (
       select from heads join webhook_endpoints e on e.id = heads.endpoint_id
       where heads.next_attempt_at <= now() and e.deleted_at is null and e.enabled

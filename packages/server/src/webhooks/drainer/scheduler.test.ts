@@ -34,7 +34,7 @@ describe('new deliveries', () => {
     idle('limited', { tenant: 'T', ratePerSecond: 2 });
     idle('paused', { tenant: 'T', pausedMillis: 30_000 });
     idle('behind', { tenant: 'T' });
-    world.scheduler.wake('behind', 'any');
+    world.scheduler.endpoint('behind')?.wake('any');
     expect(planNew({ T: 5 })).toEqual({ limited: 2 });
     expect(planNew({ T: 5 })).toEqual({});
   });
@@ -184,7 +184,7 @@ describe('what was never tried', () => {
     claim(due, 8);
     expect(claim(due, 8)).toEqual({ fresh: 0, tried: 8 });
     due.fresh = 1;
-    world.scheduler.wake('a', 'fresh');
+    world.scheduler.endpoint('a')?.wake('fresh');
     expect(claim(due, 1).fresh + claim(due, 1).fresh).toBe(1);
   });
 
@@ -192,7 +192,7 @@ describe('what was never tried', () => {
     learn('a');
     const due = { fresh: 0, tried: 0 };
     while (world.scheduler.plan(8).length > 0) claim(due, 8);
-    world.scheduler.wake('a', 'fresh');
+    world.scheduler.endpoint('a')?.wake('fresh');
     expect(world.scheduler.plan(8).map(({ isFresh }) => isFresh)).toEqual([true]);
   });
 });
@@ -220,15 +220,17 @@ describe('slow tenants that succeed', () => {
     for (; world.now < from + 60_000; world.now += 10) {
       for (const { id, endsAt, durationMillis } of running) {
         if (endsAt > world.now) continue;
-        world.scheduler.finish(id, { isFailure: false, durationMillis, role: 'usual' });
-        world.scheduler.written(id);
+        world.scheduler.end(id, (endpoint) =>
+          endpoint.finish({ isFailure: false, durationMillis, role: 'usual' }),
+        );
+        world.scheduler.endpoint(id)?.written();
       }
       running = running.filter(({ endsAt }) => endsAt > world.now);
       for (const [id, times] of due) {
         if (Math.floor(world.now / quietMillis) === Math.floor((world.now - 10) / quietMillis))
           continue;
         times.push(world.now);
-        world.scheduler.wake(id, 'fresh');
+        world.scheduler.endpoint(id)?.wake('fresh');
       }
       for (const claim of world.scheduler.plan(256)) {
         const { wakes } = world.scheduler.reserve(claim);
@@ -278,13 +280,13 @@ describe('what is due', () => {
     const [claim] = world.scheduler.plan(10);
     if (claim === undefined) throw new Error('no claim');
     const { wakes } = world.scheduler.reserve(claim);
-    expect(world.scheduler.wake('a', 'any')).toBe(true);
+    expect(world.scheduler.endpoint('a')?.wake('any')).toBe(true);
     world.scheduler.settle(claim, 0, wakes);
     expect(countOf(world.scheduler.plan(10), 'a')).toBe(8);
   });
 
   test('is not known of an endpoint that was never looked up', () => {
-    expect(world.scheduler.wake('a', 'any')).toBe(false);
+    expect(world.scheduler.endpoint('a')?.wake('any') ?? false).toBe(false);
   });
 
   test('is forgotten with the lane', () => {
@@ -301,6 +303,6 @@ describe('what is due', () => {
     expect(world.scheduler.plan(10)).toEqual([]);
     for (let n = 0; n < 3; n += 1) finish('a', false);
     world.scheduler.forget(() => false);
-    expect(world.scheduler.wake('a', 'any')).toBe(false);
+    expect(world.scheduler.endpoint('a')?.wake('any') ?? false).toBe(false);
   });
 });

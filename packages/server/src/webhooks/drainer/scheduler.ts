@@ -1,11 +1,4 @@
-import type { Due } from '../wake-up.ts';
-import {
-  type AttemptEnd,
-  type AttemptRole,
-  type BreakerChange,
-  Endpoint,
-  type EndpointFacts,
-} from './endpoint.ts';
+import { type AttemptRole, Endpoint, type EndpointFacts } from './endpoint.ts';
 
 /** How many rows to claim of one endpoint. */
 export type Claim = {
@@ -80,12 +73,9 @@ export class Scheduler {
     endpoint.learn(facts, askedAt);
   }
 
-  /**
-   * Marks what is due at an endpoint. False means that it is unknown here or paused, and has to be looked up in the
-   * database.
-   */
-  wake(endpointId: string, due: Due): boolean {
-    return this.#endpoints.get(endpointId)?.wake(due) ?? false;
+  /** What is known of an endpoint; undefined when it has to be looked up in the database. */
+  endpoint(id: string): Endpoint | undefined {
+    return this.#endpoints.get(id);
   }
 
   /**
@@ -184,42 +174,12 @@ export class Scheduler {
     if (found < claim.count && endpoint.wakes === wakes) endpoint.exhaust(claim);
   }
 
-  /**
-   * Notes that a claimed row is sent now. `isAgain` says that it is sent for the second time, because its connection
-   * was closed.
-   */
-  sent(endpointId: string, isAgain: boolean): void {
-    this.#endpoints.get(endpointId)?.sent(isAgain);
-  }
-
-  /**
-   * Notes that an attempt has ended. A failure that this process slept through is not held against its endpoint.
-   * Returns how the breaker changed, or null if it did not.
-   */
-  finish(endpointId: string, attempt: AttemptEnd): BreakerChange | null {
+  /** Notes that a claimed row is no longer under way. Returns what `note` makes of it; null for a forgotten endpoint. */
+  end<Noted>(endpointId: string, note: (endpoint: Endpoint) => Noted): Noted | null {
     const endpoint = this.#endpoints.get(endpointId);
     if (endpoint === undefined) return null;
     this.#move(endpoint, -1);
-    return endpoint.finish(attempt);
-  }
-
-  /**
-   * Notes that the receiver of an attempt refused what is too much. That says nothing of how it fares, so the breaker
-   * stays as it is.
-   */
-  throttled(
-    endpointId: string,
-    refusal: { sentAt: number; retryAfterSeconds: number | null },
-  ): BreakerChange | null {
-    const endpoint = this.#endpoints.get(endpointId);
-    if (endpoint === undefined) return null;
-    this.#move(endpoint, -1);
-    return endpoint.throttled(refusal);
-  }
-
-  /** Notes that an outcome which `finish` was told of is in the database, or was given up. */
-  written(endpointId: string): void {
-    this.#endpoints.get(endpointId)?.written();
+    return note(endpoint);
   }
 
   /** Whether some endpoint has rows to send and only its rate may hold them back. */
@@ -229,14 +189,6 @@ export class Scheduler {
       if (endpoint.isRateBound(isBusy)) return true;
     }
     return false;
-  }
-
-  /** Notes that a claimed row was given back without an attempt. */
-  release(endpointId: string): void {
-    const endpoint = this.#endpoints.get(endpointId);
-    if (endpoint === undefined) return;
-    this.#move(endpoint, -1);
-    endpoint.hold(-1);
   }
 
   /**

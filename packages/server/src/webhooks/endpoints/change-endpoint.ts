@@ -2,20 +2,23 @@ import type { Static } from 'typebox';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { maskUrl } from '../../kernel/mask-url.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { AuditEntry } from '../../platform/audit.ts';
+import type { Connection, Database } from '../../platform/postgres/database.ts';
 import type { endpointChangeSchema } from '../contract.ts';
 import {
   cancelBacklogJobs,
   discardOfEndpoint,
   discardThenEnable,
-} from '../dead-letters/discard.ts';
+} from '../dead-letters/queries.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret } from '../secret.ts';
-import { type Caller, found, getEndpoint, showEndpoint, toEndpointId } from './endpoints.ts';
+import { type Caller, findWarnings, found, getEndpoint, toEndpointId } from './endpoints.ts';
 import {
   countLiveDeliveries,
+  type EndpointRow,
   type EndpointSettings,
+  findSealed,
   insertDiscardJob,
   lockEndpoint,
   markDeleted,
@@ -23,9 +26,31 @@ import {
   updateSecret,
 } from './queries.ts';
 import { canOpen } from './reseal.ts';
-import { findWarnings } from './warnings.ts';
 
 type Change = Static<typeof endpointChangeSchema>;
+
+/** Who wants something of which endpoint. */
+export type EndpointCall = Caller & { readonly params: { readonly id: string } };
+
+/** Puts on record what was done to the endpoint that is locked. */
+type Note = (verb: string, states: Pick<AuditEntry, 'before' | 'after'>) => Promise<void>;
+
+/** Does something with an endpoint that is locked, in one transaction. Throws 404 `endpoint_not_found`. */
+export async function withLocked<Done>(
+  db: Database,
+  { audit }: Pick<WebhookOptions, 'audit'>,
+  { actor, request, params }: EndpointCall,
+  work: (connection: Connection, endpoint: EndpointRow, note: Note) => Promise<Done>,
+): Promise<Done> {
+  const id = toEndpointId(params.id);
+  return db.transaction(async (connection) => {
+    const endpoint = found(await lockEndpoint(connection, id, actor.tenants));
+    const by = { actor, request, target: id, tenant: endpoint.tenant };
+    return work(connection, endpoint, (verb, states) =>
+      audit(connection, { ...by, action: `endpoint.${verb}`, ...states }),
+    );
+  });
+}
 
 /**
  * Changes the settings that are named and leaves the others. Disabling makes the endpoint's deliveries wait, also those
@@ -35,34 +60,32 @@ type Change = Static<typeof endpointChangeSchema>;
 export async function changeEndpoint(
   db: Database,
   options: Pick<WebhookOptions, 'target' | 'wakeUp' | 'audit'>,
-  caller: Caller,
-  request: { id: string; change: Change },
+  call: EndpointCall & { readonly body: Change },
 ) {
-  const { change } = request;
+  const { actor, body: change } = call;
   // This looks up names, which may take seconds, so it is done before a row is locked.
-  if (change.url !== undefined) await options.target.assertAllowed(change.url, caller.actor);
-  const id = toEndpointId(request.id);
-  const { before, after } = await db.transaction(async (connection) => {
-    const locked = found(await lockEndpoint(connection, id, caller.actor.tenants));
-    // Enabling or disabling the endpoint ends a job that discards its backlog.
-    const ended = change.enabled === undefined ? [] : await cancelBacklogJobs(connection, [id]);
-    const settings = changedSettings(locked, change, caller.actor.name);
-    const changed = await updateEndpoint(connection, id, settings, {
-      closesBreaker: change.enabled === true,
-    });
-    const views = { before: showEndpoint(locked), after: showEndpoint(found(changed)) };
-    await options.audit(connection, {
-      ...caller,
-      action: 'endpoint.change',
-      target: id,
-      tenant: locked.tenant,
-      ...views,
-      ...ended.map((discarded) => ({ after: { ...views.after, discarded } }))[0],
-    });
-    return views;
-  });
+  if (change.url !== undefined) await options.target.assertAllowed(change.url, actor);
+  const { before, after } = await withLocked(
+    db,
+    options,
+    call,
+    async (connection, before, note) => {
+      const { id } = before;
+      // Enabling or disabling the endpoint ends a job that discards its backlog.
+      const ended = change.enabled === undefined ? [] : await cancelBacklogJobs(connection, [id]);
+      const settings = changedSettings(before, change, actor.name);
+      const closesBreaker = change.enabled === true;
+      const after = found(await updateEndpoint(connection, id, settings, { closesBreaker }));
+      const [discarded] = ended;
+      await note('change', {
+        before,
+        after: discarded === undefined ? after : { ...after, discarded },
+      });
+      return { before, after };
+    },
+  );
   // Deliveries may be due now, because a breaker was closed or a rate was raised.
-  if (before.enabled || after.enabled) options.wakeUp.wake([id]);
+  if (before.enabled || after.enabled) options.wakeUp.wake([after.id]);
   const isNews = change.url !== undefined || change.event_types !== undefined;
   return isNews ? { ...after, warnings: await findWarnings(db, after) } : after;
 }
@@ -110,42 +133,24 @@ const discardedAtOnce = 5000;
 export async function deleteEndpoint(
   db: Database,
   options: Pick<WebhookOptions, 'jobs' | 'audit'>,
-  caller: Caller,
-  request: { id: string },
+  call: EndpointCall,
 ): Promise<void> {
-  const { actor } = caller;
-  const id = toEndpointId(request.id);
-  const hasMore = await db.transaction(async (connection) => {
+  const { job } = await withLocked(db, options, call, async (connection, before, note) => {
+    const { id } = before;
     // The endpoint, its deliveries, their counts: outcomes of attempts are written in the same order, so that the two
     // cannot deadlock.
-    const before = showEndpoint(found(await lockEndpoint(connection, id, actor.tenants)));
     await markDeleted(connection, id);
     // What a job had discarded of the backlog by now stands in no other entry.
     const [discarded_before] = await cancelBacklogJobs(connection, [id]);
     const discarded = await discardOfEndpoint(connection, id, discardedAtOnce);
-    const left =
-      discarded < discardedAtOnce
-        ? 0
-        : await countLiveDeliveries(connection, { id, lane: laneOf(id), parked: true });
-    const job = left === 0 ? undefined : newId('job');
-    if (job !== undefined) {
-      await insertDiscardJob(connection, {
-        ...{ id: job, action: 'discard', endpointId: id, createdBy: actor.name },
-        ...{ rows: discarded + left, rowsDone: discarded },
-      });
-    }
-    await options.audit(connection, {
-      ...caller,
-      action: 'endpoint.delete',
-      target: id,
-      tenant: before.tenant,
-      before,
-      after: { discarded_before, discarded, ...(job === undefined ? {} : { job, waiting: left }) },
-    });
-    return job !== undefined;
+    const isAll = discarded < discardedAtOnce;
+    const done = { id, action: 'discard', discarded, isAll, by: call.actor.name } as const;
+    const rest = await leaveToJob(connection, done);
+    await note('delete', { before, after: { discarded_before, discarded, ...rest } });
+    return rest;
   });
   // The job's row is committed by now, so the runner finds it.
-  if (hasMore) options.jobs.poke();
+  if (job !== undefined) options.jobs.poke();
 }
 
 /**
@@ -157,14 +162,9 @@ export async function deleteEndpoint(
 export async function discardBacklogOf(
   db: Database,
   options: Pick<WebhookOptions, 'jobs' | 'wakeUp' | 'audit'>,
-  caller: Caller,
-  request: { id: string },
-) {
-  const { actor } = caller;
-  const id = toEndpointId(request.id);
-  const after = await db.transaction(async (connection) => {
-    const locked = found(await lockEndpoint(connection, id, actor.tenants));
-    const before = showEndpoint(locked);
+  call: EndpointCall,
+): Promise<EndpointRow> {
+  const after = await withLocked(db, options, call, async (connection, before, note) => {
     if (before.enabled) {
       throw new AppError('endpoint_enabled', {
         detail:
@@ -172,34 +172,39 @@ export async function discardBacklogOf(
       });
     }
     if (before.backlog.is_discarding) return before;
-    const { discarded, isEnabled } = await discardThenEnable(connection, id, {
-      limit: discardedAtOnce,
-      until: null,
-    });
-    const left = isEnabled
-      ? 0
-      : await countLiveDeliveries(connection, { id, lane: laneOf(id), parked: false });
-    const job = isEnabled ? undefined : newId('job');
-    if (job !== undefined) {
-      await insertDiscardJob(connection, {
-        ...{ id: job, action: 'discard_backlog', endpointId: id, createdBy: actor.name },
-        ...{ rows: discarded + left, rowsDone: discarded },
-      });
-    }
-    const now = await getEndpoint(connection, actor, id);
-    await options.audit(connection, {
-      ...caller,
-      action: 'endpoint.discard_backlog',
-      target: id,
-      tenant: locked.tenant,
-      before,
-      after: { ...now, discarded, ...(job === undefined ? {} : { job, waiting: left }) },
-    });
+    const { id } = before;
+    const limits = { limit: discardedAtOnce, until: null };
+    const { discarded, isEnabled: isAll } = await discardThenEnable(connection, id, limits);
+    const done = { id, action: 'discard_backlog', discarded, isAll, by: call.actor.name } as const;
+    const rest = await leaveToJob(connection, done);
+    const now = await getEndpoint(connection, call.actor, id);
+    await note('discard_backlog', { before, after: { ...now, discarded, ...rest } });
     return now;
   });
-  if (after.enabled) options.wakeUp.wake([id]);
+  if (after.enabled) options.wakeUp.wake([after.id]);
   else options.jobs.poke();
   return after;
+}
+
+/** Makes a job of what is left to discard, unless that is all done. Returns what the audit log tells of it. */
+async function leaveToJob(
+  connection: Connection,
+  done: Pick<Parameters<typeof insertDiscardJob>[1], 'action'> & {
+    id: string;
+    discarded: number;
+    isAll: boolean;
+    by: string;
+  },
+): Promise<{ job?: string; waiting?: number }> {
+  const { id, action, discarded, isAll, by: createdBy } = done;
+  const parked = action === 'discard';
+  if (isAll) return {};
+  const waiting = await countLiveDeliveries(connection, { id, lane: laneOf(id), parked });
+  // An endpoint that is deleted needs no job when nothing is left. A disabled one is enabled by its job.
+  if (waiting === 0 && parked) return {};
+  const job = { id: newId('job'), action, endpointId: id, createdBy };
+  await insertDiscardJob(connection, { ...job, rows: discarded + waiting, rowsDone: discarded });
+  return { job: job.id, waiting };
 }
 
 /**
@@ -209,24 +214,15 @@ export async function discardBacklogOf(
 export async function rotateSecret(
   db: Database,
   options: Pick<WebhookOptions, 'secretBox' | 'audit'>,
-  caller: Caller,
-  request: { id: string },
+  call: EndpointCall,
 ) {
-  const id = toEndpointId(request.id);
   const box = options.secretBox();
   const secret = newSecret();
-  const fresh = box.seal(secret, id);
-  const rotated = await db.transaction(async (connection) => {
-    const locked = found(await lockEndpoint(connection, id, caller.actor.tenants));
-    const previous = canOpen(box, locked.secret, id) ? locked.secret : null;
-    const after = showEndpoint(found(await updateSecret(connection, id, { fresh, previous })));
-    await options.audit(connection, {
-      ...caller,
-      action: 'endpoint.rotate_secret',
-      target: id,
-      tenant: locked.tenant,
-      after: { previous_secret_until: after.previous_secret_until },
-    });
+  const rotated = await withLocked(db, options, call, async (connection, { id }, note) => {
+    const old = found(await findSealed(connection, id));
+    const secrets = { fresh: box.seal(secret, id), previous: canOpen(box, old, id) ? old : null };
+    const after = found(await updateSecret(connection, id, secrets));
+    await note('rotate_secret', { after: { previous_secret_until: after.previous_secret_until } });
     return after;
   });
   return { ...rotated, secret };

@@ -21,7 +21,7 @@ export async function listEndpoints(
   const page = { cursorKey, scope: { list: 'endpoints', filters: { tenant } }, limit, cursor };
   const rows = await queries.listEndpoints(db, { tenant, reach: actor.tenants }, toKeyset(page));
   const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant, row.id]);
-  const shown = data.map(listEndpoint);
+  const shown = data.map(toListed);
   return {
     data: request.include === undefined ? shown : await withHours(db, shown, ({ id }) => id),
     next_cursor,
@@ -30,44 +30,12 @@ export async function listEndpoints(
 
 /** The endpoint with this id. Throws 404 `endpoint_not_found`. */
 export async function getEndpoint(db: Queryable, actor: Actor, id: string) {
-  return showEndpoint(found(await queries.findEndpoint(db, toEndpointId(id), actor.tenants)));
-}
-
-/** An endpoint in the form that callers see. Its secrets are not part of the row. */
-export function showEndpoint(row: queries.EndpointRow) {
-  const { breaker_state, failures_in_row, paused_until, backlog_count, ...plain } = row;
-  return {
-    id: plain.id,
-    tenant: plain.tenant,
-    url: plain.url,
-    description: plain.description,
-    event_types: plain.event_types,
-    health: plain.health,
-    enabled: plain.enabled,
-    disabled_reason: plain.disabled_reason,
-    disabled_at: plain.disabled_at,
-    disabled_by: plain.disabled_by,
-    max_attempts: plain.max_attempts,
-    retry_schedule: plain.retry_schedule,
-    rate_limit: plain.rate_limit,
-    disable_after_days: plain.disable_after_days,
-    failing_since: plain.failing_since,
-    breaker: { state: breaker_state, failures_in_row, paused_until },
-    throttled_until: plain.throttled_until,
-    backlog: {
-      count: backlog_count,
-      is_exact: backlog_count < queries.mostCounted,
-      is_discarding: plain.is_discarding_backlog,
-    },
-    previous_secret_until: plain.previous_secret_until,
-    created_at: plain.created_at,
-    updated_at: plain.updated_at,
-  };
+  return found(await queries.findEndpoint(db, toEndpointId(id), actor.tenants));
 }
 
 /** An endpoint as lists show it. */
-export function listEndpoint(row: queries.EndpointRow) {
-  return { ...showEndpoint(row), url: maskUrl(row.url) };
+export function toListed(row: queries.EndpointRow): queries.EndpointRow {
+  return { ...row, url: maskUrl(row.url) };
 }
 
 /**
@@ -88,4 +56,28 @@ export function found<T>(row: T | undefined): T {
     detail:
       'There is no such webhook endpoint, or it is deleted. svcctl endpoints ls and GET /webhook/endpoints list them.',
   });
+}
+
+/** The types that SPEC names. Others are allowed; one that was mistyped would never get anything. */
+const namedTypes = ['*', 'incident.created', 'incident.updated', 'incident.resolved'];
+
+/** What is allowed of an endpoint and yet seldom meant, one sentence each. */
+export async function findWarnings(
+  db: Queryable,
+  endpoint: { id: string; tenant: string; url: string; event_types: readonly string[] },
+): Promise<string[]> {
+  const others = endpoint.event_types.filter((type) => !namedTypes.includes(type));
+  const twin = await queries.findTwin(db, endpoint);
+  return [
+    ...(others.length === 0
+      ? []
+      : [
+          `${others.join(', ')}: not among incident.created, incident.updated and incident.resolved. Only incidents that are reported under exactly this type are delivered.`,
+        ]),
+    ...(twin === undefined
+      ? []
+      : [
+          `${twin} of the same tenant has the same URL: what both want is delivered there twice, under two webhook-ids.`,
+        ]),
+  ];
 }

@@ -8,10 +8,11 @@ import { answer as respond, startReceiver } from '../../../test/receiver.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import { usualLimits } from '../../platform/http/connections.ts';
 import { createHttpServer } from '../../platform/http/server.ts';
+import { countStatuses, newDeliveryId } from '../dead-letters/testing/seed.ts';
 import { createSender } from '../delivery/sender.ts';
 import { createTarget } from '../delivery/target.ts';
 import { addIncidentRoutes } from '../incidents/incidents.ts';
-import { laneOf, newDeliveryId } from '../lanes.ts';
+import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { createSecretBox } from '../secret.ts';
 import { addEndpointRoutes } from './routes.ts';
@@ -117,12 +118,6 @@ async function addDeliveries(endpointId: string, statuses: readonly string[]): P
     insert into dead_letter_counts (endpoint_id, status, failure_class, tenant, count)
     select endpoint_id, status, failure_class, tenant, count(*) from deliveries
     where endpoint_id = ${endpointId} and status in ('pending', 'abandoned') group by 1, 2, 3, 4`);
-}
-
-async function countStatuses(endpointId: string): Promise<Record<string, number>> {
-  const rows = await db.query<{ status: string; count: number }>(sql`
-    select status, count(*) as count from deliveries where endpoint_id = ${endpointId} group by 1`);
-  return Object.fromEntries(rows.map((row) => [row.status, row.count]));
 }
 
 test('a rotated secret is another one; the old one signs for 24 hours more', async () => {
@@ -313,8 +308,8 @@ test('deleting an endpoint discards what is live of it, and leaves its history',
   await addDeliveries(id, ['queued', 'pending', 'abandoned', 'delivered', 'discarded']);
   await addDeliveries(other.id, ['queued', 'pending']);
   expect((await call('DELETE', at(id))).status).toBe(204);
-  expect(await countStatuses(id)).toEqual({ delivered: 1, discarded: 4 });
-  expect(await countStatuses(other.id)).toEqual({ queued: 1, pending: 1 });
+  expect(await countStatuses(db, id)).toEqual({ delivered: 1, discarded: 4 });
+  expect(await countStatuses(db, other.id)).toEqual({ queued: 1, pending: 1 });
   const [left] = await db.query(sql`
     select coalesce(sum(count), 0)::int as count from dead_letter_counts where endpoint_id = ${id}`);
   expect(left).toEqual({ count: 0 });
@@ -353,7 +348,7 @@ test('of more than 5,000 live deliveries the rest is left to a job', async () =>
     Array.from({ length: 5100 }, (_, n) => statuses[n % 3] ?? ''),
   );
   expect((await call('DELETE', at(id))).status).toBe(204);
-  const after = await countStatuses(id);
+  const after = await countStatuses(db, id);
   expect(after.discarded).toBe(5000);
   const jobs = await db.query(sql`
     select action, state, status, tenant, reach, rate, rows_total, rows_done, created_by

@@ -6,16 +6,14 @@ import { formatMicros } from '../../kernel/instant.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ClaimedRow } from '../claim.ts';
 import type { pingedDeliverySchema } from '../contract.ts';
-import { deliverOnce, endOf } from '../drainer/deliver.ts';
-import { EndpointConfigs } from '../drainer/endpoint-configs.ts';
+import { deliverOnce, EndpointConfigs, endOf } from '../drainer/deliver.ts';
 import { writeOutcome } from '../drainer/outcome-writer.ts';
 import { claimStored } from '../drainer/queries.ts';
-import { payloadText } from '../incidents/payload.ts';
 import { insertIncidents } from '../incidents/queries.ts';
+import { payloadText } from '../incidents/report-incident.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
-import { type Caller, found, toEndpointId } from './endpoints.ts';
-import { lockEndpoint } from './queries.ts';
+import { type EndpointCall, withLocked } from './change-endpoint.ts';
 
 const type = 'webhook.ping';
 /** A lease lasts this much longer than the attempt may take. */
@@ -29,39 +27,29 @@ const leaseMarginSeconds = 15;
 export async function pingEndpoint(
   db: Database,
   options: WebhookOptions,
-  caller: Caller,
-  request: { id: string },
+  call: EndpointCall,
 ): Promise<Static<typeof pingedDeliverySchema>> {
-  const endpointId = toEndpointId(request.id);
   const nowMillis = options.clock();
   const occurredAt = formatMicros(nowMillis * 1000);
-  const payload = { type, timestamp: occurredAt, data: { endpoint_id: endpointId } };
-  const body = payloadText(payload, options.maxPayloadBytes);
   const seconds = options.ping.timeoutSeconds + leaseMarginSeconds;
   const lease = { id: randomInt(2 ** 48 - 1), seconds };
-  const row = await db.transaction(async (connection) => {
-    const { tenant, enabled } = found(
-      await lockEndpoint(connection, endpointId, caller.actor.tenants),
-    );
+  const row = await withLocked(db, options, call, async (connection, endpoint, note) => {
+    const { id: endpointId, tenant, enabled } = endpoint;
     if (!enabled) {
       throw new AppError('endpoint_disabled', {
         detail: 'The endpoint is disabled. Enable it, then ping it again.',
       });
     }
+    const payload = { type, timestamp: occurredAt, data: { endpoint_id: endpointId } };
+    const body = payloadText(payload, options.maxPayloadBytes);
     const own = { tenant, store: null, type, occurredAt, body, key: null, endpointId };
-    const { id: requestId, traceParent } = caller.request;
+    const { id: requestId, traceParent } = call.request;
     const told = { reportedAtMillis: nowMillis, requestId, traceParent };
     const incident = { id: newId('inc'), ...own, ...told };
     const [made] = await insertIncidents(connection, [incident], options.maxAttempts);
     const [queued] = made?.deliveries ?? [];
     if (queued === undefined) throw new Error('a ping made no delivery');
-    await options.audit(connection, {
-      ...caller,
-      action: 'endpoint.ping',
-      target: endpointId,
-      tenant,
-      after: { incident_id: incident.id, delivery_id: queued.id },
-    });
+    await note('ping', { after: { incident_id: incident.id, delivery_id: queued.id } });
     return claimStored(connection, { lane: laneOf(endpointId), id: queued.id }, lease);
   });
   if (row === undefined) throw new Error('a ping made no delivery');

@@ -1,37 +1,12 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { empty, raw } from 'sql-template-tag';
+import type { Static } from 'typebox';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import { hourNow } from '../queries.ts';
-import type { BreakerState, DisabledReason, EndpointHealth } from '../values.ts';
+import type { endpointSchema } from '../contract.ts';
+import { breakerClosed, hourNow } from '../queries.ts';
 
 /** An endpoint as callers may see it, without its secrets. Times are RFC 3339 text. */
-export type EndpointRow = {
-  id: string;
-  tenant: string;
-  url: string;
-  description: string | null;
-  event_types: string[];
-  health: EndpointHealth;
-  enabled: boolean;
-  disabled_reason: DisabledReason | null;
-  disabled_at: string | null;
-  disabled_by: string | null;
-  max_attempts: number | null;
-  retry_schedule: number[] | null;
-  rate_limit: number | null;
-  disable_after_days: number | null;
-  failing_since: string | null;
-  breaker_state: BreakerState;
-  failures_in_row: number;
-  paused_until: string | null;
-  throttled_until: string | null;
-  previous_secret_until: string | null;
-  /** Deliveries that are queued or pending, counted up to `mostCounted`. */
-  backlog_count: number;
-  is_discarding_backlog: boolean;
-  created_at: string;
-  updated_at: string;
-};
+export type EndpointRow = Static<typeof endpointSchema>;
 
 /** The settings that an operator decides. */
 export type EndpointSettings = Pick<
@@ -55,12 +30,19 @@ export type Reach = readonly string[] | null;
  * How far the queued and pending deliveries of an endpoint are counted. The count goes along an index, but a list of
  * endpoints with a million rows each would still take seconds.
  */
-export const mostCounted = 10_000;
-const backlog = sql`(select count(*) from (
+const mostCounted = raw('10000');
+const backlog = sql`(select json_build_object('count', count(*), 'is_exact', count(*) < ${mostCounted},
+    'is_discarding', exists (
+      select from dead_letter_jobs j where j.endpoint_id = webhook_endpoints.id
+        and j.action = 'discard_backlog' and j.state = 'running'
+    )) from (
     select from deliveries d where d.lane = webhook_endpoints.lane
       and d.endpoint_id = webhook_endpoints.id and d.next_attempt_at is not null
-    limit ${raw(String(mostCounted))}
+    limit ${mostCounted}
   ) as waiting)`;
+const breaker = sql`json_build_object(
+  'state', case when paused_until is null then 'closed' when paused_until > now() then 'open' else 'probing' end,
+  'failures_in_row', failures_in_row, 'paused_until', ${instantText('paused_until')})`;
 
 const recentHours = sql`h.hour >= ${hourNow} - interval '1 hour'`;
 /** Whether more than one in twenty of some attempts failed; null: there were none. */
@@ -86,17 +68,11 @@ export const health = sql`case
 export const columns = sql`id, tenant, url, description, event_types, ${health} as health, enabled, disabled_reason,
   ${instantText('disabled_at')} as disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
   disable_after_days, case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
-  case when paused_until is null then 'closed' when paused_until > now() then 'open' else 'probing' end
-    as breaker_state,
-  failures_in_row, ${instantText('paused_until')} as paused_until,
+  ${breaker} as breaker,
   case when throttled_until > now() then ${instantText('throttled_until')} end as throttled_until,
+  ${backlog} as backlog,
   case when previous_secrets_until[1] > now() then ${instantText('previous_secrets_until[1]')} end
     as previous_secret_until,
-  ${backlog} as backlog_count,
-  exists (
-    select from dead_letter_jobs j where j.endpoint_id = webhook_endpoints.id
-      and j.action = 'discard_backlog' and j.state = 'running'
-  ) as is_discarding_backlog,
   ${instantText('webhook_endpoints.created_at')} as created_at,
   ${instantText('webhook_endpoints.updated_at')} as updated_at`;
 
@@ -160,20 +136,24 @@ export async function findTwin(
 }
 
 /**
- * Locks an endpoint until the end of the transaction and returns it with its sealed secret. This takes two statements:
- * a statement that had to wait for the lock would still see other tables, such as the jobs, as they were before it
- * waited.
+ * Locks an endpoint until the end of the transaction. This takes two statements: a statement that had to wait for the
+ * lock would still see other tables, such as the jobs, as they were before it waited.
  */
 export async function lockEndpoint(
   db: Queryable,
   id: string,
   reach: Reach,
-): Promise<(EndpointRow & { secret: Buffer }) | undefined> {
+): Promise<EndpointRow | undefined> {
   await db.query(sql`select from webhook_endpoints where ${alive(id, reach)} for update`);
-  const rows = await db.query<EndpointRow & { secret: Buffer }>(
-    sql`select ${columns}, secret from webhook_endpoints where ${alive(id, reach)}`,
+  return findEndpoint(db, id, reach);
+}
+
+/** The secret of an endpoint that is locked, sealed. */
+export async function findSealed(db: Queryable, id: string): Promise<Buffer | undefined> {
+  const rows = await db.query<{ secret: Buffer }>(
+    sql`select secret from webhook_endpoints where id = ${id}`,
   );
-  return rows[0];
+  return rows[0]?.secret;
 }
 
 /** Stores the settings of an endpoint that is locked. `closesBreaker` also ends its pause. */
@@ -192,12 +172,7 @@ export async function updateEndpoint(
       max_attempts = ${settings.max_attempts},
       retry_schedule = ${settings.retry_schedule}, rate_limit = ${settings.rate_limit},
       disable_after_days = ${settings.disable_after_days},
-      failing_since = case when not ${closesBreaker}::boolean then failing_since end,
-      failures_in_row = case when ${closesBreaker} then 0 else failures_in_row end,
-      pauses_in_row = case when ${closesBreaker} then 0 else pauses_in_row end,
-      paused_until = case when ${closesBreaker} then null else paused_until end,
-      throttled_until = case when ${closesBreaker} then null else throttled_until end,
-      updated_at = now()
+      ${closesBreaker ? sql`${breakerClosed},` : empty} updated_at = now()
     where id = ${id} returning ${columns}`);
   return rows[0];
 }

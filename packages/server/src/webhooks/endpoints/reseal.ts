@@ -4,48 +4,43 @@ import { listSealedOtherwise, replaceSealed } from './queries.ts';
 
 const endpointsAtOnce = 500;
 
+type Sealing = { ring: Keyring; box: SecretBox; signal: AbortSignal };
+
+/** The endpoints that have a secret under another key than the one that seals, in the order of their ids. */
+async function* sealedOtherwise(db: Database, { ring, signal }: Sealing) {
+  const keyId = ring.sealing.id;
+  const limit = endpointsAtOnce;
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const page = await listSealedOtherwise(db, { keyId, after, limit });
+    for (const endpoint of page) {
+      signal.throwIfAborted();
+      yield endpoint;
+    }
+    after = page.length < limit ? undefined : page.at(-1)?.id;
+  }
+}
+
 /**
  * Seals the secrets of all endpoints anew that are sealed under another key than the one that seals, each row by itself:
  * when this is killed, the next call goes on. A secret that no key opens stays as it is.
  */
-export async function resealEndpoints(
-  db: Database,
-  { ring, box, signal }: { ring: Keyring; box: SecretBox; signal: AbortSignal },
-): Promise<void> {
-  for (let after = ''; ; ) {
-    const page = await listSealedOtherwise(db, {
-      ...{ keyId: ring.sealing.id, after, limit: endpointsAtOnce },
+export async function resealEndpoints(db: Database, sealing: Sealing): Promise<void> {
+  for await (const endpoint of sealedOtherwise(db, sealing)) {
+    const anew = (sealed: Buffer) => sealAnew(sealing.box, sealed, endpoint.id);
+    await replaceSealed(db, endpoint, {
+      secret: anew(endpoint.secret),
+      previous_secrets: endpoint.previous_secrets.map(anew),
     });
-    for (const endpoint of page) {
-      signal.throwIfAborted();
-      const anew = (sealed: Buffer) => sealAnew(box, sealed, endpoint.id);
-      await replaceSealed(db, endpoint, {
-        secret: anew(endpoint.secret),
-        previous_secrets: endpoint.previous_secrets.map(anew),
-      });
-    }
-    const last = page.at(-1);
-    if (last === undefined || page.length < endpointsAtOnce) return;
-    after = last.id;
   }
 }
 
 /** The ids of the endpoints whose secret no key of the box opens, in their order. */
-export async function listUnopened(
-  db: Database,
-  { ring, box, signal }: { ring: Keyring; box: SecretBox; signal: AbortSignal },
-): Promise<string[]> {
+export async function listUnopened(db: Database, sealing: Sealing): Promise<string[]> {
   const unopened: string[] = [];
-  for (let after = ''; ; ) {
-    signal.throwIfAborted();
-    const page = await listSealedOtherwise(db, {
-      ...{ keyId: ring.sealing.id, after, limit: endpointsAtOnce },
-    });
-    for (const { id, secret } of page) if (!canOpen(box, secret, id)) unopened.push(id);
-    const last = page.at(-1);
-    if (last === undefined || page.length < endpointsAtOnce) return unopened;
-    after = last.id;
+  for await (const { id, secret } of sealedOtherwise(db, sealing)) {
+    if (!canOpen(sealing.box, secret, id)) unopened.push(id);
   }
+  return unopened;
 }
 
 /**

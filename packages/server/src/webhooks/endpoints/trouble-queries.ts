@@ -1,4 +1,4 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { columns, type EndpointRow, health, type Reach, unsteadyIds } from './queries.ts';
@@ -50,12 +50,13 @@ export async function listTroubled(
   reach: Reach,
   limit: number,
 ): Promise<EndpointRow[]> {
-  const order = sql`health = 'failing' desc, enabled, failures_in_row desc, id`;
+  const order = (failures: Sql) => sql`health = 'failing' desc, enabled, ${failures} desc, id`;
   return db.query<EndpointRow>(sql`
     select * from (
       select ${columns} from webhook_endpoints
-      where webhook_endpoints.id in (select id from ${troubled(reach)} order by ${order} limit ${limit})
-    ) as shown order by ${order}`);
+      where webhook_endpoints.id in (select id from ${troubled(reach)} order by ${order(sql`failures_in_row`)}
+        limit ${limit})
+    ) as shown order by ${order(sql`(breaker ->> 'failures_in_row')::int`)}`);
 }
 
 /**
@@ -108,11 +109,15 @@ export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
     ) as told order by id, state limit ${raw(String(mostFailing))}`);
 }
 
-/** Disables these endpoints if they have failed for as long as their settings say. Their deliveries wait. */
+/**
+ * Disables those of these endpoints that have failed for as long as their settings say, and returns them as they are then.
+ * What is queued for them waits, as when an operator disables them.
+ */
 export async function disableFailing(
   db: Queryable,
   ids: readonly string[],
 ): Promise<EndpointRow[]> {
+  if (ids.length === 0) return [];
   return db.query<EndpointRow>(sql`
     update webhook_endpoints set enabled = false, disabled_reason = 'failing', disabled_at = now(),
       disabled_by = null, updated_at = now()

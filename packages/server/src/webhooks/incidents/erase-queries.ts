@@ -2,7 +2,7 @@ import sql, { join } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { discarded } from '../dead-letters/queries.ts';
-import { attemptsWithAnswers, type WalkPosition } from '../queries.ts';
+import { attemptsWithAnswers, type WalkPosition, walked } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import { erasedKey, isErasedKey } from './queries.ts';
 
@@ -149,12 +149,7 @@ export async function findSettled(
 ): Promise<{ settled: { id: string; tenant: string }[]; after: WalkPosition | null }> {
   type Walked = { id: string; tenant: string; at: string; is_settled: boolean };
   const rows = await db.query<Walked>(sql`
-    with walked as materialized (
-      select id, tenant, created_at, erased_at from incidents
-      where created_at < now() - make_interval(days => ${days})
-        and (created_at, id) > (${from?.at ?? '-infinity'}::timestamptz, ${from?.id ?? ''})
-      order by created_at, id limit ${limit}
-    )
+    with ${walked('incidents', 'tenant, erased_at', { days, after: from, limit })}
     select id, tenant, ${instantText('created_at')} as at, erased_at is null and not exists (
       select from deliveries d where d.incident_id = walked.id and (d.status in ('queued', 'pending')
         or coalesce(d.finished_at, d.last_attempt_at, d.created_at) >= now() - make_interval(days => ${days}))

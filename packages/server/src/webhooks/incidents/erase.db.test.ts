@@ -1,33 +1,10 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
-import { createGate, isStatus, startWorld, type World } from '../drainer/testing/world.ts';
+import { expect, test } from 'vitest';
+import { answer } from '../../../test/receiver.ts';
+import { createGate, isStatus, useCleanWorld } from '../drainer/testing/world.ts';
 import { forgetHistory } from '../forget.ts';
 
-let world: World;
-let receiver: Receiver;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world?.stop());
-beforeEach(async () => {
-  receiver = await startReceiver();
-});
-afterEach(async () => {
-  await world.expectCountsToFit();
-  await receiver.close();
-  await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
-  for (const table of [
-    'deliveries',
-    'delivery_attempts',
-    'dead_letter_counts',
-    'dead_letter_jobs',
-  ]) {
-    await world.db.pool.query(`delete from ${table}`);
-  }
-  await world.db.query(sql`delete from incident_keys`);
-  await world.db.query(sql`delete from incidents`);
-});
+const { world, receiver } = useCleanWorld();
 
 const person = 'Erika-Mustermann-0812';
 const bodyOf = (more: object = {}) => ({

@@ -1,22 +1,20 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { ClaimedRow } from '../claim.ts';
+import type { IncidentRow } from '../contract.ts';
 import { laneOf, laneOfDelivery } from '../lanes.ts';
 import { createReportIncident } from './report-incident.ts';
 
+const limits = { clock: Date.now, maxAttempts: 8, maxPayloadBytes: 1024 };
 const origin = { dataSource: undefined, requestId: 'req_1', traceParent: null };
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({
-    SVC_ROLES: 'api',
-    SVC_ALLOW_TARGETS: '127.0.0.0/8',
-    SVC_RATE_LIMIT: '0',
-  });
+const service = useTestService({
+  SVC_ROLES: 'api',
+  SVC_ALLOW_TARGETS: '127.0.0.0/8',
+  SVC_RATE_LIMIT: '0',
 });
-afterAll(() => service.stop());
 
 let tenants = 0;
 const freshTenant = () => `tenant ${++tenants}`;
@@ -145,29 +143,12 @@ test('makes one queued delivery for each endpoint of the tenant that wants the t
     event_type: 'incident.created',
     is_due: true,
   };
-  expect(rows).toEqual([
-    {
-      ...same,
-      endpoint_id: all,
-      lane: laneOf(all),
-      target: 'http://127.0.0.1:9/hook',
-      max_attempts: 3,
-    },
-    {
-      ...same,
-      endpoint_id: disabled,
-      lane: laneOf(disabled),
-      target: 'http://127.0.0.1:9/hook',
-      max_attempts: 4,
-    },
-    {
-      ...same,
-      endpoint_id: created,
-      lane: laneOf(created),
-      target: 'http://127.0.0.1:9/other',
-      max_attempts: 8,
-    },
-  ]);
+  const row = (id: string, path: string, max_attempts: number) => {
+    const target = `http://127.0.0.1:9/${path}`;
+    return { ...same, endpoint_id: id, lane: laneOf(id), target, max_attempts };
+  };
+  const expected = [row(all, 'hook', 3), row(disabled, 'hook', 4), row(created, 'other', 8)];
+  expect(rows).toEqual(expected);
 });
 
 test('reports that come at the same time each make their own deliveries, and are told of these', async () => {
@@ -204,12 +185,7 @@ test('what is reported while others are being stored is stored by one statement'
         return service.db.query(statement, options);
       },
     },
-    {
-      clock: Date.now,
-      maxAttempts: 8,
-      maxPayloadBytes: 1024,
-      wakeUp: { wake() {}, headStart: () => null },
-    },
+    { ...limits, wakeUp: { wake() {}, headStart: () => null } },
   );
   const actor = { tenants: null } as Actor;
   const request = { tenant, type: 'incident.created', data: {} };
@@ -226,9 +202,7 @@ async function reportWithHeadStart(tenant: string, endpoint: string, keeper: num
   const begun: (readonly ClaimedRow[])[] = [];
   const woken: string[] = [];
   const reportIncident = createReportIncident(service.db, {
-    clock: Date.now,
-    maxAttempts: 8,
-    maxPayloadBytes: 1024,
+    ...limits,
     wakeUp: {
       wake: (ids) => void woken.push(...ids),
       headStart: () => ({
@@ -279,9 +253,7 @@ test('the room of a head start is given back when nothing could be stored', asyn
   const reportIncident = createReportIncident(
     { query: () => Promise.reject(new AppError('database_unavailable')) },
     {
-      clock: Date.now,
-      maxAttempts: 8,
-      maxPayloadBytes: 1024,
+      ...limits,
       wakeUp: {
         wake() {},
         headStart: () => ({
@@ -404,18 +376,8 @@ test('lists incidents newest first, each once, also of equal times, to the tenan
   await report({ tenant: foreign });
   await service.db.query(sql`
     update incidents set created_at = '2026-01-01' where id = any(${ids.slice(2, 5)}::text[])`);
-  const walk = async (query: string, token: string) => {
-    const seen: { id: string; tenant: string; created_at: string }[] = [];
-    let cursor: string | null = null;
-    do {
-      const path: string = `/incidents?limit=2${query}${cursor === null ? '' : `&cursor=${cursor}`}`;
-      const answer = await service.call('GET', path, { token });
-      expect(answer.status, answer.text).toBe(200);
-      seen.push(...answer.json.data);
-      cursor = answer.json.next_cursor;
-    } while (cursor !== null);
-    return seen;
-  };
+  const walk = (query: string, token: string): Promise<IncidentRow[]> =>
+    service.all(`/incidents?limit=2${query}`, token);
   const { token } = await service.makeToken({ scopes: ['incidents:read'], tenants: [one, two] });
   const seen = await walk('', token);
   expect(seen.map((row) => row.id).sort()).toEqual([...ids].sort());

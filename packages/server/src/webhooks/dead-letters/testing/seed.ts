@@ -1,8 +1,16 @@
 import sql from 'sql-template-tag';
-import { newId } from '../../../kernel/ids.ts';
+import { expect } from 'vitest';
+import { newId, randomText } from '../../../kernel/ids.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
-import { laneOf, newDeliveryId } from '../../lanes.ts';
+import { timeText } from '../../incidents/queries.ts';
+import { laneOf } from '../../lanes.ts';
 import type { DeliveryStatus, FailureClass } from '../../values.ts';
+import { insertRetryJob, type NewRetryJob } from '../job-queries.ts';
+
+/** A delivery id as the statement that stores incidents makes it. */
+export function newDeliveryId(lane: number, nowMillis: number): string {
+  return `dlv_${String(lane).padStart(2, '0')}${timeText(nowMillis)}${randomText(11)}`;
+}
 
 export type SeededEndpoint = { id: string; tenant: string };
 
@@ -117,6 +125,32 @@ export async function findWrongCounts(db: Queryable): Promise<object[]> {
       where status in ('pending', 'abandoned') group by endpoint_id, status, failure_class, tenant
     ) d full join dead_letter_counts c using (endpoint_id, status, failure_class, tenant)
     where coalesce(d.count, 0) <> coalesce(c.count, 0)`);
+}
+
+/** How many deliveries an endpoint has in each status that it has any in. */
+export async function countStatuses(
+  db: Queryable,
+  endpointId: string,
+): Promise<Partial<Record<DeliveryStatus, number>>> {
+  const rows = await db.query<{ status: string; count: number }>(sql`
+    select status, count(*) as count from deliveries where endpoint_id = ${endpointId} group by 1`);
+  return Object.fromEntries(rows.map((row) => [row.status, row.count]));
+}
+
+/** Waits until so many statements wait for a lock. */
+export async function untilLocked(db: Queryable, count: number): Promise<void> {
+  const waiting = () =>
+    db.query(sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
+  await expect.poll(waiting, { timeout: 120_000 }).toHaveLength(count);
+}
+
+/** A bulk retry of all that is dead, unless `more` says otherwise. */
+export function makeRetryJob(db: Queryable, id: string, more: Partial<NewRetryJob> = {}) {
+  const any = { status: null, tenant: null, endpoint_id: null, failure_class: null };
+  const always = { failed_from: null, failed_to: null, reach: null, rate: null };
+  const made = { rowsTotal: 0, createdBy: 'test', maxAttempts: 8 };
+  return insertRetryJob(db, { id, ...any, ...always, ...made, ...more });
 }
 
 /** What the tests look at of a delivery. */

@@ -50,10 +50,13 @@ export function prepareScheduler() {
       }
     },
     finish: (id: string, isFailure: boolean, role: AttemptRole = 'usual') => {
-      const change = world.scheduler.finish(id, { isFailure, durationMillis: 30, role });
-      world.scheduler.written(id);
+      const change = world.scheduler.end(id, (endpoint) =>
+        endpoint.finish({ isFailure, durationMillis: 30, role }),
+      );
+      world.scheduler.endpoint(id)?.written();
       return change;
     },
+    release: (id: string) => world.scheduler.end(id, (endpoint) => endpoint.hold(-1)),
     /** Fails as often as it takes to open the breaker. */
     breakOpen: (id: string): void => {
       for (let failures = 0; failures < failuresToOpen; failures += 1) {

@@ -1,17 +1,23 @@
 import sql from 'sql-template-tag';
-import { expect } from 'vitest';
+import { afterEach, expect } from 'vitest';
+import { type Receiver, useReceiver } from '../../../../test/receiver.ts';
 import { startTestService, type TestService } from '../../../../test/service.ts';
+import { use } from '../../../../test/use.ts';
 import type { Environment } from '../../../config/settings.ts';
+import { clearQueue, findWrongCounts } from '../../dead-letters/testing/seed.ts';
 import { laneOfDelivery } from '../../lanes.ts';
+import type { DeliveryStatus } from '../../values.ts';
 
 export type World = TestService & {
   /** Registers an endpoint; answers its id and secret. */
   addEndpoint(url: string, more?: Record<string, unknown>): Promise<{ id: string; secret: string }>;
-  /** Reports so many incidents, one after the other; answers the ids of their deliveries. */
+  /** Reports so many incidents at once; answers the ids of their deliveries, in the order of the reports. */
   report(count?: number, tenant?: string): Promise<string[]>;
   /** The delivery as the API shows it, once it has come so far. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
   untilDelivery(id: string, isSo: (delivery: any) => boolean): Promise<any>;
+  /** Waits until all these deliveries have the status. */
+  untilAll(ids: readonly string[], status: DeliveryStatus): Promise<void>;
   /** Lets a lease end, or the next attempt be due, as if its time had come. */
   makeDue(id: string): Promise<void>;
   /** Fails unless the counters say what the rows do. */
@@ -35,14 +41,15 @@ export async function startWorld(env: Environment = {}): Promise<World> {
       return answer.json;
     },
     async report(count = 1, tenant = 'TX') {
-      const ids: string[] = [];
-      for (let number = 0; number < count; number += 1) {
+      const report = async (number: number): Promise<string[]> => {
         const body = { tenant, type: 'incident.created', data: { number } };
         const answer = await service.call('POST', '/incidents', { body });
         expect(answer.status, answer.text).toBe(202);
-        for (const delivery of answer.json.deliveries) ids.push(delivery.id);
-      }
-      return ids;
+        return answer.json.deliveries.map(({ id }: { id: string }) => id);
+      };
+      return (
+        await Promise.all(Array.from({ length: count }, (_, number) => report(number)))
+      ).flat();
     },
     async untilDelivery(id, isSo) {
       let delivery: unknown;
@@ -57,6 +64,12 @@ export async function startWorld(env: Environment = {}): Promise<World> {
         .toBe('so');
       return delivery;
     },
+    async untilAll(ids, status) {
+      const others = () =>
+        service.db.query(sql`
+          select id, status from deliveries where id = any(${ids}::text[]) and status <> ${status}`);
+      await expect.poll(others, { timeout: 60_000, interval: 20 }).toEqual([]);
+    },
     async makeDue(id) {
       await service.db.query(sql`
         update deliveries set leased_until = least(leased_until, now() - interval '1 second'),
@@ -65,17 +78,32 @@ export async function startWorld(env: Environment = {}): Promise<World> {
       await service.db.query(sql`select pg_notify('svcctl_due', '*')`);
     },
     async expectCountsToFit() {
-      const rows = await service.db.query(sql`
-        with rows as (
-          select endpoint_id, status, failure_class, count(*) as count from deliveries
-          where status in ('pending', 'abandoned') group by endpoint_id, status, failure_class
-        )
-        select * from rows full join (select * from dead_letter_counts where count <> 0) as counted
-          using (endpoint_id, status, failure_class)
-        where rows.count is distinct from counted.count`);
-      expect(rows).toEqual([]);
+      expect(await findWrongCounts(service.db)).toEqual([]);
     },
   };
+}
+
+/** A world for all tests of a file. */
+export function useWorld(env: Environment = {}): World {
+  return use(
+    () => startWorld(env),
+    (world) => world.stop(),
+  );
+}
+
+/** A world for all tests of a file, and a receiver for each. After a test the counters must fit, and nothing is left. */
+export function useCleanWorld(): { world: World; receiver: Receiver } {
+  const world = useWorld();
+  const receiver = useReceiver('each');
+  afterEach(async () => {
+    await world.expectCountsToFit();
+    await world.db.query(sql`update webhook_endpoints set deleted_at = now()`);
+    await world.db.query(sql`delete from delivery_attempts`);
+    await clearQueue(world.db);
+    await world.db.query(sql`delete from incident_keys`);
+    await world.db.query(sql`delete from incidents`);
+  });
+  return { world, receiver };
 }
 
 export const isStatus = (status: string) => (delivery: { status: string }) =>

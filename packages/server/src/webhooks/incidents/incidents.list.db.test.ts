@@ -1,17 +1,13 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
-import { listIncidents } from './read-queries.ts';
+import { expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
+import { listIncidents } from './queries.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({
-    SVC_ROLES: 'api',
-    SVC_ALLOW_TARGETS: '127.0.0.0/8',
-    SVC_RATE_LIMIT: '0',
-  });
+const service = useTestService({
+  SVC_ROLES: 'api',
+  SVC_ALLOW_TARGETS: '127.0.0.0/8',
+  SVC_RATE_LIMIT: '0',
 });
-afterAll(() => service.stop());
 
 let tenants = 0;
 const freshTenant = () => `list ${++tenants}`;
@@ -43,14 +39,8 @@ async function pageOf(filters: Record<string, string>, token = service.adminToke
 
 /** The ids on all pages, in their order. */
 async function idsOf(filters: Record<string, string>, token?: string): Promise<string[]> {
-  const ids: string[] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const more: Record<string, string> = cursor === '' ? {} : { cursor };
-    const page = await pageOf({ limit: '2', ...filters, ...more }, token);
-    ids.push(...page.data.map(({ id }) => id));
-    cursor = page.next_cursor;
-  }
-  return ids;
+  const query = new URLSearchParams({ limit: '2', ...filters }).toString();
+  return (await service.all(`/incidents?${query}`, token)).map(({ id }) => id);
 }
 
 const setReported = (id: string, at: string) =>

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { signatureHeaders } from './request.ts';
+import { signatureHeaders } from './deliver.ts';
 
 const timestampSeconds = Math.floor(Date.now() / 1000);
 const request = { id: 'msg_1', timestampSeconds, body: '{"type":"incident.created"}' };

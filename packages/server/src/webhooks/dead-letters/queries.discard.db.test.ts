@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
-import { type CountDelta, discardOfEndpoint, shiftCounts } from './discard.ts';
-import { insertRetryJob } from './job-queries.ts';
+import { type CountDelta, discardOfEndpoint, shiftCounts } from './queries.ts';
 import { purgeDeadLetter, retryDeadLetter } from './retry.ts';
 import { runBatch } from './run-jobs.ts';
 import {
   clearQueue,
   findWrongCounts,
+  makeRetryJob,
   readDelivery,
   type SeededEndpoint,
   seedDeliveries,
@@ -20,11 +20,7 @@ import {
   seedEndpoint,
 } from './testing/seed.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 beforeEach(async () => {
   await clearQueue(db);
 });
@@ -152,20 +148,8 @@ async function finishAttempt(id: string, failureClass: FailureClass | null): Pro
 }
 
 async function runJob(on: Queryable, endpoint: SeededEndpoint, n: number): Promise<void> {
-  await insertRetryJob(on, {
-    id: `rty_${n}_${endpoint.id}`,
-    status: null,
-    tenant: null,
-    endpoint_id: endpoint.id,
-    failure_class: null,
-    failed_from: null,
-    failed_to: null,
-    reach: null,
-    rate: null,
-    rowsTotal: 0,
-    createdBy: 'test',
-    maxAttempts: 2,
-  });
+  const more = { endpoint_id: endpoint.id, maxAttempts: 2 };
+  await makeRetryJob(on, `rty_${n}_${endpoint.id}`, more);
   while ((await runBatch(db, { wakeUp: { wake() {} }, audit: async () => {} })).hasWorked);
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { failureClasses } from '../values.ts';
-import { type ClaimedDelivery, defaultSchedule, delayAfter, outcomeOf } from './outcome.ts';
+import { type ClaimedDelivery, defaultSchedule, delayAfter, outcomeOf } from './deliver.ts';
 
 const failure = (failureClass: 'status' | 'gone', retryAfterSeconds: number | null = null) => ({
   failureClass,

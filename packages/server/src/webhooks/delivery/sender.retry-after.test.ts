@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseRetryAfter } from './attempt.ts';
+import { parseRetryAfter } from './sender.ts';
 
 const now = Date.parse('2026-03-05T14:00:00Z');
 const parse = (text: string) => parseRetryAfter(text, now);

@@ -3,7 +3,7 @@ import { ringOf } from '../../../test/keyring.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { ClaimedRow } from '../claim.ts';
 import { createSecretBox } from '../secret.ts';
-import { EndpointConfigs } from './endpoint-configs.ts';
+import { EndpointConfigs } from './deliver.ts';
 
 const rowOf = (id: string): ClaimedRow => ({
   incident_id: 'inc_1',

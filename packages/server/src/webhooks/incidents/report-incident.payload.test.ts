@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type IncidentReport, isSameRequest, payloadText, requestDigest } from './payload.ts';
+import {
+  type IncidentReport,
+  isSameRequest,
+  payloadText,
+  requestDigest,
+} from './report-incident.ts';
 
 const report: IncidentReport = { tenant: 'T', type: 'incident.created', data: {} };
 const digest = (data: unknown) => requestDigest({ ...report, data }).toString('hex');
