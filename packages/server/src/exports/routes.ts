@@ -3,18 +3,22 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Actor, callerOf } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
-import type { Audit } from '../platform/audit.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Log } from '../platform/log.ts';
+import { refuseReadOnly, type StoreFence } from '../platform/objects/fence.ts';
+import type { ObjectStore } from '../platform/objects/objects.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { countSlice } from '../records/index.ts';
 import { type ExportRequest, exportsContract } from './contract.ts';
 import type { ExportSource } from './encode/rows.ts';
 import { estimateExport } from './estimate.ts';
 import { createFormat } from './formats/index.ts';
-import { fileNameOf, prefersAsync, toFileOptions } from './jobs/create.ts';
-import type { ExportJob } from './jobs.contract.ts';
+import { createJob, fileNameOf, prefersAsync, toFileOptions } from './jobs/create.ts';
+import { type DownloadOptions, sendFile } from './jobs/file.ts';
+import { toExportJob } from './jobs/job.ts';
+import { cancelJob, getJob, getManifest, listJobs } from './jobs/list.ts';
+import { removeEndedFiles } from './jobs/sweep.ts';
+import { exportJobsContract } from './jobs.contract.ts';
 import { createLink, findLink, takeLink } from './links.ts';
 import { toSelection } from './select.ts';
 import { disposition, ReaderGone, sendExport, watchCaller } from './send-stream.ts';
@@ -25,22 +29,23 @@ import type { ExportFormat } from './values.ts';
  * What the export routes need. `maxConcurrent` is how many streams may run at once in this process, and `maxPerCaller`
  * how many of them one caller may have.
  */
-export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> & {
-  stallMillis: number;
-  maxConcurrent: number;
-  maxPerCaller: number;
-  /** Finds the caller behind a token's id, and checks the token again. Throws 401, 403. */
-  actorOf(tokenId: string): Promise<Actor>;
-  /** Makes a job instead of a file, and answers 202. */
-  startJob(call: JobCall): Promise<ExportJob>;
-  /** The origin of download links; undefined makes the links paths. */
-  publicUrl: string | undefined;
-  audit: Audit;
-  log: Log;
-};
+export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> &
+  DownloadOptions & {
+    readonly maxConcurrent: number;
+    readonly maxPerCaller: number;
+    /** Finds the caller behind a token's id, and checks the token again. Throws 401, 403. */
+    actorOf(tokenId: string): Promise<Actor>;
+    /** The origin of download links; undefined makes the links paths. */
+    readonly publicUrl: string | undefined;
+    readonly store: ObjectStore;
+    readonly fence: Pick<StoreFence, 'advance' | 'assertOwn' | 'isReadOnly'>;
+    readonly cursorKey: () => Buffer;
+    /** The work on jobs in this process, which is told of those that are made and cancelled here. */
+    readonly jobs: { poke(): void; cancel(id: string): void };
+  };
 
 /** A request for an export. With `Prefer: respond-async` it becomes a job. */
-export type JobCall = {
+type FileCall = {
   readonly format: ExportFormat;
   readonly body: ExportRequest;
   readonly actor: Actor;
@@ -50,7 +55,7 @@ export type JobCall = {
   readonly recheck: () => Promise<unknown>;
 };
 
-type Download = JobCall & { readonly isByLink: boolean };
+type Download = FileCall & { readonly isByLink: boolean };
 
 /**
  * How many chunks are encoded at once: one for each core, within limits. The DuckDB process runs eight queries at once,
@@ -58,7 +63,7 @@ type Download = JobCall & { readonly isByLink: boolean };
  */
 const encodedAtOnce = Math.min(6, Math.max(2, availableParallelism()));
 
-/** Adds the routes that stream exports, estimate them and make download links. */
+/** Adds the routes that stream exports, estimate them and make download links, and those of jobs. */
 export function addExportRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
   const { maxConcurrent, maxPerCaller } = options;
   const places = createSharedBudget({ total: maxConcurrent, each: maxPerCaller });
@@ -87,9 +92,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   }
 
   /** Answers with a job, a link or the file, as the request wants it. */
-  async function answer(call: JobCall) {
+  async function answer(call: FileCall) {
     const { format, body, actor, request, reply } = call;
-    if (prefersAsync(request)) return options.startJob(call);
+    if (prefersAsync(request)) return startJob(db, call, options);
     if (body.delivery !== 'link') return download({ ...call, isByLink: false });
     reply.status(201);
     const { slice } = await toSelection(db, body, actor, '/');
@@ -128,6 +133,49 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     const { slice } = await toSelection(db, selection, actor, '?');
     return estimateExport({ db, cold: options.cold }, slice, profile);
   });
+  addJobRoutes(http, db, options);
+}
+
+function addJobRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
+  const { audit, log, jobs } = options;
+  http.route(exportJobsContract.listExports, ({ query, actor }) =>
+    listJobs(db, options.cursorKey(), actor, query),
+  );
+  http.route(exportJobsContract.getExport, async ({ params, actor }) =>
+    toExportJob(await getJob(db, actor, params.id)),
+  );
+  http.route(exportJobsContract.getManifest, ({ params, actor }) =>
+    getManifest(db, actor, params.id),
+  );
+  http.route(exportJobsContract.downloadFile, ({ params, ...call }) =>
+    sendFile(db, { id: params.id, ...call }, options),
+  );
+  http.route(exportJobsContract.cancelExport, async ({ params, actor, request }) => {
+    const { job, was } = await cancelJob(db, { id: params.id, actor, request, audit });
+    if (was === 'open') jobs.cancel(job.id);
+    if (was === 'completed') {
+      // For callers the file is gone already. What cannot be removed now is removed by a later sweep.
+      const late = AbortSignal.timeout(removeMillis);
+      await removeEndedFiles({ ...options, db }, job, late).catch((err: unknown) =>
+        log.warn({ err, exportId: job.id }, 'a file of an export stays for now'),
+      );
+    }
+    return toExportJob(job);
+  });
+}
+
+const removeMillis = 30_000;
+
+/** Makes a job instead of a file, and answers 202 with it. Throws what `createJob` throws. */
+async function startJob(db: Database, call: FileCall, { fence, audit, jobs }: ExportOptions) {
+  refuseReadOnly(fence);
+  const job = await createJob(db, { ...call, audit });
+  jobs.poke();
+  call.reply
+    .status(202)
+    .header('location', `/api/v1/exports/${job.id}`)
+    .header('preference-applied', 'respond-async');
+  return job;
 }
 
 /** Answers HEAD with what is known of a download without making the file. */
@@ -137,7 +185,9 @@ async function describeFile({
   body,
   actor,
   reply,
-}: Pick<JobCall, 'format' | 'body' | 'actor' | 'reply'> & { db: Database }): Promise<FastifyReply> {
+}: Pick<FileCall, 'format' | 'body' | 'actor' | 'reply'> & {
+  db: Database;
+}): Promise<FastifyReply> {
   const selection = await toSelection(db, body, actor, '/');
   const fileOptions = toFileOptions(format, body, selection.slice);
   reply.hijack();

@@ -2,17 +2,20 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError } from '../../../kernel/errors.ts';
-import { measureSlice, type Slice } from '../../../records/index.ts';
-import { compress } from '../../formats/compress.ts';
-import type { FileFormat } from '../../formats/format.ts';
-import type { Compression } from '../../values.ts';
-import { partKey, type StoredJob } from '../job.ts';
-import { type WorkContext, whileHeld } from './context.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { Hold } from '../../platform/jobs/held.ts';
+import type { Held } from '../../platform/jobs/held-queries.ts';
+import { measureSlice, type Slice } from '../../records/index.ts';
+import { compress } from '../formats/compress.ts';
+import type { FileFormat } from '../formats/format.ts';
+import type { Compression } from '../values.ts';
+import type { WorkContext } from './context.ts';
+import { partKey, type StoredJob } from './job.ts';
 import { type DoneRow, finishPart, type PartRow, startPart } from './queries.ts';
 
 export type PartCall = {
-  readonly job: StoredJob & { readonly runner: string };
+  readonly job: StoredJob & Held;
+  readonly write: Hold['write'];
   readonly format: FileFormat;
   readonly signal: AbortSignal;
   /** Is called with the number of rows of this part that are encoded by now. */
@@ -33,20 +36,34 @@ export function isReadBack({ number }: { number: number }, { options }: StoredJo
 
 /**
  * Makes one part of a file: its rows are encoded, proved and stored as an object. The part counts as done when its row
- * in the database says so, which is written last. Throws `JobLost` when the job belongs to another runner by then.
+ * in the database says so, which is written last. Then `use` gets the path of the file that is the object or, where the
+ * store is elsewhere, was sent and acknowledged as that; it may be gone afterwards. Throws `JobLost` when the job belongs
+ * to another runner by then.
  */
-export async function writePart(
+export async function writePart<T>(
   context: WorkContext,
   part: PartRow,
   call: PartCall,
-): Promise<DoneRow> {
-  const { db, store, source } = context;
-  const { job, signal } = call;
+  use: (done: DoneRow, path: string) => Promise<T>,
+): Promise<T> {
+  const dir = await mkdtemp(join(context.source.spoolDir, 'export-'));
+  try {
+    const { done, path } = await storePart(context, part, { ...call, dir });
+    return await use(done, context.store.pathOf(done.objectKey) ?? path);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function storePart(
+  context: WorkContext,
+  part: PartRow,
+  call: PartCall & { dir: string },
+): Promise<{ done: DoneRow; path: string }> {
+  const { store } = context;
+  const { job, write, signal, dir } = call;
   const objectKey = partKey(job, part.number);
-  await whileHeld(db, job, (connection) =>
-    startPart(connection, job, { number: part.number, objectKey }),
-  );
-  const dir = await mkdtemp(join(source.spoolDir, 'export-'));
+  await write((connection) => startPart(connection, job, { number: part.number, objectKey }));
   const { compression } = job.options;
   const isPacked = compression !== 'none';
   const [bodyPath, packedPath] = [join(dir, 'body'), join(dir, 'packed')];
@@ -59,7 +76,7 @@ export async function writePart(
     const body = await writeBody(context, slice, { ...call, path: bodyPath, onBytes });
     const digest =
       body.digest === null || isReadBack(part, job)
-        ? await proveBody(context, slice, { ...call, ...body, dir })
+        ? await proveBody(context, slice, { ...call, ...body })
         : body.digest;
     const packed = isPacked
       ? await packBody(body, packedPath, { compression, signal, onBytes: onGrown })
@@ -77,15 +94,13 @@ export async function writePart(
       layout: body.layout,
     };
     signal.throwIfAborted();
-    await whileHeld(db, job, (connection) => finishPart(connection, job, done));
-    return done;
+    await write((connection) => finishPart(connection, job, done));
+    return { done, path };
   } catch (error) {
     await begun?.giveUp();
     // If the object cannot be removed now, a sweep finds it in the folder of the job.
     if (signal.aborted) await store.remove(objectKey).catch(() => {});
     throw error;
-  } finally {
-    await rm(dir, { recursive: true, force: true });
   }
 }
 
