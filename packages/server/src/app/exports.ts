@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { actorOfToken, createAudit } from '../access/index.ts';
-import { createFormat } from '../exports/formats/index.ts';
 import { addExportRoutes, createExportKind, startSweeps } from '../exports/index.ts';
 import { type FileVerdict, type Manifest, manifestSchema } from '../exports/jobs.contract.ts';
 import { type FileSource, verifyFile } from '../exports/verify-file.ts';
@@ -42,7 +41,7 @@ export function createExportJobs({ settings, log, db, cold, paceOf }: Host): Exp
         encoders: createGate(encodedAtOnce),
       };
       const kind = createExportKind({
-        ...{ db, source, store: cold.store, fence: cold.fence, createFormat },
+        ...{ db, source, store: cold.store, fence: cold.fence },
         pace: paceOf('exports'),
         days: settings.exportDays,
         perTenant: settings.exportJobsPerTenant,

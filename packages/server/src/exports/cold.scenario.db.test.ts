@@ -110,7 +110,7 @@ test('who hangs up before the first byte is no error of the service', async () =
   sent.end(JSON.stringify({ tenant: 'BIG', kind: 'big' }));
   await vi.waitUntil(async () => (await exportFolders()).length > 0, { interval: 1 });
   sent.destroy();
-  const ended = () => logged.filter((line) => line.includes('the export was closed'));
+  const ended = () => logged.filter((line) => line.includes('export ended early'));
   await vi.waitUntil(() => ended().length > 0, { timeout: 120_000 });
   expect(ended().map((line) => JSON.parse(line).level)).toEqual([30]);
   await vi.waitUntil(async () => (await exportFolders()).length === 0, { timeout: 120_000 });

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { type Actor, callerOf } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
@@ -12,7 +12,7 @@ import { countSlice } from '../records/index.ts';
 import { type ExportRequest, exportsContract } from './contract.ts';
 import type { ExportSource } from './encode/rows.ts';
 import { estimateExport } from './estimate.ts';
-import { createFormat } from './formats/index.ts';
+import { createFormat } from './formats/create-format.ts';
 import { createJob, fileNameOf, prefersAsync, toFileOptions } from './jobs/create.ts';
 import { type DownloadOptions, sendFile } from './jobs/file.ts';
 import { toExportJob } from './jobs/job.ts';
@@ -21,7 +21,7 @@ import { removeEndedFiles } from './jobs/sweep.ts';
 import { exportJobsContract } from './jobs.contract.ts';
 import { createLink, findLink, takeLink } from './links.ts';
 import { toSelection } from './select.ts';
-import { disposition, ReaderGone, sendExport, watchCaller } from './send-stream.ts';
+import { answerWatched, disposition, type SendCall, sendExport } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
 import type { ExportFormat } from './values.ts';
 
@@ -45,17 +45,13 @@ export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> &
   };
 
 /** A request for an export. With `Prefer: respond-async` it becomes a job. */
-type FileCall = {
+type ExportCall = SendCall & {
   readonly format: ExportFormat;
   readonly body: ExportRequest;
   readonly actor: Actor;
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-  /** Throws 401 or 403 once the caller may no longer have the file. */
-  readonly recheck: () => Promise<unknown>;
 };
 
-type Download = FileCall & { readonly isByLink: boolean };
+type Download = ExportCall & { readonly isByLink: boolean };
 
 /**
  * How many chunks are encoded at once: one for each core, within limits. The DuckDB process runs eight queries at once,
@@ -92,7 +88,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   }
 
   /** Answers with a job, a link or the file, as the request wants it. */
-  async function answer(call: FileCall) {
+  async function answer(call: ExportCall) {
     const { format, body, actor, request, reply } = call;
     if (prefersAsync(request)) return startJob(db, call, options);
     if (body.delivery !== 'link') return download({ ...call, isByLink: false });
@@ -167,7 +163,7 @@ function addJobRoutes(http: HttpServer, db: Database, options: ExportOptions): v
 const removeMillis = 30_000;
 
 /** Makes a job instead of a file, and answers 202 with it. Throws what `createJob` throws. */
-async function startJob(db: Database, call: FileCall, { fence, audit, jobs }: ExportOptions) {
+async function startJob(db: Database, call: ExportCall, { fence, audit, jobs }: ExportOptions) {
   refuseReadOnly(fence);
   const job = await createJob(db, { ...call, audit });
   jobs.poke();
@@ -185,7 +181,7 @@ async function describeFile({
   body,
   actor,
   reply,
-}: Pick<FileCall, 'format' | 'body' | 'actor' | 'reply'> & {
+}: Pick<ExportCall, 'format' | 'body' | 'actor' | 'reply'> & {
   db: Database;
 }): Promise<FastifyReply> {
   const selection = await toSelection(db, body, actor, '/');
@@ -211,61 +207,35 @@ async function streamFile(
   const { compression } = fileOptions;
   const parts = selection.version?.parts ?? null;
   const file = startFile(source, { format, compression, slice, parts });
-  // Without this, a reader that hangs up would be noticed only when the next row is sent, which may take long.
-  const response = reply.raw;
-  let isGone = false;
-  let refusal: AppError | undefined;
-  const onClose = () => {
-    isGone = refusal === undefined;
-    void file.close();
-  };
-  response.on('close', onClose);
-  const endWatch = watchCaller(call.recheck, (error) => {
-    refusal = error;
-    void file.close();
-    if (response.headersSent) response.destroy();
-  });
+  const { log } = options;
   try {
-    const rowCount = await file.rowCount;
-    // The audit entry is written before the first byte, so that nothing leaves the service unrecorded.
-    await options.audit(source.db, {
-      actor,
-      request,
-      action: `export.${call.format}`,
-      target: null,
-      tenant: body.tenant,
-      after: { ...body, delivery: call.isByLink ? 'link' : 'stream', row_count: rowCount },
+    await answerWatched(call, { log, what: 'export' }, async ({ signal, open }) => {
+      signal.addEventListener('abort', () => void file.close());
+      const rowCount = await file.rowCount;
+      // The audit entry is written before the first byte, so that nothing leaves the service unrecorded.
+      await options.audit(source.db, {
+        actor,
+        request,
+        action: `export.${call.format}`,
+        target: null,
+        tenant: body.tenant,
+        after: { ...body, delivery: call.isByLink ? 'link' : 'stream', row_count: rowCount },
+      });
+      // Compressing a compressed file does not make it smaller.
+      const isCompressed = call.format === 'parquet' || compression !== 'none';
+      const gzip = !isCompressed && acceptsCoding(request.headers['accept-encoding'], 'gzip');
+      open(200, {
+        'content-type': format.mediaType,
+        'content-disposition': disposition(fileNameOf(body, selection, fileOptions)),
+        'x-record-count': rowCount,
+        trailer: 'Repr-Digest',
+        vary: 'accept-encoding',
+        ...(gzip ? { 'content-encoding': 'gzip' } : {}),
+      });
+      reply.raw.flushHeaders();
+      await sendExport(reply.raw, file, { gzip, stallMillis: options.stallMillis });
     });
-    // Compressing a compressed file does not make it smaller.
-    const isCompressed = call.format === 'parquet' || compression !== 'none';
-    const gzip = !isCompressed && acceptsCoding(request.headers['accept-encoding'], 'gzip');
-    const head = {
-      'content-type': format.mediaType,
-      'content-disposition': disposition(fileNameOf(body, selection, fileOptions)),
-      'x-record-count': rowCount,
-      trailer: 'Repr-Digest',
-      vary: 'accept-encoding',
-      ...(gzip ? { 'content-encoding': 'gzip' } : {}),
-    };
-    // From here on an error cannot be answered any more; the connection can only be reset.
-    reply.hijack();
-    response.writeHead(200, head);
-    response.flushHeaders();
-    await sendExport(response, file, { gzip, stallMillis: options.stallMillis });
-  } catch (error) {
-    // Nobody is left to receive an answer.
-    if (isGone) reply.hijack();
-    if (!reply.sent) throw refusal ?? error;
-    const isExpected = isGone || refusal || error instanceof ReaderGone;
-    // What is away for a while is no mistake of ours.
-    const isAway = error instanceof AppError && error.status === 503;
-    const level = isExpected ? 'info' : isAway ? 'warn' : 'error';
-    options.log[level]({ err: refusal ?? error, reqId: request.id }, 'export ended early');
-    // Without the last chunk and the trailer, what arrived cannot look whole.
-    response.destroy();
   } finally {
-    endWatch();
-    response.off('close', onClose);
     await file.close();
   }
 }

@@ -12,8 +12,8 @@ import { type ColdStore, openColdStore } from '../../records/read/testing/cold-s
 import { compact, freeze } from '../../records/read/testing/freeze.ts';
 import { ingest } from '../../records/read/testing/walk.ts';
 import { usualCut } from '../../records/steps/cut-steps.ts';
+import { createFormat } from '../formats/create-format.ts';
 import type { FileOptions } from '../formats/format.ts';
-import { createFormat } from '../formats/index.ts';
 import { startFile } from '../stream-file.ts';
 import { exportColumns } from '../values.ts';
 import type { ExportSource } from './rows.ts';

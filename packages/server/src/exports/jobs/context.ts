@@ -22,7 +22,8 @@ export type WorkContext = {
   readonly store: ObjectStore;
   /** Must be asked before anything is written, because another database may have the store by now. */
   readonly fence: Pick<StoreFence, 'advance'>;
-  readonly createFormat: (options: FileOptions) => FileFormat;
+  /** Makes the format of a file; usually left out. */
+  readonly createFormat?: (options: FileOptions) => FileFormat;
   /** How many jobs of one tenant run at once, over all processes. */
   readonly perTenant: number;
   /** For how many days a file is kept. */

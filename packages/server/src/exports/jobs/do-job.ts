@@ -7,13 +7,14 @@ import type { HeldKind, Hold, JobProgress } from '../../platform/jobs/held.ts';
 import type { Held } from '../../platform/jobs/held-queries.ts';
 import { cutParts, measureSlice, sumTriples, type Triple } from '../../records/index.ts';
 import { compress, compressTail } from '../formats/compress.ts';
-import type { DonePart, FileFormat } from '../formats/format.ts';
+import { createFormat } from '../formats/create-format.ts';
+import type { FileFormat } from '../formats/format.ts';
 import type { Manifest } from '../jobs.contract.ts';
 import type { Proof } from '../values.ts';
 import { toFault, type WorkContext } from './context.ts';
 import { type FileEnds, partKey, type StoredJob, type StoredManifest } from './job.ts';
-import { addFile, doneRow, makeParts, type Tally } from './make-parts.ts';
-import type { DoneRow, PartRow } from './queries.ts';
+import { addFile, makeParts } from './make-parts.ts';
+import type { DonePart, PartRow } from './queries.ts';
 import * as queries from './queries.ts';
 import { isReadBack, partSlice } from './write-part.ts';
 
@@ -40,26 +41,28 @@ export function createExportKind(context: WorkContext): HeldKind<StoredJob> {
  */
 async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   const { job, signal, write } = call;
-  const counts = createProgressCounts();
-  call.showProgress(() => counts.now());
-  const format = context.createFormat(job.options);
+  const format = (context.createFormat ?? createFormat)(job.options);
   await context.fence.advance(signal);
   if (job.parts_total === null) await cut(context, call);
   const parts = await queries.listParts(context.db, job);
   const totals = await findTotals(context, parts, call);
-  for (const part of parts) {
-    const done = doneRow(part);
-    if (done !== null) counts.done(done);
+  const progress = new Map<number, JobProgress>();
+  for (const { number, ...part } of parts) {
+    if (part.rows !== null) progress.set(number, { rows: part.rows, bytes: part.size_bytes });
   }
+  call.showProgress(() => ({
+    rows: sumOf([...progress.values()].map(({ rows }) => rows)),
+    bytes: sumOf([...progress.values()].map(({ bytes }) => bytes)),
+  }));
   const { compression } = job.options;
   const head = await collect(compress([format.head], compression));
   const made = await makeParts(context, parts, {
     ...{ job, format, signal, write },
     hash: createHash('sha256').update(head),
-    tally: counts,
+    tally: (part, now) => void progress.set(part, now),
   });
   assertSame(made.parts, totals);
-  const tail = await collect(compressTail(format, made.parts.map(toDonePart), compression));
+  const tail = await collect(compressTail(format, made.parts.map(toFilePart), compression));
   const ends = await writeEnds(context, { head, tail }, call);
   signal.throwIfAborted();
   const sha256 = made.hash.update(tail).digest();
@@ -72,8 +75,12 @@ async function collect(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(all);
 }
 
-function toDonePart({ rows, bodyBytes, layout }: DoneRow): DonePart {
-  return { rows, sizeBytes: bodyBytes, layout };
+function toFilePart({ rows, body_bytes, layout }: DonePart) {
+  return { rows, sizeBytes: body_bytes, layout };
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
 }
 
 /**
@@ -105,36 +112,11 @@ async function cut(context: WorkContext, { job, write }: JobCall): Promise<void>
   await write((connection) => queries.insertParts(connection, job, parts));
 }
 
-/** Counts what is done of a job while it is worked on. */
-function createProgressCounts(): Tally & { now(): JobProgress } {
-  const done = new Map<number, JobProgress>();
-  const underWay = new Map<number, number>();
-  return {
-    done({ number, rows, sizeBytes }) {
-      done.set(number, { rows, bytes: sizeBytes });
-      underWay.delete(number);
-    },
-    underWay(number, rows) {
-      done.delete(number);
-      underWay.set(number, rows);
-    },
-    now() {
-      let [rows, bytes] = [0, 0];
-      for (const part of done.values()) {
-        rows += part.rows;
-        bytes += part.bytes;
-      }
-      for (const count of underWay.values()) rows += count;
-      return { rows, bytes };
-    },
-  };
-}
-
 type Totals = { readonly rows: number; readonly digest: string };
 
 /** Throws `export_mismatch` unless the rows and digest of the parts are those that were pinned. */
-function assertSame(done: readonly DoneRow[], pinned: Totals): void {
-  const rows = done.reduce((sum, part) => sum + part.rows, 0);
+function assertSame(done: readonly DonePart[], pinned: Totals): void {
+  const rows = sumOf(done.map((part) => part.rows));
   const digest = sumDigests(done.map((part) => BigInt(part.digest)));
   if (rows === pinned.rows && digest === BigInt(pinned.digest)) return;
   const difference =
@@ -181,16 +163,14 @@ async function complete(
   { job, write }: JobCall,
   file: {
     format: FileFormat;
-    parts: readonly DoneRow[];
+    parts: readonly DonePart[];
     ends: FileEnds;
     sha256: Buffer;
     totals: Totals;
   },
 ): Promise<void> {
-  const sizeBytes = file.parts.reduce(
-    (sum, part) => sum + part.sizeBytes,
-    file.ends.head_bytes + file.ends.tail_bytes,
-  );
+  const { head_bytes, tail_bytes } = file.ends;
+  const sizeBytes = sumOf([head_bytes, ...file.parts.map((part) => part.size_bytes), tail_bytes]);
   const manifest: StoredManifest = {
     export_id: job.id,
     file_name: job.file_name,
@@ -209,7 +189,7 @@ async function complete(
     parts: file.parts.map((part) => ({
       rows: part.rows,
       digest: hexDigest(part.digest),
-      bytes: part.sizeBytes,
+      bytes: part.size_bytes,
       sha256: part.sha256.toString('hex'),
     })),
     created_at: job.created_at,
@@ -225,7 +205,7 @@ async function complete(
 /** What the parts that were read back prove, at the least: parts with hot records are always read back. */
 function proofOf(
   job: StoredJob,
-  { format, parts }: { format: FileFormat; parts: readonly DoneRow[] },
+  { format, parts }: { format: FileFormat; parts: readonly DonePart[] },
 ): Proof {
   if (format.proof !== 'content') return format.proof;
   return parts.every((part) => isReadBack(part, job)) ? 'content' : 'sample';

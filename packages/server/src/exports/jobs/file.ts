@@ -12,8 +12,8 @@ import {
   type OpenObject,
 } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { createFormat } from '../formats/index.ts';
-import { disposition, ReaderGone, watchCaller, write } from '../send-stream.ts';
+import { createFormat } from '../formats/create-format.ts';
+import { answerWatched, disposition, ReaderGone, type SendCall, write } from '../send-stream.ts';
 import type { FileEnds, StoredJob } from './job.ts';
 import { getJob, manifestOf } from './list.ts';
 import { listObjects, type PartObject } from './queries.ts';
@@ -26,14 +26,7 @@ export type DownloadOptions = {
   readonly log: Log;
 };
 
-type FileCall = {
-  readonly id: string;
-  readonly actor: Actor;
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-  /** Throws 401 once the caller may no longer have the file. */
-  readonly recheck: () => Promise<unknown>;
-};
+type FileCall = SendCall & { readonly id: string; readonly actor: Actor };
 
 /**
  * Answers with the file of a job, or a range of it. Throws 404 `export_not_found`, 409 `export_unfinished`,
@@ -69,7 +62,14 @@ export async function sendFile(
   const pieces = slicePieces(piecesOf(file.ends, parts), range ?? all);
   // A download that is continued is not audited a second time.
   if (range === null || range.start === 0) await noteDownload(db, call, job, options.audit);
-  await send({ ...call, job, options, pieces }, head);
+  const { log } = options;
+  await answerWatched(call, { log, what: 'a download' }, async ({ signal, open }) => {
+    const onOpen = () => open(head.status, head.fields);
+    await sendPieces(reply.raw, { ...options, pieces, signal, onOpen }).catch((error: unknown) => {
+      throw toDamage(error, job);
+    });
+    reply.raw.end();
+  });
   return reply;
 }
 
@@ -134,47 +134,6 @@ async function noteDownload(
     tenant: job.tenant,
     after: { file_name: job.file_name, rows: job.rows_total, bytes: job.size_bytes },
   });
-}
-
-async function send(
-  call: FileCall & { job: StoredJob; options: DownloadOptions; pieces: readonly Piece[] },
-  head: { status: number; fields: Record<string, string | number> },
-): Promise<void> {
-  const { reply, request, job, options, pieces } = call;
-  const response = reply.raw;
-  const gone = new AbortController();
-  const onClose = () => gone.abort(new ReaderGone('the reader hung up'));
-  response.on('close', onClose);
-  const endWatch = watchCaller(call.recheck, (error) => {
-    gone.abort(error);
-    if (response.headersSent) response.destroy();
-  });
-  try {
-    await sendPieces(response, {
-      ...options,
-      pieces,
-      signal: gone.signal,
-      onOpen: () => {
-        reply.hijack();
-        response.writeHead(head.status, head.fields);
-      },
-    });
-    response.end();
-  } catch (error) {
-    const { aborted, reason } = gone.signal;
-    if (reason instanceof AppError && !reply.sent) throw reason;
-    const isGone = aborted || error instanceof ReaderGone;
-    // Nobody is left to receive an answer.
-    if (isGone && !reply.sent) reply.hijack();
-    if (!reply.sent) throw toDamage(error, job);
-    const level = isGone ? 'info' : 'error';
-    options.log[level]({ err: reason ?? error, reqId: request.id }, 'a download ended early');
-    // The response is shorter than its Content-Length now, so what arrived cannot look whole.
-    response.destroy();
-  } finally {
-    endWatch();
-    response.off('close', onClose);
-  }
 }
 
 function toDamage(error: unknown, { id }: StoredJob): unknown {

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { createGate } from '../../kernel/gate.ts';
+import type { JobProgress } from '../../platform/jobs/held.ts';
 import {
   type ByteSink,
   isObjectFault,
@@ -10,17 +11,14 @@ import {
   systemCode,
 } from '../../platform/objects/objects.ts';
 import type { WorkContext } from './context.ts';
-import type { DoneRow, PartRow } from './queries.ts';
+import type { DonePart, PartObject, PartRow } from './queries.ts';
 import { type PartCall, writePart } from './write-part.ts';
 
 /** How many parts of one job are made at once: one is encoded while one is read back and one is stored. */
 const partsAtOnce = 3;
 
-/** Is told how far the parts are: which are done, and how many rows the others have by now. */
-export type Tally = {
-  done(part: Pick<DoneRow, 'number' | 'rows' | 'sizeBytes'>): void;
-  underWay(number: number, rows: number): void;
-};
+/** Is told how far a part is: how many rows are encoded, and how many bytes are stored. */
+export type Tally = (part: number, progress: JobProgress) => void;
 
 /**
  * Makes the parts that are not done, and adds all parts, in their order, to the hash of the file: those that are made
@@ -31,26 +29,29 @@ export async function makeParts(
   context: WorkContext,
   parts: readonly PartRow[],
   call: Omit<PartCall, 'onRows'> & { hash: Hash; tally: Tally },
-): Promise<{ parts: DoneRow[]; hash: Hash }> {
+): Promise<{ parts: DonePart[]; hash: Hash }> {
   const failing = new AbortController();
   const signal = AbortSignal.any([call.signal, failing.signal]);
   const gate = createGate(partsAtOnce);
   const make = async (part: PartRow, before: Promise<Hash>) => {
     signal.throwIfAborted();
-    const onRows = (rows: number) => call.tally.underWay(part.number, rows);
+    const onRows = (rows: number) => call.tally(part.number, { rows, bytes: 0 });
     return writePart(context, part, { ...call, signal, onRows }, async (row, path) => {
-      call.tally.done(row);
+      call.tally(row.number, { rows: row.rows, bytes: row.size_bytes });
       return {
         row,
         hash: await addFile(context, refOf(row), { hash: await before, path, signal }),
       };
     });
   };
-  const add = async (part: PartRow, before: Promise<Hash>) => {
-    const row = doneRow(part);
+  const add = async (
+    part: PartRow,
+    before: Promise<Hash>,
+  ): Promise<{ row: DonePart; hash: Hash }> => {
     try {
-      if (row === null) return await gate.run(() => make(part, before));
-      return { row, hash: await addObject(context, refOf(row), { hash: await before, signal }) };
+      if (part.rows === null) return await gate.run(() => make(part, before));
+      const hash = await addObject(context, refOf(part), { hash: await before, signal });
+      return { row: part, hash };
     } catch (error) {
       // An abort may come from the part before, whose error this is then.
       if (signal.aborted || !isObjectFault(error)) throw error;
@@ -76,25 +77,8 @@ export async function makeParts(
   }
 }
 
-function refOf({ objectKey, sizeBytes, sha256 }: DoneRow): ObjectRef {
-  return { key: objectKey, sizeBytes, sha256 };
-}
-
-/** The result of a part; null unless it is done. */
-export function doneRow(part: PartRow): DoneRow | null {
-  const { number, object_key, rows, digest, size_bytes, sha256, body_bytes, layout } = part;
-  if (object_key === null || rows === null || digest === null) return null;
-  if (size_bytes === null || sha256 === null || body_bytes === null) return null;
-  return {
-    number,
-    objectKey: object_key,
-    rows,
-    digest,
-    sizeBytes: size_bytes,
-    sha256,
-    bodyBytes: body_bytes,
-    layout,
-  };
+function refOf(part: PartObject): ObjectRef {
+  return { key: part.object_key, sizeBytes: part.size_bytes, sha256: part.sha256 };
 }
 
 const readBytes = 512 * 1024;

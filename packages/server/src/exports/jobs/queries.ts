@@ -248,26 +248,32 @@ export async function updateTotals(
     where tenant = ${tenant} and id = ${id}`);
 }
 
-/**
- * A part of a job's file. What may be null is null until the part is done, apart from `object_key`, which is set when
- * it begins. `layout` stays null for formats that need none.
- */
-export type PartRow = {
+/** A part of a job's file whose object is durable and was read back. The digest is decimal text. */
+export type DonePart = {
   readonly number: number;
+  readonly object_key: string;
+  readonly rows: number;
+  readonly digest: string;
+  readonly size_bytes: number;
+  readonly sha256: Buffer;
+  /** The size before compression. */
+  readonly body_bytes: number;
+  /** What the format needs to know of the part; null for formats that need nothing. */
+  readonly layout: unknown;
+};
+
+/** The records of a part: those from one day of a store to another day of another store. */
+type PartRange = {
   readonly first_store: string;
   readonly first_day: string;
   readonly last_store: string;
   readonly last_day: string;
   readonly min_day: string;
   readonly max_day: string;
-  readonly object_key: string | null;
-  readonly rows: number | null;
-  readonly digest: string | null;
-  readonly size_bytes: number | null;
-  readonly sha256: Buffer | null;
-  readonly body_bytes: number | null;
-  readonly layout: unknown;
 };
+
+/** A part, of which no rows are known until it is done. */
+export type PartRow = PartRange & (DonePart | { readonly number: number; readonly rows: null });
 
 export async function listParts(db: Queryable, { tenant, id }: JobId): Promise<PartRow[]> {
   return db.query<PartRow>(sql`
@@ -289,25 +295,8 @@ export async function startPart(
     where tenant = ${tenant} and export_id = ${id} and number = ${part.number}`);
 }
 
-/** A part whose object is durable and was read back. */
-export type DoneRow = {
-  readonly number: number;
-  readonly objectKey: string;
-  readonly rows: number;
-  /** The digest as decimal text. */
-  readonly digest: string;
-  readonly sizeBytes: number;
-  readonly sha256: Buffer;
-  readonly bodyBytes: number;
-  readonly layout: unknown;
-};
-
 /** An object that the file is read from. */
-export type PartObject = {
-  readonly object_key: string;
-  readonly size_bytes: number;
-  readonly sha256: Buffer;
-};
+export type PartObject = Pick<DonePart, 'object_key' | 'size_bytes' | 'sha256'>;
 
 /** Lists the objects of the parts that are done, in the order of the file. */
 export async function listObjects(db: Queryable, { tenant, id }: JobId): Promise<PartObject[]> {
@@ -320,13 +309,13 @@ export async function listObjects(db: Queryable, { tenant, id }: JobId): Promise
 export async function finishPart(
   db: Queryable,
   { tenant, id }: JobId,
-  part: DoneRow,
+  part: DonePart,
 ): Promise<void> {
   const layout = part.layout === null ? null : JSON.stringify(part.layout);
   await db.query(sql`
     with done as (
       update export_parts set rows = ${part.rows}, digest = ${part.digest}::numeric,
-        size_bytes = ${part.sizeBytes}, sha256 = ${part.sha256}, body_bytes = ${part.bodyBytes},
+        size_bytes = ${part.size_bytes}, sha256 = ${part.sha256}, body_bytes = ${part.body_bytes},
         layout = ${layout}::json
       where tenant = ${tenant} and export_id = ${id} and number = ${part.number}
       returning tenant, export_id

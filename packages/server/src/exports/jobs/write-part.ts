@@ -11,7 +11,7 @@ import type { FileFormat } from '../formats/format.ts';
 import type { Compression } from '../values.ts';
 import type { WorkContext } from './context.ts';
 import { partKey, type StoredJob } from './job.ts';
-import { type DoneRow, finishPart, type PartRow, startPart } from './queries.ts';
+import { type DonePart, finishPart, type PartRow, startPart } from './queries.ts';
 
 export type PartCall = {
   readonly job: StoredJob & Held;
@@ -44,12 +44,12 @@ export async function writePart<T>(
   context: WorkContext,
   part: PartRow,
   call: PartCall,
-  use: (done: DoneRow, path: string) => Promise<T>,
+  use: (done: DonePart, path: string) => Promise<T>,
 ): Promise<T> {
   const dir = await mkdtemp(join(context.source.spoolDir, 'export-'));
   try {
     const { done, path } = await storePart(context, part, { ...call, dir });
-    return await use(done, context.store.pathOf(done.objectKey) ?? path);
+    return await use(done, context.store.pathOf(done.object_key) ?? path);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
@@ -59,7 +59,7 @@ async function storePart(
   context: WorkContext,
   part: PartRow,
   call: PartCall & { dir: string },
-): Promise<{ done: DoneRow; path: string }> {
+): Promise<{ done: DonePart; path: string }> {
   const { store } = context;
   const { job, write, signal, dir } = call;
   const objectKey = partKey(job, part.number);
@@ -83,14 +83,14 @@ async function storePart(
       : body;
     if (begun === undefined) await store.put(objectKey, path, signal, { mayTake: true });
     else await begun.finish();
-    const done: DoneRow = {
+    const done: DonePart = {
       number: part.number,
-      objectKey,
+      object_key: objectKey,
       rows: body.rows,
       digest,
-      sizeBytes: packed.sizeBytes,
+      size_bytes: packed.sizeBytes,
       sha256: packed.sha256,
-      bodyBytes: body.sizeBytes,
+      body_bytes: body.sizeBytes,
       layout: body.layout,
     };
     signal.throwIfAborted();

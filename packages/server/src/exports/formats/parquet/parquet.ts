@@ -3,11 +3,10 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type DuckDb, literal } from '../../../platform/duckdb.ts';
-import { isOwnColumn } from '../../columns.ts';
-import { readPieces, readRows, type Snapshot } from '../../encode/both-tiers.ts';
+import { readHotRows, readPieces, readRows, type Snapshot } from '../../encode/both-tiers.ts';
 import { dialects } from '../../encode/csv-cells.ts';
-import { readHotRows } from '../../encode/hot-rows.ts';
 import { createReEncoder, planColumns, reEncodeRows } from '../../encode/re-encode.ts';
+import { isOwnColumn } from '../../encode/rows.ts';
 import type { ExportColumn } from '../../values.ts';
 import type { DonePart, FileFormat, FileOptions, WrittenBody } from '../format.ts';
 import { type Proved, proofOf, proveRows } from '../prove.ts';
@@ -25,7 +24,7 @@ export function createParquetFormat(options: FileOptions): FileFormat {
   };
   return {
     mediaType: 'application/vnd.apache.parquet',
-    extension: 'parquet',
+    extension: '.parquet',
     head: magic,
     tail,
     startBody(source, slice, bodyOptions) {

@@ -12,7 +12,6 @@ import { cutParts } from '../../../records/index.ts';
 import { type ColdStore, openColdStore } from '../../../records/read/testing/cold-store.ts';
 import { everybody, ingest } from '../../../records/read/testing/walk.ts';
 import type { ExportRequest } from '../../contract.ts';
-import { createFormat } from '../../formats/index.ts';
 import type { ExportJob } from '../../jobs.contract.ts';
 import type { ExportFormat } from '../../values.ts';
 import type { WorkContext } from '../context.ts';
@@ -74,7 +73,6 @@ export async function startTestExports(): Promise<TestExports> {
     },
     store: cold.store,
     fence,
-    createFormat,
     days: 7,
     cut: (on, slice) => cutParts(on, slice, { rows: partRows, bytes: 2 ** 40 }),
     backoffSeconds: () => 0,
