@@ -54,6 +54,8 @@ export type TierRows<Piece = Buffer> = {
   readonly rowCount: number;
   /** As in `Body`, of the rows that were read so far. */
   readonly digest: bigint | null;
+  /** As in `Body`; formats that need nothing have none. */
+  layout?(): unknown;
   close(): Promise<void>;
 };
 

@@ -8,21 +8,34 @@ import {
   reEncodeRows,
 } from '../encode/re-encode.ts';
 import { isOwnColumn, jsonKinds } from '../encode/rows.ts';
-import { type Compression, fileExtension } from '../values.ts';
+import { fileExtension } from '../values.ts';
 import type { FileFormat, FileOptions } from './format.ts';
-import { createParquetFormat } from './parquet/parquet.ts';
+import { magic } from './parquet/footer.ts';
+import { openParquet, parquetTail, proveParquet } from './parquet/parquet.ts';
 import { proofOf, proveCsv, proveNdjson } from './prove.ts';
-import { startBody } from './start-body.ts';
+import { type OpenRows, startBody } from './start-body.ts';
 
 /** The format of a file; see `FileFormat`. */
 export function createFormat(options: FileOptions): FileFormat {
+  const { openRows, ...form } = createForm(options);
+  return {
+    ...form,
+    proof: proofOf(options),
+    startBody: (source, slice, more) => startBody(source, slice, { ...more, openRows }),
+  };
+}
+
+/** What only this format has of a `FileFormat`, and how it encodes rows. */
+type Form = Omit<FileFormat, 'proof' | 'startBody'> & { readonly openRows: OpenRows };
+
+function createForm(options: FileOptions): Form {
   switch (options.format) {
     case 'csv':
-      return createCsvFormat(options);
+      return csv(options);
     case 'ndjson':
-      return createNdjsonFormat(options);
+      return ndjson(options);
     case 'parquet':
-      return createParquetFormat(options);
+      return parquet(options);
   }
 }
 
@@ -30,31 +43,22 @@ export function createFormat(options: FileOptions): FileFormat {
  * CSV in either profile. What the tiers write already is machine CSV, so only field paths and the spreadsheet profile
  * are re-encoded.
  */
-function createCsvFormat(options: FileOptions): FileFormat {
-  const { columns, profile, compression } = options;
+function csv(options: FileOptions): Form {
+  const { columns, profile } = options;
   const plan = planColumns(columns);
   const dialect = dialects[profile];
   const isPlain = profile === 'machine' && !plan.hasPaths;
   return {
-    mediaType: mediaTypeOf('text/csv; charset=utf-8', compression),
-    extension: fileExtension('csv', compression),
+    ...textNames('text/csv; charset=utf-8', options),
     head: csvHead(columns, options),
     tail: () => Buffer.alloc(0),
-    startBody: (source, slice, bodyOptions) =>
-      startBody(source, slice, {
-        ...bodyOptions,
-        form: {
-          async openRows(snapshot, isHot) {
-            const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source }, isHot);
-            if (isPlain) return rows;
-            const encodeRow = (cells: readonly Cell[]) =>
-              cells.map(dialect.encode).join(',') + dialect.lineEnd;
-            return reEncodeRows(rows, createReEncoder(plan, encodeRow));
-          },
-          layout: () => null,
-        },
-      }),
-    proof: proofOf(options),
+    async openRows(snapshot, isHot) {
+      const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source }, isHot);
+      if (isPlain) return rows;
+      const encodeRow = (cells: readonly Cell[]) =>
+        cells.map(dialect.encode).join(',') + dialect.lineEnd;
+      return reEncodeRows(rows, createReEncoder(plan, encodeRow));
+    },
     prove: (duckdb, written) => proveCsv(duckdb, written, options),
   };
 }
@@ -63,29 +67,19 @@ function createCsvFormat(options: FileOptions): FileFormat {
  * NDJSON: one JSON object a line, without the members that have no value. With the columns of a record, in their order,
  * each line is the record as it was sent, which ingest accepts again.
  */
-function createNdjsonFormat(options: FileOptions): FileFormat {
-  const { columns, compression } = options;
+function ndjson(options: FileOptions): Form {
+  const { columns } = options;
   const plan = planColumns(columns, pickJson);
   return {
-    mediaType: mediaTypeOf('application/x-ndjson', compression),
-    extension: fileExtension('ndjson', compression),
+    ...textNames('application/x-ndjson', options),
     head: Buffer.alloc(0),
     tail: () => Buffer.alloc(0),
-    startBody: (source, slice, bodyOptions) =>
-      startBody(source, slice, {
-        ...bodyOptions,
-        form: {
-          async openRows(snapshot, isHot) {
-            if (!plan.hasPaths) {
-              return readRows(snapshot, { kind: 'json', columns: plan.source }, isHot);
-            }
-            const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source }, isHot);
-            return reEncodeRows(rows, createReEncoder(plan, lineEncoder(columns)));
-          },
-          layout: () => null,
-        },
-      }),
-    proof: proofOf(options),
+    async openRows(snapshot, isHot) {
+      const kind = plan.hasPaths ? 'csv' : 'json';
+      const rows = await readRows(snapshot, { kind, columns: plan.source }, isHot);
+      if (!plan.hasPaths) return rows;
+      return reEncodeRows(rows, createReEncoder(plan, lineEncoder(columns)));
+    },
     prove: (duckdb, written) => proveNdjson(duckdb, written, options),
   };
 }
@@ -107,7 +101,23 @@ function lineEncoder(columns: readonly string[]): (cells: readonly Cell[]) => st
   };
 }
 
-/** The media type of a file that may be compressed as a whole. */
-function mediaTypeOf(plain: string, compression: Compression): string {
-  return compression === 'none' ? plain : `application/${compression}`;
+/** The media type and the end of the name of a file that may be compressed as a whole. */
+function textNames(plain: string, { format, compression }: FileOptions) {
+  return {
+    mediaType: compression === 'none' ? plain : `application/${compression}`,
+    extension: fileExtension(format, compression),
+  };
+}
+
+/** One Parquet file with zstd inside. Its parts are row groups, and its tail is the footer. */
+function parquet(options: FileOptions): Form {
+  const { columns } = options;
+  return {
+    mediaType: 'application/vnd.apache.parquet',
+    extension: '.parquet',
+    head: magic,
+    tail: (parts) => parquetTail(parts, columns),
+    openRows: (snapshot, isHot) => openParquet(snapshot, columns, isHot),
+    prove: (duckdb, written) => proveParquet(duckdb, written, options),
+  };
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
@@ -8,7 +7,6 @@ import type { Held } from '../../platform/jobs/held-queries.ts';
 import { measureSlice, type Slice } from '../../records/index.ts';
 import { compress } from '../formats/compress.ts';
 import type { FileFormat } from '../formats/format.ts';
-import type { Compression } from '../values.ts';
 import type { WorkContext } from './context.ts';
 import { partKey, type StoredJob } from './job.ts';
 import { type DonePart, finishPart, type PartRow, startPart } from './queries.ts';
@@ -64,34 +62,28 @@ async function storePart(
   const { job, write, signal, dir } = call;
   const objectKey = partKey(job, part.number);
   await write((connection) => startPart(connection, job, { number: part.number, objectKey }));
-  const { compression } = job.options;
-  const isPacked = compression !== 'none';
-  const [bodyPath, packedPath] = [join(dir, 'body'), join(dir, 'packed')];
-  const path = isPacked ? packedPath : bodyPath;
+  const path = join(dir, 'part');
   const begun = store.beginPut?.(objectKey, path, signal);
-  const onGrown = (bytes: number) => begun?.grown(bytes);
+  const onBytes = (bytes: number) => begun?.grown(bytes);
   try {
     const slice = partSlice(job.slice, part);
-    const onBytes = isPacked ? () => {} : onGrown;
-    const body = await writeBody(context, slice, { ...call, path: bodyPath, onBytes });
+    const written = await writeRows(context, slice, { ...call, path, onBytes });
+    const { rows, sha256, layout } = written;
     const digest =
-      body.digest === null || isReadBack(part, job)
-        ? await proveBody(context, slice, { ...call, ...body })
-        : body.digest;
-    const packed = isPacked
-      ? await packBody(body, packedPath, { compression, signal, onBytes: onGrown })
-      : body;
+      written.digest === null || isReadBack(part, job)
+        ? await proveRows(context, slice, { ...call, ...written, path })
+        : written.digest;
     if (begun === undefined) await store.put(objectKey, path, signal, { mayTake: true });
     else await begun.finish();
     const done: DonePart = {
       number: part.number,
       object_key: objectKey,
-      rows: body.rows,
+      rows,
       digest,
-      size_bytes: packed.sizeBytes,
-      sha256: packed.sha256,
-      body_bytes: body.sizeBytes,
-      layout: body.layout,
+      size_bytes: written.sizeBytes,
+      sha256,
+      body_bytes: written.bodyBytes,
+      layout,
     };
     signal.throwIfAborted();
     await write((connection) => finishPart(connection, job, done));
@@ -115,46 +107,58 @@ export function partSlice(slice: Slice, part: PartRow): Slice {
   return { ...slice, range };
 }
 
-/** Is called with the number of bytes that are in the file by now. */
-type OnBytes = (bytes: number) => void;
-
-type PartFile = { path: string; sizeBytes: number; sha256: Buffer };
-type Written = PartFile & { rows: number; digest: string | null; layout: unknown };
+type Written = {
+  rows: number;
+  digest: string | null;
+  /** The size of the file, and what it was before compression. */
+  sizeBytes: number;
+  bodyBytes: number;
+  sha256: Buffer;
+  layout: unknown;
+};
 
 /**
- * Writes the rows of a part into a file. It reads in a snapshot of its own: the slice is pinned, so every part sees the
- * same records in any snapshot.
+ * Writes the rows of a part into a file, as it will be stored. It reads in a snapshot of its own: the slice is pinned, so
+ * every part sees the same records in any snapshot. `onBytes` is called with the number of bytes in the file by now.
  */
-async function writeBody(
+async function writeRows(
   { source, pace }: WorkContext,
   slice: Slice,
-  { format, signal, onRows, onBytes, path }: PartCall & { path: string; onBytes: OnBytes },
+  call: PartCall & { path: string; onBytes: (bytes: number) => void },
 ): Promise<Written> {
+  const { job, format, signal, onRows, onBytes } = call;
   signal.throwIfAborted();
   // The rows are not counted first: all parts together are compared with what was pinned.
   const body = format.startBody(source, slice, { countsFirst: false, sumsDigest: true });
   const close = () => void body.close();
   signal.addEventListener('abort', close, { once: true });
-  let file: FileHandle | undefined;
-  try {
-    file = await open(path, 'wx', 0o600);
-    let sizeBytes = 0;
-    const hash = createHash('sha256');
-    const rest = pace.begin();
+  const rest = pace.begin();
+  let bodyBytes = 0;
+  const plain = async function* () {
     for await (const chunk of body.chunks()) {
       signal.throwIfAborted();
+      bodyBytes += chunk.length;
+      onRows(body.rowsSoFar());
+      yield chunk;
+      await rest(signal);
+    }
+  };
+  let file: FileHandle | undefined;
+  try {
+    file = await open(call.path, 'wx', 0o600);
+    let sizeBytes = 0;
+    const hash = createHash('sha256');
+    for await (const chunk of compress(plain(), job.options.compression)) {
       const written = writeAll(file, chunk);
       hash.update(chunk);
       await written;
       sizeBytes += chunk.length;
       onBytes(sizeBytes);
-      onRows(body.rowsSoFar());
-      await rest(signal);
     }
     signal.throwIfAborted();
     const rows = await body.rowCount;
     const [digest, layout] = [body.digest(), body.layout()];
-    return { path, rows, sizeBytes, sha256: hash.digest(), digest, layout };
+    return { rows, digest, sizeBytes, bodyBytes, sha256: hash.digest(), layout };
   } finally {
     signal.removeEventListener('abort', close);
     await file?.close();
@@ -171,15 +175,19 @@ async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
 }
 
 /**
- * Reads the body back. Returns the digest of what is in it or, when the file lacks columns that the digest needs, that
- * of the records as they were read.
+ * Reads the file of a part back. Returns the digest of what is in it or, when the file lacks columns that the digest
+ * needs, that of the records as they were read.
  */
-async function proveBody(
+async function proveRows(
   { source, db }: WorkContext,
   slice: Slice,
-  { format, path, rows, digest, layout, dir, signal }: PartCall & Written & { dir: string },
+  call: PartCall & Written & { dir: string; path: string },
 ): Promise<string> {
-  const proof = await format.prove(source.cold.duckdb, { path, layout, rows, dir, signal });
+  const { job, format, rows, digest, sizeBytes, signal } = call;
+  // Compressed, a file of no bytes could not be read.
+  if (sizeBytes === 0) return '0';
+  const { compression } = job.options;
+  const proof = await format.prove(source.cold.duckdb, { ...call, compression });
   if (proof.rows !== rows) {
     throw new AppError('internal_error', {
       detail: `A part of the file was read back with ${proof.rows} rows instead of ${rows}.`,
@@ -194,49 +202,4 @@ async function proveBody(
   if (known !== null) return known;
   signal.throwIfAborted();
   return (await measureSlice(db, slice, source.cold)).digest;
-}
-
-/**
- * Compresses the body into another file, in the form in which it is stored. Throws when the body is not read as it was
- * written, because nobody else may have read it back.
- */
-async function packBody(
-  body: PartFile,
-  target: string,
-  {
-    compression,
-    signal,
-    onBytes,
-  }: { compression: Compression; signal: AbortSignal; onBytes: OnBytes },
-): Promise<PartFile> {
-  const plain = createHash('sha256');
-  const hash = createHash('sha256');
-  let sizeBytes = 0;
-  const read = async function* () {
-    const chunks = createReadStream(body.path, { highWaterMark: 1024 * 1024 });
-    for await (const chunk of chunks as AsyncIterable<Buffer>) {
-      plain.update(chunk);
-      yield chunk;
-    }
-  };
-  const file = await open(target, 'wx', 0o600);
-  try {
-    for await (const chunk of compress(read(), compression)) {
-      signal.throwIfAborted();
-      hash.update(chunk);
-      sizeBytes += chunk.length;
-      await writeAll(file, chunk);
-      onBytes(sizeBytes);
-    }
-  } finally {
-    await file.close();
-  }
-  if (!plain.digest().equals(body.sha256)) {
-    throw new AppError('internal_error', {
-      detail: 'A part of the file was read from the disk with other bytes than were written.',
-    });
-  }
-  // The disk need not hold both files at once.
-  await rm(body.path);
-  return { path: target, sizeBytes, sha256: hash.digest() };
 }

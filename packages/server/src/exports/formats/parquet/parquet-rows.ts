@@ -4,7 +4,7 @@ import { randomText } from '../../../kernel/ids.ts';
 import type { ColdPiece, Snapshot } from '../../encode/both-tiers.ts';
 import { rowEnd } from '../../encode/csv-cells.ts';
 import type { TierRows } from '../../encode/rows.ts';
-import { magic, type PlacedGroups, readFooter } from './footer.ts';
+import { joinGroups, magic, type PlacedGroups, readFooter } from './footer.ts';
 import { type GroupPiece, placesSql, writeGroupSql } from './group-sql.ts';
 
 /** How many row groups are encoded while the one before them is read. */
@@ -73,6 +73,10 @@ export async function openParquetRows(
   };
   return {
     groups,
+    layout() {
+      const joined = joinGroups(groups);
+      return { rows: joined.rows, groups: joined.groups };
+    },
     whileConnected: () => encode(source.whileConnected()),
     async *afterwards() {
       yield* encode(source.afterwards());
