@@ -5,7 +5,7 @@ import type { ExportColumn } from '../values.ts';
 import {
   isNullable,
   jsonDialect,
-  jsonKinds,
+  jsonKindOf,
   memberPrefix,
   quotedColumns,
   type RowForm,
@@ -75,7 +75,7 @@ function objectSql(columns: readonly ExportColumn[], slice: Slice): string {
 
 function memberSql(column: ExportColumn, slice: Slice): string {
   const value = coldColumnSql(column, slice);
-  switch (jsonKinds[column]) {
+  switch (jsonKindOf(column)) {
     case 'raw':
       return `${value}::varchar`;
     case 'bare':

@@ -59,62 +59,52 @@ export type TierRows<Piece = Buffer> = {
   close(): Promise<void>;
 };
 
-/** Columns of text, whose cells are always quoted in CSV. Numbers and times are not quoted. */
-const textColumns: readonly ExportColumn[] = [
-  'tenant',
-  'store',
-  'event_id',
-  'kind',
-  'source',
-  'model',
-  'datasets',
-  'split',
-  'enrichment',
-];
+type ColumnTraits = {
+  /**
+   * How its values are written in JSON:
+   * - raw: as they are spelled
+   * - bare: as a string in which nothing needs an escape
+   * - name: as a string without control characters
+   * - text: as any string
+   */
+  readonly json: 'raw' | 'bare' | 'name' | 'text';
+  /** Whether its cells are always quoted in CSV. Those of numbers and times are not. */
+  readonly isText?: true;
+  /** Whether a record may have no value in it. `split` has one only in a version with shares. */
+  readonly isNullable?: true;
+};
+
+const columnTraits: Readonly<Record<ExportColumn, ColumnTraits>> = {
+  tenant: { json: 'name', isText: true },
+  store: { json: 'name', isText: true },
+  month: { json: 'bare' },
+  event_id: { json: 'name', isText: true },
+  occurred_at: { json: 'bare' },
+  recorded_at: { json: 'bare' },
+  kind: { json: 'text', isText: true, isNullable: true },
+  source: { json: 'text', isText: true, isNullable: true },
+  model: { json: 'text', isText: true, isNullable: true },
+  confidence: { json: 'raw', isNullable: true },
+  bytes: { json: 'raw' },
+  datasets: { json: 'bare', isText: true, isNullable: true },
+  split: { json: 'bare', isText: true, isNullable: true },
+  enrichment: { json: 'raw', isText: true },
+};
 
 /** Those of the columns whose cells are always quoted. */
 export function quotedColumns(columns: readonly ExportColumn[]): ExportColumn[] {
-  return columns.filter((column) => textColumns.includes(column));
+  return columns.filter((column) => columnTraits[column].isText);
 }
-
-/** Columns that a record may have no value in. `split` has one only in a version with shares. */
-const nullableColumns: readonly ExportColumn[] = [
-  'kind',
-  'source',
-  'model',
-  'confidence',
-  'datasets',
-  'split',
-];
 
 /** Whether cells of this column may be NULL. */
 export function isNullable(column: ExportColumn): boolean {
-  return nullableColumns.includes(column);
+  return columnTraits[column].isNullable === true;
 }
 
-/**
- * How the values of a column are written in JSON:
- * - raw: as they are spelled
- * - bare: as a string in which nothing needs an escape
- * - name: as a string without control characters
- * - text: as any string
- */
-export const jsonKinds = {
-  tenant: 'name',
-  store: 'name',
-  month: 'bare',
-  event_id: 'name',
-  occurred_at: 'bare',
-  recorded_at: 'bare',
-  kind: 'text',
-  source: 'text',
-  model: 'text',
-  confidence: 'raw',
-  bytes: 'raw',
-  datasets: 'bare',
-  split: 'bare',
-  enrichment: 'raw',
-} as const satisfies Record<ExportColumn, string>;
+/** How the values of a column are written in JSON; see `ColumnTraits`. */
+export function jsonKindOf(column: ExportColumn): ColumnTraits['json'] {
+  return columnTraits[column].json;
+}
 
 /** Whether a name is one of our columns, and not a field path. */
 export function isOwnColumn(name: string): name is ExportColumn {

@@ -7,7 +7,7 @@ import {
   planColumns,
   reEncodeRows,
 } from '../encode/re-encode.ts';
-import { isOwnColumn, jsonKinds } from '../encode/rows.ts';
+import { isOwnColumn, jsonKindOf } from '../encode/rows.ts';
 import { fileExtension } from '../values.ts';
 import type { FileFormat, FileOptions } from './format.ts';
 import { magic } from './parquet/footer.ts';
@@ -88,7 +88,7 @@ function lineEncoder(columns: readonly string[]): (cells: readonly Cell[]) => st
   const members = columns.map((name) => ({
     key: `${JSON.stringify(name)}:`,
     // The value of a field path is JSON text already, as it is spelled in the source.
-    isRaw: !isOwnColumn(name) || jsonKinds[name] === 'raw',
+    isRaw: !isOwnColumn(name) || jsonKindOf(name) === 'raw',
   }));
   return (cells) => {
     let text = '';
