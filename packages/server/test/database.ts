@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, inject } from 'vitest';
+import { inject } from 'vitest';
 import { randomText } from '../src/kernel/ids.ts';
 import { replaced } from '../src/platform/postgres/baseline.ts';
 import type { Database, Queryable } from '../src/platform/postgres/database.ts';

@@ -2,15 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { actorOfToken } from '../access/index.ts';
-import { createFormat } from '../exports/formats/index.ts';
-import {
-  addExportRoutes,
-  addJobRoutes,
-  answerWithJob,
-  type JobRunner,
-  startJobRunner,
-  startSweeps,
-} from '../exports/index.ts';
+import { addExportRoutes, createExportKind, startSweeps } from '../exports/index.ts';
 import { type FileVerdict, type Manifest, manifestSchema } from '../exports/jobs.contract.ts';
 import { type FileSource, verifyFile } from '../exports/verify-file.ts';
 import { AppError } from '../kernel/errors.ts';
@@ -18,8 +10,8 @@ import { createGate } from '../kernel/gate.ts';
 import { createDuckDb } from '../platform/duckdb.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import { parseJson, Validator } from '../platform/http/validate.ts';
+import { type HeldRunner, startHeldJobs } from '../platform/jobs/held.ts';
 import type { Log } from '../platform/log.ts';
-import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Work } from '../platform/work/repeat.ts';
 import { type Host, routeTools } from './host.ts';
 
@@ -33,7 +25,7 @@ export type ExportJobs = Work & {
 const encodedAtOnce = 2;
 
 export function createExportJobs({ settings, log, db, cold, paceOf }: Host): ExportJobs {
-  let runner: JobRunner | undefined;
+  let runner: HeldRunner | undefined;
   let sweeps: ReturnType<typeof startSweeps> | undefined;
   return {
     start() {
@@ -48,18 +40,14 @@ export function createExportJobs({ settings, log, db, cold, paceOf }: Host): Exp
         spoolDir: cold.spoolDir,
         encoders: createGate(encodedAtOnce),
       };
-      runner = startJobRunner(
-        {
-          ...{ db, source, store: cold.store, fence: cold.fence, createFormat, log },
-          pace: paceOf('exports'),
-          days: settings.exportDays,
-        },
-        {
-          places: settings.exportJobs,
-          perTenant: settings.exportJobsPerTenant,
-          onEnded: () => sweeps?.poke(),
-        },
-      );
+      const kind = createExportKind({
+        ...{ db, source, store: cold.store, fence: cold.fence },
+        pace: paceOf('exports'),
+        days: settings.exportDays,
+        perTenant: settings.exportJobsPerTenant,
+      });
+      const onEnded = () => sweeps?.poke();
+      runner = startHeldJobs(db, kind, { log, places: settings.exportJobs, onEnded });
     },
     poke() {
       runner?.poke();
@@ -120,15 +108,13 @@ function parseManifest(text: string): Manifest {
 /** Adds the routes of exports: those that stream and those that create and read jobs. */
 export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void {
   const { settings, db, cold } = host;
-  const tools = routeTools(host);
-  const stallMillis = settings.exportStallSeconds * 1000;
   addExportRoutes(http, db, {
-    cold,
+    ...{ cold, jobs, objects: cold.objects, store: cold.store, fence: cold.fence },
     spoolDir: cold.spoolDir,
     spillDir: settings.dataDir,
     spillBytes: settings.exportSpillBytes,
     publicUrl: settings.publicUrl,
-    stallMillis,
+    stallMillis: settings.exportStallSeconds * 1000,
     // Each streamed export holds a connection to the database, so exports may take at most half of them.
     maxConcurrent: Math.min(
       settings.exportMaxConcurrent,
@@ -136,19 +122,6 @@ export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void
     ),
     maxPerCaller: settings.exportMaxPerCaller,
     actorOf: (tokenId) => actorOfToken(db, tokenId, 'analytics:read'),
-    startJob: async (call) => {
-      refuseReadOnly(cold.fence);
-      return answerWithJob(db, { ...call, audit: tools.audit, poke: () => jobs.poke() });
-    },
-    ...tools,
-  });
-  addJobRoutes(http, db, {
-    ...tools,
-    objects: cold.objects,
-    store: cold.store,
-    fence: cold.fence,
-    stallMillis,
-    poke: () => jobs.poke(),
-    cancel: (id) => jobs.cancel(id),
+    ...routeTools(host),
   });
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir, rm } from 'node:fs/promises';
-import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import pino from 'pino';
@@ -10,6 +9,7 @@ import { startTestService, type TestService } from '../../test/service.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import { type ColdStore, openColdStore } from '../records/read/testing/cold-store.ts';
 import { freeze } from '../records/read/testing/freeze.ts';
+import { askForExport, openExport } from './testing/open-export.ts';
 
 let service: TestService;
 let cold: ColdStore;
@@ -39,18 +39,7 @@ async function ingest(tenant: string, count: number, kind: string, filler = ''):
   expect(answer.json.accepted).toBe(count);
 }
 
-async function open(body: object): Promise<IncomingMessage> {
-  const sent = request(`${service.url}/api/v1/exports/csv`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${service.adminToken}`,
-      'content-type': 'application/json',
-    },
-  });
-  sent.end(JSON.stringify(body));
-  const [response] = (await once(sent, 'response')) as [IncomingMessage];
-  return response;
-}
+const open = (body: object) => openExport(service, body);
 
 async function download(body: object) {
   const response = await open(body);
@@ -98,19 +87,12 @@ test('who hangs up leaves no file behind', async () => {
 });
 
 test('who hangs up before the first byte is no error of the service', async () => {
-  const sent = request(`${service.url}/api/v1/exports/csv`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${service.adminToken}`,
-      'content-type': 'application/json',
-    },
-  });
-  sent.on('error', () => {});
   // A kind is counted in the cold rows before the first byte.
-  sent.end(JSON.stringify({ tenant: 'BIG', kind: 'big' }));
+  const sent = askForExport(service, { tenant: 'BIG', kind: 'big' });
+  sent.on('error', () => {});
   await vi.waitUntil(async () => (await exportFolders()).length > 0, { interval: 1 });
   sent.destroy();
-  const ended = () => logged.filter((line) => line.includes('the export was closed'));
+  const ended = () => logged.filter((line) => line.includes('export ended early'));
   await vi.waitUntil(() => ended().length > 0, { timeout: 120_000 });
   expect(ended().map((line) => JSON.parse(line).level)).toEqual([30]);
   await vi.waitUntil(async () => (await exportFolders()).length === 0, { timeout: 120_000 });

@@ -10,7 +10,7 @@ import {
   type TagWindows,
 } from '../records/index.ts';
 import { datasetNames } from '../records/values.ts';
-import { quotedColumns } from './columns.ts';
+import { quotedColumns } from './encode/rows.ts';
 import {
   defaultColumns,
   type ExportColumn,

@@ -1,15 +1,7 @@
 export { exportsContract } from './contract.ts';
 export { exportFigures } from './figures.ts';
-export {
-  addJobRoutes,
-  answerWithJob,
-  type JobRouteOptions,
-  type JobRunner,
-  listEndedExports,
-  listOpenExports,
-  noteGoneExports,
-  startJobRunner,
-  startSweeps,
-  type WorkContext,
-} from './jobs/index.ts';
+export type { WorkContext } from './jobs/context.ts';
+export { createExportKind } from './jobs/do-job.ts';
+export { listEndedExports, listOpenExports } from './jobs/list.ts';
+export { noteGoneExports, startSweeps } from './jobs/sweep.ts';
 export { addExportRoutes } from './routes.ts';

@@ -1,23 +1,27 @@
 import { availableParallelism } from 'node:os';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { type Actor, callerOf } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
-import type { Audit } from '../platform/audit.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
 import type { HttpServer } from '../platform/http/server.ts';
-import type { Log } from '../platform/log.ts';
+import { refuseReadOnly, type StoreFence } from '../platform/objects/fence.ts';
+import type { ObjectStore } from '../platform/objects/objects.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { countSlice } from '../records/index.ts';
 import { type ExportRequest, exportsContract } from './contract.ts';
 import type { ExportSource } from './encode/rows.ts';
 import { estimateExport } from './estimate.ts';
-import { createFormat } from './formats/index.ts';
-import { fileNameOf, prefersAsync, toFileOptions } from './jobs/create.ts';
-import type { ExportJob } from './jobs.contract.ts';
+import { createFormat } from './formats/create-format.ts';
+import { createJob, fileNameOf, prefersAsync, toFileOptions } from './jobs/create.ts';
+import { type DownloadOptions, sendFile } from './jobs/file.ts';
+import { toExportJob } from './jobs/job.ts';
+import { cancelJob, getJob, getManifest, listJobs } from './jobs/list.ts';
+import { removeEndedFiles } from './jobs/sweep.ts';
+import { exportJobsContract } from './jobs.contract.ts';
 import { createLink, findLink, takeLink } from './links.ts';
 import { toSelection } from './select.ts';
-import { disposition, ReaderGone, sendExport, watchCaller } from './send-stream.ts';
+import { answerWatched, disposition, type SendCall, sendExport } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
 import type { ExportFormat } from './values.ts';
 
@@ -25,32 +29,29 @@ import type { ExportFormat } from './values.ts';
  * What the export routes need. `maxConcurrent` is how many streams may run at once in this process, and `maxPerCaller`
  * how many of them one caller may have.
  */
-export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> & {
-  stallMillis: number;
-  maxConcurrent: number;
-  maxPerCaller: number;
-  /** Finds the caller behind a token's id, and checks the token again. Throws 401, 403. */
-  actorOf(tokenId: string): Promise<Actor>;
-  /** Makes a job instead of a file, and answers 202. */
-  startJob(call: JobCall): Promise<ExportJob>;
-  /** The origin of download links; undefined makes the links paths. */
-  publicUrl: string | undefined;
-  audit: Audit;
-  log: Log;
-};
+export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> &
+  DownloadOptions & {
+    readonly maxConcurrent: number;
+    readonly maxPerCaller: number;
+    /** Finds the caller behind a token's id, and checks the token again. Throws 401, 403. */
+    actorOf(tokenId: string): Promise<Actor>;
+    /** The origin of download links; undefined makes the links paths. */
+    readonly publicUrl: string | undefined;
+    readonly store: ObjectStore;
+    readonly fence: Pick<StoreFence, 'advance' | 'assertOwn' | 'isReadOnly'>;
+    readonly cursorKey: () => Buffer;
+    /** The work on jobs in this process, which is told of those that are made and cancelled here. */
+    readonly jobs: { poke(): void; cancel(id: string): void };
+  };
 
 /** A request for an export. With `Prefer: respond-async` it becomes a job. */
-export type JobCall = {
+type ExportCall = SendCall & {
   readonly format: ExportFormat;
   readonly body: ExportRequest;
   readonly actor: Actor;
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-  /** Throws 401 or 403 once the caller may no longer have the file. */
-  readonly recheck: () => Promise<unknown>;
 };
 
-type Download = JobCall & { readonly isByLink: boolean };
+type Download = ExportCall & { readonly isByLink: boolean };
 
 /**
  * How many chunks are encoded at once: one for each core, within limits. The DuckDB process runs eight queries at once,
@@ -58,7 +59,7 @@ type Download = JobCall & { readonly isByLink: boolean };
  */
 const encodedAtOnce = Math.min(6, Math.max(2, availableParallelism()));
 
-/** Adds the routes that stream exports, estimate them and make download links. */
+/** Adds the routes that stream exports, estimate them and make download links, and those of jobs. */
 export function addExportRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
   const { maxConcurrent, maxPerCaller } = options;
   const places = createSharedBudget({ total: maxConcurrent, each: maxPerCaller });
@@ -87,9 +88,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   }
 
   /** Answers with a job, a link or the file, as the request wants it. */
-  async function answer(call: JobCall) {
+  async function answer(call: ExportCall) {
     const { format, body, actor, request, reply } = call;
-    if (prefersAsync(request)) return options.startJob(call);
+    if (prefersAsync(request)) return startJob(db, call, options);
     if (body.delivery !== 'link') return download({ ...call, isByLink: false });
     reply.status(201);
     const { slice } = await toSelection(db, body, actor, '/');
@@ -128,6 +129,49 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     const { slice } = await toSelection(db, selection, actor, '?');
     return estimateExport({ db, cold: options.cold }, slice, profile);
   });
+  addJobRoutes(http, db, options);
+}
+
+function addJobRoutes(http: HttpServer, db: Database, options: ExportOptions): void {
+  const { audit, log, jobs } = options;
+  http.route(exportJobsContract.listExports, ({ query, actor }) =>
+    listJobs(db, options.cursorKey(), actor, query),
+  );
+  http.route(exportJobsContract.getExport, async ({ params, actor }) =>
+    toExportJob(await getJob(db, actor, params.id)),
+  );
+  http.route(exportJobsContract.getManifest, ({ params, actor }) =>
+    getManifest(db, actor, params.id),
+  );
+  http.route(exportJobsContract.downloadFile, ({ params, ...call }) =>
+    sendFile(db, { id: params.id, ...call }, options),
+  );
+  http.route(exportJobsContract.cancelExport, async ({ params, actor, request }) => {
+    const { job, was } = await cancelJob(db, { id: params.id, actor, request, audit });
+    if (was === 'open') jobs.cancel(job.id);
+    if (was === 'completed') {
+      // For callers the file is gone already. What cannot be removed now is removed by a later sweep.
+      const late = AbortSignal.timeout(removeMillis);
+      await removeEndedFiles({ ...options, db }, job, late).catch((err: unknown) =>
+        log.warn({ err, exportId: job.id }, 'a file of an export stays for now'),
+      );
+    }
+    return toExportJob(job);
+  });
+}
+
+const removeMillis = 30_000;
+
+/** Makes a job instead of a file, and answers 202 with it. Throws what `createJob` throws. */
+async function startJob(db: Database, call: ExportCall, { fence, audit, jobs }: ExportOptions) {
+  refuseReadOnly(fence);
+  const job = await createJob(db, { ...call, audit });
+  jobs.poke();
+  call.reply
+    .status(202)
+    .header('location', `/api/v1/exports/${job.id}`)
+    .header('preference-applied', 'respond-async');
+  return job;
 }
 
 /** Answers HEAD with what is known of a download without making the file. */
@@ -137,7 +181,9 @@ async function describeFile({
   body,
   actor,
   reply,
-}: Pick<JobCall, 'format' | 'body' | 'actor' | 'reply'> & { db: Database }): Promise<FastifyReply> {
+}: Pick<ExportCall, 'format' | 'body' | 'actor' | 'reply'> & {
+  db: Database;
+}): Promise<FastifyReply> {
   const selection = await toSelection(db, body, actor, '/');
   const fileOptions = toFileOptions(format, body, selection.slice);
   reply.hijack();
@@ -161,61 +207,35 @@ async function streamFile(
   const { compression } = fileOptions;
   const parts = selection.version?.parts ?? null;
   const file = startFile(source, { format, compression, slice, parts });
-  // Without this, a reader that hangs up would be noticed only when the next row is sent, which may take long.
-  const response = reply.raw;
-  let isGone = false;
-  let refusal: AppError | undefined;
-  const onClose = () => {
-    isGone = refusal === undefined;
-    void file.close();
-  };
-  response.on('close', onClose);
-  const endWatch = watchCaller(call.recheck, (error) => {
-    refusal = error;
-    void file.close();
-    if (response.headersSent) response.destroy();
-  });
+  const { log } = options;
   try {
-    const rowCount = await file.rowCount;
-    // The audit entry is written before the first byte, so that nothing leaves the service unrecorded.
-    await options.audit(source.db, {
-      actor,
-      request,
-      action: `export.${call.format}`,
-      target: null,
-      tenant: body.tenant,
-      after: { ...body, delivery: call.isByLink ? 'link' : 'stream', row_count: rowCount },
+    await answerWatched(call, { log, what: 'export' }, async ({ signal, open }) => {
+      signal.addEventListener('abort', () => void file.close());
+      const rowCount = await file.rowCount;
+      // The audit entry is written before the first byte, so that nothing leaves the service unrecorded.
+      await options.audit(source.db, {
+        actor,
+        request,
+        action: `export.${call.format}`,
+        target: null,
+        tenant: body.tenant,
+        after: { ...body, delivery: call.isByLink ? 'link' : 'stream', row_count: rowCount },
+      });
+      // Compressing a compressed file does not make it smaller.
+      const isCompressed = call.format === 'parquet' || compression !== 'none';
+      const gzip = !isCompressed && acceptsCoding(request.headers['accept-encoding'], 'gzip');
+      open(200, {
+        'content-type': format.mediaType,
+        'content-disposition': disposition(fileNameOf(body, selection, fileOptions)),
+        'x-record-count': rowCount,
+        trailer: 'Repr-Digest',
+        vary: 'accept-encoding',
+        ...(gzip ? { 'content-encoding': 'gzip' } : {}),
+      });
+      reply.raw.flushHeaders();
+      await sendExport(reply.raw, file, { gzip, stallMillis: options.stallMillis });
     });
-    // Compressing a compressed file does not make it smaller.
-    const isCompressed = call.format === 'parquet' || compression !== 'none';
-    const gzip = !isCompressed && acceptsCoding(request.headers['accept-encoding'], 'gzip');
-    const head = {
-      'content-type': format.mediaType,
-      'content-disposition': disposition(fileNameOf(body, selection, fileOptions)),
-      'x-record-count': rowCount,
-      trailer: 'Repr-Digest',
-      vary: 'accept-encoding',
-      ...(gzip ? { 'content-encoding': 'gzip' } : {}),
-    };
-    // From here on an error cannot be answered any more; the connection can only be reset.
-    reply.hijack();
-    response.writeHead(200, head);
-    response.flushHeaders();
-    await sendExport(response, file, { gzip, stallMillis: options.stallMillis });
-  } catch (error) {
-    // Nobody is left to receive an answer.
-    if (isGone) reply.hijack();
-    if (!reply.sent) throw refusal ?? error;
-    const isExpected = isGone || refusal || error instanceof ReaderGone;
-    // What is away for a while is no mistake of ours.
-    const isAway = error instanceof AppError && error.status === 503;
-    const level = isExpected ? 'info' : isAway ? 'warn' : 'error';
-    options.log[level]({ err: refusal ?? error, reqId: request.id }, 'export ended early');
-    // Without the last chunk and the trailer, what arrived cannot look whole.
-    response.destroy();
   } finally {
-    endWatch();
-    response.off('close', onClose);
     await file.close();
   }
 }

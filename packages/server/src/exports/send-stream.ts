@@ -1,6 +1,8 @@
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../kernel/errors.ts';
+import type { Log } from '../platform/log.ts';
 import { transformed } from '../platform/work/transformed.ts';
 import type { FileStream } from './stream-file.ts';
 
@@ -60,6 +62,64 @@ export function write(response: ServerResponse, piece: Buffer, stallMillis: numb
   });
 }
 
+/** The call that a file answers. */
+export type SendCall = {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** Throws 401 or 403 once the caller may no longer have the file. */
+  readonly recheck: () => Promise<unknown>;
+};
+
+type Sending = {
+  /** Aborts when the reader hung up, or its caller may not have the file any more. */
+  readonly signal: AbortSignal;
+  /** Begins the answer. After that an error cannot be answered any more; the connection can only be reset. */
+  readonly open: (status: number, headers: OutgoingHttpHeaders) => void;
+};
+
+/**
+ * Answers by `send`, and watches the reader and its caller meanwhile. What goes wrong before the answer has begun is
+ * thrown. Afterwards it is logged, as an early end of `what`, and the connection is reset, so that what arrived cannot
+ * look whole.
+ */
+export async function answerWatched(
+  { request, reply, recheck }: SendCall,
+  { log, what }: { log: Log; what: string },
+  send: (sending: Sending) => Promise<void>,
+): Promise<void> {
+  const response = reply.raw;
+  const ending = new AbortController();
+  const { signal } = ending;
+  // Without this, a reader that hangs up would be noticed only when the next piece is sent, which may take long.
+  const onClose = () => ending.abort(new ReaderGone('the reader hung up'));
+  response.on('close', onClose);
+  const endWatch = watchCaller(recheck, (error) => {
+    ending.abort(error);
+    if (response.headersSent) response.destroy();
+  });
+  const open: Sending['open'] = (status, headers) => {
+    reply.hijack();
+    response.writeHead(status, headers);
+  };
+  try {
+    await send({ signal, open });
+  } catch (error) {
+    const err: unknown = signal.aborted ? signal.reason : error;
+    const isGone = err instanceof ReaderGone;
+    // Nobody is left to receive an answer.
+    if (isGone && !reply.sent) reply.hijack();
+    if (!reply.sent) throw err;
+    // What is away for a while is no mistake of ours.
+    const isAway = err instanceof AppError && err.status === 503;
+    const level = isGone || signal.aborted ? 'info' : isAway ? 'warn' : 'error';
+    log[level]({ err, reqId: request.id }, `${what} ended early`);
+    response.destroy();
+  } finally {
+    endWatch();
+    response.off('close', onClose);
+  }
+}
+
 /** How often the caller of a download is checked again. */
 const recheckMillis = 5000;
 
@@ -67,7 +127,7 @@ const recheckMillis = 5000;
  * Checks now and then, while a file is sent, whether its caller may still have it. `onRefused` gets the 401 or 403, once:
  * the token was revoked or has expired, or the session has ended. Returns what ends the watch.
  */
-export function watchCaller(
+function watchCaller(
   recheck: () => Promise<unknown>,
   onRefused: (error: AppError) => void,
 ): () => void {

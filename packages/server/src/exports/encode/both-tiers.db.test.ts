@@ -12,8 +12,9 @@ import { type ColdStore, openColdStore } from '../../records/read/testing/cold-s
 import { compact, freeze } from '../../records/read/testing/freeze.ts';
 import { ingest } from '../../records/read/testing/walk.ts';
 import { usualCut } from '../../records/steps/cut-steps.ts';
+import { createFormat } from '../formats/create-format.ts';
 import type { FileOptions } from '../formats/format.ts';
-import { createFormat } from '../formats/index.ts';
+import { awkwardRecord } from '../formats/testing/awkward.ts';
 import { startFile } from '../stream-file.ts';
 import { exportColumns } from '../values.ts';
 import type { ExportSource } from './rows.ts';
@@ -78,56 +79,6 @@ async function exportCsv(
   }
 }
 
-const awkward = [
-  {},
-  { kind: '', source: '', model: '' },
-  { kind: 'a "quoted" kind', source: "it's", model: 'a,b;c\\d' },
-  { kind: 'line\nfeed', source: 'carriage\rreturn', model: 'both\r\n' },
-  { kind: '\u{FEFF}marked', source: '\u{FEFF}', model: 'in\u{FEFF}side' },
-  { kind: '\u{1F600}', source: 'e\u{301} is not \u{E9}', model: '\t' },
-  { kind: 'null', source: '\\N', model: '#' },
-  { kind: ' spaces ', source: '=1+1', model: '\u{7F}\u{85}\u{2028}' },
-  { kind: '1', source: '1.0', model: 'true' },
-];
-const ids = [
-  'a',
-  'A',
-  '#c',
-  'B',
-  'é',
-  '\u{FEFF}a',
-  '\u{E000}',
-  '\u{1F600}',
-  "it's",
-  '"',
-  '""x',
-  ' ',
-  '!',
-  ',',
-  '\\.',
-];
-const enrichments = [
-  '{}',
-  '{"n":12345678901234567890,"f":1.0,"e":1E+2,"z":-0,"a":{"b":["=x"]}}',
-  '{"text":"\\u0041\\n\\"\\\\ \u{FEFF}\u{1F600}","deep":{"a":[1,null,true,{"b":""}]}}',
-  '{"f":"=1+1"}',
-];
-const numbers = ['1.0', '-0', '1e-3', '0.10', '1', '0', '0.12345678901234567890'];
-const stores = ['A', 'b', '\u{1F600}', '"q"'];
-const days = ['2001-01-30', '2001-01-31', '2001-02-01', '2001-02-02', '2001-03-01'];
-
-function recordText(tenant: string, n: number): string {
-  const head = JSON.stringify({
-    tenant,
-    store: stores[n % stores.length],
-    event_id: `${ids[n % ids.length]}${n > 40 ? n : ''}`,
-    occurred_at: `${days[(n >> 2) % days.length]}T${['00:00:00Z', '23:59:59.999999Z', '12:00:00.5Z'][n % 3]}`,
-    ...awkward[n % awkward.length],
-  }).slice(0, -1);
-  const confidence = n % 4 === 0 ? '' : `,"confidence":${numbers[n % numbers.length]}`;
-  return `${head}${confidence},"enrichment":${enrichments[n % enrichments.length]}}`;
-}
-
 const slices: Own[] = [
   {},
   { store: 'b' },
@@ -167,7 +118,7 @@ const moves = {
 };
 
 test('an export is the same bytes while its records move from tier to tier', async () => {
-  const texts = Array.from({ length: 160 }, (_, n) => recordText('T', n));
+  const texts = Array.from({ length: 160 }, (_, n) => awkwardRecord('T', n).text);
   await ingest(db, cold, [texts]);
   const hot = await exportAll('T');
   expect(hot[0]?.rowCount).toBe(160);
@@ -198,7 +149,7 @@ test('any records in any places make the same bytes in each format, however cut'
         run += 1;
         const tenant = `any-${run}`;
         const texts = records.map(({ number, at }) => {
-          const text = recordText(tenant, number);
+          const text = awkwardRecord(tenant, number).text;
           return text.replace(
             '"enrichment":{',
             `"enrichment":{"at":${at}${text.endsWith('{}}') ? '' : ','}`,
@@ -313,7 +264,7 @@ function watchedOpen(paths: string[]): ColdStore['objects']['open'] {
 }
 
 test('a slice that is all hot does not start DuckDB', async () => {
-  await ingest(db, cold, [[recordText('HOT', 1)]]);
+  await ingest(db, cold, [[awkwardRecord('HOT', 1).text]]);
   const duckdb = { ...cold.duckdb, run: () => Promise.reject(new Error('DuckDB ran')) };
   const answer = await exportCsv({ tenant: 'HOT' }, {}, { cold: { ...cold, duckdb } });
   expect(answer.rowCount).toBe(1);
@@ -322,7 +273,7 @@ test('a slice that is all hot does not start DuckDB', async () => {
 });
 
 test('a damaged segment fails before the first byte, and says whose data it is', async () => {
-  await ingest(db, cold, [[recordText('BAD', 1), recordText('BAD', 2)]]);
+  await ingest(db, cold, [[awkwardRecord('BAD', 1).text, awkwardRecord('BAD', 2).text]]);
   await freeze(db, cold, { tenant: 'BAD', id: 'seg_bad' });
   const path = join(cold.dir, await objectKey('BAD'));
   const bytes = await readFile(path);
@@ -345,7 +296,7 @@ test('a damaged segment fails before the first byte, and says whose data it is',
 });
 
 test('a segment that was replaced since the snapshot is no damage: the call may be repeated', async () => {
-  await ingest(db, cold, [[recordText('NEW', 1)]]);
+  await ingest(db, cold, [[awkwardRecord('NEW', 1).text]]);
   await freeze(db, cold, { tenant: 'NEW', id: 'seg_new1' });
   let isReplaced = false;
   const open: ColdStore['objects']['open'] = async (ref, options) => {
@@ -363,7 +314,7 @@ test('a segment that was replaced since the snapshot is no damage: the call may 
 });
 
 test('an export is never short: rows that the catalogue does not tell of are an error', async () => {
-  await ingest(db, cold, [Array.from({ length: 30 }, (_, n) => recordText('WRONG', n))]);
+  await ingest(db, cold, [Array.from({ length: 30 }, (_, n) => awkwardRecord('WRONG', n).text)]);
   await freeze(db, cold, { tenant: 'WRONG', id: 'seg_wrong' });
   await db.pool.query(
     `update segment_days set count = count - 1 where tenant = 'WRONG' and first_row = 0`,

@@ -1,9 +1,11 @@
 import { sumDigests } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { copyCsv } from '../../platform/postgres/copy.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import {
   type Chunk,
   isCounted,
+  type KeyRange,
   type OpenSegments,
   openSegments,
   planSteps,
@@ -13,9 +15,15 @@ import {
 } from '../../records/index.ts';
 import { type ChunkFile, type ChunkFiles, createChunkFiles, type Encoded } from './chunk-files.ts';
 import { copyChunkSql, sumChunkSql } from './chunk-sql.ts';
-import { copyHotRows, readHotRows } from './hot-rows.ts';
 import { mergeRows } from './merge-rows.ts';
-import type { ExportSource, RowForm, TierRows } from './rows.ts';
+import { selectRecords } from './queries.ts';
+import {
+  type ExportSource,
+  jsonDialect,
+  quotedColumns,
+  type RowForm,
+  type TierRows,
+} from './rows.ts';
 
 /** A connection that is in the snapshot, and the slice with its tags. */
 export type Snapshot = ExportSource & {
@@ -232,4 +240,38 @@ export async function readRows(
 ): Promise<TierRows> {
   if (isHot) return readHotRows(snapshot.connection, snapshot.slice, form);
   return readBothTiers(snapshot, form);
+}
+
+/** Reads a slice that is all hot, by one COPY. */
+export function readHotRows(connection: Connection, slice: Slice, form: RowForm): TierRows {
+  let rowCount = 0;
+  return {
+    async *whileConnected() {
+      const copy = copyHotRows(connection, slice, { form });
+      yield* copy as AsyncIterable<Buffer>;
+      rowCount = await copy.counted;
+    },
+    async *afterwards() {},
+    get rowCount() {
+      return rowCount;
+    },
+    digest: null,
+    async close() {},
+  };
+}
+
+/** The COPY of the hot rows of a slice, or of a range of it. `isKeyed` puts the key before each row. */
+function copyHotRows(
+  connection: Connection,
+  slice: Slice,
+  part: { form: RowForm; range?: KeyRange; isKeyed?: boolean },
+) {
+  const { form, ...rest } = part;
+  const query = selectRecords(slice, form, rest);
+  if (form.kind === 'json') {
+    return copyCsv(connection, query, { header: false, quoted: [], dialect: jsonDialect });
+  }
+  const quoted: string[] = quotedColumns(form.columns);
+  if (part.isKeyed) quoted.push('key');
+  return copyCsv(connection, query, { header: false, quoted });
 }

@@ -1,9 +1,15 @@
 import { literal } from '../../platform/duckdb.ts';
 import type { Chunk, Slice } from '../../records/index.ts';
 import { type ChunkRows, chunkRows, coldColumnSql, digestSumSql } from '../../records/sql.ts';
-import { isNullable, jsonKinds, quotedColumns } from '../columns.ts';
 import type { ExportColumn } from '../values.ts';
-import { jsonDialect, memberPrefix, type RowForm } from './rows.ts';
+import {
+  isNullable,
+  jsonDialect,
+  jsonKindOf,
+  memberPrefix,
+  quotedColumns,
+  type RowForm,
+} from './rows.ts';
 
 type ChunkTarget = ChunkRows & {
   readonly form: RowForm;
@@ -69,7 +75,7 @@ function objectSql(columns: readonly ExportColumn[], slice: Slice): string {
 
 function memberSql(column: ExportColumn, slice: Slice): string {
   const value = coldColumnSql(column, slice);
-  switch (jsonKinds[column]) {
+  switch (jsonKindOf(column)) {
     case 'raw':
       return `${value}::varchar`;
     case 'bare':

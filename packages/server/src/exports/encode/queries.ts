@@ -1,9 +1,8 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { KeyRange, Slice } from '../../records/index.ts';
 import { columnSql, selectSlice } from '../../records/sql.ts';
-import { isNullable, jsonKinds } from '../columns.ts';
 import type { ExportColumn } from '../values.ts';
-import { jsonDialect, memberPrefix, type RowForm } from './rows.ts';
+import { isNullable, jsonDialect, jsonKindOf, memberPrefix, type RowForm } from './rows.ts';
 
 /** A record as a JSON object, without the members that have no value. Characters are escaped as JSON.stringify does. */
 function objectSql(columns: readonly ExportColumn[], slice: Slice): Sql {
@@ -18,7 +17,7 @@ function objectSql(columns: readonly ExportColumn[], slice: Slice): Sql {
 
 function jsonSql(column: ExportColumn, slice: Slice): Sql {
   const value = columnSql(column, slice);
-  switch (jsonKinds[column]) {
+  switch (jsonKindOf(column)) {
     case 'raw':
       return sql`${value}::text`;
     case 'bare':

@@ -1,7 +1,7 @@
 import type { Gate } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ColdReader, CutOptions } from '../../records/index.ts';
-import type { ExportColumn } from '../values.ts';
+import { type ExportColumn, exportColumns } from '../values.ts';
 
 /** What exports read from, and where they may keep data on its way. */
 export type ExportSource = {
@@ -54,5 +54,59 @@ export type TierRows<Piece = Buffer> = {
   readonly rowCount: number;
   /** As in `Body`, of the rows that were read so far. */
   readonly digest: bigint | null;
+  /** As in `Body`; formats that need nothing have none. */
+  layout?(): unknown;
   close(): Promise<void>;
 };
+
+type ColumnTraits = {
+  /**
+   * How its values are written in JSON:
+   * - raw: as they are spelled
+   * - bare: as a string in which nothing needs an escape
+   * - name: as a string without control characters
+   * - text: as any string
+   */
+  readonly json: 'raw' | 'bare' | 'name' | 'text';
+  /** Whether its cells are always quoted in CSV. Those of numbers and times are not. */
+  readonly isText?: true;
+  /** Whether a record may have no value in it. `split` has one only in a version with shares. */
+  readonly isNullable?: true;
+};
+
+const columnTraits: Readonly<Record<ExportColumn, ColumnTraits>> = {
+  tenant: { json: 'name', isText: true },
+  store: { json: 'name', isText: true },
+  month: { json: 'bare' },
+  event_id: { json: 'name', isText: true },
+  occurred_at: { json: 'bare' },
+  recorded_at: { json: 'bare' },
+  kind: { json: 'text', isText: true, isNullable: true },
+  source: { json: 'text', isText: true, isNullable: true },
+  model: { json: 'text', isText: true, isNullable: true },
+  confidence: { json: 'raw', isNullable: true },
+  bytes: { json: 'raw' },
+  datasets: { json: 'bare', isText: true, isNullable: true },
+  split: { json: 'bare', isText: true, isNullable: true },
+  enrichment: { json: 'raw', isText: true },
+};
+
+/** Those of the columns whose cells are always quoted. */
+export function quotedColumns(columns: readonly ExportColumn[]): ExportColumn[] {
+  return columns.filter((column) => columnTraits[column].isText);
+}
+
+/** Whether cells of this column may be NULL. */
+export function isNullable(column: ExportColumn): boolean {
+  return columnTraits[column].isNullable === true;
+}
+
+/** How the values of a column are written in JSON; see `ColumnTraits`. */
+export function jsonKindOf(column: ExportColumn): ColumnTraits['json'] {
+  return columnTraits[column].json;
+}
+
+/** Whether a name is one of our columns, and not a field path. */
+export function isOwnColumn(name: string): name is ExportColumn {
+  return exportColumns.some((column) => column === name);
+}

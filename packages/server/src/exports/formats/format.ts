@@ -22,7 +22,7 @@ export type FileOptions = {
  */
 export type FileFormat = {
   readonly mediaType: string;
-  /** The extension of the file's name, such as `csv`, `csv.gz`, `parquet`. */
+  /** How the file's name ends, such as `.csv`, `.csv.gz`, `.parquet`. */
   readonly extension: string;
   readonly head: Buffer;
   /** The end of the file, made from what is known of its parts. */
@@ -90,19 +90,3 @@ export type WrittenBody = {
   readonly dir: string;
   readonly signal: AbortSignal;
 };
-
-/** The media type and extension of a file that may be compressed as a whole. */
-export function compressedName(
-  mediaType: string,
-  extension: string,
-  compression: Compression,
-): { mediaType: string; extension: string } {
-  switch (compression) {
-    case 'none':
-      return { mediaType, extension };
-    case 'gzip':
-      return { mediaType: 'application/gzip', extension: `${extension}.gz` };
-    case 'zstd':
-      return { mediaType: 'application/zstd', extension: `${extension}.zst` };
-  }
-}

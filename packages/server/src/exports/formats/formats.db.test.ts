@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
+import { openExport } from '../testing/open-export.ts';
 import { readParquet } from './testing/read-file.ts';
 import { unpackFrame } from './testing/zstd.ts';
 
@@ -32,16 +31,7 @@ async function send(batch: readonly object[]): Promise<void> {
 }
 
 async function download(format: string, body: object, headers: Record<string, string> = {}) {
-  const sent = request(`${service.url}/api/v1/exports/${format}`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${service.adminToken}`,
-      'content-type': 'application/json',
-      ...headers,
-    },
-  });
-  sent.end(JSON.stringify(body));
-  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const response = await openExport(service, body, { format, headers });
   const bytes = await buffer(response);
   return { status: response.statusCode, headers: response.headers, response, bytes };
 }

@@ -9,17 +9,12 @@ import {
 } from '../../records/index.ts';
 import type { Snapshot } from '../encode/both-tiers.ts';
 import type { ExportSource, TierRows } from '../encode/rows.ts';
-import { allowLongReads, preferKeyOrder } from '../queries.ts';
+import { beginLongSnapshot } from '../queries.ts';
 import type { Body, BodyOptions } from './format.ts';
 import { SpillQueue } from './spill-queue.ts';
 
-/** How a format encodes the rows of a slice. */
-type BodyForm = {
-  /** Opens the rows. `isHot` says that no record of the slice is cold, so that DuckDB need not run. */
-  openRows(snapshot: Snapshot, isHot: boolean): Promise<TierRows>;
-  /** As in `Body`. */
-  layout(): unknown;
-};
+/** Opens the rows of a slice as a format encodes them. `isHot` says that no record of the slice is cold. */
+export type OpenRows = (snapshot: Snapshot, isHot: boolean) => Promise<TierRows>;
 
 /**
  * Opens one snapshot of both tiers, counts the slice in it and begins to encode it. The database runs ahead of the
@@ -29,7 +24,7 @@ type BodyForm = {
 export function startBody(
   source: ExportSource,
   slice: Slice,
-  { form, countsFirst = true, sumsDigest = false }: BodyOptions & { form: BodyForm },
+  { openRows, countsFirst = true, sumsDigest = false }: BodyOptions & { openRows: OpenRows },
 ): Body {
   const { db } = source;
   const queue = new SpillQueue(source.spillDir, source.spillBytes);
@@ -63,7 +58,7 @@ export function startBody(
         signal,
         sumsDigest,
       });
-      const opened = await form.openRows(snapshot, isHot);
+      const opened = await openRows(snapshot, isHot);
       encoding = opened;
       const counted = countsFirst ? await countRows(snapshot) : null;
       if (counted !== null) onCounted(counted);
@@ -107,7 +102,7 @@ export function startBody(
     rowsSoFar: () => encoding?.rowCount ?? 0,
     digest: () => encoding?.digest?.toString() ?? null,
     chunks: () => queue.chunks(),
-    layout: () => form.layout(),
+    layout: () => encoding?.layout?.() ?? null,
     async close() {
       if (!signal.aborted) void running?.cancel().catch(() => {});
       aborting.abort(closed());
@@ -127,10 +122,7 @@ function closed(): Error {
  */
 async function openSnapshot(asked: Snapshot): Promise<Snapshot & { isHot: boolean }> {
   const { connection } = asked;
-  await connection.client.query('begin isolation level repeatable read read only');
-  // An export may take any time; instead of it, its reader is watched.
-  await allowLongReads(connection);
-  await preferKeyOrder(connection);
+  await beginLongSnapshot(connection);
   const { tenant } = asked.slice;
   // The tags are needed not only for a slice of a dataset: the column `datasets` shows them, too.
   const tags =

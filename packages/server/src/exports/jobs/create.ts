@@ -6,8 +6,8 @@ import type { Audit } from '../../platform/audit.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { pinSlice, withPin } from '../../records/index.ts';
 import type { ExportRequest } from '../contract.ts';
+import { createFormat } from '../formats/create-format.ts';
 import type { FileOptions } from '../formats/format.ts';
-import { createFormat } from '../formats/index.ts';
 import type { ExportJob } from '../jobs.contract.ts';
 import { type Selection, toSelection } from '../select.ts';
 import { defaultColumns, type ExportFormat, exportFileName } from '../values.ts';
@@ -159,7 +159,7 @@ export function fileNameOf(
   options: FileOptions,
 ): string {
   const parts = { ...body, versionName: version?.name };
-  return exportFileName(parts, `.${createFormat(options).extension}`);
+  return exportFileName(parts, createFormat(options).extension);
 }
 
 /** Whether the client prefers a job to waiting for the file (RFC 7240). */

@@ -1,24 +1,22 @@
+import { createReadStream } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { Log } from '../../platform/log.ts';
-import { isObjectFault, type ObjectReader } from '../../platform/objects/objects.ts';
+import {
+  isObjectFault,
+  type ObjectReader,
+  type ObjectRef,
+  type OpenObject,
+} from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { createFormat } from '../formats/index.ts';
-import { disposition, ReaderGone, watchCaller } from '../send-stream.ts';
+import { createFormat } from '../formats/create-format.ts';
+import { answerWatched, disposition, ReaderGone, type SendCall, write } from '../send-stream.ts';
 import type { FileEnds, StoredJob } from './job.ts';
 import { getJob, manifestOf } from './list.ts';
-import { listObjects } from './runner/queries.ts';
-import {
-  type ByteRange,
-  matchesEtag,
-  type Piece,
-  parseRange,
-  piecesOf,
-  sendPieces,
-  slicePieces,
-} from './send-pieces.ts';
+import { listObjects, type PartObject } from './queries.ts';
 
 /** What a download needs. `stallMillis` is how long a reader may take nothing. */
 export type DownloadOptions = {
@@ -28,14 +26,7 @@ export type DownloadOptions = {
   readonly log: Log;
 };
 
-type FileCall = {
-  readonly id: string;
-  readonly actor: Actor;
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-  /** Throws 401 once the caller may no longer have the file. */
-  readonly recheck: () => Promise<unknown>;
-};
+type FileCall = SendCall & { readonly id: string; readonly actor: Actor };
 
 /**
  * Answers with the file of a job, or a range of it. Throws 404 `export_not_found`, 409 `export_unfinished`,
@@ -71,7 +62,14 @@ export async function sendFile(
   const pieces = slicePieces(piecesOf(file.ends, parts), range ?? all);
   // A download that is continued is not audited a second time.
   if (range === null || range.start === 0) await noteDownload(db, call, job, options.audit);
-  await send({ ...call, job, options, pieces }, head);
+  const { log } = options;
+  await answerWatched(call, { log, what: 'a download' }, async ({ signal, open }) => {
+    const onOpen = () => open(head.status, head.fields);
+    await sendPieces(reply.raw, { ...options, pieces, signal, onOpen }).catch((error: unknown) => {
+      throw toDamage(error, job);
+    });
+    reply.raw.end();
+  });
   return reply;
 }
 
@@ -138,51 +136,119 @@ async function noteDownload(
   });
 }
 
-async function send(
-  call: FileCall & { job: StoredJob; options: DownloadOptions; pieces: readonly Piece[] },
-  head: { status: number; fields: Record<string, string | number> },
-): Promise<void> {
-  const { reply, request, job, options, pieces } = call;
-  const response = reply.raw;
-  const gone = new AbortController();
-  const onClose = () => gone.abort(new ReaderGone('the reader hung up'));
-  response.on('close', onClose);
-  const endWatch = watchCaller(call.recheck, (error) => {
-    gone.abort(error);
-    if (response.headersSent) response.destroy();
-  });
-  try {
-    await sendPieces(response, {
-      ...options,
-      pieces,
-      signal: gone.signal,
-      onOpen: () => {
-        reply.hijack();
-        response.writeHead(head.status, head.fields);
-      },
-    });
-    response.end();
-  } catch (error) {
-    const { aborted, reason } = gone.signal;
-    if (reason instanceof AppError && !reply.sent) throw reason;
-    const isGone = aborted || error instanceof ReaderGone;
-    // Nobody is left to receive an answer.
-    if (isGone && !reply.sent) reply.hijack();
-    if (!reply.sent) throw toDamage(error, job);
-    const level = isGone ? 'info' : 'error';
-    options.log[level]({ err: reason ?? error, reqId: request.id }, 'a download ended early');
-    // The response is shorter than its Content-Length now, so what arrived cannot look whole.
-    response.destroy();
-  } finally {
-    endWatch();
-    response.off('close', onClose);
-  }
-}
-
 function toDamage(error: unknown, { id }: StoredJob): unknown {
   if (!isObjectFault(error)) return error;
   return new AppError('segment_damaged', {
     detail: `A part of the file of ${id} is missing or is not what was written. Start the export again; the records themselves are not concerned.`,
     cause: error,
+  });
+}
+
+const chunkBytes = 256 * 1024;
+
+type SendOptions = {
+  readonly objects: ObjectReader;
+  readonly pieces: readonly Piece[];
+  readonly stallMillis: number;
+  /** Is aborted when the reader is gone. */
+  readonly signal: AbortSignal;
+  /** Is called when the first piece is open. After that an error cannot be answered any more. */
+  readonly onOpen: () => void;
+};
+
+/**
+ * Sends pieces of objects one after the other, at the pace of the reader, with one file open at a time. Each object is
+ * checked before any byte of it is sent. Throws ObjectMissing, ObjectDamaged, `ReaderGone`.
+ */
+async function sendPieces(response: ServerResponse, options: SendOptions): Promise<void> {
+  const { objects, pieces, stallMillis, signal, onOpen } = options;
+  let isOpen = false;
+  for (const { ref, start, end } of pieces) {
+    if (signal.aborted) throw new ReaderGone('the reader hung up');
+    const opened = await objects.open(ref, { anew: true, signal });
+    try {
+      if (!isOpen) onOpen();
+      isOpen = true;
+      await sendPiece(response, opened, { start, end, stallMillis });
+    } finally {
+      await opened.release();
+    }
+  }
+  if (!isOpen) onOpen();
+}
+
+async function sendPiece(
+  response: ServerResponse,
+  { path }: OpenObject,
+  { start, end, stallMillis }: { start: number; end: number; stallMillis: number },
+): Promise<void> {
+  const file = createReadStream(path, { start, end: end - 1, highWaterMark: chunkBytes });
+  for await (const chunk of file) await write(response, chunk as Buffer, stallMillis);
+}
+
+/** A stretch of an object that is a stretch of the file. */
+export type Piece = { readonly ref: ObjectRef } & ByteRange;
+
+/** The pieces of a file in their order: head, parts, tail. */
+export function piecesOf(ends: FileEnds, parts: readonly PartObject[]): Piece[] {
+  const { head_bytes, tail_bytes } = ends;
+  const own: ObjectRef = {
+    key: ends.object_key,
+    sizeBytes: head_bytes + tail_bytes,
+    sha256: Buffer.from(ends.sha256, 'hex'),
+  };
+  return [
+    { ref: own, start: 0, end: head_bytes },
+    ...parts.map(({ object_key, size_bytes, sha256 }) => ({
+      ref: { key: object_key, sizeBytes: size_bytes, sha256 },
+      start: 0,
+      end: size_bytes,
+    })),
+    { ref: own, start: head_bytes, end: own.sizeBytes },
+  ].filter(({ start, end }) => end > start);
+}
+
+/** The pieces, cut to a range of the file. */
+export function slicePieces(pieces: readonly Piece[], range: ByteRange): Piece[] {
+  const sliced: Piece[] = [];
+  let at = 0;
+  for (const { ref, start, end } of pieces) {
+    const from = Math.max(start, start + range.start - at);
+    const to = Math.min(end, start + range.end - at);
+    if (from < to) sliced.push({ ref, start: from, end: to });
+    at += end - start;
+  }
+  return sliced;
+}
+
+/** A range of a file in bytes: `start` is the first byte, `end` is the one after the last. */
+type ByteRange = { readonly start: number; readonly end: number };
+
+/**
+ * The range that a Range header asks for (RFC 9110 §14). null means the whole file, because there is no header, or it
+ * is not understood, or it names several ranges. `unsatisfiable` means that no byte is in the range.
+ */
+export function parseRange(
+  header: string | undefined,
+  sizeBytes: number,
+): ByteRange | null | 'unsatisfiable' {
+  const [, first = '', last = ''] = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header ?? '') ?? [];
+  if (first === '' && last === '') return null;
+  if (first === '') {
+    const count = Math.min(Number(last), sizeBytes);
+    return count === 0 ? 'unsatisfiable' : { start: sizeBytes - count, end: sizeBytes };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return null;
+  if (start >= sizeBytes) return 'unsatisfiable';
+  return { start, end: last === '' ? sizeBytes : Math.min(Number(last) + 1, sizeBytes) };
+}
+
+/** Whether an If-None-Match header names this tag. A weak tag counts as well, as RFC 9110 has it for this header. */
+export function matchesEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(',').some((part) => {
+    const tag = part.trim().replace(/^W\//, '');
+    return tag === '*' || tag === etag;
   });
 }

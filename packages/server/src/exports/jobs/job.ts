@@ -1,4 +1,5 @@
 import { formatDigest } from '../../kernel/digest.ts';
+import type { Held } from '../../platform/jobs/held-queries.ts';
 import { type Slice, tenantFolder } from '../../records/index.ts';
 import type { Shares } from '../../records/versions.contract.ts';
 import type { ExportRequest } from '../contract.ts';
@@ -60,7 +61,8 @@ export type StoredJob = JobId & {
   readonly waiting_since: string | null;
   readonly error_code: string | null;
   readonly error: string | null;
-  readonly runner: string | null;
+  /** Who asked for it. */
+  readonly token_id: string;
   readonly attempts: number;
   readonly failures: number;
 };
@@ -82,7 +84,7 @@ export function jobFolders(job: JobId): string[] {
  * The key of a part, or of the ends. Each attempt, in whatever process and copy of the database, has a runner id of its
  * own and so writes other objects. An attempt that has lost the job without noticing it overwrites nothing.
  */
-export function partKey(job: JobId & { readonly runner: string }, name: number | 'ends'): string {
+export function partKey(job: Held, name: number | 'ends'): string {
   return `${jobFolder(job)}${name}.${job.runner}`;
 }
 

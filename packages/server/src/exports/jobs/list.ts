@@ -119,7 +119,7 @@ export async function cancelJob(
   { id, actor, request, audit }: CancelCall,
 ): Promise<{ job: StoredJob; was: 'open' | 'completed' | 'ended' }> {
   const found = await getJob(db, actor, id);
-  if (!hasScope(actor, 'admin') && !(await queries.isMaker(db, found, actor.tokenId))) {
+  if (!hasScope(actor, 'admin') && found.token_id !== actor.tokenId) {
     throw new AppError('scope_missing', {
       detail: `This export was asked for by ${found.requested_by}. Only the token that asked for an export, or one with the scope admin, may cancel or remove it.`,
     });

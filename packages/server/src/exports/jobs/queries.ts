@@ -1,11 +1,12 @@
 import sql, { raw } from 'sql-template-tag';
+import { type HeldTable, isLocked } from '../../platform/jobs/held-queries.ts';
 import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { advisoryLocks, areObjectsHeld } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { KeyRange } from '../../records/index.ts';
 import type { ExportState } from '../values.ts';
-import type { JobId, JobVersion, PinnedJobSlice, ShownJob, StoredJob } from './job.ts';
+import type { FileEnds, JobId, JobVersion, PinnedJobSlice, ShownJob, StoredJob } from './job.ts';
 
 /** A job that waits for the store is stored as queued, as the previous release knows it. */
 const shownState = sql`case when state = 'queued' and waiting_since is not null then 'waiting' else state end`;
@@ -24,10 +25,21 @@ const shownColumns = sql`tenant, id, format, ${shownState} as state, request, op
       then ((rows_done - rows_before) / extract(epoch from finished_at - taken_at))::bigint
   end as rows_per_second,
   case when state = 'queued' then ${instantText('waiting_since')} end as waiting_since,
-  error_code, error, runner, attempts, failures`;
+  error_code, error, token_id, attempts, failures`;
 
 /** The columns of `StoredJob`. */
-export const jobColumns = sql`${shownColumns}, slice, ends, manifest`;
+const jobColumns = sql`${shownColumns}, slice, ends, manifest`;
+
+/** Where export jobs are stored. */
+export const exportJobs: HeldTable = {
+  name: 'exports',
+  columns: jobColumns,
+  doneOf: ({ tenant, id }) => sql`
+    select coalesce(sum(rows), 0)::bigint as rows, coalesce(sum(size_bytes), 0)::bigint as bytes
+    from export_parts where tenant = ${tenant} and export_id = ${id} and rows is not null`,
+  lock: 'exportJobs',
+  takingLock: 'exportJobTaking',
+};
 
 /**
  * Locks the queue of a tenant until the end of the transaction. Meanwhile no other job of the tenant is made, and no
@@ -137,17 +149,6 @@ export async function findJob(
   return rows[0];
 }
 
-/** Whether this token asked for the job. */
-export async function isMaker(
-  db: Queryable,
-  { tenant, id }: JobId,
-  tokenId: string,
-): Promise<boolean> {
-  const rows = await db.query(sql`
-    select from exports where tenant = ${tenant} and id = ${id} and token_id = ${tokenId}`);
-  return rows.length === 1;
-}
-
 export type JobFilter = {
   readonly tenant: string | undefined;
   readonly state: ExportState | undefined;
@@ -233,4 +234,181 @@ export async function expireJob(
       and expires_at > now()
     returning ${jobColumns}`);
   return rows[0];
+}
+
+/** Stores what the slice holds, when the counters could not tell. */
+export async function updateTotals(
+  db: Queryable,
+  { tenant, id }: JobId,
+  triple: { count: number; bytes: number; digest: string },
+): Promise<void> {
+  await db.query(sql`
+    update exports set rows_total = ${triple.count}, bytes_total = ${triple.bytes},
+      digest = ${triple.digest}::numeric
+    where tenant = ${tenant} and id = ${id}`);
+}
+
+/** A part of a job's file whose object is durable and was read back. The digest is decimal text. */
+export type DonePart = {
+  readonly number: number;
+  readonly object_key: string;
+  readonly rows: number;
+  readonly digest: string;
+  readonly size_bytes: number;
+  readonly sha256: Buffer;
+  /** The size before compression. */
+  readonly body_bytes: number;
+  /** What the format needs to know of the part; null for formats that need nothing. */
+  readonly layout: unknown;
+};
+
+/** The records of a part: those from one day of a store to another day of another store. */
+type PartRange = {
+  readonly first_store: string;
+  readonly first_day: string;
+  readonly last_store: string;
+  readonly last_day: string;
+  readonly min_day: string;
+  readonly max_day: string;
+};
+
+/** A part, of which no rows are known until it is done. */
+export type PartRow = PartRange & (DonePart | { readonly number: number; readonly rows: null });
+
+export async function listParts(db: Queryable, { tenant, id }: JobId): Promise<PartRow[]> {
+  return db.query<PartRow>(sql`
+    select number, first_store, first_day::text as first_day, last_store, last_day::text as last_day,
+      min_day::text as min_day, max_day::text as max_day, object_key, rows, digest::text as digest,
+      size_bytes, sha256, body_bytes, layout
+    from export_parts where tenant = ${tenant} and export_id = ${id} order by number`);
+}
+
+/** Stores the key under which the part will be written. An earlier result of the part is dropped. */
+export async function startPart(
+  db: Queryable,
+  { tenant, id }: JobId,
+  part: { number: number; objectKey: string },
+): Promise<void> {
+  await db.query(sql`
+    update export_parts set object_key = ${part.objectKey}, rows = null, digest = null, size_bytes = null,
+      sha256 = null, body_bytes = null, layout = null
+    where tenant = ${tenant} and export_id = ${id} and number = ${part.number}`);
+}
+
+/** An object that the file is read from. */
+export type PartObject = Pick<DonePart, 'object_key' | 'size_bytes' | 'sha256'>;
+
+/** Lists the objects of the parts that are done, in the order of the file. */
+export async function listObjects(db: Queryable, { tenant, id }: JobId): Promise<PartObject[]> {
+  return db.query<PartObject>(sql`
+    select object_key, size_bytes, sha256 from export_parts
+    where tenant = ${tenant} and export_id = ${id} and rows is not null order by number`);
+}
+
+/** Stores that a part is done, and sets the count of failures back to 0. */
+export async function finishPart(
+  db: Queryable,
+  { tenant, id }: JobId,
+  part: DonePart,
+): Promise<void> {
+  const layout = part.layout === null ? null : JSON.stringify(part.layout);
+  await db.query(sql`
+    with done as (
+      update export_parts set rows = ${part.rows}, digest = ${part.digest}::numeric,
+        size_bytes = ${part.size_bytes}, sha256 = ${part.sha256}, body_bytes = ${part.body_bytes},
+        layout = ${layout}::json
+      where tenant = ${tenant} and export_id = ${id} and number = ${part.number}
+      returning tenant, export_id
+    )
+    update exports set failures = 0, waiting_since = null from done
+    where exports.tenant = done.tenant and exports.id = done.export_id
+      and (failures > 0 or waiting_since is not null)`);
+}
+
+/** Completes the job, which the transaction holds. */
+export async function completeJob(
+  connection: Connection,
+  { tenant, id }: JobId,
+  file: {
+    sha256: Buffer;
+    sizeBytes: number;
+    rows: number;
+    ends: FileEnds;
+    manifest: unknown;
+    days: number;
+  },
+): Promise<void> {
+  await connection.query(sql`
+    update exports set state = 'completed', sha256 = ${file.sha256}, size_bytes = ${file.sizeBytes},
+      rows_done = ${file.rows}, ends = ${JSON.stringify(file.ends)}::json,
+      manifest = ${JSON.stringify(file.manifest)}::json, finished_at = now(),
+      expires_at = now() + make_interval(days => ${file.days}::int), error_code = null, error = null
+    where tenant = ${tenant} and id = ${id}`);
+}
+
+/**
+ * Lists jobs whose objects are of no use any more (cancelled, failed, expired) and that nobody works on; none while a
+ * backup holds objects.
+ */
+export async function listSweepable(db: Queryable, limit: number): Promise<JobId[]> {
+  return db.query<JobId>(sql`
+    select j.tenant, j.id from exports j
+    where j.files_removed_at is null and j.expires_at <= now() and not ${isLocked(exportJobs.lock)}
+      and not ${areObjectsHeld}
+    order by j.expires_at limit ${limit}`);
+}
+
+/** Stores that a job has no objects any more. */
+export async function markRemoved(db: Queryable, { tenant, id }: JobId): Promise<void> {
+  await db.query(sql`
+    update exports set files_removed_at = now()
+    where tenant = ${tenant} and id = ${id} and files_removed_at is null and expires_at <= now()`);
+}
+
+/** Deletes jobs older than 90 days that have no objects any more. */
+export async function pruneJobs(db: Queryable): Promise<void> {
+  await db.query(sql`
+    with old as (
+      delete from exports
+      where created_at < now() - interval '90 days' and files_removed_at is not null
+      returning tenant, id
+    )
+    delete from export_parts p using old where p.tenant = old.tenant and p.export_id = old.id`);
+}
+
+/** Lists the jobs that may hold records which are gone now: those that are queued or running, or have a file. */
+export async function listWithRecords(
+  db: Queryable,
+  tenant: string,
+): Promise<(JobId & { slice: PinnedJobSlice })[]> {
+  return db.query<JobId & { slice: PinnedJobSlice }>(sql`
+    select tenant, id, slice from exports
+    where tenant = ${tenant} and files_removed_at is null
+      and (state in ('queued', 'running') or state = 'completed' and expires_at > now())
+    order by id`);
+}
+
+/** Fails the jobs that are queued or running, and ends the files of the others. Returns how many files. */
+export async function endJobs(
+  db: Queryable,
+  {
+    tenant,
+    ids,
+    text,
+    fileText,
+  }: { tenant: string; ids: readonly string[]; text: string; fileText: string },
+): Promise<number> {
+  const rows = await db.query<{ files: number }>(sql`
+    with failed as (
+      -- A job may have begun after this transaction did.
+      update exports set state = 'failed', finished_at = clock_timestamp(), expires_at = now(),
+        error_code = 'slice_erased', error = ${text}
+      where tenant = ${tenant} and id = any(${[...ids]}::text[]) and state in ('queued', 'running')
+    ), erased as (
+      update exports set state = 'erased', expires_at = now(), error_code = 'slice_erased', error = ${fileText}
+      where tenant = ${tenant} and id = any(${[...ids]}::text[]) and state = 'completed' and expires_at > now()
+      returning id
+    )
+    select count(*) as files from erased`);
+  return rows[0]?.files ?? 0;
 }

@@ -10,7 +10,6 @@ import { findOrphans } from '../../retention/verify/find-orphans.ts';
 import { jobFolder, jobFolders, toExportJob } from './job.ts';
 import { manifestOf } from './list.ts';
 import { cancelOpenJob } from './queries.ts';
-import { takeNextJob } from './runner/attempt.ts';
 import { hasLost, noteGoneExports, removeEndedFiles, sweep } from './sweep.ts';
 import { startTestExports, type TestExports } from './testing/test-exports.ts';
 
@@ -80,7 +79,7 @@ test('a removal that was cut off is tried again', async () => {
 
 test('a cancelled job is swept when nobody works on it any more', async () => {
   const { id } = await exports.create('csv', { tenant: 'T' });
-  const taken = await takeNextJob(exports.db, 2);
+  const taken = await exports.tryTake();
   await cancelOpenJob(exports.db, { tenant: 'T', id });
   const path = join(exports.cold.spoolDir, randomBytes(4).toString('hex'));
   await writeFile(path, 'half');
@@ -167,7 +166,7 @@ test('a job that begins while records are erased ends after it began', async () 
   const days = [{ store: 'A', day: '2001-03-01' }];
   await exports.db.transaction(async (connection) => {
     await connection.query(sql`select now()`);
-    const taken = await takeNextJob(exports.db, 2);
+    const taken = await exports.tryTake();
     await noteGoneExports(connection, { tenant: 'T', kind: 'erase', days, window: null });
     await taken?.session.close();
   });

@@ -5,9 +5,8 @@ import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import type { DayWindow, Gone } from '../../records/index.ts';
 import { type JobId, jobFolders, type PinnedJobSlice } from './job.ts';
-import { lockQueue } from './queries.ts';
-import * as queries from './runner/queries.ts';
-import { endJobs, listWithRecords } from './runner/queries.ts';
+
+import * as queries from './queries.ts';
 
 type SweepContext = {
   readonly db: Database;
@@ -76,11 +75,11 @@ const causes = {
  */
 export async function noteGoneExports(connection: Connection, gone: Gone): Promise<number> {
   const { tenant, kind } = gone;
-  await lockQueue(connection, tenant);
-  const jobs = await listWithRecords(connection, tenant);
+  await queries.lockQueue(connection, tenant);
+  const jobs = await queries.listWithRecords(connection, tenant);
   const ids = jobs.filter(({ slice }) => hasLost(slice, gone)).map(({ id }) => id);
   if (ids.length === 0) return 0;
-  return endJobs(connection, {
+  return queries.endJobs(connection, {
     tenant,
     ids,
     text: `${causes[kind]}. Start the export again without them.`,

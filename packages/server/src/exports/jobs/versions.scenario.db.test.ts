@@ -7,7 +7,7 @@ import { cutParts, measureSlice } from '../../records/index.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
 
 import type { ExportRequest } from '../contract.ts';
-import { createFormat } from '../formats/index.ts';
+import { createFormat } from '../formats/create-format.ts';
 import { toSelection } from '../select.ts';
 import { startFile } from '../stream-file.ts';
 import type { ExportFormat } from '../values.ts';

@@ -50,7 +50,7 @@ export type JobKind<Job extends queries.JobState, Share> = {
 /**
  * How often jobs are looked for without a poke: other processes queue jobs, and leave some behind when they are killed.
  */
-const lookMillis = 2000;
+export const lookMillis = 2000;
 
 /** Does the jobs of a kind until it is stopped. Every process whose role it is does this. */
 export function startJobs<Job extends queries.JobState, Share>(

@@ -1,4 +1,4 @@
-import { isOwnColumn } from '../../columns.ts';
+import { isOwnColumn } from '../../encode/rows.ts';
 import {
   i32,
   i64,

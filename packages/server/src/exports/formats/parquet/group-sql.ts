@@ -1,8 +1,8 @@
 import { literal } from '../../../platform/duckdb.ts';
 import type { Slice } from '../../../records/index.ts';
 import { chunkRows, coldColumnSql } from '../../../records/sql.ts';
-import { isOwnColumn } from '../../columns.ts';
 import type { ColdPiece } from '../../encode/both-tiers.ts';
+import { isOwnColumn } from '../../encode/rows.ts';
 import type { ExportColumn } from '../../values.ts';
 import { parquetType } from './footer.ts';
 

@@ -1,11 +1,11 @@
-import { mkdir, readFile, rm, unlink } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomText } from '../../../kernel/ids.ts';
 import type { ColdPiece, Snapshot } from '../../encode/both-tiers.ts';
+import { rowEnd } from '../../encode/csv-cells.ts';
 import type { TierRows } from '../../encode/rows.ts';
-import { magic, type PlacedGroups, readFooter } from './footer.ts';
-import { type Group, GroupCutter } from './group-rows.ts';
-import { writeGroupSql } from './group-sql.ts';
+import { joinGroups, magic, type PlacedGroups, readFooter } from './footer.ts';
+import { type GroupPiece, placesSql, writeGroupSql } from './group-sql.ts';
 
 /** How many row groups are encoded while the one before them is read. */
 const groupsAhead = 2;
@@ -73,6 +73,10 @@ export async function openParquetRows(
   };
   return {
     groups,
+    layout() {
+      const joined = joinGroups(groups);
+      return { rows: joined.rows, groups: joined.groups };
+    },
     whileConnected: () => encode(source.whileConnected()),
     async *afterwards() {
       yield* encode(source.afterwards());
@@ -117,4 +121,137 @@ async function encodeGroup(
   }
   const bytes = file.subarray(magic.length, start);
   return { bytes, groups: { ...groups, sizeBytes: bytes.length } };
+}
+
+/** How many bytes of records make a row group. A record belongs whole to the group that it begins in. */
+const usualGroupBytes = 16 * 1024 * 1024;
+/** The least that a record counts. With it a row group has at most 122,462 records; see `rowGroupSize`. */
+const leastBytes = 137;
+
+/** The rows of one row group. */
+type Group = { readonly pieces: readonly GroupPiece[]; readonly count: number };
+
+type Place = { number: string; count: string; first: string; last: string; weight: string };
+
+/**
+ * Cuts rows in key order into row groups. The rows alone decide where to cut, so that the same records make the same
+ * groups, whichever tier they are in.
+ */
+class GroupCutter {
+  readonly #snapshot: Snapshot;
+  readonly #nextPath: () => string;
+  readonly #groupBytes: number;
+  #rest = '';
+  /** The weight of all rows so far. Divided by the size of a group, it tells the group that the next row belongs to. */
+  #weight = 0;
+  /** The number of the group that is being filled. */
+  #number = 0;
+  #pieces: GroupPiece[] = [];
+  #count = 0;
+  #file: CsvFile | null = null;
+
+  /** `nextPath` returns the path for the next file. */
+  constructor(snapshot: Snapshot, nextPath: () => string) {
+    this.#snapshot = snapshot;
+    this.#nextPath = nextPath;
+    this.#groupBytes = snapshot.groupBytes ?? usualGroupBytes;
+  }
+
+  /** Takes machine CSV whose first cell is `bytes`, cut anywhere. Yields the groups that are full. */
+  async *addCsv(piece: Buffer): AsyncGenerator<Group> {
+    // One character a byte: the cells are only counted, so their text need not be decoded.
+    const text = this.#rest + piece.toString('latin1');
+    let start = 0;
+    /** Rows before this position are written to a file already. */
+    let from = 0;
+    for (let end = rowEnd(text, start); end >= 0; end = rowEnd(text, start)) {
+      const number = Math.floor(this.#weight / this.#groupBytes);
+      if (number !== this.#number) {
+        await this.#write(text.slice(from, start));
+        from = start;
+        yield* this.#end(number);
+      }
+      this.#file ??= await openCsvFile(this.#nextPath());
+      this.#file.longestRow = Math.max(this.#file.longestRow, end - start);
+      this.#weight += Math.max(Number.parseInt(text.slice(start, start + 12), 10), leastBytes);
+      this.#count += 1;
+      start = end + 1;
+    }
+    await this.#write(text.slice(from, start));
+    this.#rest = text.slice(start);
+  }
+
+  /** Takes the rows of a cold chunk. Yields the groups that are full. */
+  async *addCold(piece: ColdPiece): AsyncGenerator<Group> {
+    await this.#closeFile();
+    const { cold, slice, signal } = this.#snapshot;
+    const places = await cold.duckdb.run<Place>(
+      placesSql(piece, {
+        slice,
+        leastBytes,
+        offset: this.#weight,
+        groupBytes: this.#groupBytes,
+      }),
+      { signal, timeoutMillis: 600_000 },
+    );
+    for (const { number, count, first, last, weight } of places) {
+      if (Number(number) !== this.#number) yield* this.#end(Number(number));
+      this.#pieces.push({ kind: 'cold', piece, first, last });
+      this.#count += Number(count);
+      this.#weight += Number(weight);
+    }
+  }
+
+  /** Yields the last group. */
+  async *end(): AsyncGenerator<Group> {
+    if (this.#rest !== '') throw new Error('the last row of a tier is not whole');
+    yield* this.#end(this.#number);
+  }
+
+  /** Closes the file that is open. It does no harm when there is none. */
+  async close(): Promise<void> {
+    await this.#closeFile();
+  }
+
+  async *#end(next: number): AsyncGenerator<Group> {
+    await this.#closeFile();
+    const group = { pieces: this.#pieces, count: this.#count };
+    this.#pieces = [];
+    this.#count = 0;
+    this.#number = next;
+    if (group.count > 0) yield group;
+  }
+
+  async #write(rows: string): Promise<void> {
+    if (rows !== '') await this.#file?.write(Buffer.from(rows, 'latin1'));
+  }
+
+  async #closeFile(): Promise<void> {
+    const file = this.#file;
+    this.#file = null;
+    if (file === null) return;
+    await file.close();
+    this.#pieces.push({ kind: 'csv', path: file.path, longestRow: file.longestRow });
+  }
+}
+
+/** A file of machine CSV for DuckDB to read. */
+type CsvFile = {
+  readonly path: string;
+  /** The length of the longest row, in bytes. */
+  longestRow: number;
+  write(rows: Buffer): Promise<void>;
+  close(): Promise<void>;
+};
+
+async function openCsvFile(path: string): Promise<CsvFile> {
+  const file = await open(path, 'wx', 0o600);
+  return {
+    path,
+    longestRow: 0,
+    async write(rows) {
+      await file.writeFile(rows);
+    },
+    close: () => file.close(),
+  };
 }

@@ -3,53 +3,25 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type DuckDb, literal } from '../../../platform/duckdb.ts';
-import { isOwnColumn } from '../../columns.ts';
-import { readPieces, readRows, type Snapshot } from '../../encode/both-tiers.ts';
+import { readHotRows, readPieces, readRows, type Snapshot } from '../../encode/both-tiers.ts';
 import { dialects } from '../../encode/csv-cells.ts';
-import { readHotRows } from '../../encode/hot-rows.ts';
 import { createReEncoder, planColumns, reEncodeRows } from '../../encode/re-encode.ts';
+import { isOwnColumn } from '../../encode/rows.ts';
 import type { ExportColumn } from '../../values.ts';
-import type { DonePart, FileFormat, FileOptions, WrittenBody } from '../format.ts';
+import type { DonePart, FileOptions, WrittenBody } from '../format.ts';
 import { type Proved, proofOf, proveRows } from '../prove.ts';
-import { startBody } from '../start-body.ts';
 import { joinGroups, magic, type RowGroups, writeFooter } from './footer.ts';
 import { groupColumns } from './group-sql.ts';
 import { openParquetRows, type ParquetRows } from './parquet-rows.ts';
 
-/** One Parquet file with zstd inside. Its parts are row groups, and its tail is the footer. */
-export function createParquetFormat(options: FileOptions): FileFormat {
-  const { columns } = options;
-  const tail = (parts: readonly DonePart[]) => {
-    const placed = parts.map(({ layout, sizeBytes }) => ({ ...parseLayout(layout), sizeBytes }));
-    return writeFooter(joinGroups(placed), columns);
-  };
-  return {
-    mediaType: 'application/vnd.apache.parquet',
-    extension: 'parquet',
-    head: magic,
-    tail,
-    startBody(source, slice, bodyOptions) {
-      let opened: ParquetRows | null = null;
-      return startBody(source, slice, {
-        ...bodyOptions,
-        form: {
-          async openRows(snapshot, isHot) {
-            opened = await openRows(snapshot, columns, isHot);
-            return opened;
-          },
-          layout() {
-            const { rows, groups } = joinGroups(opened?.groups ?? []);
-            return { rows, groups };
-          },
-        },
-      });
-    },
-    proof: proofOf(options),
-    prove: (duckdb, written) => proveParquet(duckdb, written, { ...options, head: magic, tail }),
-  };
+/** The footer of a file of these parts. */
+export function parquetTail(parts: readonly DonePart[], columns: readonly string[]): Buffer {
+  const placed = parts.map(({ layout, sizeBytes }) => ({ ...parseLayout(layout), sizeBytes }));
+  return writeFooter(joinGroups(placed), columns);
 }
 
-async function openRows(
+/** Opens the rows of a snapshot as row groups. */
+export async function openParquet(
   snapshot: Snapshot,
   columns: readonly string[],
   isHot: boolean,
@@ -72,18 +44,18 @@ async function openRows(
 }
 
 /** Makes a whole file out of the one part, with head and tail, and reads that. */
-async function proveParquet(
+export async function proveParquet(
   duckdb: DuckDb,
   written: WrittenBody,
-  options: FileOptions & { head: Buffer; tail(parts: readonly DonePart[]): Buffer },
+  options: FileOptions,
 ): Promise<Proved> {
   const { path, layout, rows, dir, signal } = written;
   const { size } = await stat(path);
   const whole = join(dir, 'proof.parquet');
   const pieces = async function* () {
-    yield options.head;
+    yield magic;
     yield* createReadStream(path, { highWaterMark: 1024 * 1024 });
-    yield options.tail([{ rows, sizeBytes: size, layout }]);
+    yield parquetTail([{ rows, sizeBytes: size, layout }], options.columns);
   };
   try {
     await pipeline(pieces(), createWriteStream(whole, { mode: 0o600 }), { signal });

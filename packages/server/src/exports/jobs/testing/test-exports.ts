@@ -5,6 +5,7 @@ import { vi } from 'vitest';
 import { testActor } from '../../../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { createGate } from '../../../kernel/gate.ts';
+import { attemptJob, type TakenJob, takeNextJob } from '../../../platform/jobs/held.ts';
 import { createLog } from '../../../platform/log.ts';
 import { createStoreFence, type StoreFence } from '../../../platform/objects/fence.ts';
 import { unpaced } from '../../../platform/work/pace.ts';
@@ -12,16 +13,14 @@ import { cutParts } from '../../../records/index.ts';
 import { type ColdStore, openColdStore } from '../../../records/read/testing/cold-store.ts';
 import { ingest } from '../../../records/read/testing/walk.ts';
 import type { ExportRequest } from '../../contract.ts';
-import { createFormat } from '../../formats/index.ts';
 import type { ExportJob } from '../../jobs.contract.ts';
 import type { ExportFormat } from '../../values.ts';
+import type { WorkContext } from '../context.ts';
 import { createJob } from '../create.ts';
+import { createExportKind } from '../do-job.ts';
+import { piecesOf } from '../file.ts';
 import type { StoredJob } from '../job.ts';
-import { findJob } from '../queries.ts';
-import { attemptJob, takeNextJob } from '../runner/attempt.ts';
-import type { WorkContext } from '../runner/context.ts';
-import { listObjects } from '../runner/queries.ts';
-import { piecesOf } from '../send-pieces.ts';
+import { findJob, listObjects } from '../queries.ts';
 
 export type TestExports = {
   readonly db: TestDatabase;
@@ -34,8 +33,16 @@ export type TestExports = {
   create(format: ExportFormat, body: ExportRequest): Promise<ExportJob>;
   /** Takes the next job and works on it, as a process would; undefined when there is none. */
   work(more?: Partial<WorkContext>, signal?: AbortSignal): Promise<string | undefined>;
+  /** Takes the next job; undefined when there is none. */
+  tryTake(): Promise<TakenJob<StoredJob> | undefined>;
   /** Takes the next job. The server may take a moment to notice that a session ended. */
-  take(): Promise<NonNullable<Awaited<ReturnType<typeof takeNextJob>>>>;
+  take(): Promise<TakenJob<StoredJob>>;
+  /** Works on a job that was taken. */
+  attempt(
+    taken: TakenJob<StoredJob>,
+    more?: Partial<WorkContext>,
+    signal?: AbortSignal,
+  ): Promise<void>;
   /** The store, but something is done before an object is put. */
   storeWith(beforePut: (key: string) => Promise<void> | void): Pick<WorkContext, 'store'>;
   job(id: string): Promise<StoredJob>;
@@ -67,11 +74,10 @@ export async function startTestExports(): Promise<TestExports> {
     },
     store: cold.store,
     fence,
-    createFormat,
     days: 7,
     cut: (on, slice) => cutParts(on, slice, { rows: partRows, bytes: 2 ** 40 }),
     backoffSeconds: () => 0,
-    log,
+    perTenant: 2,
     pace: unpaced,
     ...more,
   });
@@ -79,6 +85,11 @@ export async function startTestExports(): Promise<TestExports> {
     const found = await findJob(db, id, null);
     if (found === undefined) throw new Error(`there is no job ${id}`);
     return found;
+  };
+  const tryTake = () => takeNextJob(db, createExportKind(context()));
+  const attempt: TestExports['attempt'] = (taken, more, signal = new AbortController().signal) => {
+    const own = context(more);
+    return attemptJob(own.db, createExportKind(own), { taken, signal, log });
   };
   return {
     db,
@@ -95,13 +106,15 @@ export async function startTestExports(): Promise<TestExports> {
         request: {} as FastifyRequest,
         audit: async () => {},
       }),
-    async work(more, signal = new AbortController().signal) {
-      const taken = await takeNextJob(db, 2);
+    async work(more, signal) {
+      const taken = await tryTake();
       if (taken === undefined) return undefined;
-      await attemptJob(context(more), taken, signal);
+      await attempt(taken, more, signal);
       return taken.job.id;
     },
-    take: () => vi.waitUntil(() => takeNextJob(db, 2), { timeout: 120_000 }),
+    tryTake,
+    take: () => vi.waitUntil(tryTake, { timeout: 120_000 }),
+    attempt,
     storeWith(beforePut) {
       const { store } = cold;
       return {

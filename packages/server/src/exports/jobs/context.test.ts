@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { AppError } from '../../../kernel/errors.ts';
-import { DuckDbError } from '../../../platform/duckdb.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { DuckDbError } from '../../platform/duckdb.ts';
 import { toFault } from './context.ts';
 
 const full = await writeFile('/dev/full', 'a').catch((error: unknown) => error);

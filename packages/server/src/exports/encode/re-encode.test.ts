@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { runs } from '../../../test/runs.ts';
-import { pickField } from './field-path.ts';
+import { pickField } from './re-encode.ts';
 
 const json =
   '{"a":{"b":[1.0,{"c":"x\\n\\u00e9"},null]},"n":12345678901234567890,"t":true,"e":{},"l":[],"":{"z":-0.0},"q\\"":1}';

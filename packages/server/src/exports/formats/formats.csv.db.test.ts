@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
+import { openExport } from '../testing/open-export.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -30,16 +29,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 async function exportCsv(body: object, headers: Record<string, string> = {}) {
-  const sent = request(`${service.url}/api/v1/exports/csv`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${service.adminToken}`,
-      'content-type': 'application/json',
-      ...headers,
-    },
-  });
-  sent.end(JSON.stringify(body));
-  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const response = await openExport(service, body, { headers });
   return { response, bytes: await buffer(response) };
 }
 

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { holdPace } from '../../../../test/held-pace.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
-import { freeze } from '../../../records/read/testing/freeze.ts';
-import { startTestExports, type TestExports } from '../testing/test-exports.ts';
-import { attemptJob, takeNextJob } from './attempt.ts';
+import { holdPace } from '../../../test/held-pace.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { freeze } from '../../records/read/testing/freeze.ts';
 import type { WorkContext } from './context.ts';
 import { listObjects } from './queries.ts';
+import { startTestExports, type TestExports } from './testing/test-exports.ts';
 
 let exports: TestExports;
 beforeAll(async () => {
@@ -48,7 +47,7 @@ function killedAt(
     ...db,
     transaction: (work, options) => act(() => db.transaction(work, options)),
     query: (statement) =>
-      // Completing and failing are single statements.
+      // Failing is a single statement.
       statement.text.includes("set state = '")
         ? act(() => db.query(statement))
         : deadOr(() => db.query(statement)),
@@ -87,10 +86,9 @@ test('a job that is killed at whatever act ends with the file of an undisturbed 
     const at = n % files.length;
     const [format, body] = files[at] ?? files[0];
     const { id } = await exports.create(format, body as never);
-    const taken = await takeNextJob(exports.db, 2);
-    if (taken === undefined) throw new Error('no job was taken');
+    const taken = await exports.take();
     const dying = killedAt(n, n % 2 === 0);
-    await attemptJob(exports.context(dying), taken, new AbortController().signal).catch(() => {});
+    await exports.attempt(taken, dying).catch(() => {});
     const left = await exports.job(id);
     expect(['running', 'completed'], `act ${n}`).toContain(left.state);
     if (left.state === 'running') expect(await exports.work()).toBe(id);
@@ -107,8 +105,7 @@ test('a job that is killed while it gives way to clients goes on with the parts 
   await exports.work();
   const { sha256 } = await exports.job(undisturbed.id);
   const { id } = await exports.create('csv', { tenant: 'T' });
-  const taken = await takeNextJob(exports.db, 2);
-  if (taken === undefined) throw new Error('no job was taken');
+  const taken = await exports.take();
   const partsDone = async () => await listObjects(exports.db, taken.job);
   const held = holdPace();
   const rest = held.pace.begin();
@@ -119,8 +116,7 @@ test('a job that is killed while it gives way to clients goes on with the parts 
     },
   };
   const dying = killedAt(Number.POSITIVE_INFINITY, false);
-  const signal = new AbortController().signal;
-  const working = attemptJob(exports.context({ ...dying, pace }), taken, signal);
+  const working = exports.attempt(taken, { ...dying, pace });
   await held.resting;
   const kept = await partsDone();
   dying.kill();

@@ -17,12 +17,12 @@ import {
 import { type ColdStore, openColdStore } from '../../records/read/testing/cold-store.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
 import { ingest } from '../../records/read/testing/walk.ts';
-import { pickField } from '../encode/field-path.ts';
+import { pickField } from '../encode/re-encode.ts';
 import type { ExportSource } from '../encode/rows.ts';
 import { startFile } from '../stream-file.ts';
 import { type ExportColumn, exportColumns, recordColumns } from '../values.ts';
+import { createFormat } from './create-format.ts';
 import type { FileOptions } from './format.ts';
-import { createFormat } from './index.ts';
 import { parseLayout } from './parquet/parquet.ts';
 import { readThrift, type ThriftValue } from './parquet/thrift.ts';
 import { awkwardRecord, inKeyOrder } from './testing/awkward.ts';

@@ -1,16 +1,18 @@
+import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { holdPace } from '../../../../test/held-pace.ts';
-import { freeze } from '../../../records/read/testing/freeze.ts';
-import type { FileFormat, FileOptions } from '../../formats/format.ts';
-import { createFormat } from '../../formats/index.ts';
-import { startTestExports, type TestExports } from '../testing/test-exports.ts';
-import { takeNextJob } from './attempt.ts';
+import { holdPace } from '../../../test/held-pace.ts';
+import { startHeldJobs } from '../../platform/jobs/held.ts';
+import { createLog } from '../../platform/log.ts';
+import { freeze } from '../../records/read/testing/freeze.ts';
+import { createFormat } from '../formats/create-format.ts';
+import type { FileFormat, FileOptions } from '../formats/format.ts';
 import type { WorkContext } from './context.ts';
+import { createExportKind } from './do-job.ts';
 import { listObjects } from './queries.ts';
-import { startJobRunner } from './runner.ts';
+import { startTestExports, type TestExports } from './testing/test-exports.ts';
 
 let exports: TestExports;
 beforeAll(async () => {
@@ -76,10 +78,34 @@ describe('what a job exports', () => {
     expect((await exports.file(id)).toString()).toMatch(/^tenant,store,.*\n$/);
   });
 
-  test('is read back from stores that are no file system too', async () => {
+  test('is read from a remote store only where an earlier attempt has put it, and once', async () => {
     const { id } = await csv();
-    await exports.work({ store: { ...exports.cold.store, pathOf: () => null } });
+    const read: string[] = [];
+    const remote = (beforePut = () => {}) => {
+      const { store } = exports.storeWith(beforePut);
+      const get: typeof store.get = (key, ...rest) => {
+        read.push(key);
+        return store.get(key, ...rest);
+      };
+      return { store: { ...store, pathOf: () => null, get } };
+    };
+    let puts = 0;
+    await exports.work(
+      remote(() => {
+        puts += 1;
+        if (puts === 4) throw new Error('the process is cut off');
+      }),
+    );
+    expect(read).toEqual([]);
+    const kept = (await listObjects(exports.db, { tenant: 'T', id })).map(
+      (part) => part.object_key,
+    );
+    expect(kept.length).toBeGreaterThan(0);
+    await exports.work(remote());
     expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 140 });
+    expect(read).toEqual(kept);
+    const sha256 = createHash('sha256').update(await exports.file(id));
+    expect((await exports.job(id)).sha256?.equals(sha256.digest())).toBe(true);
   });
 
   test('is never a file that misses records which were there', async () => {
@@ -210,7 +236,7 @@ describe('turns', () => {
     const taken = [await exports.take(), await exports.take(), await exports.take()];
     expect(taken.map(({ job }) => job.tenant)).toEqual(['MANY', 'FEW', 'MANY']);
     // MANY runs as many as it may.
-    expect(await takeNextJob(exports.db, 2)).toBeUndefined();
+    expect(await exports.tryTake()).toBeUndefined();
     await taken[0]?.session.close();
     const again = await exports.take();
     expect(again.job).toMatchObject({ tenant: 'MANY', attempts: 2, id: taken[0]?.job.id });
@@ -219,7 +245,7 @@ describe('turns', () => {
 
   test('are taken by one process each', async () => {
     for (let n = 0; n < 6; n++) await csv(`T${n}`);
-    const taken = await Promise.all(Array.from({ length: 12 }, () => takeNextJob(exports.db, 2)));
+    const taken = await Promise.all(Array.from({ length: 12 }, () => exports.tryTake()));
     const ids = taken.flatMap((each) => (each === undefined ? [] : [each.job.id]));
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids).toHaveLength(6);
@@ -230,7 +256,9 @@ describe('turns', () => {
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) ids.push((await csv(n < 3 ? 'T' : `T${n}`)).id);
     const onEnded = vi.fn();
-    const runner = startJobRunner(exports.context(), { places: 2, perTenant: 1, onEnded });
+    const runner = startHeldJobs(exports.db, createExportKind(exports.context({ perTenant: 1 })), {
+      ...{ places: 2, onEnded, log: createLog('silent') },
+    });
     runner.poke();
     await expect
       .poll(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { matchesEtag, type Piece, parseRange, slicePieces } from './send-pieces.ts';
+import { matchesEtag, type Piece, parseRange, slicePieces } from './file.ts';
 
 test.each([
   ['bytes=', null],

@@ -2,13 +2,12 @@ import { truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { fromFileSystem, storeUnavailable } from '../../../platform/objects/objects.ts';
-import { cancelOpenJob } from '../queries.ts';
-import { noteGoneExports } from '../sweep.ts';
-import { startTestExports, type TestExports } from '../testing/test-exports.ts';
-import { attemptJob } from './attempt.ts';
-import { JobLost, whileHeld } from './context.ts';
-import { failJob, updateProgress } from './queries.ts';
+import { JobLost, whileHeld } from '../../platform/jobs/held.ts';
+import { failJob, updateProgress } from '../../platform/jobs/held-queries.ts';
+import { fromFileSystem, storeUnavailable } from '../../platform/objects/objects.ts';
+import { cancelOpenJob, exportJobs } from './queries.ts';
+import { noteGoneExports } from './sweep.ts';
+import { startTestExports, type TestExports } from './testing/test-exports.ts';
 
 let exports: TestExports;
 beforeAll(async () => {
@@ -19,7 +18,6 @@ afterAll(() => exports.stop());
 beforeEach(() => exports.db.query(sql`delete from exports`));
 
 const csv = (tenant = 'T') => exports.create('csv', { tenant });
-const never = new AbortController().signal;
 const full = () => {
   const error = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
   throw fromFileSystem(error, 'The object cannot be written');
@@ -132,27 +130,23 @@ describe('an attempt', () => {
     let second: Promise<void> | undefined;
     let puts = 0;
     const { store } = exports.cold;
-    await attemptJob(
-      exports.context({
-        store: {
-          ...store,
-          // It does not even notice that it was aborted.
-          async put(key, path) {
-            puts += 1;
-            if (puts === 3) {
-              await first.session.close();
-              const taken = await exports.take();
-              expect(taken.job.id).toBe(id);
-              second = attemptJob(exports.context(), taken, never);
-              await second;
-            }
-            await store.put(key, path);
-          },
+    await exports.attempt(first, {
+      store: {
+        ...store,
+        // It does not even notice that it was aborted.
+        async put(key, path) {
+          puts += 1;
+          if (puts === 3) {
+            await first.session.close();
+            const taken = await exports.take();
+            expect(taken.job.id).toBe(id);
+            second = exports.attempt(taken);
+            await second;
+          }
+          await store.put(key, path);
         },
-      }),
-      first,
-      never,
-    );
+      },
+    });
     await second;
     const job = await exports.job(id);
     expect(job).toMatchObject({ state: 'completed', attempts: 2, rows_done: 140 });
@@ -162,17 +156,20 @@ describe('an attempt', () => {
   test('writes nothing any more once another has the job', async () => {
     const { id } = await csv();
     const first = await exports.take();
-    await whileHeld(exports.db, first.job, async () => {});
+    const hold = { table: exportJobs, held: first.job };
+    await whileHeld(exports.db, hold, async () => {});
     await first.session.close();
     const second = await exports.take();
     expect(second.job.id).toBe(id);
     const write = vi.fn();
-    await expect(whileHeld(exports.db, first.job, write)).rejects.toThrow(JobLost);
+    await expect(whileHeld(exports.db, hold, write)).rejects.toThrow(JobLost);
     expect(write).not.toHaveBeenCalled();
-    expect(await updateProgress(exports.db, first.job, { rows: 1, bytes: 1 })).toBe(false);
-    await failJob(exports.db, first.job, { code: 'internal_error', text: 'late' });
+    expect(await updateProgress(exports.db, exportJobs, first.job, { rows: 1, bytes: 1 })).toBe(
+      false,
+    );
+    await failJob(exports.db, exportJobs, first.job, { code: 'internal_error', text: 'late' });
     expect(await exports.job(id)).toMatchObject({ state: 'running', rows_done: 0, error: null });
-    await attemptJob(exports.context(), second, never);
+    await exports.attempt(second);
     expect((await exports.job(id)).state).toBe('completed');
   });
 

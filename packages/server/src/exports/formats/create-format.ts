@@ -1,0 +1,123 @@
+import { readRows } from '../encode/both-tiers.ts';
+import { type Cell, dialects } from '../encode/csv-cells.ts';
+import {
+  createReEncoder,
+  csvHead,
+  pickJson,
+  planColumns,
+  reEncodeRows,
+} from '../encode/re-encode.ts';
+import { isOwnColumn, jsonKindOf } from '../encode/rows.ts';
+import { fileExtension } from '../values.ts';
+import type { FileFormat, FileOptions } from './format.ts';
+import { magic } from './parquet/footer.ts';
+import { openParquet, parquetTail, proveParquet } from './parquet/parquet.ts';
+import { proofOf, proveCsv, proveNdjson } from './prove.ts';
+import { type OpenRows, startBody } from './start-body.ts';
+
+/** The format of a file; see `FileFormat`. */
+export function createFormat(options: FileOptions): FileFormat {
+  const { openRows, ...form } = createForm(options);
+  return {
+    ...form,
+    proof: proofOf(options),
+    startBody: (source, slice, more) => startBody(source, slice, { ...more, openRows }),
+  };
+}
+
+/** What only this format has of a `FileFormat`, and how it encodes rows. */
+type Form = Omit<FileFormat, 'proof' | 'startBody'> & { readonly openRows: OpenRows };
+
+function createForm(options: FileOptions): Form {
+  switch (options.format) {
+    case 'csv':
+      return csv(options);
+    case 'ndjson':
+      return ndjson(options);
+    case 'parquet':
+      return parquet(options);
+  }
+}
+
+/**
+ * CSV in either profile. What the tiers write already is machine CSV, so only field paths and the spreadsheet profile
+ * are re-encoded.
+ */
+function csv(options: FileOptions): Form {
+  const { columns, profile } = options;
+  const plan = planColumns(columns);
+  const dialect = dialects[profile];
+  const isPlain = profile === 'machine' && !plan.hasPaths;
+  return {
+    ...textNames('text/csv; charset=utf-8', options),
+    head: csvHead(columns, options),
+    tail: () => Buffer.alloc(0),
+    async openRows(snapshot, isHot) {
+      const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source }, isHot);
+      if (isPlain) return rows;
+      const encodeRow = (cells: readonly Cell[]) =>
+        cells.map(dialect.encode).join(',') + dialect.lineEnd;
+      return reEncodeRows(rows, createReEncoder(plan, encodeRow));
+    },
+    prove: (duckdb, written) => proveCsv(duckdb, written, options),
+  };
+}
+
+/**
+ * NDJSON: one JSON object a line, without the members that have no value. With the columns of a record, in their order,
+ * each line is the record as it was sent, which ingest accepts again.
+ */
+function ndjson(options: FileOptions): Form {
+  const { columns } = options;
+  const plan = planColumns(columns, pickJson);
+  return {
+    ...textNames('application/x-ndjson', options),
+    head: Buffer.alloc(0),
+    tail: () => Buffer.alloc(0),
+    async openRows(snapshot, isHot) {
+      const kind = plan.hasPaths ? 'csv' : 'json';
+      const rows = await readRows(snapshot, { kind, columns: plan.source }, isHot);
+      if (!plan.hasPaths) return rows;
+      return reEncodeRows(rows, createReEncoder(plan, lineEncoder(columns)));
+    },
+    prove: (duckdb, written) => proveNdjson(duckdb, written, options),
+  };
+}
+
+function lineEncoder(columns: readonly string[]): (cells: readonly Cell[]) => string {
+  const members = columns.map((name) => ({
+    key: `${JSON.stringify(name)}:`,
+    // The value of a field path is JSON text already, as it is spelled in the source.
+    isRaw: !isOwnColumn(name) || jsonKindOf(name) === 'raw',
+  }));
+  return (cells) => {
+    let text = '';
+    members.forEach(({ key, isRaw }, at) => {
+      const cell = cells[at] ?? null;
+      if (cell === null) return;
+      text += `${text === '' ? '' : ','}${key}${isRaw ? cell.text : JSON.stringify(cell.text)}`;
+    });
+    return `{${text}}\n`;
+  };
+}
+
+/** The media type and the end of the name of a file that may be compressed as a whole. */
+function textNames(plain: string, { format, compression }: FileOptions) {
+  return {
+    mediaType: compression === 'none' ? plain : `application/${compression}`,
+    extension: fileExtension(format, compression),
+  };
+}
+
+/** One Parquet file with zstd inside. Its parts are row groups, and its tail is the footer. */
+function parquet(options: FileOptions): Form {
+  const { columns } = options;
+  return {
+    mediaType: 'application/vnd.apache.parquet',
+    extension: '.parquet',
+    head: magic,
+    tail: (parts) => parquetTail(parts, columns),
+    openRows: (snapshot, isHot) => openParquet(snapshot, columns, isHot),
+    prove: (duckdb, written) => proveParquet(duckdb, written, options),
+  };
+}

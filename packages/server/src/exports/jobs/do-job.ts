@@ -1,0 +1,230 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { formatDigest, sumDigests } from '../../kernel/digest.ts';
+import { AppError } from '../../kernel/errors.ts';
+import type { HeldKind, Hold, JobProgress } from '../../platform/jobs/held.ts';
+import type { Held } from '../../platform/jobs/held-queries.ts';
+import { cutParts, measureSlice, sumTriples, type Triple } from '../../records/index.ts';
+import { compress, compressTail } from '../formats/compress.ts';
+import { createFormat } from '../formats/create-format.ts';
+import type { FileFormat } from '../formats/format.ts';
+import type { Manifest } from '../jobs.contract.ts';
+import type { Proof } from '../values.ts';
+import { toFault, type WorkContext } from './context.ts';
+import { type FileEnds, partKey, type StoredJob, type StoredManifest } from './job.ts';
+import { addFile, makeParts } from './make-parts.ts';
+import type { DonePart, PartRow } from './queries.ts';
+import * as queries from './queries.ts';
+import { isReadBack, partSlice } from './write-part.ts';
+
+type JobCall = Hold & { readonly job: StoredJob & Held };
+
+/** Export jobs: one process makes the parts of a file, because the hash of the file goes through them in their order. */
+export function createExportKind(context: WorkContext): HeldKind<StoredJob> {
+  const { perTenant, backoffSeconds, source } = context;
+  return {
+    title: 'export',
+    idField: 'exportId',
+    table: queries.exportJobs,
+    perTenant,
+    backoffSeconds,
+    doJob: (job, hold) => doJob(context, { ...hold, job }),
+    toFault: (error) => toFault(error, source.spoolDir),
+  };
+}
+
+/**
+ * Does all that is left of a job. It cuts the slice unless that was done, counts what the counters cannot tell, makes
+ * the missing parts, and completes the job if the file holds what was pinned. Throws `export_mismatch` if it does not,
+ * `store_fenced`, `JobLost`, and whatever an attempt may fail with.
+ */
+async function doJob(context: WorkContext, call: JobCall): Promise<void> {
+  const { job, signal, write } = call;
+  const format = (context.createFormat ?? createFormat)(job.options);
+  await context.fence.advance(signal);
+  if (job.parts_total === null) await cut(context, call);
+  const parts = await queries.listParts(context.db, job);
+  const totals = await findTotals(context, parts, call);
+  const progress = new Map<number, JobProgress>();
+  for (const { number, ...part } of parts) {
+    if (part.rows !== null) progress.set(number, { rows: part.rows, bytes: part.size_bytes });
+  }
+  call.showProgress(() => ({
+    rows: sumOf([...progress.values()].map(({ rows }) => rows)),
+    bytes: sumOf([...progress.values()].map(({ bytes }) => bytes)),
+  }));
+  const { compression } = job.options;
+  const head = await collect(compress([format.head], compression));
+  const made = await makeParts(context, parts, {
+    ...{ job, format, signal, write },
+    hash: createHash('sha256').update(head),
+    tally: (part, now) => void progress.set(part, now),
+  });
+  assertSame(made.parts, totals);
+  const tail = await collect(compressTail(format, made.parts.map(toFilePart), compression));
+  const ends = await writeEnds(context, { head, tail }, call);
+  signal.throwIfAborted();
+  const sha256 = made.hash.update(tail).digest();
+  await complete(context, call, { format, parts: made.parts, ends, sha256, totals });
+}
+
+async function collect(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
+  const all: Buffer[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
+}
+
+function toFilePart({ rows, body_bytes, layout }: DonePart) {
+  return { rows, sizeBytes: body_bytes, layout };
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
+
+/**
+ * The rows and digest that the file must have. Where the counters could not tell them, they are measured part by part,
+ * so that each statement is short, however large the slice is.
+ */
+async function findTotals(
+  { db, source }: WorkContext,
+  parts: readonly PartRow[],
+  { job, signal, write }: JobCall,
+): Promise<{ rows: number; digest: string }> {
+  if (job.rows_total !== null && job.digest !== null) {
+    return { rows: job.rows_total, digest: job.digest };
+  }
+  const triples: Triple[] = [];
+  for (const part of parts) {
+    signal.throwIfAborted();
+    triples.push(await measureSlice(db, partSlice(job.slice, part), source.cold));
+  }
+  const sum = sumTriples(triples);
+  await write((connection) => queries.updateTotals(connection, job, sum));
+  return { rows: sum.count, digest: sum.digest };
+}
+
+/** Cuts the slice into parts. This is done once: after another cut, parts that are done would have other records. */
+async function cut(context: WorkContext, { job, write }: JobCall): Promise<void> {
+  const { db, cut: cutSlice = cutParts } = context;
+  const parts = await cutSlice(db, job.slice);
+  await write((connection) => queries.insertParts(connection, job, parts));
+}
+
+type Totals = { readonly rows: number; readonly digest: string };
+
+/** Throws `export_mismatch` unless the rows and digest of the parts are those that were pinned. */
+function assertSame(done: readonly DonePart[], pinned: Totals): void {
+  const rows = sumOf(done.map((part) => part.rows));
+  const digest = sumDigests(done.map((part) => BigInt(part.digest)));
+  if (rows === pinned.rows && digest === BigInt(pinned.digest)) return;
+  const difference =
+    rows === pinned.rows
+      ? `The file has the digest ${formatDigest(digest)}, the slice had ${formatDigest(BigInt(pinned.digest))}`
+      : `The file has ${rows} rows, the slice had ${pinned.rows}`;
+  throw new AppError('export_mismatch', {
+    detail: `${difference} when the export was asked for. Records of it were erased or deleted since, or changed in storage: GET /retention/moves tells the first. Start the export again.`,
+  });
+}
+
+/** Stores the head and the tail of a file as one object. */
+async function writeEnds(
+  context: WorkContext,
+  ends: { head: Buffer; tail: Buffer },
+  { job, signal }: JobCall,
+): Promise<FileEnds> {
+  const { store, source } = context;
+  const bytes = Buffer.concat([ends.head, ends.tail]);
+  const sha256 = createHash('sha256').update(bytes).digest();
+  const key = partKey(job, 'ends');
+  const dir = await mkdtemp(join(source.spoolDir, 'export-'));
+  try {
+    const own = join(dir, 'ends');
+    await writeFile(own, bytes);
+    await store.put(key, own, signal);
+    const path = store.pathOf(key);
+    const ref = { key, sizeBytes: bytes.length, sha256 };
+    if (path !== null) await addFile(context, ref, { hash: createHash('sha256'), path, signal });
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+  return {
+    object_key: key,
+    sha256: sha256.toString('hex'),
+    head_bytes: ends.head.length,
+    tail_bytes: ends.tail.length,
+  };
+}
+
+/** Stores that the job is completed. Throws `JobLost` when it belongs to another runner by now. */
+async function complete(
+  context: WorkContext,
+  { job, write }: JobCall,
+  file: {
+    format: FileFormat;
+    parts: readonly DonePart[];
+    ends: FileEnds;
+    sha256: Buffer;
+    totals: Totals;
+  },
+): Promise<void> {
+  const { head_bytes, tail_bytes } = file.ends;
+  const sizeBytes = sumOf([head_bytes, ...file.parts.map((part) => part.size_bytes), tail_bytes]);
+  const manifest: StoredManifest = {
+    export_id: job.id,
+    file_name: job.file_name,
+    format: job.options.format,
+    compression: job.options.compression,
+    columns: [...job.options.columns],
+    request: job.request,
+    recorded_before: job.recorded_before,
+    version: job.version,
+    rows: file.totals.rows,
+    digest: hexDigest(file.totals.digest),
+    proof: proofOf(job, file),
+    splits: await splitsOf(context, job),
+    bytes: sizeBytes,
+    sha256: file.sha256.toString('hex'),
+    parts: file.parts.map((part) => ({
+      rows: part.rows,
+      digest: hexDigest(part.digest),
+      bytes: part.size_bytes,
+      sha256: part.sha256.toString('hex'),
+    })),
+    created_at: job.created_at,
+  };
+  const { rows } = file.totals;
+  const { sha256, ends } = file;
+  const { days } = context;
+  await write((connection) =>
+    queries.completeJob(connection, job, { sha256, sizeBytes, rows, ends, manifest, days }),
+  );
+}
+
+/** What the parts that were read back prove, at the least: parts with hot records are always read back. */
+function proofOf(
+  job: StoredJob,
+  { format, parts }: { format: FileFormat; parts: readonly DonePart[] },
+): Proof {
+  if (format.proof !== 'content') return format.proof;
+  return parts.every((part) => isReadBack(part, job)) ? 'content' : 'sample';
+}
+
+function hexDigest(decimal: string): string {
+  return formatDigest(BigInt(decimal));
+}
+
+/** The splits of an export of a whole version with shares; null for other exports, and while they are not counted. */
+async function splitsOf({ db }: WorkContext, job: StoredJob): Promise<Manifest['splits']> {
+  const { tenant, version, request } = job;
+  if (version === null || version.shares === null || request.split !== undefined) return null;
+  const splits = await queries.findSplits(db, { tenant, id: version.id });
+  if (splits === null) return null;
+  return Object.fromEntries(
+    Object.entries(splits).map(([name, { count, digest }]) => [
+      name,
+      { rows: count, digest: hexDigest(digest) },
+    ]),
+  );
+}

@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../../kernel/errors.ts';
+import type { Hold } from '../../platform/jobs/held.ts';
+import type { Held } from '../../platform/jobs/held-queries.ts';
+import { measureSlice, type Slice } from '../../records/index.ts';
+import { compress } from '../formats/compress.ts';
+import type { FileFormat } from '../formats/format.ts';
+import type { WorkContext } from './context.ts';
+import { partKey, type StoredJob } from './job.ts';
+import { type DonePart, finishPart, type PartRow, startPart } from './queries.ts';
+
+export type PartCall = {
+  readonly job: StoredJob & Held;
+  readonly write: Hold['write'];
+  readonly format: FileFormat;
+  readonly signal: AbortSignal;
+  /** Is called with the number of rows of this part that are encoded by now. */
+  readonly onRows: (rows: number) => void;
+};
+
+/** One of so many parts of a file is read back, beginning with the first. */
+const partsPerSample = 16;
+
+/**
+ * Whether a part is always read back, so that its digest is computed from what is in it. For other parts the digest of
+ * the records as they were read to be encoded is enough, if it is known. To read Parquet back takes no longer than to
+ * compute that.
+ */
+export function isReadBack({ number }: { number: number }, { options }: StoredJob): boolean {
+  return options.format === 'parquet' || number % partsPerSample === 1;
+}
+
+/**
+ * Makes one part of a file: its rows are encoded, proved and stored as an object. The part counts as done when its row
+ * in the database says so, which is written last. Then `use` gets the path of the file that is the object or, where the
+ * store is elsewhere, was sent and acknowledged as that; it may be gone afterwards. Throws `JobLost` when the job belongs
+ * to another runner by then.
+ */
+export async function writePart<T>(
+  context: WorkContext,
+  part: PartRow,
+  call: PartCall,
+  use: (done: DonePart, path: string) => Promise<T>,
+): Promise<T> {
+  const dir = await mkdtemp(join(context.source.spoolDir, 'export-'));
+  try {
+    const { done, path } = await storePart(context, part, { ...call, dir });
+    return await use(done, context.store.pathOf(done.object_key) ?? path);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function storePart(
+  context: WorkContext,
+  part: PartRow,
+  call: PartCall & { dir: string },
+): Promise<{ done: DonePart; path: string }> {
+  const { store } = context;
+  const { job, write, signal, dir } = call;
+  const objectKey = partKey(job, part.number);
+  await write((connection) => startPart(connection, job, { number: part.number, objectKey }));
+  const path = join(dir, 'part');
+  const begun = store.beginPut?.(objectKey, path, signal);
+  const onBytes = (bytes: number) => begun?.grown(bytes);
+  try {
+    const slice = partSlice(job.slice, part);
+    const written = await writeRows(context, slice, { ...call, path, onBytes });
+    const { rows, sha256, layout } = written;
+    const digest =
+      written.digest === null || isReadBack(part, job)
+        ? await proveRows(context, slice, { ...call, ...written, path })
+        : written.digest;
+    if (begun === undefined) await store.put(objectKey, path, signal, { mayTake: true });
+    else await begun.finish();
+    const done: DonePart = {
+      number: part.number,
+      object_key: objectKey,
+      rows,
+      digest,
+      size_bytes: written.sizeBytes,
+      sha256,
+      body_bytes: written.bodyBytes,
+      layout,
+    };
+    signal.throwIfAborted();
+    await write((connection) => finishPart(connection, job, done));
+    return { done, path };
+  } catch (error) {
+    await begun?.giveUp();
+    // If the object cannot be removed now, a sweep finds it in the folder of the job.
+    if (signal.aborted) await store.remove(objectKey).catch(() => {});
+    throw error;
+  }
+}
+
+/** The records of a pinned slice that are in a part. */
+export function partSlice(slice: Slice, part: PartRow): Slice {
+  const range = {
+    first: { store: part.first_store, day: part.first_day },
+    last: { store: part.last_store, day: part.last_day },
+    minDay: part.min_day,
+    maxDay: part.max_day,
+  };
+  return { ...slice, range };
+}
+
+type Written = {
+  rows: number;
+  digest: string | null;
+  /** The size of the file, and what it was before compression. */
+  sizeBytes: number;
+  bodyBytes: number;
+  sha256: Buffer;
+  layout: unknown;
+};
+
+/**
+ * Writes the rows of a part into a file, as it will be stored. It reads in a snapshot of its own: the slice is pinned, so
+ * every part sees the same records in any snapshot. `onBytes` is called with the number of bytes in the file by now.
+ */
+async function writeRows(
+  { source, pace }: WorkContext,
+  slice: Slice,
+  call: PartCall & { path: string; onBytes: (bytes: number) => void },
+): Promise<Written> {
+  const { job, format, signal, onRows, onBytes } = call;
+  signal.throwIfAborted();
+  // The rows are not counted first: all parts together are compared with what was pinned.
+  const body = format.startBody(source, slice, { countsFirst: false, sumsDigest: true });
+  const close = () => void body.close();
+  signal.addEventListener('abort', close, { once: true });
+  const rest = pace.begin();
+  let bodyBytes = 0;
+  const plain = async function* () {
+    for await (const chunk of body.chunks()) {
+      signal.throwIfAborted();
+      bodyBytes += chunk.length;
+      onRows(body.rowsSoFar());
+      yield chunk;
+      await rest(signal);
+    }
+  };
+  let file: FileHandle | undefined;
+  try {
+    file = await open(call.path, 'wx', 0o600);
+    let sizeBytes = 0;
+    const hash = createHash('sha256');
+    for await (const chunk of compress(plain(), job.options.compression)) {
+      const written = writeAll(file, chunk);
+      hash.update(chunk);
+      await written;
+      sizeBytes += chunk.length;
+      onBytes(sizeBytes);
+    }
+    signal.throwIfAborted();
+    const rows = await body.rowCount;
+    const [digest, layout] = [body.digest(), body.layout()];
+    return { rows, digest, sizeBytes, bodyBytes, sha256: hash.digest(), layout };
+  } finally {
+    signal.removeEventListener('abort', close);
+    await file?.close();
+    await body.close();
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
+  let at = 0;
+  while (at < bytes.length) {
+    const { bytesWritten } = await file.write(bytes, at);
+    at += bytesWritten;
+  }
+}
+
+/**
+ * Reads the file of a part back. Returns the digest of what is in it or, when the file lacks columns that the digest
+ * needs, that of the records as they were read.
+ */
+async function proveRows(
+  { source, db }: WorkContext,
+  slice: Slice,
+  call: PartCall & Written & { dir: string; path: string },
+): Promise<string> {
+  const { job, format, rows, digest, sizeBytes, signal } = call;
+  // Compressed, a file of no bytes could not be read.
+  if (sizeBytes === 0) return '0';
+  const { compression } = job.options;
+  const proof = await format.prove(source.cold.duckdb, { ...call, compression });
+  if (proof.rows !== rows) {
+    throw new AppError('internal_error', {
+      detail: `A part of the file was read back with ${proof.rows} rows instead of ${rows}.`,
+    });
+  }
+  if (proof.digest !== null && digest !== null && proof.digest !== digest) {
+    throw new AppError('internal_error', {
+      detail: 'A part of the file was read back with other records than were encoded.',
+    });
+  }
+  const known = proof.digest ?? digest;
+  if (known !== null) return known;
+  signal.throwIfAborted();
+  return (await measureSlice(db, slice, source.cold)).digest;
+}
