@@ -5,120 +5,111 @@ import { useReceiver } from './testing/prepare-cli.ts';
 import { json, pages, problem } from './testing/receiver.ts';
 import { run } from './testing/run.ts';
 
-/** Every command: how it is called, and whether it asks the API. */
-const calls: Record<
-  string,
-  { argv: string[]; asksApi?: boolean; json?: 'array' | 'object'; stdin?: string }
-> = {
-  'records ls': { argv: [], asksApi: true, json: 'array' },
-  'records show': { argv: ['--tenant', 'T'], asksApi: true, json: 'array' },
-  'records ingest': { argv: ['-'], asksApi: true, json: 'object' },
-  'records erase': {
-    argv: ['--tenant', 'T', '--event-id', 'E', '--dry-run'],
-    asksApi: true,
-    json: 'object',
-  },
-  'analytics export': { argv: ['--tenant', 'T', '--month', '2026-03'], asksApi: true },
-  'records tags ls': { argv: [], asksApi: true, json: 'array' },
-  'records tags add': {
-    argv: ['--tenant', 'T', '--dataset', 'training'],
-    asksApi: true,
-    json: 'object',
-  },
-  'records tags rm': { argv: ['tag_1'], asksApi: true },
-  'records versions ls': { argv: [], asksApi: true, json: 'array' },
-  'records versions show': { argv: ['ver_1'], asksApi: true, json: 'object' },
-  'records versions create': {
-    argv: ['--tenant', 'T', '--dataset', 'training', '--name', 'N'],
-    asksApi: true,
-    json: 'object',
-  },
-  'records versions rm': { argv: ['ver_1', '--yes'], asksApi: true },
-  'exports ls': { argv: [], asksApi: true, json: 'array' },
-  'exports show': { argv: ['exp_1'], asksApi: true, json: 'object' },
-  'exports get': { argv: ['exp_1'], asksApi: true },
-  'exports cancel': { argv: ['exp_1'], asksApi: true },
+/** How a command is called, and what it prints with --json. */
+type Call = readonly [words: string, json?: 'array' | 'object'];
+
+const callsOfApi: Readonly<Record<string, Call>> = {
+  'records ls': ['', 'array'],
+  'records show': ['--tenant T', 'array'],
+  'records ingest': ['-', 'object'],
+  'records erase': ['--tenant T --event-id E --dry-run', 'object'],
+  'analytics export': ['--tenant T --month 2026-03'],
+  'records tags ls': ['', 'array'],
+  'records tags add': ['--tenant T --dataset training', 'object'],
+  'records tags rm': ['tag_1'],
+  'records versions ls': ['', 'array'],
+  'records versions show': ['ver_1', 'object'],
+  'records versions create': ['--tenant T --dataset training --name N', 'object'],
+  'records versions rm': ['ver_1 --yes'],
+  'exports ls': ['', 'array'],
+  'exports show': ['exp_1', 'object'],
+  'exports get': ['exp_1'],
+  'exports cancel': ['exp_1'],
   // What it prints is about a real file: see exports/verify.db.test.ts.
-  'exports verify': { argv: ['exp_1'], asksApi: true },
-  'tokens create': { argv: ['--name', 'N', '--preset', 'pipeline'], asksApi: true, json: 'object' },
-  'tokens ls': { argv: [], asksApi: true, json: 'array' },
-  'audit ls': { argv: [], asksApi: true, json: 'array' },
-  'audit export': { argv: [], asksApi: true },
-  'audit verify': { argv: [], asksApi: true, json: 'object' },
-  status: { argv: [], asksApi: true, json: 'object' },
-  ps: { argv: [], asksApi: true, json: 'array' },
-  doctor: { argv: [], asksApi: true, json: 'array' },
-  'tokens revoke': { argv: ['tok_1', '--yes'], asksApi: true },
-  'retention plan': { argv: [], asksApi: true, json: 'array' },
-  'retention run': { argv: ['--yes'], asksApi: true },
-  'retention adopt-store': { argv: ['--yes'], asksApi: true },
-  'retention orphans ls': { argv: [], asksApi: true, json: 'array' },
-  'retention orphans adopt': { argv: ['records/a', '--yes'], asksApi: true },
-  'retention orphans rm': { argv: ['records/a', '--yes'], asksApi: true },
-  'retention forget': { argv: ['records/a', '--yes'], asksApi: true },
-  'retention moves': { argv: [], asksApi: true, json: 'array' },
-  'retention move': { argv: ['mv_1'], asksApi: true, json: 'object' },
-  'retention segments': { argv: ['--live'], asksApi: true, json: 'array' },
-  'retention verify': { argv: [], asksApi: true, json: 'object' },
-  'retention policy ls': { argv: [], asksApi: true, json: 'array' },
-  'retention policy show': { argv: ['T'], asksApi: true, json: 'object' },
-  'retention policy set': { argv: ['T', '--hot-days', '3'], asksApi: true, json: 'object' },
-  'retention policy rm': { argv: ['T', '--yes'], asksApi: true },
-  'dlq ls': { argv: ['--status', 'pending'], asksApi: true, json: 'array' },
-  'dlq show': { argv: ['dlv_1'], asksApi: true, json: 'object' },
-  'dlq retry': { argv: ['dlv_1'], asksApi: true, json: 'array' },
-  'dlq retries': { argv: [], asksApi: true, json: 'array' },
-  'dlq pause': { argv: ['rty_1'], asksApi: true },
-  'dlq resume': { argv: ['rty_1'], asksApi: true },
-  'dlq cancel': { argv: ['rty_1'], asksApi: true },
-  'dlq groups': { argv: ['--status', 'abandoned'], asksApi: true, json: 'array' },
-  'dlq purge': { argv: ['dlv_1', '--yes'], asksApi: true },
-  'endpoints ls': { argv: [], asksApi: true, json: 'array' },
-  'endpoints show': { argv: ['ep_1'], asksApi: true, json: 'object' },
-  'endpoints create': {
-    argv: ['--tenant', 'T', '--url', 'https://x.example/'],
-    asksApi: true,
-    json: 'object',
-  },
-  'endpoints change': { argv: ['ep_1', '--description', 'D'], asksApi: true, json: 'object' },
-  'endpoints enable': { argv: ['ep_1'], asksApi: true },
-  'endpoints disable': { argv: ['ep_1'], asksApi: true },
-  'endpoints delete': { argv: ['ep_1', '--yes'], asksApi: true },
-  'endpoints rotate-secret': { argv: ['ep_1', '--yes'], asksApi: true, json: 'object' },
-  'endpoints ping': { argv: ['ep_1'], asksApi: true, json: 'object' },
-  'notify add': { argv: ['--webhook', 'https://x.example/'], asksApi: true, json: 'object' },
-  'notify ls': { argv: [], asksApi: true, json: 'array' },
-  'notify change': { argv: ['ntt_1', '--off'], asksApi: true },
-  'notify rm': { argv: ['ntt_1', '--yes'], asksApi: true },
-  'notify test': { argv: ['ntt_1'], asksApi: true },
-  'notify log': { argv: [], asksApi: true, json: 'array' },
-  'incidents send': { argv: ['--tenant', 'T', '--type', 'a.b'], asksApi: true, json: 'object' },
-  'incidents ls': { argv: [], asksApi: true, json: 'array' },
-  'incidents erase': { argv: ['inc_1', '--yes'], asksApi: true, json: 'object' },
-  'incidents show': { argv: ['inc_1'], asksApi: true, json: 'object' },
-  'deliveries ls': { argv: [], asksApi: true, json: 'array' },
-  // What they do is tested on a database: see backup/ and e2e/slow/backup.test.ts.
-  'backup verify': { argv: ['/b'] },
-  'backup ls': { argv: ['/b'] },
-  restore: { argv: ['/b'] },
-  serve: { argv: [] },
-  demo: { argv: [] },
-  drain: { argv: [] },
-  // What they do is tested on a database: see app/keys.db.test.ts.
-  'keys ls': { argv: [] },
-  'keys rotate': { argv: ['--yes'] },
-  'records recount': { argv: ['--yes'] },
-  // What it does is tested on a cluster, by npm run test:citus.
-  'database distribute': { argv: ['--dry-run'] },
-  listen: { argv: [] },
-  login: { argv: [], asksApi: true },
-  logout: { argv: [] },
-  whoami: { argv: [], asksApi: true, json: 'object' },
-  config: { argv: [], json: 'array' },
-  version: { argv: [], json: 'object' },
-  completion: { argv: ['bash'] },
-  __complete: { argv: ['tenant'] },
+  'exports verify': ['exp_1'],
+  'tokens create': ['--name N --preset pipeline', 'object'],
+  'tokens ls': ['', 'array'],
+  'audit ls': ['', 'array'],
+  'audit export': [''],
+  'audit verify': ['', 'object'],
+  status: ['', 'object'],
+  ps: ['', 'array'],
+  doctor: ['', 'array'],
+  'tokens revoke': ['tok_1 --yes'],
+  'retention plan': ['', 'array'],
+  'retention run': ['--yes'],
+  'retention adopt-store': ['--yes'],
+  'retention orphans ls': ['', 'array'],
+  'retention orphans adopt': ['records/a --yes'],
+  'retention orphans rm': ['records/a --yes'],
+  'retention forget': ['records/a --yes'],
+  'retention moves': ['', 'array'],
+  'retention move': ['mv_1', 'object'],
+  'retention segments': ['--live', 'array'],
+  'retention verify': ['', 'object'],
+  'retention policy ls': ['', 'array'],
+  'retention policy show': ['T', 'object'],
+  'retention policy set': ['T --hot-days 3', 'object'],
+  'retention policy rm': ['T --yes'],
+  'dlq ls': ['--status pending', 'array'],
+  'dlq show': ['dlv_1', 'object'],
+  'dlq retry': ['dlv_1', 'array'],
+  'dlq retries': ['', 'array'],
+  'dlq pause': ['rty_1'],
+  'dlq resume': ['rty_1'],
+  'dlq cancel': ['rty_1'],
+  'dlq groups': ['--status abandoned', 'array'],
+  'dlq purge': ['dlv_1 --yes'],
+  'endpoints ls': ['', 'array'],
+  'endpoints show': ['ep_1', 'object'],
+  'endpoints create': ['--tenant T --url https://x.example/', 'object'],
+  'endpoints change': ['ep_1 --description D', 'object'],
+  'endpoints enable': ['ep_1'],
+  'endpoints disable': ['ep_1'],
+  'endpoints delete': ['ep_1 --yes'],
+  'endpoints rotate-secret': ['ep_1 --yes', 'object'],
+  'endpoints ping': ['ep_1', 'object'],
+  'notify add': ['--webhook https://x.example/', 'object'],
+  'notify ls': ['', 'array'],
+  'notify change': ['ntt_1 --off'],
+  'notify rm': ['ntt_1 --yes'],
+  'notify test': ['ntt_1'],
+  'notify log': ['', 'array'],
+  'incidents send': ['--tenant T --type a.b', 'object'],
+  'incidents ls': ['', 'array'],
+  'incidents erase': ['inc_1 --yes', 'object'],
+  'incidents show': ['inc_1', 'object'],
+  'deliveries ls': ['', 'array'],
+  login: [''],
+  whoami: ['', 'object'],
 };
+const otherCalls: Readonly<Record<string, Call>> = {
+  // What they do is tested on a database: see backup/ and e2e/slow/backup.test.ts.
+  'backup verify': ['/b'],
+  'backup ls': ['/b'],
+  restore: ['/b'],
+  serve: [''],
+  demo: [''],
+  drain: [''],
+  // What they do is tested on a database: see app/keys.db.test.ts.
+  'keys ls': [''],
+  'keys rotate': ['--yes'],
+  'records recount': ['--yes'],
+  // What it does is tested on a cluster, by npm run test:citus.
+  'database distribute': ['--dry-run'],
+  listen: [''],
+  logout: [''],
+  config: ['', 'array'],
+  version: ['', 'object'],
+  completion: ['bash'],
+  __complete: ['tenant'],
+};
+const calls = { ...callsOfApi, ...otherCalls };
+const asking = Object.entries(callsOfApi);
+
+function wordsOf(path: string, [words]: Call): string[] {
+  return `${path} ${words}`.trim().split(' ');
+}
 
 const me = { name: 'ops laptop', scopes: ['admin'], tenants: null, expires_at: null };
 const api = useReceiver();
@@ -146,8 +137,6 @@ describe('every command', () => {
   });
 });
 
-const asking = Object.entries(calls).filter(([, call]) => call.asksApi);
-
 describe('every command that asks the API', () => {
   beforeEach(() => {
     api.on(
@@ -159,7 +148,7 @@ describe('every command that asks the API', () => {
   test.each(asking)(
     '%s tells a refusal on stderr, with code, hint and request id',
     async (path, call) => {
-      const { code, stdout, stderr } = await run([...path.split(' '), ...call.argv], {
+      const { code, stdout, stderr } = await run(wordsOf(path, call), {
         env: api.env,
         stdin: path === 'login' ? `${api.token}\n` : '',
       });
@@ -175,17 +164,17 @@ describe('every command that asks the API', () => {
 
   test.each(asking)('%s says what to do when no service is known', async (path, call) => {
     if (path === 'login') return;
-    const { code, stdout, stderr } = await run([...path.split(' '), ...call.argv]);
+    const { code, stdout, stderr } = await run(wordsOf(path, call));
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
     expect(stderr).toContain('(token_missing)');
     expect(stderr).toContain('svcctl login --url');
   });
 
-  const withJson = asking.filter(([, call]) => call.json);
+  const withJson = asking.filter(([, [, json]]) => json);
   test.each(withJson)(
     '%s --json tells a refusal as one JSON object on stderr',
     async (path, call) => {
-      const { code, stdout, stderr } = await run([...path.split(' '), ...call.argv, '--json'], {
+      const { code, stdout, stderr } = await run([...wordsOf(path, call), '--json'], {
         env: api.env,
       });
       expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
@@ -201,7 +190,7 @@ describe('every command that asks the API', () => {
 });
 
 describe('every command with --json', () => {
-  const withJson = Object.entries(calls).filter(([, call]) => call.json);
+  const withJson = Object.entries(calls).filter(([, [, json]]) => json);
 
   test.each(withJson)(
     '%s prints valid JSON and nothing else on stdout, also when empty',
@@ -218,12 +207,12 @@ describe('every command with --json', () => {
       api.on('POST /enrichment/dataset-versions', json({ ...made, state: 'ready' }, 201));
       const verdict = { ok: true, entries: 0, head: `0:${'0'.repeat(64)}`, pruned_place: 0 };
       api.on('POST /audit/verify', json({ ...verdict, problem_count: 0, problems: [] }));
-      const words = [...path.split(' '), ...call.argv, '--json'];
+      const words = [...wordsOf(path, call), '--json'];
       const env = path === 'config' ? {} : api.env;
       for (const isTerminal of [false, true]) {
         const { code, stdout } = await run(words, { env, isTerminal });
         expect(code).toBe(0);
-        expect(Array.isArray(JSON.parse(stdout))).toBe(call.json === 'array');
+        expect(Array.isArray(JSON.parse(stdout))).toBe(call[1] === 'array');
       }
     },
   );

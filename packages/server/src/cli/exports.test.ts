@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ExportJob } from './exports/jobs.ts';
 import { completedJob, offerFile } from './testing/export-jobs.ts';
 import { refusesUsage, useReceiver } from './testing/prepare-cli.ts';
-import { json, pages, problem } from './testing/receiver.ts';
+import { inTurn, json, pages, problem } from './testing/receiver.ts';
 import { newFolder, type RunOptions, run } from './testing/run.ts';
 
 const api = useReceiver();
@@ -64,11 +64,7 @@ const files = async () => (await readdir(cwd)).sort();
 const offerJob = (...states: ExportJob[]) => {
   offerFile(api, content, { job: { format: 'csv', file_name: 'TX_2001-02.csv' } });
   api.on('POST /exports/csv', json(queued, 202));
-  let polls = 0;
-  api.on('GET /exports/exp_1', (request, response) => {
-    polls += 1;
-    json(states[Math.min(polls, states.length) - 1] ?? done)(request, response);
-  });
+  api.on('GET /exports/exp_1', inTurn(...states));
 };
 
 refusesUsage(api, [

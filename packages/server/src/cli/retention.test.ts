@@ -4,7 +4,7 @@ import type { PlanRow } from './retention/plan.ts';
 import type { Run } from './retention/runs.ts';
 import type { Verification } from './retention/verifications.ts';
 import { prepareCli, refusesUsage } from './testing/prepare-cli.ts';
-import { json, pages } from './testing/receiver.ts';
+import { inTurn, json, pages } from './testing/receiver.ts';
 
 const { api, cli, sent } = prepareCli();
 
@@ -139,11 +139,7 @@ const offerPlan = (totals: object, ...rows: PlanRow[]) =>
 /** A run, and how it goes on. */
 const offerRun = (...states: Run[]) => {
   api.on('POST /retention/run', json(started, 202));
-  let polls = 0;
-  api.on('GET /retention/runs/run_1', (request, response) => {
-    polls += 1;
-    json(states[Math.min(polls, states.length) - 1] ?? started)(request, response);
-  });
+  api.on('GET /retention/runs/run_1', inTurn(...states));
 };
 
 refusesUsage(api, [

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { useReceiver } from '../testing/prepare-cli.ts';
+import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
 import { type Handler, json, pages, problem } from '../testing/receiver.ts';
 import { newFolder, type RunOptions, run } from '../testing/run.ts';
 
@@ -261,25 +261,38 @@ test('--json says what was written', async () => {
   });
 });
 
-test.each([
-  [['--format', 'xml'], 'Allowed choices are csv, ndjson, parquet'],
-  [['--format', 'parquet', '--compression', 'gzip'], 'parquet is compressed inside'],
-  [['--format', 'ndjson', '--profile', 'machine'], 'are for --format csv'],
-  [['--format', 'parquet', '--no-header'], 'are for --format csv'],
-  [['--split', 'train'], '--split needs --version'],
-  [['--version', 'v1'], 'Leave out --month'],
-  [['--no-wait'], '--no-wait needs --async'],
-  [['--async', '--no-wait', '--out', 'x'], 'with --no-wait no file is written'],
-  [['--async', '--json'], '--json needs --out FILE'],
-  [['--profile', 'ops'], 'svcctl --profile NAME analytics export'],
-  [['--from', '2001-01-01'], 'give either --month'],
-  [['--json'], '--json needs --out FILE'],
-])('%j is a usage error', async (argv, message) => {
-  const { code, stderr } = await exports(argv);
-  expect(code).toBe(2);
-  expect(stderr).toContain(message);
-  expect(api.requests).toEqual([]);
-});
+refusesUsage(api, [
+  [
+    'analytics export --tenant TX --month 2001-02 --format xml',
+    'Allowed choices are csv, ndjson, parquet',
+  ],
+  [
+    'analytics export --tenant TX --month 2001-02 --format parquet --compression gzip',
+    'parquet is compressed inside',
+  ],
+  [
+    'analytics export --tenant TX --month 2001-02 --format ndjson --profile machine',
+    'are for --format csv',
+  ],
+  [
+    'analytics export --tenant TX --month 2001-02 --format parquet --no-header',
+    'are for --format csv',
+  ],
+  ['analytics export --tenant TX --month 2001-02 --split train', '--split needs --version'],
+  ['analytics export --tenant TX --month 2001-02 --version v1', 'Leave out --month'],
+  ['analytics export --tenant TX --month 2001-02 --no-wait', '--no-wait needs --async'],
+  [
+    'analytics export --tenant TX --month 2001-02 --async --no-wait --out x',
+    'with --no-wait no file is written',
+  ],
+  ['analytics export --tenant TX --month 2001-02 --async --json', '--json needs --out FILE'],
+  [
+    'analytics export --tenant TX --month 2001-02 --profile ops',
+    'svcctl --profile NAME analytics export',
+  ],
+  ['analytics export --tenant TX --month 2001-02 --from 2001-01-01', 'give either --month'],
+  ['analytics export --tenant TX --month 2001-02 --json', '--json needs --out FILE'],
+]);
 
 const ndjson = '{"event_id":"a\\n"}\n{"event_id":"b"}\n';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { useReceiver } from '../testing/prepare-cli.ts';
+import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 
@@ -24,18 +24,13 @@ const entry = {
 const audit = (argv: string[], isTerminal = false) =>
   run(['audit', 'ls', ...argv], { env: { ...api.env, NO_COLOR: '1' }, isTerminal });
 
-test.each([
-  [['--from', '2026-03-01'], '--from and --to need each other'],
-  [['--from', '2026-03-02', '--to', '2026-03-01'], '--from lies after --to'],
-  [['--from', 'monday', '--to', '2026-03-01'], 'is not a date'],
-  [['--limit', '0'], '--limit'],
-  [['--json', 'nothing'], 'there is no field'],
-])('audit ls %j is a usage error', async (argv, message) => {
-  const { code, stdout, stderr } = await audit(argv);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(api.requests).toEqual([]);
-});
+refusesUsage(api, [
+  ['audit ls --from 2026-03-01', '--from and --to need each other'],
+  ['audit ls --from 2026-03-02 --to 2026-03-01', '--from lies after --to'],
+  ['audit ls --from monday --to 2026-03-01', 'is not a date'],
+  ['audit ls --limit 0', '--limit'],
+  ['audit ls --json nothing', 'there is no field'],
+]);
 
 test('audit ls asks with its filters and turns pages up to its limit', async () => {
   api.on('GET /audit', pages([JSON.stringify(entry)], [JSON.stringify(entry)], ['{"id":"1"}']));

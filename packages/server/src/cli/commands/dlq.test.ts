@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { useReceiver } from '../testing/prepare-cli.ts';
-import { json, pages, problem } from '../testing/receiver.ts';
+import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { inTurn, json, noContent, pages, problem } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 import type { DeliveryRow } from '../webhooks/deliveries.ts';
 import type { RetryJob } from '../webhooks/retry-jobs.ts';
@@ -74,36 +74,28 @@ const offerJob = (...states: Partial<RetryJob>[]) => {
     const isPreview = JSON.parse(String(request.body)).dry_run === true;
     (isPreview ? json(preview) : json(job, 202))(request, response);
   });
-  let polls = 0;
-  api.on('GET /webhook/dlq/retries/rty_1', (request, response) => {
-    polls += 1;
-    json({ ...job, ...states[Math.min(polls, states.length) - 1] })(request, response);
-  });
+  const jobs = states.map((state) => ({ ...job, ...state }));
+  api.on('GET /webhook/dlq/retries/rty_1', inTurn(...jobs));
 };
 const asked = (method: string) => api.requests.filter((request) => request.method === method);
 const bodies = () => asked('POST').map(({ body }) => JSON.parse(String(body)));
 
-test.each([
-  [['ls'], 'Give --status pending or --status abandoned'],
-  [['ls', '--status', 'delivered'], 'Allowed choices are pending, abandoned'],
-  [['ls', '--status', 'pending', '--class', 'bad'], 'Allowed choices are dns'],
-  [['ls', '--status', 'pending', '--json', 'nothing'], 'there is no field'],
-  [['groups'], 'Give --status pending or --status abandoned'],
-  [['retry'], 'give ids, or --all'],
-  [['retry', 'dlv_1', '--all', '--yes'], 'give ids, or --all'],
-  [['retry', 'dlv_1', '--tenant', 'TX'], '--tenant goes with --all'],
-  [['retry', 'dlv_1', '--dry-run'], '--dry-run goes with --all'],
-  [['retry', '--all'], 'Retry without asking: --yes'],
-  [['retry', '--all', '--yes', '--from', 'monday'], 'neither a time'],
-  [['purge', 'dlv_1'], 'Discard without asking: --yes'],
-  [['purge'], 'missing required argument'],
-  [['resume', 'rty_1', '--rate', '0'], 'nor none'],
-])('dlq %j is a usage error, before anything is asked', async (argv, message) => {
-  const { code, stdout, stderr } = await dlq(argv);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(api.requests).toEqual([]);
-});
+refusesUsage(api, [
+  ['dlq ls', 'Give --status pending or --status abandoned'],
+  ['dlq ls --status delivered', 'Allowed choices are pending, abandoned'],
+  ['dlq ls --status pending --class bad', 'Allowed choices are dns'],
+  ['dlq ls --status pending --json nothing', 'there is no field'],
+  ['dlq groups', 'Give --status pending or --status abandoned'],
+  ['dlq retry', 'give ids, or --all'],
+  ['dlq retry dlv_1 --all --yes', 'give ids, or --all'],
+  ['dlq retry dlv_1 --tenant TX', '--tenant goes with --all'],
+  ['dlq retry dlv_1 --dry-run', '--dry-run goes with --all'],
+  ['dlq retry --all', 'Retry without asking: --yes'],
+  ['dlq retry --all --yes --from monday', 'neither a time'],
+  ['dlq purge dlv_1', 'Discard without asking: --yes'],
+  ['dlq purge', 'missing required argument'],
+  ['dlq resume rty_1 --rate 0', 'nor none'],
+]);
 
 test('dlq ls is a table with the total and what to do next on a terminal', async () => {
   const timedOut = { ...row, last_status: null, error: 'connect timed out after 5 s' };
@@ -284,17 +276,7 @@ test('dlq retry of several ids stops at what would befall them all', async () =>
 
 test('dlq retry --all --dry-run prints what it would do and does nothing', async () => {
   offerJob();
-  const argv = [
-    'retry',
-    '--all',
-    '--status',
-    'abandoned',
-    '--from',
-    '2h',
-    '--to',
-    '2026-03-05',
-    '--dry-run',
-  ];
+  const argv = 'retry --all --status abandoned --from 2h --to 2026-03-05 --dry-run'.split(' ');
   expect((await dlq(argv)).stdout).toBe(`1204\tstatus\tep_1\t${row.target}\n`);
   expect(bodies()).toEqual([
     {
@@ -397,9 +379,7 @@ test('dlq retries lists the jobs with their filters', async () => {
 
 test('dlq pause, resume and cancel change the job', async () => {
   api.on('PATCH /webhook/dlq/retries/rty_1', json({ ...job, rows_done: 7 }));
-  api.on('DELETE /webhook/dlq/retries/rty_1', (_request, response) => {
-    response.writeHead(204).end();
-  });
+  api.on('DELETE /webhook/dlq/retries/rty_1', noContent);
   api.on('GET /webhook/dlq/retries/rty_1', json({ ...job, state: 'completed' }));
   expect((await dlq(['pause', 'rty_1'])).stderr).toContain('Paused rty_1 at 7 of 1,204.');
   await dlq(['resume', 'rty_1']);
@@ -433,9 +413,7 @@ test.each([
   ['y\n', 0, 2],
   ['n\n', 130, 0],
 ])('dlq purge asks at a terminal: %j ends with %d', async (typed, exit, calls) => {
-  api.on('*', (_request, response) => {
-    response.writeHead(204).end();
-  });
+  api.on('*', noContent);
   const { code, stderr } = await dlq(['purge', 'dlv_1', 'dlv_2'], { typed });
   expect(code).toBe(exit);
   expect(stderr).toContain('Discard 2 deliveries? It cannot be undone. [y/N]');

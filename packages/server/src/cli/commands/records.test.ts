@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DatasetRow } from '../../contract.ts';
-import { useReceiver } from '../testing/prepare-cli.ts';
+import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
 import { json, pages, problem } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 
@@ -105,18 +105,9 @@ test.each([
 
 test('records show prints one record to the letter, indented on a terminal', async () => {
   api.on('GET /enrichment/records/one', json(record('a')));
-  const argv = [
-    'records',
-    'show',
-    '--tenant',
-    'TX',
-    '--store',
-    'DFW',
-    '--at',
-    '2001-01-05T00:00:00Z',
-    '--event',
-    'a',
-  ];
+  const argv = 'records show --tenant TX --store DFW --at 2001-01-05T00:00:00Z --event a'.split(
+    ' ',
+  );
   expect((await run(argv, { env: api.env })).stdout).toBe(`${record('a')}\n`);
   const shown = (await run(argv, { env: api.env, isTerminal: true })).stdout;
   expect(shown).toContain('  "confidence": 0.10,\n');
@@ -155,37 +146,22 @@ test('records show prints all rows in a pipe, and --limit over several pages', a
   expect(api.requests.map(({ query }) => query.limit)).toEqual(['500', '200']);
 });
 
-test.each([
-  [['--month', '2026-03', '--from', '2026-03-01', '--to', '2026-03-02'], 'either --month or'],
-  [['--event', 'a'], 'One record is named by'],
-  [['--limit', '0'], 'not a whole number from 1 on'],
-  [['--limit', '2', '--all'], 'cannot be used with'],
-  [['--order', 'up'], 'Allowed choices are asc, desc'],
-])('records show %j is a usage error', async (argv, message) => {
-  const { code, stderr } = await run(['records', 'show', '--tenant', 'TX', ...argv], {
-    env: api.env,
-  });
-  expect(code).toBe(2);
-  expect(stderr.toLowerCase()).toContain(message.toLowerCase());
-  expect(api.requests).toEqual([]);
-});
+refusesUsage(api, [
+  [
+    'records show --tenant TX --month 2026-03 --from 2026-03-01 --to 2026-03-02',
+    'either --month or',
+  ],
+  ['records show --tenant TX --event a', 'one record is named by'],
+  ['records show --tenant TX --limit 0', 'not a whole number from 1 on'],
+  ['records show --tenant TX --limit 2 --all', 'cannot be used with'],
+  ['records show --tenant TX --order up', 'Allowed choices are asc, desc'],
+]);
 
 test('a record that does not exist ends with 3', async () => {
   api.on(
     'GET /enrichment/records/one',
     problem(404, 'record_not_found', 'There is no such record.'),
   );
-  const argv = [
-    'records',
-    'show',
-    '--tenant',
-    'TX',
-    '--store',
-    'S',
-    '--at',
-    '2001-01-05T00:00:00Z',
-    '--event',
-    'a',
-  ];
+  const argv = 'records show --tenant TX --store S --at 2001-01-05T00:00:00Z --event a'.split(' ');
   expect(await run(argv, { env: api.env })).toMatchObject({ code: 3, stdout: '' });
 });

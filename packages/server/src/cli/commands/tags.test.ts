@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
-import { json, pages, problem } from '../testing/receiver.ts';
+import { json, noContent, pages, problem } from '../testing/receiver.ts';
 import type { Tag, Tagged } from './tags.ts';
 
 const { api, cli, sent } = prepareCli();
@@ -130,9 +130,7 @@ test('tags ls walks all pages: a table, tabs, or JSON', async () => {
 });
 
 test('tags rm untags each, and tells which there were not', async () => {
-  api.on('DELETE /enrichment/tags/tag_1', (_request, response) => {
-    response.writeHead(204).end();
-  });
+  api.on('DELETE /enrichment/tags/tag_1', noContent);
   api.on('DELETE /enrichment/tags/tag_9', problem(404, 'tag_not_found', 'There is no such tag.'));
   expect(await cli('records tags rm tag_9')).toMatchObject({ code: 3, stdout: '' });
   const { code, stderr } = await cli('records tags rm tag_1 tag_9');

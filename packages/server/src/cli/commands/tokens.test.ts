@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { useReceiver } from '../testing/prepare-cli.ts';
-import { json, type Receiver } from '../testing/receiver.ts';
+import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { json, noContent } from '../testing/receiver.ts';
 import { run } from '../testing/run.ts';
 
 const api = useReceiver();
@@ -15,9 +15,6 @@ const row = {
   expires_at: null,
   last_used_at: null,
   creator: { id: 'tok_0', name: 'boss' },
-};
-const revoked: Parameters<Receiver['on']>[1] = (_request, response) => {
-  response.writeHead(204).end();
 };
 const create = (argv: string[]) =>
   run(['tokens', 'create', '--name', 'ops', ...argv], { env: api.env });
@@ -54,19 +51,20 @@ test.each([
   expect(JSON.parse(String(api.requests[0]?.body))).toEqual({ name: 'ops', ...asked });
 });
 
-test.each([
-  [[], 'give either --preset or --scope'],
-  [['--preset', 'admin', '--scope', 'admin'], 'give either --preset or --scope'],
-  [['--preset', 'root'], 'Allowed choices are support-readonly'],
-  [['--scope', 'everything'], 'Allowed choices are enrichment:read'],
-  [['--preset', 'admin', '--expires', 'soon'], 'neither a span such as 30d nor a time'],
-  [['--preset', 'admin', '--token', 'svc_x'], 'shows in the process list. Use SVC_TOKEN'],
-])('tokens create %j is a usage error', async (argv, message) => {
-  const { code, stderr } = await create(argv);
-  expect(code).toBe(2);
-  expect(stderr).toContain(message);
-  expect(api.requests).toEqual([]);
-});
+refusesUsage(api, [
+  ['tokens create --name ops', 'give either --preset or --scope'],
+  ['tokens create --name ops --preset admin --scope admin', 'give either --preset or --scope'],
+  ['tokens create --name ops --preset root', 'Allowed choices are support-readonly'],
+  ['tokens create --name ops --scope everything', 'Allowed choices are enrichment:read'],
+  [
+    'tokens create --name ops --preset admin --expires soon',
+    'neither a span such as 30d nor a time',
+  ],
+  [
+    'tokens create --name ops --preset admin --token svc_x',
+    'shows in the process list. Use SVC_TOKEN',
+  ],
+]);
 
 test('tokens ls is a table with relative times on a terminal, RFC 3339 in a pipe', async () => {
   api.on('GET /tokens', json({ data: [row], next_cursor: null }));
@@ -83,7 +81,7 @@ test('tokens ls is a table with relative times on a terminal, RFC 3339 in a pipe
 });
 
 test('tokens revoke without a terminal needs --yes', async () => {
-  api.on('DELETE /tokens/tok_1', revoked);
+  api.on('DELETE /tokens/tok_1', noContent);
   expect(await run(['tokens', 'revoke', 'tok_1'], { env: api.env })).toMatchObject({
     code: 2,
     stdout: '',
@@ -98,7 +96,7 @@ test.each([
   ['n\n', 130, 0],
   ['\n', 130, 0],
 ])('tokens revoke asks at a terminal: %j ends with %d', async (typed, exit, calls) => {
-  api.on('DELETE /tokens/tok_1', revoked);
+  api.on('DELETE /tokens/tok_1', noContent);
   const stdin = new PassThrough();
   stdin.write(typed);
   const { code, stdout } = await run(['tokens', 'revoke', 'tok_1'], {

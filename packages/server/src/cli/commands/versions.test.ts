@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Version } from '../dataset-versions.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
-import { json, pages, problem } from '../testing/receiver.ts';
+import { inTurn, json, noContent, pages, problem } from '../testing/receiver.ts';
 
 const { api, cli, sent } = prepareCli();
 
@@ -45,11 +45,7 @@ const erased: Version = {
 
 const offerVersion = (...states: Version[]) => {
   api.on('POST /enrichment/dataset-versions', json(counting, 201));
-  let polls = 0;
-  api.on('GET /enrichment/dataset-versions/ver_1', (request, response) => {
-    polls += 1;
-    json(states[Math.min(polls, states.length) - 1] ?? counting)(request, response);
-  });
+  api.on('GET /enrichment/dataset-versions/ver_1', inTurn(...states));
 };
 const create = 'records versions create --tenant TX --dataset training --name 2026-q1';
 
@@ -152,9 +148,7 @@ test('versions show finds an id, and a name among those of a tenant', async () =
 
 test('versions rm asks, and deletes', async () => {
   api.on('GET /enrichment/dataset-versions', pages([JSON.stringify(version)]));
-  api.on('DELETE /enrichment/dataset-versions/ver_1', (_request, response) => {
-    response.writeHead(204).end();
-  });
+  api.on('DELETE /enrichment/dataset-versions/ver_1', noContent);
   const words = 'records versions rm 2026-q1 --tenant TX';
   expect((await cli(words)).code).toBe(2);
   const refused = await cli(words, { typed: 'n\n' });

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runs } from '../../../test/runs.ts';
 import { etagOf, manifestOf, offerFile, servesFile } from '../testing/export-jobs.ts';
 import { useReceiver } from '../testing/prepare-cli.ts';
-import { json, problem } from '../testing/receiver.ts';
+import { inTurn, problem } from '../testing/receiver.ts';
 import { newFolder, type RunOptions, run } from '../testing/run.ts';
 
 const api = useReceiver();
@@ -416,14 +416,10 @@ describe('of runs at once to one file', () => {
 
 test('--wait follows a job that is at work, and then gets its file', async () => {
   const job = offerFile(api, content);
-  let polls = 0;
-  api.on('GET /exports/exp_1', (request, response) => {
-    polls += 1;
-    const now = polls < 3 ? { ...job, state: 'running', has_file: false, rows_done: polls } : job;
-    json(now)(request, response);
-  });
+  const atWork = { ...job, state: 'running', has_file: false };
+  api.on('GET /exports/exp_1', inTurn(atWork, atWork, job));
   const { code } = await get('--out x --wait');
   expect(code).toBe(0);
-  expect(polls).toBe(3);
+  expect(api.requests.filter(({ path }) => path === '/exports/exp_1')).toHaveLength(3);
   expect(await readFile(join(cwd, 'x'))).toEqual(content);
 });

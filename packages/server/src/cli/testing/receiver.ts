@@ -84,6 +84,20 @@ export function json(text: string | object, status = 200): InstantHandler {
   };
 }
 
+/** Answers 204. */
+export const noContent: InstantHandler = (_request, response) => {
+  response.writeHead(204).end();
+};
+
+/** Answers one after the other as JSON, and from then on the last of them. */
+export function inTurn(...answers: readonly object[]): InstantHandler {
+  let given = 0;
+  return (request, response) => {
+    json(answers[Math.min(given, answers.length - 1)] ?? {})(request, response);
+    given += 1;
+  };
+}
+
 /** Answers a problem document. */
 export function problem(
   status: number,
