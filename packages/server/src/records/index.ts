@@ -10,7 +10,7 @@ export { sumColdBytes } from './read/queries.ts';
 export { countSlice, measureSlice } from './read/sum-segments.ts';
 export { addRecordsRoutes } from './routes.ts';
 export { type ColdReader, sumTriples, type Triple } from './segments/segment.ts';
-export { tenantFolder, tenantFolders } from './segments/segment-key.ts';
+export { tenantFolder } from './segments/segment-key.ts';
 export {
   type DayWindow,
   isCounted,

@@ -3,12 +3,13 @@
 export { segmentDamaged } from './segments/damage.ts';
 export { spoolHotRows } from './segments/hot-rows.ts';
 export { mergeSegments } from './segments/merge-segments.ts';
-export { readPieces } from './segments/pieces.ts';
-export type { LockedDay } from './segments/queries.ts';
+export { hashFile } from './segments/pieces.ts';
+export { type CounterTable, counterKeys, type LockedDay } from './segments/queries.ts';
 export {
   readSegmentDays,
   readSegmentKeys,
   readTenant,
+  readWhole,
   SegmentFault,
 } from './segments/read-segment.ts';
 export { readSmallSegments } from './segments/read-small-segments.ts';
@@ -32,14 +33,8 @@ export {
   sumTriples,
   type Triple,
 } from './segments/segment.ts';
-export {
-  segmentFolders,
-  segmentKey,
-  tenantFolder,
-  tenantFolders,
-  tenantOfFolder,
-} from './segments/segment-key.ts';
-export { digestSumSql, readSegments, vectorRows } from './segments/segment-sql.ts';
+export { segmentKey, tenantFolder, tenantOfFolder } from './segments/segment-key.ts';
+export { digestSumSql, readSegments } from './segments/segment-sql.ts';
 export { splitSpool } from './segments/split-spool.ts';
 export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
 export type { DayWindow } from './slice/slice.ts';

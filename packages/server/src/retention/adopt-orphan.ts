@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
@@ -10,23 +8,22 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import {
   addSegment,
+  hashFile,
   lockRemovals,
   type NewSegment,
-  readPieces,
-  readSegmentDays,
   readTenant,
+  readWhole,
   SegmentFault,
-  segmentFolders,
   sumTriples,
-  vectorRows,
+  tenantFolder,
 } from '../records/segments.ts';
 import { type AdoptedOrphan, type AdoptOrphanRequest, retentionContract } from './contract.ts';
 import { type EraseContext, waitForTenant } from './mover/erase-records.ts';
 import { listKeepers } from './mover/queries.ts';
-import { isOldEnough, refuseLimited } from './orphans.ts';
+import { isOldEnough, refuseLimited } from './objects.ts';
 import * as queries from './queries.ts';
+import { lockDayCounters, recountDays, recountSums } from './verify/counter-queries.ts';
 import { eachOrphan } from './verify/find-orphans.ts';
-import { lockDayCounters, recountDays, recountSums } from './verify/recount-queries.ts';
 
 type Caller = { readonly actor: Actor; readonly request: FastifyRequest };
 /** A segment that was proved, and whose it is. */
@@ -96,7 +93,7 @@ async function findOrphan(
   key: string,
   signal: AbortSignal,
 ): Promise<void> {
-  if (/^(records\/)?tenant=/.test(key)) {
+  if (key.startsWith('records/tenant=')) {
     for await (const batch of eachOrphan(db, store, [key], signal)) {
       if (batch.some((each) => each.key === key && isOldEnough(each, graceSeconds))) return;
     }
@@ -120,28 +117,20 @@ async function prove(
   await store.get(key, path, signal);
   try {
     const tenant = await readTenant(duckdb, { path, signal });
-    if (!segmentFolders(tenant).some((folder) => key.startsWith(folder))) {
+    if (!key.startsWith(`records/${tenantFolder(tenant)}/`)) {
       throw refused(key, `it holds records of ${tenant}, and lies in the folder of another tenant`);
     }
-    const days = await readSegmentDays(duckdb, { tenant, path, signal });
+    const { days, pieces } = await readWhole(duckdb, { tenant, path, signal });
     if (days.some(({ day }) => day < first_day || day > last_day)) {
       throw refused(key, 'it holds other days than its name says');
     }
-    const { count } = sumTriples(days);
-    const pieces = count > vectorRows ? await readPieces(duckdb, { path, signal }) : null;
     const { size: size_bytes } = await stat(path);
-    const sha256 = await hashFile(path, signal);
+    const sha256 = await hashFile(path, { signal });
     return { tenant, id, object_key: key, size_bytes, sha256, days, pieces };
   } catch (error) {
     if (error instanceof SegmentFault) throw refused(key, error.message);
     throw error;
   }
-}
-
-async function hashFile(path: string, signal: AbortSignal): Promise<Buffer> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { signal })) hash.update(chunk as Buffer);
-  return hash.digest();
 }
 
 async function refuseTaken(

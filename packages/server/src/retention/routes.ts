@@ -3,8 +3,7 @@ import { readJob, readJobs } from '../platform/jobs/read-jobs.ts';
 import { refuseReadOnly } from '../platform/objects/fence.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type RunRow, retentionContract } from './contract.ts';
-import type { RetentionOptions } from './options.ts';
-import { listOrphans, removeOrphans } from './orphans.ts';
+import { listOrphans, listSegments, removeOrphans } from './objects.ts';
 import { getPlan } from './policies/plan.ts';
 import {
   deletePolicy,
@@ -16,8 +15,13 @@ import {
 import { getMove, listMoves } from './runs/moves.ts';
 import { runs } from './runs/queries.ts';
 import { requestRun } from './runs/runs.ts';
-import { listSegments } from './segments.ts';
-import { adoptStore, getStore, getStoreCounted, toStoreSummary } from './store.ts';
+import {
+  adoptStore,
+  getStore,
+  getStoreCounted,
+  type RetentionOptions,
+  toStoreSummary,
+} from './store.ts';
 
 export function addRetentionRoutes(
   http: HttpServer,

@@ -8,8 +8,8 @@ import { startS3, type TestS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
 import { testActor } from './mover/testing/world.ts';
-import type { RetentionOptions } from './options.ts';
-import { listOrphans } from './orphans.ts';
+import { listOrphans } from './objects.ts';
+import type { RetentionOptions } from './store.ts';
 
 let s3: TestS3;
 beforeAll(async () => {

@@ -2,15 +2,34 @@ import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Audit } from '../platform/audit.ts';
-import { refuseReadOnly } from '../platform/objects/fence.ts';
+import type { Log } from '../platform/log.ts';
+import { refuseReadOnly, type StoreFence } from '../platform/objects/fence.ts';
 import type { ObjectInfo, ObjectStore } from '../platform/objects/objects.ts';
-import type { StoreFinding } from '../platform/objects/store-watch.ts';
+import type { StoreFinding, StoreWatch } from '../platform/objects/store-watch.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { StoreRow, StoreSummary } from './contract.ts';
 import { disownObjects } from './mover/run-move.ts';
-import type { StoreTools } from './options.ts';
 import { listUnknown, ourFolders } from './verify/find-orphans.ts';
 import { listSegments, type SegmentKey } from './verify/queries.ts';
+
+/** What the routes about the store of cold data need. */
+export type StoreTools = {
+  readonly fence: StoreFence;
+  readonly watch: StoreWatch;
+  readonly store: ObjectStore;
+};
+
+/** What the retention routes need from the process that they run in. */
+export type RetentionOptions = {
+  readonly cursorKey: () => Buffer;
+  readonly audit: Audit;
+  readonly log: Log;
+  readonly store: StoreTools;
+  /** How long objects are kept that nothing refers to any more. */
+  readonly graceSeconds: number;
+  /** Tells the runner of this process, if it has that role, that a run or a verification was queued. */
+  poke(): void;
+};
 
 /** The part of the store's state that every reader of the plan may see. */
 export function toStoreSummary({ state, problem }: StoreFinding): StoreSummary {

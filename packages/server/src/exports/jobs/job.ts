@@ -1,5 +1,5 @@
 import { formatDigest } from '../../kernel/digest.ts';
-import { type Slice, tenantFolder, tenantFolders } from '../../records/index.ts';
+import { type Slice, tenantFolder } from '../../records/index.ts';
 import type { Shares } from '../../records/versions.contract.ts';
 import type { ExportRequest } from '../contract.ts';
 import type { FileOptions } from '../formats/format.ts';
@@ -74,8 +74,8 @@ export function jobFolder({ tenant, id }: JobId): string {
 }
 
 /** The folders of all objects of a job. */
-export function jobFolders({ tenant, id }: JobId): string[] {
-  return tenantFolders(tenant).map((folder) => `exports/${folder}/${id}/`);
+export function jobFolders(job: JobId): string[] {
+  return [jobFolder(job)];
 }
 
 /**

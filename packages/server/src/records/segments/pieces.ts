@@ -44,8 +44,9 @@ export async function readPieces(
     // A file whose row groups stand in another order is no segment of ours, and can be read whole all the same.
     if (start >= end) return null;
     const { rows = '0', first_at = null, last_at = null } = groups[n] ?? {};
-    const sha256 = await hashStretch(path, { start, end, signal });
-    pieces.push({ rows: Number(rows), bytes: end - start, sha256, first_at, last_at });
+    const sha256 = await hashFile(path, { start, end: end - 1, signal });
+    const bytes = end - start;
+    pieces.push({ rows: Number(rows), bytes, sha256: sha256.toString('hex'), first_at, last_at });
   }
   return pieces;
 }
@@ -62,15 +63,26 @@ function groupsSql(path: string): string {
     from parquet_metadata(${literal(path)}) group by row_group_id order by row_group_id`;
 }
 
-async function hashStretch(
+/** Returns the SHA-256 of a local file, or of its bytes from `start` to `end`, both included. */
+export async function hashFile(
   path: string,
-  { start, end, signal }: { start: number; end: number; signal: AbortSignal | undefined },
-): Promise<string> {
+  options: {
+    readonly signal?: AbortSignal | undefined;
+    readonly start?: number;
+    readonly end?: number;
+    /** Is awaited after each of its chunks. */
+    readonly onChunk?: (bytes: number) => Promise<void>;
+  },
+): Promise<Buffer> {
+  const { onChunk, signal, ...range } = options;
   signal?.throwIfAborted();
   const hash = createHash('sha256');
-  const options = { start, end: end - 1, highWaterMark: chunkBytes, ...(signal && { signal }) };
-  for await (const chunk of createReadStream(path, options)) hash.update(chunk as Buffer);
-  return hash.digest('hex');
+  const stream = { ...range, highWaterMark: chunkBytes, ...(signal && { signal }) };
+  for await (const chunk of createReadStream(path, stream)) {
+    hash.update(chunk as Buffer);
+    await onChunk?.((chunk as Buffer).length);
+  }
+  return hash.digest();
 }
 
 type Rows = readonly [first: number, last: number];

@@ -1,7 +1,8 @@
 import { type DuckDb, DuckDbError } from '../../platform/duckdb.ts';
+import { readPieces } from './pieces.ts';
 import type { HotKeys } from './replace-segments.ts';
-import type { SegmentDay } from './segment.ts';
-import { digestSql, digestSumOf, instantSql, readSegments } from './segment-sql.ts';
+import type { NewSegment, SegmentDay } from './segment.ts';
+import { digestSql, digestSumOf, instantSql, readSegments, vectorRows } from './segment-sql.ts';
 
 const timeoutMillis = 600_000;
 
@@ -42,14 +43,10 @@ export async function readSegmentDays(
   duckdb: DuckDb,
   { tenant, path, signal }: ReadOptions,
 ): Promise<SegmentDay[]> {
-  const options = { timeoutMillis, ...(signal === undefined ? {} : { signal }) };
   const [rows, [misplaced]] = await Promise.all([
-    duckdb.run<DayOfFile>(daysSql(path), options),
-    duckdb.run<Misplaced>(misplacedSql(path), options),
-  ]).catch((error: unknown) => {
-    if (!(error instanceof DuckDbError) || isForWantOfSpace(error)) throw error;
-    throw new SegmentFault('unreadable', `it cannot be read: ${error.message}`, error);
-  });
+    runOn<DayOfFile>(duckdb, daysSql(path), signal),
+    runOn<Misplaced>(duckdb, misplacedSql(path), signal),
+  ]);
   for (const row of rows) {
     if (parseText(row.tenant) !== tenant) {
       throw new SegmentFault('tenant', `it holds records of the tenant ${parseText(row.tenant)}`);
@@ -60,23 +57,40 @@ export async function readSegmentDays(
   return rows.map(toSegmentDay);
 }
 
+/** Reads a whole segment as `readSegmentDays` does, and tells where its row groups lie. */
+export async function readWhole(
+  duckdb: DuckDb,
+  options: ReadOptions,
+): Promise<Pick<NewSegment, 'days' | 'pieces'>> {
+  const days = await readSegmentDays(duckdb, options);
+  // So few records have one row group.
+  const isOneGroup = days.reduce((sum, { count }) => sum + count, 0) <= vectorRows;
+  return { days, pieces: isOneGroup ? null : await readPieces(duckdb, options) };
+}
+
 /** Reads whose a segment is, by its first record. Throws SegmentFault. */
 export async function readTenant(
   duckdb: DuckDb,
   { path, signal }: Omit<ReadOptions, 'tenant'>,
 ): Promise<string> {
-  const options = { timeoutMillis, ...(signal === undefined ? {} : { signal }) };
-  const [row] = await duckdb
-    .run<{ tenant: string }>(
-      `select to_json(tenant)::varchar as tenant from ${readSegments([path])} limit 1`,
-      options,
-    )
+  const sql = `select to_json(tenant)::varchar as tenant from ${readSegments([path])} limit 1`;
+  const [row] = await runOn<{ tenant: string }>(duckdb, sql, signal);
+  if (row === undefined) throw new SegmentFault('unreadable', 'it holds no records');
+  return parseText(row.tenant);
+}
+
+/** Runs a statement on a segment. Throws SegmentFault when DuckDB cannot read it. */
+async function runOn<Row extends Record<string, unknown>>(
+  duckdb: DuckDb,
+  sql: string,
+  signal: AbortSignal | undefined,
+): Promise<Row[]> {
+  return duckdb
+    .run<Row>(sql, { timeoutMillis, ...(signal === undefined ? {} : { signal }) })
     .catch((error: unknown) => {
       if (!(error instanceof DuckDbError) || isForWantOfSpace(error)) throw error;
       throw new SegmentFault('unreadable', `it cannot be read: ${error.message}`, error);
     });
-  if (row === undefined) throw new SegmentFault('unreadable', 'it holds no records');
-  return parseText(row.tenant);
 }
 
 /** Returns whether rows of other days stand among those of a day. */

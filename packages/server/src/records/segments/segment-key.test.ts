@@ -1,13 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { assertObjectKey } from '../../platform/objects/objects.ts';
-import {
-  segmentFolders,
-  segmentKey,
-  tenantFolder,
-  tenantFolders,
-  tenantOfFolder,
-} from './segment-key.ts';
+import { segmentKey, tenantFolder, tenantOfFolder } from './segment-key.ts';
 
 test('a key tells tenant, days and id', () => {
   const segment = { tenant: 'TX', id: 'seg_1', firstDay: '2001-03-01', lastDay: '2001-03-31' };
@@ -47,20 +41,6 @@ test('a long name is cut between two characters, so that readers can decode it',
       },
     ),
   );
-});
-
-test('objects under a name that was cut inside of a character are looked for there, too', () => {
-  const tenant = `a${'漢'.repeat(127)}`;
-  const [now = '', before = ''] = tenantFolders(tenant);
-  expect(now).toBe(tenantFolder(tenant));
-  expect(before.length).toBeGreaterThan(now.length);
-  expect(before.slice(-17)).toBe(now.slice(-17));
-  expect(() => decodeURIComponent(before)).toThrow('malformed');
-  expect(segmentFolders(tenant)).toEqual([
-    ...[`records/${now}/`, `${now}/`],
-    ...[`records/${before}/`, `${before}/`],
-  ]);
-  expect(tenantFolders('TX')).toEqual(['tenant=TX']);
 });
 
 test('a folder tells its tenant, and one whose name was cut tells none', () => {

@@ -22,14 +22,6 @@ export function segmentKey(segment: {
 }
 
 /**
- * Returns the folders in which a tenant's segments may lie. Segments that were written before there was `records/` lie
- * at the root of the store, until they are merged or written again.
- */
-export function segmentFolders(tenant: string): string[] {
-  return tenantFolders(tenant).flatMap((folder) => [`records/${folder}/`, `${folder}/`]);
-}
-
-/**
  * Returns the name of the folder below `records/` and below `exports/` in which a tenant's objects are written. A name
  * that is too long is cut between two characters: readers of Hive-style data sets decode it, and refuse half a one.
  */
@@ -43,14 +35,6 @@ export function tenantFolder(tenant: string): string {
     cut = longer;
   }
   return cut + hashOf(tenant);
-}
-
-/** Returns all folders in which its objects may lie: earlier releases cut names inside of characters. */
-export function tenantFolders(tenant: string): string[] {
-  const folder = wholeFolder(tenant);
-  if (folder.length <= maxFolderBytes) return [folder];
-  const before = folder.slice(0, cutBytes).replace(/%.?$/, '') + hashOf(tenant);
-  return [...new Set([tenantFolder(tenant), before])];
 }
 
 /** A character takes no more than this of a folder's name. */

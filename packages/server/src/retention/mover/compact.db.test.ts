@@ -50,26 +50,6 @@ test('eight small segments become one; the old objects go after the grace only',
   expect(await differences(mover, 'TX')).toEqual([]);
 });
 
-test('segments that lie at the root of the store read as before, and go below records/ when they merge', async () => {
-  await addRecords(mover.db, makeRecords('old', { days: days.slice(0, 1) }));
-  await mover.move('old', '2001-03-01');
-  const [key = ''] = await keysOf('old');
-  const root = key.replace('records/', '');
-  await mover.store.put(root, mover.store.pathOf(key) ?? '');
-  await mover.store.remove(key);
-  await mover.db.query(sql`update segments set object_key = ${root} where object_key = ${key}`);
-  expect(await differences(mover, 'old')).toEqual([]);
-  await addRecords(mover.db, makeRecords('old', { days: days.slice(0, 1), prefix: 'late' }));
-  const before = await totals(mover, 'old');
-  await mover.move('old', '2001-03-01');
-  expect(await totals(mover, 'old')).toEqual(before);
-  expect(await differences(mover, 'old')).toEqual([]);
-  const live = await mover.db.query(sql`select object_key from segments where tenant = 'old'`);
-  expect(live).toEqual([{ object_key: expect.stringMatching(/^records\/tenant=old\//) }]);
-  await removeObjects(mover, signal);
-  expect(await objectKeys(mover)).not.toContain(root);
-});
-
 test('two segments with records of one day become one', async () => {
   await addRecords(mover.db, makeRecords('AA', { days: days.slice(0, 1) }));
   await mover.move('AA', '2001-03-01');

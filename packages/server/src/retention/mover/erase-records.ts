@@ -8,7 +8,7 @@ import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { busy } from '../../platform/work/session-lock.ts';
 import type { EraseReceipt } from '../contract.ts';
-import { findDueDays } from '../policies/plan.ts';
+import { findDueDays } from '../policies/queries.ts';
 import { type ErasureState, findErasureState } from './erase-queries.ts';
 import { findMatches, type Matches } from './find-matches.ts';
 import { journalMove, newSegment, type PlannedMove } from './journal.ts';

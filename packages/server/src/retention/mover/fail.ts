@@ -2,7 +2,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { DuckDbError, isOutOfDisk, isOutOfMemory } from '../../platform/duckdb.ts';
 import { fromFileSystem } from '../../platform/objects/objects.ts';
 import { isStoreFull } from '../../platform/objects/s3-errors.ts';
-import type { DueDays } from '../policies/plan.ts';
+import type { DueDays } from '../policies/queries.ts';
 import { statesBeforeSwitch } from '../values.ts';
 import { takeTransition } from './journal.ts';
 import type { Move, MoverContext, MoveWork } from './move.ts';

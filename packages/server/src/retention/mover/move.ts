@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
 import type { DayTriple, Gone, GoneEffects, NewSegment } from '../../records/segments.ts';
-import type { DueDays } from '../policies/plan.ts';
+import type { DueDays } from '../policies/queries.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 import type { Turns } from './turns.ts';
 
@@ -22,7 +22,7 @@ export type Move = {
    * form.
    */
   readonly request: unknown;
-  /** Set by the process that planned it, if it is known to be small; see turns.ts. */
+  /** Set by the process that planned it, if it is known to be small; see `isSmall`. */
   readonly isSmall?: boolean;
 };
 

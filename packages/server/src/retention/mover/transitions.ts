@@ -1,10 +1,14 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isObjectFault } from '../../platform/objects/objects.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
-import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../records/segments.ts';
-import { findDueDays } from '../policies/plan.ts';
+import {
+  type DayTriple,
+  hashFile,
+  lockRemovals,
+  SourceChanged,
+  sumTriples,
+} from '../../records/segments.ts';
+import { findDueDays } from '../policies/queries.ts';
 import type { MoveKind } from '../values.ts';
 import { compactKind } from './compact.ts';
 import { deleteKind, eraseKind, forgetKind } from './erase-steps.ts';
@@ -39,7 +43,7 @@ export async function copyMove(context: MoverContext, work: MoveWork): Promise<M
     const segment = out.find((row) => row.segment_id === segment_id);
     if (segment === undefined) throw new Error(`the move ${move.id} has no segment ${segment_id}`);
     const { size } = await stat(path);
-    const sha256 = await hashFile(path, work.signal);
+    const sha256 = await hashFile(path, work);
     await context.store.put(segment.object_key, path, work.signal);
     written.push({ ...segment, size_bytes: size, sha256 });
   }
@@ -76,14 +80,6 @@ async function copy(context: MoverContext, work: MoveWork): Promise<Copied> {
     work.signal.throwIfAborted();
     throw toPassingFault(error, work.dir);
   }
-}
-
-async function hashFile(path: string, signal: AbortSignal): Promise<Buffer> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { signal, highWaterMark: 256 * 1024 })) {
-    hash.update(chunk as Buffer);
-  }
-  return hash.digest();
 }
 
 /**

@@ -5,12 +5,10 @@ import {
   type DayTriple,
   dayKey,
   isSameTriple,
-  readPieces,
-  readSegmentDays,
+  readWhole,
   SegmentFault,
   sumByDay,
   sumTriples,
-  vectorRows,
 } from '../../records/segments.ts';
 import { MoveFault, toPassingFault } from './fail.ts';
 import { takeTransition } from './journal.ts';
@@ -59,11 +57,8 @@ async function readSegment(
   if (size_bytes === null || sha256 === null) throw new Error(`${object_key} was never written`);
   try {
     const path = await fetchSegment(context, segment, { dir, signal });
-    const days = await readSegmentDays(context.duckdb, { tenant: move.tenant, path, signal });
-    // So few records have one row group.
-    const { count } = sumTriples(days);
-    const pieces = count > vectorRows ? await readPieces(context.duckdb, { path, signal }) : null;
-    return { id, object_key, size_bytes, sha256, days, pieces, path };
+    const held = await readWhole(context.duckdb, { tenant: move.tenant, path, signal });
+    return { id, object_key, size_bytes, sha256, ...held, path };
   } catch (error) {
     if (isObjectFault(error)) {
       throw damaged(`After it was written ${error.message}.`, error);

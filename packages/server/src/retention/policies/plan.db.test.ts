@@ -6,8 +6,8 @@ import { runs } from '../../../test/runs.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { PlanRow } from '../contract.ts';
-import { findDueDays, findWork, getPlan, type PlanRequest } from './plan.ts';
-import { listDue } from './queries.ts';
+import { findWork, getPlan, type PlanRequest } from './plan.ts';
+import { findDueDays, listDue } from './queries.ts';
 import { type ClockedDatabase, createClockedDatabase } from './testing/clock.ts';
 import {
   clearRetention,
@@ -316,19 +316,16 @@ test('due days are asked for by tenant, existing or not', async () => {
   await seedPolicy(db, { tenant: '*', hotDays: 3, deleteDays: null });
   expect(await findDueDays(db, 'T1')).toEqual({
     hold: true,
-    moveUntil: '2026-03-20',
-    deleteUntil: '2026-03-10',
     lastMoveDay: '2026-03-19',
     lastDeleteDay: '2026-03-09',
   });
   expect(await findDueDays(db, 'T1', '2026-03-12')).toMatchObject({
-    moveUntil: '2026-03-12',
-    deleteUntil: '2026-03-10',
+    lastMoveDay: '2026-03-11',
+    lastDeleteDay: '2026-03-09',
   });
   expect(await findDueDays(db, 'nobody', '2026-03-12')).toMatchObject({
     hold: false,
-    moveUntil: '2026-03-12',
-    deleteUntil: null,
+    lastMoveDay: '2026-03-11',
     lastDeleteDay: null,
   });
 });

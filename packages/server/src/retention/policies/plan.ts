@@ -24,8 +24,7 @@ const tenantsAtOnce = 250;
 const namedVersions = 20;
 
 /**
- * Where a page begins: after this tenant and kind. The totals, as JSON, are those that the first page told; cursors of the
- * release before lack them.
+ * Where a page begins: after this tenant and kind. The totals, as JSON, are those that the first page told;
  */
 type PlanKey = readonly [tenant: string, kind: PlanRow['kind'], ...totals: string[]];
 
@@ -183,41 +182,5 @@ export async function findWork(
     tenants,
     total: totals.move.count + totals.delete.count,
     kept: totals.versioned.count,
-  };
-}
-
-/** What the policy in force for a tenant allows now. Days are `YYYY-MM-DD`. */
-export type DueDays = {
-  /** Legal hold: nothing may be done to the tenant, whatever the days say. */
-  readonly hold: boolean;
-  /** Hot records on days before this one may become cold. */
-  readonly moveUntil: string;
-  /** All records on days before this one are deleted; null means that none are. */
-  readonly deleteUntil: string | null;
-  /** The last days that may be moved and deleted: the days before the two above. */
-  readonly lastMoveDay: string;
-  readonly lastDeleteDay: string | null;
-};
-
-/**
- * Reads what a tenant's policy allows now. `before` limits it to days before that one. Must be called right before
- * something is done to a tenant and again inside its transaction, because a policy may change at any time and a hold
- * must stop what has not happened yet.
- */
-export async function findDueDays(
-  db: Queryable,
-  tenant: string,
-  before?: string | null,
-): Promise<DueDays> {
-  const due = await queries.findDueDays(db, tenant, before);
-  if (due === undefined) {
-    throw new Error('retention_policies has no default (*): put it back with PUT');
-  }
-  return {
-    hold: due.hold,
-    moveUntil: due.move_until,
-    deleteUntil: due.delete_until,
-    lastMoveDay: due.last_move_day,
-    lastDeleteDay: due.last_delete_day,
   };
 }

@@ -151,32 +151,5 @@ export async function listTenantStates(
   const page = { cursorKey, scope: { list: 'retention.tenants', filters: { q } }, limit, cursor };
   const filter = { q, reach: actor.tenants };
   const rows = await queries.listTenantStates(db, filter, toKeyset(page));
-  const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant]);
-  return { data: data.map(toStateRow), next_cursor };
-}
-
-function toStateRow(row: queries.TenantState): TenantStateRow {
-  const { hot_days, delete_days, hold, from_default } = row;
-  return {
-    tenant: row.tenant,
-    policy: { hot_days, delete_days, hold, from_default },
-    count: row.count,
-    bytes: row.bytes,
-    hot_count: row.count - row.cold_count,
-    hot_bytes: row.bytes - row.cold_bytes,
-    cold_count: row.cold_count,
-    cold_bytes: row.cold_bytes,
-    cold_stored_bytes: row.cold_stored_bytes,
-    segments: row.segments,
-    last_move:
-      row.move_id === null
-        ? null
-        : {
-            id: row.move_id,
-            kind: row.move_kind,
-            state: row.move_state,
-            at: row.move_at,
-            error_code: row.move_error_code,
-          },
-  };
+  return toPage(page, rows, (row) => [row.tenant]);
 }

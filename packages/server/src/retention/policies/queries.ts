@@ -1,7 +1,7 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { MoveKind, MoveState } from '../values.ts';
+import type { TenantStateRow } from '../contract.ts';
 
 /** The name under which the policy is stored that holds for all tenants without one of their own. */
 export const defaultTenant = '*';
@@ -93,23 +93,6 @@ export async function deletePolicy(db: Queryable, tenant: string): Promise<void>
   await db.query(sql`delete from retention_policies where tenant = ${tenant}`);
 }
 
-/** How much of a tenant is hot and cold, its policy in force and its latest move. */
-export type TenantState = PolicyTerms & {
-  tenant: string;
-  from_default: boolean;
-  count: number;
-  bytes: number;
-  cold_count: number;
-  cold_bytes: number;
-  cold_stored_bytes: number;
-  segments: number;
-  move_id: string | null;
-  move_kind: MoveKind;
-  move_state: MoveState;
-  move_at: string;
-  move_error_code: string | null;
-};
-
 /**
  * Lists tenants from the counters, by name. Segments and moves are looked up only for the tenants of the page, in parts of
  * which each worker of a cluster can answer its own.
@@ -118,10 +101,10 @@ export async function listTenantStates(
   db: Queryable,
   filter: { q: string | undefined; reach: Reach },
   page: { after: readonly string[] | null; limit: number },
-): Promise<TenantState[]> {
+): Promise<TenantStateRow[]> {
   const prefix = filter.q ?? '';
   const inReach = filter.reach === null ? empty : sql`and tenant = any(${filter.reach}::text[])`;
-  return db.query<TenantState>(sql`
+  return db.query<TenantStateRow>(sql`
     with page as materialized (
       select tenant, count, bytes, cold_count, cold_bytes, cold_stored_bytes from leaf_tenants
       where tenant > ${page.after?.[0] ?? ''} and tenant >= ${prefix} and tenant <= ${`${prefix}\u{10FFFF}`}
@@ -137,11 +120,13 @@ export async function listTenantStates(
         from moves m where m.tenant = t.tenant order by m.planned_at desc, m.id desc limit 1
       ) latest where t.tenant in (select tenant from page)
     )
-    select page.tenant, page.count, page.bytes, page.cold_count, page.cold_bytes,
-      page.cold_stored_bytes, policy.hot_days, policy.delete_days, policy.hold,
-      own.tenant is null as from_default, coalesce(live.segments, 0) as segments,
-      latest.id as move_id, latest.kind as move_kind, latest.state as move_state,
-      latest.error_code as move_error_code, ${instantText('latest.at')} as move_at
+    select page.tenant, json_build_object('hot_days', policy.hot_days, 'delete_days', policy.delete_days,
+        'hold', policy.hold, 'from_default', own.tenant is null) as policy,
+      page.count, page.bytes, page.count - page.cold_count as hot_count,
+      page.bytes - page.cold_bytes as hot_bytes, page.cold_count, page.cold_bytes, page.cold_stored_bytes,
+      coalesce(live.segments, 0) as segments, case when latest.id is not null then json_build_object(
+        'id', latest.id, 'kind', latest.kind, 'state', latest.state, 'at', ${instantText('latest.at')},
+        'error_code', latest.error_code) end as last_move
     from page
     left join retention_policies own on own.tenant = page.tenant
     join retention_policies policy on policy.tenant = coalesce(own.tenant, ${defaultTenant})
@@ -294,32 +279,36 @@ export async function listKeepers(
     group by v.tenant, v.id, v.name order by v.tenant, v.name`);
 }
 
-/** What the policy in force for a tenant allows now. */
+/** What the policy in force for a tenant allows now. Days are `YYYY-MM-DD`. */
 export type DueDays = {
-  hold: boolean;
-  /** Days before this one may become cold. */
-  move_until: string;
-  /** Days before this one are deleted; null means that none are. */
-  delete_until: string | null;
-  /** The last days that may be moved and deleted. */
-  last_move_day: string;
-  last_delete_day: string | null;
+  /** Legal hold: nothing may be done to the tenant, whatever the days say. */
+  readonly hold: boolean;
+  /** The last day whose hot records may become cold. */
+  readonly lastMoveDay: string;
+  /** The last day of which all records are deleted; null means that none are. */
+  readonly lastDeleteDay: string | null;
 };
 
-/** Reads that; undefined when the default policy is missing. */
+/**
+ * Reads what a tenant's policy allows now. `before` limits it to days before that one. Must be called right before
+ * something is done to a tenant and again inside its transaction, because a policy may change at any time and a hold
+ * must stop what has not happened yet.
+ */
 export async function findDueDays(
   db: Queryable,
   tenant: string,
-  before: string | null | undefined,
-): Promise<DueDays | undefined> {
-  const rows = await db.query<DueDays>(sql`
-    select hold, move_until, delete_until, move_until - 1 as last_move_day,
-      delete_until - 1 as last_delete_day
+  before?: string | null,
+): Promise<DueDays> {
+  const [due] = await db.query<DueDays>(sql`
+    select hold, move_until - 1 as "lastMoveDay", delete_until - 1 as "lastDeleteDay"
     from (
       select policy.hold, ${bounds(before)} from (
         select hot_days, delete_days, hold from retention_policies
         where tenant in (${tenant}, ${defaultTenant}) order by tenant = ${tenant} desc limit 1
       ) policy
     ) due`);
-  return rows[0];
+  if (due === undefined) {
+    throw new Error('retention_policies has no default (*): put it back with PUT');
+  }
+  return due;
 }

@@ -14,7 +14,7 @@ import {
 import { readRetentionOverview } from '../read-overview.ts';
 import type { TenantJob } from './do-run.ts';
 import { runs } from './queries.ts';
-import { doRuns } from './runner.ts';
+import { doRuns } from './runs.ts';
 import { createFakeMovers, nothingDone } from './testing/fake-movers.ts';
 import { log, prune, type RunWorld, startRunWorld, three } from './testing/run-world.ts';
 

@@ -5,7 +5,8 @@ import { isFenced } from '../../platform/objects/fence.ts';
 import type { StoreWaitOptions } from '../../platform/objects/store-wait.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { TenantOutcome, TenantWork } from '../mover/move-tenant.ts';
-import { type DueTenant, findDueDays, findWork } from '../policies/plan.ts';
+import { type DueTenant, findWork } from '../policies/plan.ts';
+import { findDueDays } from '../policies/queries.ts';
 import * as queries from './queries.ts';
 
 /** What is to be done to a tenant: its days up to `lastDay`, as long as its policy still allows it. */

@@ -69,33 +69,13 @@ export async function getMove(db: Queryable, actor: Actor, id: string): Promise<
 }
 
 function toMoveRow(row: queries.JournalRow): MoveRow {
+  const { source_count, source_bytes, source_digest, object_count, object_bytes, ...rest } = row;
+  const { object_digest, gone_count, gone_bytes, gone_digest, ...move } = rest;
   return {
-    id: row.id,
-    tenant: row.tenant,
-    run_id: row.run_id,
-    kind: row.kind,
-    state: row.state,
-    first_day: row.first_day,
-    last_day: row.last_day,
-    source: toTriple(row.source_count, row.source_bytes, row.source_digest),
-    object: toTriple(row.object_count, row.object_bytes, row.object_digest),
-    gone: {
-      count: row.gone_count,
-      bytes: row.gone_bytes,
-      digest: formatDigest(BigInt(row.gone_digest)),
-    },
-    stored_bytes: row.stored_bytes,
-    segments_in: row.segments_in,
-    segments_out: row.segments_out,
-    planned_at: row.planned_at,
-    copied_at: row.copied_at,
-    verified_at: row.verified_at,
-    switched_at: row.switched_at,
-    removed_at: row.removed_at,
-    failed_at: row.failed_at,
-    failed_in: row.failed_in,
-    error_code: row.error_code,
-    error: row.error,
+    ...move,
+    source: toTriple(source_count, source_bytes, source_digest),
+    object: toTriple(object_count, object_bytes, object_digest),
+    gone: { count: gone_count, bytes: gone_bytes, digest: formatDigest(BigInt(gone_digest)) },
   };
 }
 

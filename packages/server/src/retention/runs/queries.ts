@@ -3,7 +3,7 @@ import { type JobState, type JobTable, shownColumns } from '../../platform/jobs/
 import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { RunRow } from '../contract.ts';
+import type { MoveRow, RunRow } from '../contract.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 
 /** A run and the tenants that it is limited to; null means all. */
@@ -103,37 +103,13 @@ export async function noteFreed(db: Queryable, id: string, freedBytes: number): 
     update retention_runs set freed_bytes = ${freedBytes} where id = ${id} and state = 'running'`);
 }
 
+type Triples<Of extends string, None> = Record<`${Of}_${'count' | 'bytes'}`, number | None> &
+  Record<`${Of}_digest`, string | None>;
+
 /** A move of the journal, as the database returns it. Digests are decimal text. */
-export type JournalRow = {
-  id: string;
-  tenant: string;
-  run_id: string | null;
-  kind: MoveKind;
-  state: MoveState;
-  first_day: string;
-  last_day: string;
-  source_count: number | null;
-  source_bytes: number | null;
-  source_digest: string | null;
-  object_count: number | null;
-  object_bytes: number | null;
-  object_digest: string | null;
-  gone_count: number;
-  gone_bytes: number;
-  gone_digest: string;
-  stored_bytes: number | null;
-  segments_in: number;
-  segments_out: number;
-  planned_at: string;
-  copied_at: string | null;
-  verified_at: string | null;
-  switched_at: string | null;
-  removed_at: string | null;
-  failed_at: string | null;
-  failed_in: MoveState | null;
-  error_code: string | null;
-  error: string | null;
-};
+export type JournalRow = Omit<MoveRow, 'source' | 'object' | 'gone'> &
+  Triples<'source' | 'object', null> &
+  Triples<'gone', never>;
 
 /** Filters that no index serves in the order of the journal. */
 export type MoveFilter = {

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Log } from '../../platform/log.ts';
@@ -7,7 +5,7 @@ import { ObjectMissing, type ObjectStore } from '../../platform/objects/objects.
 import type { StoreWaitOptions } from '../../platform/objects/store-wait.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Pace, Rest } from '../../platform/work/pace.ts';
-import { readSegmentDays, SegmentFault } from '../../records/segments.ts';
+import { hashFile, readSegmentDays, SegmentFault } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import { compareDays } from './compare-days.ts';
 import { isLive, type LiveSegment, listSegmentDays } from './queries.ts';
@@ -59,7 +57,11 @@ async function findProblems(
       const message = `The object holds ${number(size)} bytes, but ${number(sizeBytes)} were written. ${restoreAdvice(segment)}`;
       return [segmentProblem('object_size', segment, message)];
     }
-    const sha256 = await hashFile(path, { report, rest, signal });
+    const onChunk = (bytes: number) => {
+      report.advance({ bytes });
+      return rest(signal);
+    };
+    const sha256 = await hashFile(path, { signal, onChunk });
     if (!sha256.equals(segment.sha256)) {
       const message = `The object is not what was written: its SHA-256 is ${sha256.toString('hex')}. ${restoreAdvice(segment)}`;
       return [segmentProblem('object_damaged', segment, message)];
@@ -85,19 +87,6 @@ function faultProblem(segment: LiveSegment, fault: SegmentFault): VerifyProblem 
   const kind = fault.kind === 'order' ? 'order_mismatch' : 'object_damaged';
   const message = `The object is what the catalogue says was written, but ${fault.message}. Reads of it fail or pass over records. Restore the records from a copy, then verify again.`;
   return segmentProblem(kind, segment, message);
-}
-
-async function hashFile(
-  path: string,
-  { report, rest, signal }: Pick<Check, 'report' | 'rest' | 'signal'>,
-): Promise<Buffer> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20, signal })) {
-    hash.update(chunk as Buffer);
-    report.advance({ bytes: (chunk as Buffer).length });
-    await rest(signal);
-  }
-  return hash.digest();
 }
 
 export function isMissing(error: unknown): boolean {

@@ -1,5 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { type CounterTable, counterKeys } from '../../records/segments.ts';
 
 /**
  * Finds the first tenant after `after`, up to `last`, that has anything: records, counters or segments; undefined at the
@@ -127,17 +128,25 @@ export async function listWrongDays(
   );
 }
 
-/**
- * Lists the counters of a level (months, stores, a tenant's days or months, or the tenant) that are not the sums of its
- * stores' days.
- */
+/** The counters that are sums of those of days. */
+export const summedTables = (Object.keys(counterKeys) as CounterTable[]).filter(
+  (table) => table !== 'leaf_days',
+);
+
+/** Lists the counters of a table (not `leaf_days`) that are not the sums of the days of the tenant's stores. */
 export async function listWrongSums(
   db: Queryable,
   tenant: string,
-  level: SummedLevel,
+  name: CounterTable,
   limit: number,
 ): Promise<WrongCounter[]> {
-  const { table, stored, summed } = levels[level];
+  const key: readonly string[] = counterKeys[name];
+  const table = raw(name);
+  const store = key.includes('store') ? 'store' : 'null::text';
+  const pick = (month: string) =>
+    key.includes('day') ? 'day::text' : key.includes('month') ? month : 'null::text';
+  const stored = raw(`${store} as store, ${pick('month')} as period`);
+  const summed = raw(`${store}, ${pick(monthOfDay)}`);
   return listDifferences(
     db,
     sql`
@@ -156,35 +165,7 @@ export async function listWrongSums(
   );
 }
 
-export type SummedLevel = 'months' | 'stores' | 'tenantDays' | 'tenantMonths' | 'tenants';
-
-const levels = {
-  months: {
-    table: raw('leaf_months'),
-    stored: raw('store, month as period'),
-    summed: raw("store, to_char(day, 'YYYY-MM')"),
-  },
-  stores: {
-    table: raw('leaf_stores'),
-    stored: raw('store, null::text as period'),
-    summed: raw('store, null::text'),
-  },
-  tenantDays: {
-    table: raw('tenant_days'),
-    stored: raw('null::text as store, day::text as period'),
-    summed: raw('null::text, day::text'),
-  },
-  tenantMonths: {
-    table: raw('tenant_months'),
-    stored: raw('null::text as store, month as period'),
-    summed: raw("null::text, to_char(day, 'YYYY-MM')"),
-  },
-  tenants: {
-    table: raw('leaf_tenants'),
-    stored: raw('null::text as store, null::text as period'),
-    summed: raw('null::text, null::text'),
-  },
-} as const satisfies Record<SummedLevel, unknown>;
+const monthOfDay = "to_char(day, 'YYYY-MM')";
 
 /** Compares counters with what they count, given as rows of both sides, and lists those that differ. */
 async function listDifferences(
@@ -243,4 +224,56 @@ export async function listDanglingDays(
       select 1 from segments s where s.tenant = d.tenant and s.id = d.segment_id
     )
     group by segment_id order by segment_id limit ${limit}`);
+}
+
+/**
+ * Keeps all who change counters away until the transaction ends. Each of them changes those of days, so this lock is
+ * enough; whoever only reads goes on.
+ */
+export async function lockDayCounters(connection: Connection): Promise<void> {
+  await connection.query(sql`lock table leaf_days in exclusive mode`);
+}
+
+/** Makes the counters of these days of a tenant anew, from its hot records and the catalogue. */
+export async function recountDays(
+  connection: Connection,
+  tenant: string,
+  { first, last }: { first: string; last: string },
+): Promise<void> {
+  const days = sql`tenant = ${tenant} and day between ${first}::date and ${last}::date`;
+  await connection.query(sql`delete from leaf_days where ${days}`);
+  await connection.query(sql`
+    insert into leaf_days (tenant, store, day, count, bytes, digest, first_at, last_at, cold_count, cold_bytes,
+      cold_digest, cold_stored_bytes)
+    select tenant, store, day, sum(count), sum(bytes), ${unsigned(raw('sum(digest)'))},
+      min(first_at), max(last_at), coalesce(sum(count) filter (where is_cold), 0),
+      coalesce(sum(bytes) filter (where is_cold), 0),
+      mod(coalesce(sum(digest) filter (where is_cold), 0), 18446744073709551616), sum(stored_bytes)
+    from (
+      select tenant, store, (occurred_at at time zone 'UTC')::date as day, count(*) as count, sum(bytes) as bytes,
+        sum(digest) as digest, min(occurred_at) as first_at, max(occurred_at) as last_at, false as is_cold,
+        0 as stored_bytes
+      from enrichment_records
+      where tenant = ${tenant} and occurred_at >= ${first}::date::timestamptz
+        and occurred_at < (${last}::date + 1)::timestamptz
+      group by 1, 2, 3
+      union all
+      select tenant, store, day, count, bytes, digest, first_at, last_at, true, stored_bytes
+      from segment_days where ${days}
+    ) held group by tenant, store, day`);
+}
+
+/** Makes all other counters of a tenant anew, from those of its days. */
+export async function recountSums(connection: Connection, tenant: string): Promise<void> {
+  for (const table of summedTables) {
+    const key = counterKeys[table];
+    const ofDay = raw(key.map((column) => (column === 'month' ? monthOfDay : column)).join(', '));
+    await connection.query(sql`delete from ${raw(table)} where tenant = ${tenant}`);
+    await connection.query(sql`
+      insert into ${raw(table)} (${raw(key.join(', '))}, count, bytes, digest, first_at, last_at, cold_count,
+        cold_bytes, cold_stored_bytes)
+      select ${ofDay}, sum(count), sum(bytes), mod(sum(digest), 18446744073709551616), min(first_at),
+        max(last_at), sum(cold_count), sum(cold_bytes), sum(cold_stored_bytes)
+      from leaf_days where tenant = ${tenant} group by ${ofDay}`);
+  }
 }

@@ -4,15 +4,13 @@ import type { Rest } from '../../platform/work/pace.ts';
 import { tenantOfFolder } from '../../records/segments.ts';
 import { listOverdueRemovals, type OverdueRemoval } from '../mover/queries.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
+import type { ProblemKind } from '../values.ts';
 import type { VerifyTools } from './check-segment.ts';
 import { listUnknownObjects } from './queries.ts';
 import { number } from './report.ts';
 
-/**
- * The prefixes under which our objects lie. Others may use the bucket, too, with folders of the same names. Segments
- * once lay at the root of the bucket, so `tenant=` is still one of the prefixes.
- */
-export const ourFolders = ['records/tenant=', 'tenant=', 'exports/tenant='] as const;
+/** The prefixes under which our objects lie. Others may use the bucket, too, with folders of the same names. */
+export const ourFolders = ['records/tenant=', 'exports/tenant='] as const;
 const batchObjects = 1000;
 /** So many objects are looked at again at once: one at a time, 100,000 orphans on S3 would take half an hour. */
 const headsAtOnce = 32;
@@ -100,16 +98,8 @@ function overdueObject({
   object_key: key,
   remove_after: at,
 }: OverdueRemoval): VerifyProblem {
-  const { firstDay, lastDay } = partsOf(key);
-  return {
-    kind: 'object_overdue',
-    tenant,
-    object_key: key,
-    store: null,
-    first_day: firstDay,
-    last_day: lastDay,
-    message: `The object should have been removed at ${at} and is still there. What was deleted or erased may be in it. The log of the processes with the role retention tells why.`,
-  };
+  const message = `The object should have been removed at ${at} and is still there. What was deleted or erased may be in it. The log of the processes with the role retention tells why.`;
+  return { ...objectProblem('object_overdue', key, message), tenant };
 }
 
 /** Finds the keys of those objects that nobody knows. */
@@ -125,29 +115,26 @@ export function listUnknown(
 }
 
 function orphan(key: string, sizeBytes: number, location: string): VerifyProblem {
-  const { tenant, firstDay, lastDay } = partsOf(key);
-  return {
-    kind: 'object_orphan',
-    tenant,
-    object_key: key,
-    store: null,
-    first_day: firstDay,
-    last_day: lastDay,
-    message: `No segment, no open move, no export and no removal to come names this object of ${number(sizeBytes)} bytes in ${location}. No read needs it. Keep it while the database may be restored to an earlier state; otherwise remove it.`,
-  };
+  const message = `No segment, no open move, no export and no removal to come names this object of ${number(sizeBytes)} bytes in ${location}. No read needs it. Keep it while the database may be restored to an earlier state; otherwise remove it.`;
+  return objectProblem('object_orphan', key, message);
+}
+
+/** A problem of an object of which the catalogue knows nothing but what its key tells. */
+export function objectProblem(kind: ProblemKind, key: string, message: string): VerifyProblem {
+  const { tenant, firstDay: first_day, lastDay: last_day } = partsOf(key);
+  return { kind, tenant, object_key: key, store: null, first_day, last_day, message };
 }
 
 /**
- * The parts of an object's key. Its form is `records/tenant=<tenant>/<first day>_<last day>_<segment id>.parquet`, the
- * same without `records/` for objects that are older than that folder, or `exports/tenant=<tenant>/<export id>/<part>`.
- * A part that the key does not tell is null.
+ * The parts of an object's key. Its form is `records/tenant=<tenant>/<first day>_<last day>_<segment id>.parquet`, or
+ * `exports/tenant=<tenant>/<export id>/<part>`. A part that the key does not tell is null.
  */
 export function partsOf(
   key: string,
 ): Record<'tenant' | 'firstDay' | 'lastDay' | 'exportId', string | null> {
   const [, exported, exportedId = null] =
     /^exports\/tenant=([^/]+)\/([^/]+)\/[^/]+$/.exec(key) ?? [];
-  const [, stored = '', name = ''] = /^(?:records\/)?tenant=([^/]+)\/([^/]+)$/.exec(key) ?? [];
+  const [, stored = '', name = ''] = /^records\/tenant=([^/]+)\/([^/]+)$/.exec(key) ?? [];
   const folder = exported ?? stored;
   const [, firstDay = null, lastDay = null] =
     /^(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)_/.exec(name) ?? [];

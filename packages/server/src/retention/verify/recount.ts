@@ -2,8 +2,13 @@ import type { AuditLocally } from '../../platform/audit.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import { checkCounters, eachTenant, stretchesOf } from './check-counters.ts';
-import { listMonths, listWrongDays } from './counter-queries.ts';
-import { lockDayCounters, recountDays, recountSums } from './recount-queries.ts';
+import {
+  listMonths,
+  listWrongDays,
+  lockDayCounters,
+  recountDays,
+  recountSums,
+} from './counter-queries.ts';
 
 export type RecountOptions = {
   /** Whose counters; null for all. */

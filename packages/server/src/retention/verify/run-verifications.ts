@@ -6,7 +6,7 @@ import { randomText } from '../../kernel/ids.ts';
 import { doJobs, type JobKind, startJobs } from '../../platform/jobs/runner.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import type { Repeated } from '../../platform/work/repeat.ts';
-import { segmentFolders, tenantFolders } from '../../records/segments.ts';
+import { tenantFolder } from '../../records/segments.ts';
 import { checkCounters, eachTenant } from './check-counters.ts';
 import type { Check, VerifyTools } from './check-segment.ts';
 import { checkSegments } from './check-segments.ts';
@@ -201,8 +201,7 @@ async function* eachSegment(
 
 /** The folders of a tenant's segments and of its export files. */
 function objectFolders(tenant: string): string[] {
-  const exported = tenantFolders(tenant).map((folder) => `exports/${folder}/`);
-  return [...segmentFolders(tenant), ...exported];
+  return ['records', 'exports'].map((folder) => `${folder}/${tenantFolder(tenant)}/`);
 }
 
 /** The tenants to verify; null means all. */

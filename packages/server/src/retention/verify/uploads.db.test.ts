@@ -76,7 +76,7 @@ test('uploads that nobody waits for are named, others only when they are a day o
 });
 
 test('uploads of a day are ended, younger ones and those of others never', async () => {
-  const ours = [name('seg_1'), 'tenant=TX/old.parquet', 'exports/tenant=CA/exp_1/1.1'];
+  const ours = [name('seg_1'), 'records/tenant=TX/old.parquet', 'exports/tenant=CA/exp_1/1.1'];
   for (const key of [...ours, ...foreign]) await s3.beginUpload(prefix, key);
   await endOldUploads({ store, fence }, { clock: now, log, signal });
   expect(await keysLeft()).toEqual([...ours, ...foreign].sort());

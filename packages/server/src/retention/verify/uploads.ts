@@ -4,7 +4,7 @@ import type { StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore, OpenUpload } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
-import { listUnknown, ourFolders, partsOf } from './find-orphans.ts';
+import { listUnknown, objectProblem, ourFolders } from './find-orphans.ts';
 
 /** An upload that is older than this has been abandoned. */
 const oldMillis = 24 * 3_600_000;
@@ -89,15 +89,7 @@ function isOld({ startedAt }: OpenUpload, now: number): boolean {
 }
 
 function unfinished({ key, startedAt }: OpenUpload, location: string): VerifyProblem {
-  const { tenant, firstDay, lastDay } = partsOf(key);
   const since = Number.isFinite(startedAt) ? ` on ${new Date(startedAt).toISOString()}` : '';
-  return {
-    kind: 'upload_unfinished',
-    tenant,
-    object_key: key,
-    store: null,
-    first_day: firstDay,
-    last_day: lastDay,
-    message: `An upload of this object to ${location} was begun${since} and never finished. No read needs its parts, which take space. The first run of retention that finds it a day old ends it.`,
-  };
+  const message = `An upload of this object to ${location} was begun${since} and never finished. No read needs its parts, which take space. The first run of retention that finds it a day old ends it.`;
+  return objectProblem('upload_unfinished', key, message);
 }

@@ -8,7 +8,6 @@ import { findJob } from '../../platform/jobs/queries.ts';
 import { readJob, readJobs } from '../../platform/jobs/read-jobs.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { retentionContract } from '../contract.ts';
-import type { RetentionOptions } from '../options.ts';
 import type { VerificationRow } from '../schemas.contract.ts';
 import type { VerifyTools } from './check-segment.ts';
 import * as queries from './queries.ts';
@@ -73,7 +72,12 @@ export function scheduleVerification(db: Queryable, days: number): Promise<void>
   return queries.insertScheduledVerification(db, { id: newId('vrf'), days });
 }
 
-type VerifyRouteOptions = Pick<RetentionOptions, 'cursorKey' | 'audit' | 'poke'>;
+type VerifyRouteOptions = {
+  readonly cursorKey: () => Buffer;
+  readonly audit: Audit;
+  /** Tells the runner of this process, if it has that role, that a verification was queued. */
+  poke(): void;
+};
 
 export function addVerifyRoutes(http: HttpServer, db: Database, options: VerifyRouteOptions): void {
   http.route(retentionContract.startVerification, async ({ body, actor, request }) => {

@@ -7,7 +7,7 @@ import type { Repeated } from '../../../platform/work/repeat.ts';
 import { stopTogether } from '../../../platform/work/stop.ts';
 import type { Movers, RunContext } from '../do-run.ts';
 import { insertRun, type StoredRun } from '../queries.ts';
-import { doRuns, type RunnerOptions, startRunner } from '../runner.ts';
+import { doRuns, type RunnerOptions, startRunner } from '../runs.ts';
 
 export const log = pino({ level: 'silent' });
 export const prune = async () => {};

@@ -4,7 +4,7 @@ import { hold } from '../../../test/held-pace.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import { clearRetention, seedDays } from '../policies/testing/seed.ts';
-import { doRuns } from './runner.ts';
+import { doRuns } from './runs.ts';
 import { parseSchedule } from './schedule.ts';
 import { createFakeMovers } from './testing/fake-movers.ts';
 import {

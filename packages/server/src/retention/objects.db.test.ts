@@ -9,9 +9,8 @@ import {
   type TestMover,
 } from './mover/testing/test-mover.ts';
 import { testActor } from './mover/testing/world.ts';
-import type { RetentionOptions } from './options.ts';
-import { listOrphans } from './orphans.ts';
-import { listSegments } from './segments.ts';
+import { listOrphans, listSegments } from './objects.ts';
+import type { RetentionOptions } from './store.ts';
 
 // Whoever reads the store without us finds the live objects in this list, and each record once.
 
