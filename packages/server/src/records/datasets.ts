@@ -1,25 +1,16 @@
+import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../kernel/actor.ts';
 import { daysIn } from '../kernel/day.ts';
 import { formatDigest } from '../kernel/digest.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../kernel/page.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
-import type { DatasetRow, MonthSum } from './contract.ts';
+import type { DatasetRow, MonthSum, recordsContract } from './contract.ts';
 import * as queries from './queries.ts';
 import { type Coverage, readCoverage } from './tags/coverage.ts';
-import { tierOf } from './tier-of.ts';
-import type { Level } from './values.ts';
+import { tierOf } from './values.ts';
 
-export type DatasetsRequest = {
-  tenant?: string;
-  store?: string;
-  month?: string;
-  level?: Level;
-  q?: string;
-  include?: 'days';
-  limit?: number;
-  cursor?: string;
-};
+export type DatasetsRequest = Static<typeof recordsContract.listDatasets.query>;
 
 /**
  * Returns one page of the rows of the tree at one level. All its counters are read at one moment. Throws 400

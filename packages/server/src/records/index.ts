@@ -22,8 +22,7 @@ export {
 export { type Chunk, type CutOptions, type Step, usualCut } from './steps/cut-steps.ts';
 export { type OpenSegments, openSegments, planSteps } from './steps/plan-steps.ts';
 export { sumTiers } from './steps/queries.ts';
-export { readStored } from './stored/read-stored.ts';
-export { startSumming } from './stored/sum-stored.ts';
+export { readStored, startSumming } from './stored/stored.ts';
 export { readTagWindows } from './tags/read-windows.ts';
 export { addTagRoutes } from './tags/tags.ts';
 export { startCounting } from './versions/counting.ts';

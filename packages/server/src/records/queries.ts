@@ -1,7 +1,8 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
-import type { MonthSum } from './contract.ts';
+import type { DatasetRow, MonthSum } from './contract.ts';
+import { digestSum } from './segments/queries.ts';
 import {
   dayConditions,
   dayTable,
@@ -13,17 +14,11 @@ import {
 import type { Slice } from './slice/slice.ts';
 import type { Level } from './values.ts';
 
-/** The counters of one row of the tree. `store` and `month` are null at the levels above them. */
-export type DatasetCounters = {
-  tenant: string;
-  store: string | null;
-  month: string | null;
-  count: number;
-  bytes: number;
-  /** The sum of the digests as decimal text, 0 to 2^64 − 1. */
-  digest: string;
-  first_at: string | null;
-  last_at: string | null;
+/** The counters of one row of the tree. The digest is decimal text. */
+export type DatasetCounters = Pick<
+  DatasetRow,
+  'tenant' | 'store' | 'month' | 'count' | 'bytes' | 'digest' | 'first_at' | 'last_at'
+> & {
   /** How many of the records lie in segments, their bytes, and the bytes that they take there. */
   cold_count: number;
   cold_bytes: number;
@@ -146,11 +141,9 @@ export async function sumRecords(
   db: Queryable,
   slice: Slice,
 ): Promise<{ count: number; bytes: number; digest: string }> {
-  // The stored digests are signed, so the remainder of their sum may be negative and is made positive.
   const rows = await db.query<{ count: number; bytes: number; digest: string }>(sql`
     select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes,
-      mod(mod(coalesce(sum(digest), 0), 18446744073709551616) + 18446744073709551616,
-        18446744073709551616)::text as digest
+      coalesce(${digestSum}, 0)::text as digest
     from enrichment_records ${where(recordConditions(slice))}`);
   return rows[0] ?? { count: 0, bytes: 0, digest: '0' };
 }

@@ -1,10 +1,16 @@
 // Retention, which moves, replaces and removes records, uses them through this module.
 
-export { segmentDamaged } from './segments/damage.ts';
+export { openSegment } from './segments/damage.ts';
 export { spoolHotRows } from './segments/hot-rows.ts';
 export { mergeSegments } from './segments/merge-segments.ts';
 export { hashFile } from './segments/pieces.ts';
-export { type CounterTable, counterKeys, type LockedDay } from './segments/queries.ts';
+export {
+  type CounterTable,
+  counterKeys,
+  digestSum,
+  isLiveSegment,
+  type LockedDay,
+} from './segments/queries.ts';
 export {
   readSegmentDays,
   readSegmentKeys,

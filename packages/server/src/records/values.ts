@@ -12,6 +12,13 @@ export type DatasetName = (typeof datasetNames)[number];
 /** Where the records of a leaf or a day lie: in PostgreSQL (hot), in segments (cold), or some in each (mixed). */
 export const tiers = ['hot', 'cold', 'mixed'] as const;
 
+/** Returns where the records of a counter lie. */
+export function tierOf({ count, cold_count }: { count: number; cold_count: number }) {
+  const tier: (typeof tiers)[number] =
+    cold_count === 0 ? 'hot' : cold_count === count ? 'cold' : 'mixed';
+  return tier;
+}
+
 /** The two orders of a list by time: `asc` is oldest first, `desc` is newest first. */
 export const orders = ['asc', 'desc'] as const;
 

@@ -88,6 +88,8 @@ export const newVersionSchema = Type.Object(
   { additionalProperties: false },
 );
 
+export type NewVersion = Static<typeof newVersionSchema>;
+
 const byId = Type.Object({ id: Type.String() });
 
 export const versionsContract = {

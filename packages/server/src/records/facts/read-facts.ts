@@ -1,8 +1,8 @@
 import type { Actor } from '../../kernel/actor.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { readTwice, withSegments } from '../read/open-segments.ts';
+import { queryInGroups, readTwice } from '../read/open-segments.ts';
 import type { DayInSegment, Segment } from '../read/queries.ts';
-import { groupSegments, listSliceSegments } from '../read/sum-segments.ts';
+import { listSliceSegments } from '../read/sum-segments.ts';
 import { type ColdReader, dayKey } from '../segments/segment.ts';
 import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
 import { withTags } from '../tags/read-windows.ts';
@@ -47,7 +47,9 @@ export async function readFacts(
       },
       { isolation: 'repeatable read' },
     );
-    return toFacts(count, [...hot, ...(await tallyCold(cold, parts, sqlOf))]);
+    const rows = await queryInGroups<{ tally: string }, Part>(cold, parts, sqlOf);
+    const tallies = rows.map(({ tally }) => JSON.parse(tally) as LabelTally);
+    return toFacts(count, [...hot, ...tallies]);
   });
 }
 
@@ -101,22 +103,6 @@ async function lookAtSample(
     sqlOf: (paths, group) =>
       tallyRowsSql(group.map(({ rows }, n) => ({ path: paths[n] ?? '', rows }))),
   };
-}
-
-async function tallyCold(
-  cold: ColdReader,
-  parts: readonly Part[],
-  sqlOf: Look['sqlOf'],
-): Promise<LabelTally[]> {
-  const tallies: LabelTally[] = [];
-  for (const group of groupSegments(parts)) {
-    const segments = group.map(({ segment }) => segment);
-    const rows = await withSegments(cold, segments, (paths) =>
-      cold.duckdb.run<{ tally: string }>(sqlOf(paths, group)),
-    );
-    tallies.push(...rows.map(({ tally }) => JSON.parse(tally) as LabelTally));
-  }
-  return tallies;
 }
 
 /** Returns the cold rows that are to be looked at, by segment: spread evenly over all those of each day. */

@@ -3,10 +3,11 @@ import { DuckDbError, isOutOfMemory, literal } from '../../platform/duckdb.ts';
 import { isObjectFault, ObjectMissing } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { segmentDamaged } from '../segments/damage.ts';
+import { isLiveSegment } from '../segments/queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { digestSql, readSegments, rowGroupRows } from '../segments/segment-sql.ts';
 import type { Part } from './part.ts';
-import { type ColdDay, type ColdPlace, isLiveSegment, listColdPlaces } from './queries.ts';
+import { type ColdDay, type ColdPlace, listColdPlaces } from './queries.ts';
 
 /** What is needed to find a record again in a segment. */
 export type LateRecord = {
@@ -145,7 +146,8 @@ async function lookUp(
   } catch (error) {
     // The file may vanish although it was opened: DuckDB is given only its name.
     const mayBeGone = error instanceof ObjectMissing || error instanceof DuckDbError;
-    if (mayBeGone && !(await isLiveSegment(db, place.tenant, place.segment_id))) return 'replaced';
+    const { tenant, segment_id: id } = place;
+    if (mayBeGone && !(await isLiveSegment(db, { tenant, id }))) return 'replaced';
     throw readFault(error, places);
   }
 }

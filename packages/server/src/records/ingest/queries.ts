@@ -4,7 +4,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
-import { type CounterTable, counterKeys } from '../segments/queries.ts';
+import { type CounterTable, counterKeys, digestSum } from '../segments/queries.ts';
 import { lockPins, timeWithPinsLocked } from '../versions/pin-queries.ts';
 import type { Part, PartRow } from './part.ts';
 
@@ -156,7 +156,7 @@ export async function storeNew(
       returning tenant, store, occurred_at, event_id, bytes, digest
     ), added_days as materialized (
       select tenant, store, (occurred_at at time zone 'UTC')::date as day, count(*) as count,
-        sum(bytes) as bytes, ${sumModulo('digest')} as digest, min(occurred_at) as first_at,
+        sum(bytes) as bytes, ${digestSum} as digest, min(occurred_at) as first_at,
         max(occurred_at) as last_at
       from added group by 1, 2, 3
     ), ${countAdded({ areSeveral: true })}, firsts as (
@@ -307,19 +307,12 @@ function addedTo(table: CounterTable, before: string, areSeveral: boolean): Sql 
     column === 'month' ? `to_char(day, 'YYYY-MM') collate "C" as month` : column,
   );
   const sums = areSeveral
-    ? sql`sum(count) as count, sum(bytes) as bytes, ${sumModulo('digest')} as digest,
+    ? sql`sum(count) as count, sum(bytes) as bytes, ${digestSum} as digest,
         min(first_at) as first_at, max(last_at) as last_at`
     : sql`count, bytes, digest, first_at, last_at`;
   const grouped = areSeveral ? `group by ${key.map((_, index) => index + 1).join(', ')}` : '';
   return sql`(select ${raw(key.join(', '))}, ${sums} from added_days
     where (select count(*) from ${raw(before)}) >= 0 ${raw(grouped)}) added`;
-}
-
-/** The sum of digests mod 2^64, also of those that are signed numbers. */
-function sumModulo(column: string): Sql {
-  return raw(
-    `mod(mod(sum(${column}), 18446744073709551616) + 18446744073709551616, 18446744073709551616)`,
-  );
 }
 
 function additionTo(table: CounterTable, added: Sql): Sql {
@@ -372,21 +365,6 @@ export async function listColdPlaces(
       on place.tenant = kept.tenant and place.store = kept.store and place.day = kept.day
     join segments segment on segment.tenant = place.tenant and segment.id = place.segment_id
     order by place.tenant, place.segment_id, place.first_row`);
-}
-
-/**
- * Returns whether the catalogue holds the segment now: one that was replaced is gone from it before its object is
- * removed.
- */
-export async function isLiveSegment(
-  db: Queryable,
-  tenant: string,
-  segmentId: string,
-): Promise<boolean> {
-  const rows = await db.query(
-    sql`select 1 as one from segments where tenant = ${tenant} and id = ${segmentId}`,
-  );
-  return rows.length > 0;
 }
 
 function touchedDays(days: readonly ColdDay[]): Sql {

@@ -1,15 +1,11 @@
 import { AppError } from '../../kernel/errors.ts';
-import { DuckDbError, isOutOfMemory } from '../../platform/duckdb.ts';
-import {
-  isObjectFault,
-  type ObjectPiece,
-  type OpenObject,
-} from '../../platform/objects/objects.ts';
+import { type DuckDb, DuckDbError, isOutOfMemory } from '../../platform/duckdb.ts';
+import type { ObjectPiece, OpenObject } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { segmentDamaged } from '../segments/damage.ts';
+import { openSegment, segmentDamaged } from '../segments/damage.ts';
 import { piecesOf, rowsAt, type SegmentPiece } from '../segments/pieces.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import { clip, type RowRange } from './plan-scan.ts';
+import { clip, maxSegments, type RowRange } from './plan-scan.ts';
 import { listPieces, type Segment } from './queries.ts';
 import type { FilePart } from './scan-sql.ts';
 
@@ -28,6 +24,34 @@ export async function withSegments<T>(
     segments.map((segment) => ({ segment, pieces: undefined })),
     read,
   );
+}
+
+/**
+ * Runs a statement on each group of segments that may be open at the same time, and returns the rows of all. `sqlOf`
+ * gets the local paths of a group. `rest` is awaited after each group, so that others go first.
+ */
+export async function queryInGroups<
+  Row extends Record<string, unknown>,
+  Part extends { readonly segment: Segment },
+>(
+  cold: ColdReader,
+  parts: readonly Part[],
+  sqlOf: (paths: readonly string[], group: readonly Part[]) => string,
+  {
+    rest,
+    ...options
+  }: NonNullable<Parameters<DuckDb['run']>[1]> & { rest?: () => Promise<void> } = {},
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let at = 0; at < parts.length; at += maxSegments) {
+    options.signal?.throwIfAborted();
+    const group = parts.slice(at, at + maxSegments);
+    const segments = group.map(({ segment }) => segment);
+    const read = (paths: string[]) => cold.duckdb.run<Row>(sqlOf(paths, group), options);
+    rows.push(...(await withSegments(cold, segments, read)));
+    await rest?.();
+  }
+  return rows;
 }
 
 /** Some rows of a segment. */
@@ -104,7 +128,9 @@ async function withOpened<T>(
   const segments = wanted.map(({ segment }) => segment);
   const opened: OpenObject[] = [];
   try {
-    const openings = await Promise.allSettled(wanted.map((each) => open(cold, each)));
+    const openings = await Promise.allSettled(
+      wanted.map(({ segment, pieces }) => openSegment(cold.objects, segment, { pieces })),
+    );
     for (const opening of openings) {
       if (opening.status === 'fulfilled') opened.push(opening.value);
     }
@@ -130,15 +156,6 @@ export async function readTwice<T>(read: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof AppError && error.code === 'segment_damaged')) throw error;
     return read();
-  }
-}
-
-async function open(cold: ColdReader, { segment, pieces }: Opening): Promise<OpenObject> {
-  const { object_key: key, size_bytes: sizeBytes, sha256 } = segment;
-  try {
-    return await cold.objects.open({ key, sizeBytes, sha256 }, { pieces });
-  } catch (error) {
-    throw isObjectFault(error) ? segmentDamaged(segment, error) : error;
   }
 }
 

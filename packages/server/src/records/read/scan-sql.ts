@@ -111,20 +111,16 @@ export function findSql(parts: readonly FilePart[], key: RecordKey): string {
     .join(' union all ');
 }
 
-/** Sums the number and the bytes of a slice's records in whole segments. */
-export function countSql(paths: readonly string[], slice: Slice): string {
-  return sumOf('', paths, slice);
-}
-
-/** Sums the digest as well, for which every column is read. */
-export function sumSql(paths: readonly string[], slice: Slice): string {
-  return sumOf(`, coalesce(${digestSumSql}, '0') as digest`, paths, slice);
-}
-
-function sumOf(more: string, paths: readonly string[], slice: Slice): string {
+/** Sums the number and the bytes of a slice's records in whole segments, and the digest, for which all columns are read. */
+export function sumSql(
+  paths: readonly string[],
+  slice: Slice,
+  { hasDigest }: { hasDigest: boolean },
+): string {
   const conditions = coldConditions(slice);
   const filter = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
-  return `select count(*)::varchar as count, coalesce(sum(bytes), 0)::varchar as bytes${more}
+  const digest = hasDigest ? `coalesce(${digestSumSql}, '0')` : "'0'";
+  return `select count(*)::varchar as count, coalesce(sum(bytes), 0)::varchar as bytes, ${digest} as digest
     from ${readSegments(paths)} ${filter}`;
 }
 

@@ -1,12 +1,11 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sumLeafDays, sumRecords } from '../queries.ts';
-import { type ColdReader, emptyTriple, sumTriples, type Triple } from '../segments/segment.ts';
+import { type ColdReader, sumTriples, type Triple } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 import { withTags } from '../tags/read-windows.ts';
-import { readTwice, withSegments } from './open-segments.ts';
-import { maxSegments } from './plan-scan.ts';
+import { queryInGroups, readTwice } from './open-segments.ts';
 import { listSegmentsOf, type Segment } from './queries.ts';
-import { countSql, sumSql } from './scan-sql.ts';
+import { sumSql } from './scan-sql.ts';
 
 const pageSize = 500;
 
@@ -22,49 +21,6 @@ export async function listSliceSegments(db: Queryable, slice: Slice): Promise<Se
   }
 }
 
-/** Returns the count, bytes and digest of a slice's records in segments. A few objects are open at a time. */
-async function sumSegments(
-  cold: ColdReader,
-  segments: readonly Segment[],
-  slice: Slice,
-): Promise<Triple> {
-  let sum: Triple = emptyTriple;
-  for (const group of groupSegments(segments)) {
-    const [row] = await withSegments(cold, group, (paths) =>
-      cold.duckdb.run<{ count: string; bytes: string; digest: string }>(sumSql(paths, slice)),
-    );
-    const { count = '0', bytes = '0', digest = '0' } = row ?? {};
-    sum = sumTriples([sum, { count: Number(count), bytes: Number(bytes), digest }]);
-  }
-  return sum;
-}
-
-/** Only the count and the bytes, for which the narrow columns are enough. */
-async function countSegments(
-  cold: ColdReader,
-  segments: readonly Segment[],
-  slice: Slice,
-): Promise<{ count: number; bytes: number }> {
-  const sum = { count: 0, bytes: 0 };
-  for (const group of groupSegments(segments)) {
-    const [row] = await withSegments(cold, group, (paths) =>
-      cold.duckdb.run<{ count: string; bytes: string }>(countSql(paths, slice)),
-    );
-    sum.count += Number(row?.count ?? 0);
-    sum.bytes += Number(row?.bytes ?? 0);
-  }
-  return sum;
-}
-
-/** Divides segments into groups that may be open at the same time. */
-export function groupSegments<S>(segments: readonly S[]): S[][] {
-  return Array.from({ length: Math.ceil(segments.length / maxSegments) }, (_, n) =>
-    segments.slice(n * maxSegments, (n + 1) * maxSegments),
-  );
-}
-
-type Measure = { count: number; bytes: number };
-
 /**
  * Returns the number of a slice's records, their bytes and their digest (decimal text, mod 2^64). They come from the
  * counters where these can tell, and otherwise from reading both tiers. A dataset means its tags as they are now,
@@ -76,39 +32,29 @@ export function measureSlice(
   slice: Slice,
   cold?: ColdReader,
 ): Promise<Triple> {
-  return measure(db, slice, async (hot, segments, tagged) => {
-    if (segments.length === 0) return hot;
-    return sumTriples([hot, await sumSegments(needed(cold), segments, tagged)]);
-  });
+  return measure(db, slice, { cold, hasDigest: true });
 }
 
 /**
  * Returns the count and the bytes without the digest. It takes at most a tenth of the time, because for the digest cold
  * records are read whole.
  */
-export function countSlice(
+export async function countSlice(
   db: Database | Queryable,
   slice: Slice,
   cold?: ColdReader,
-): Promise<Measure> {
-  return measure(db, slice, async (hot, segments, tagged) => {
-    if (segments.length === 0) return { count: hot.count, bytes: hot.bytes };
-    const sum = await countSegments(needed(cold), segments, tagged);
-    return { count: hot.count + sum.count, bytes: hot.bytes + sum.bytes };
-  });
+): Promise<Pick<Triple, 'count' | 'bytes'>> {
+  const { count, bytes } = await measure(db, slice, { cold, hasDigest: false });
+  return { count, bytes };
 }
 
-type Segments = Awaited<ReturnType<typeof listSliceSegments>>;
-
-async function measure<M extends Measure>(
+/** The digest is wrong unless it is asked for. */
+async function measure(
   db: Database | Queryable,
   slice: Slice,
-  sum: (hot: Triple, segments: Segments, tagged: Slice) => Promise<M>,
-): Promise<M> {
-  if (isCounted(slice)) {
-    const triple = await inSnapshot(db, slice, sumLeafDays);
-    return sum(triple, [], slice);
-  }
+  { cold, hasDigest }: { cold: ColdReader | undefined; hasDigest: boolean },
+): Promise<Triple> {
+  if (isCounted(slice)) return inSnapshot(db, slice, sumLeafDays);
   return readTwice(async () => {
     // Both tiers are read in one snapshot: a record that moves in between would otherwise be counted twice or not at
     // all.
@@ -117,9 +63,20 @@ async function measure<M extends Measure>(
       segments: await listSliceSegments(connection, tagged),
       tagged,
     }));
-    return sum(hot, segments, tagged);
+    if (segments.length === 0) return hot;
+    if (cold === undefined) throw new Error('the slice has cold records and nothing to read them');
+    const parts = segments.map((segment) => ({ segment }));
+    const rows = await queryInGroups<SegmentSum, (typeof parts)[number]>(cold, parts, (paths) =>
+      sumSql(paths, tagged, { hasDigest }),
+    );
+    const sums = rows.map(({ count, bytes, digest }) => ({
+      ...{ count: Number(count), bytes: Number(bytes), digest },
+    }));
+    return sumTriples([hot, ...sums]);
   });
 }
+
+type SegmentSum = { count: string; bytes: string; digest: string };
 
 function inSnapshot<T>(
   db: Database | Queryable,
@@ -130,9 +87,4 @@ function inSnapshot<T>(
   const isOneStatement = isCounted(slice) && (slice.dataset === undefined || slice.tags);
   if (!('transaction' in db) || isOneStatement) return run(db);
   return db.transaction(run, { isolation: 'repeatable read' });
-}
-
-function needed(cold: ColdReader | undefined): ColdReader {
-  if (cold === undefined) throw new Error('the slice has cold records and nothing to read them');
-  return cold;
 }

@@ -1,5 +1,11 @@
 import { AppError } from '../../kernel/errors.ts';
-import { ObjectDamaged, ObjectMissing } from '../../platform/objects/objects.ts';
+import {
+  isObjectFault,
+  ObjectDamaged,
+  ObjectMissing,
+  type ObjectReader,
+  type OpenObject,
+} from '../../platform/objects/objects.ts';
 
 /** What an operator needs to know of a segment: which days cannot be read any more, and which object to restore. */
 type Told = {
@@ -40,4 +46,20 @@ export function segmentDamaged(
 function whatOf(cause: unknown): string {
   if (cause instanceof ObjectMissing) return 'is missing';
   return cause instanceof ObjectDamaged ? 'is not what was written' : 'cannot be read';
+}
+
+/**
+ * Opens the object of a segment. Throws 500 `segment_damaged` when it is missing or is not what was written; `meaning`
+ * says what that means to the reader.
+ */
+export async function openSegment(
+  objects: ObjectReader,
+  segment: Told & { readonly size_bytes: number; readonly sha256: Buffer },
+  options: Parameters<ObjectReader['open']>[1],
+  meaning?: Meaning,
+): Promise<OpenObject> {
+  const { object_key: key, size_bytes: sizeBytes, sha256 } = segment;
+  return objects.open({ key, sizeBytes, sha256 }, options).catch((error: unknown) => {
+    throw isObjectFault(error) ? segmentDamaged(segment, error, meaning) : error;
+  });
 }

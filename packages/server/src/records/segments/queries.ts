@@ -7,6 +7,25 @@ import type { DayTriple, NewSegment, StoreDay } from './segment.ts';
 export type DayRange = { tenant: string; firstDay: string; lastDay: string };
 export type StoreRange = DayRange & { store: string };
 
+/** The sum of digests, from 0 to 2⁶⁴ − 1: those of single records are signed, so that their sum may be negative. */
+export const digestSum = raw(
+  'mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616, 18446744073709551616)',
+);
+
+/**
+ * Returns whether the catalogue holds the segment now: one that was replaced is gone from it before its object is
+ * removed.
+ */
+export async function isLiveSegment(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+): Promise<boolean> {
+  const rows = await db.query(
+    sql`select 1 as one from segments where tenant = ${tenant} and id = ${id}`,
+  );
+  return rows.length > 0;
+}
+
 /** Returns what is hot on these days by the counters of the snapshot, in the order of the keys. */
 export async function listHotDays(db: Queryable, range: DayRange): Promise<DayTriple[]> {
   return db.query<DayTriple>(sql`

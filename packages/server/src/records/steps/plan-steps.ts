@@ -1,16 +1,18 @@
 import { AppError } from '../../kernel/errors.ts';
 import {
-  isObjectFault,
   ObjectMissing,
   type ObjectReader,
   type OpenObject,
 } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { segmentDamaged } from '../segments/damage.ts';
+import type { Segment } from '../read/queries.ts';
+import { listSliceSegments } from '../read/sum-segments.ts';
+import { openSegment } from '../segments/damage.ts';
+import { isLiveSegment } from '../segments/queries.ts';
 import type { StoreDay } from '../segments/segment.ts';
 import type { Slice } from '../slice/slice.ts';
 import { type CutOptions, type Step, StepCutter, usualCut } from './cut-steps.ts';
-import { isLive, listIslands, listSegments, type SliceSegment } from './queries.ts';
+import { listIslands } from './queries.ts';
 
 /** The steps of a slice. They are read in pages from the snapshot of `db`. */
 export type StepPlan = {
@@ -126,12 +128,13 @@ export async function openSegments(
   slice: Slice,
   options: OpenOptions,
 ): Promise<OpenSegments> {
-  const rows = await listSegments(snapshot, slice);
-  const byId = new Map(rows.map((row) => [row.id, row]));
+  const rows = await listSliceSegments(snapshot, slice);
+  rows.sort((a, b) => (a.first_day < b.first_day ? -1 : 1));
+  const byId = new Map(rows.map((row) => [row.segment_id, row]));
   const opened = new Map<string, Promise<OpenObject>>();
-  const open = (row: SliceSegment) => {
-    const known = opened.get(row.id) ?? openSegment(row, slice, options);
-    opened.set(row.id, known);
+  const open = (row: Segment) => {
+    const known = opened.get(row.segment_id) ?? openAnew(row, options);
+    opened.set(row.segment_id, known);
     return known;
   };
   const segments: OpenSegments = {
@@ -161,23 +164,18 @@ export async function openSegments(
   return segments;
 }
 
-async function openSegment(
-  row: SliceSegment,
-  slice: Slice,
+async function openAnew(
+  segment: Segment,
   { objects, db, signal }: OpenOptions,
 ): Promise<OpenObject> {
-  const { object_key: key, size_bytes: sizeBytes, sha256 } = row;
-  try {
-    return await objects.open({ key, sizeBytes, sha256 }, { anew: true, signal });
-  } catch (error) {
-    const tenant = slice.tenant ?? '';
-    if (error instanceof ObjectMissing && !(await isLive(db, tenant, row.id))) {
-      throw new AppError('cold_tier_unavailable', {
-        detail: `Cold data of ${tenant} was rewritten since this read began, and the old object is gone. Try again.`,
-        retryAfterSeconds: 1,
-        cause: error,
-      });
-    }
-    throw isObjectFault(error) ? segmentDamaged({ tenant, ...row }, error) : error;
-  }
+  return openSegment(objects, segment, { anew: true, signal }).catch(async (error: unknown) => {
+    const { tenant, segment_id: id } = segment;
+    const isMissing = error instanceof AppError && error.cause instanceof ObjectMissing;
+    if (!isMissing || (await isLiveSegment(db, { tenant, id }))) throw error;
+    throw new AppError('cold_tier_unavailable', {
+      detail: `Cold data of ${tenant} was rewritten since this read began, and the old object is gone. Try again.`,
+      retryAfterSeconds: 1,
+      cause: error.cause,
+    });
+  });
 }

@@ -1,7 +1,7 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { StoreDay } from '../segments/segment.ts';
-import { dayConditions, dayTable, tenantConditions, where } from '../slice/queries.ts';
+import { dayConditions, dayTable, where } from '../slice/queries.ts';
 import type { Slice } from '../slice/slice.ts';
 
 /** Returns how many records the slice's days have, of any kind, and how many of these are cold. */
@@ -85,39 +85,4 @@ export async function listIslands(
       min(segment_id) as segment_id, min(first_row) as first_row,
       coalesce(sum(row_count), 0)::bigint as row_count, coalesce(sum(bytes), 0)::bigint as bytes
     from numbered group by island order by island`);
-}
-
-/** A segment of the catalogue that may hold rows of a slice. */
-export type SliceSegment = {
-  id: string;
-  object_key: string;
-  size_bytes: number;
-  sha256: Buffer;
-  first_day: string;
-  last_day: string;
-};
-
-/**
- * Returns the segments of the catalogue with days of the slice, the oldest days first. There are a few thousand at
- * most.
- */
-export async function listSegments(db: Queryable, slice: Slice): Promise<SliceSegment[]> {
-  const conditions = tenantConditions({ ...slice, store: undefined });
-  if (slice.from !== undefined) conditions.push(sql`last_day >= ${slice.from}::date`);
-  if (slice.until !== undefined) conditions.push(sql`first_day < ${slice.until}::date`);
-  if (slice.store !== undefined) {
-    conditions.push(
-      sql`id in (select segment_id from segment_days ${where(dayConditions(slice))})`,
-    );
-  }
-  return db.query<SliceSegment>(sql`
-    select id, object_key, size_bytes, sha256, first_day, last_day
-    from segments ${where(conditions)} order by first_day, id`);
-}
-
-/** Returns whether the catalogue still holds this segment now. */
-export async function isLive(db: Queryable, tenant: string, id: string): Promise<boolean> {
-  const rows = await db.query<{ id: string }>(sql`
-    select id from segments where tenant = ${tenant} and id = ${id}`);
-  return rows.length > 0;
 }

@@ -6,8 +6,7 @@ import { addDays } from '../../kernel/day.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { RecordsOverview } from '../stored.contract.ts';
 import { findTimes } from './queries.ts';
-import { readStored } from './read-stored.ts';
-import { sumStored } from './sum-stored.ts';
+import { readStored, sumStored } from './stored.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {

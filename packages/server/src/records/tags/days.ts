@@ -4,7 +4,7 @@ import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { type SliceRequest, toSlice } from '../slice/slice.ts';
 import type { DayRow } from '../tags.contract.ts';
-import { tierOf } from '../tier-of.ts';
+import { tierOf } from '../values.ts';
 import type { CounterScope } from './counters.ts';
 import type { Coverage } from './coverage.ts';
 import { type DayCounters, listCountedDays, sumRunsByDay } from './queries.ts';

@@ -4,6 +4,7 @@ import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { where } from '../slice/queries.ts';
 import type { DayWindow, Slice } from '../slice/slice.ts';
+import type { DayRow, Tag } from '../tags.contract.ts';
 import type { DatasetName } from '../values.ts';
 import {
   type CounterRun,
@@ -28,18 +29,7 @@ export async function listTaggedDays(
 }
 
 /** A tag as it is stored. */
-export type StoredTag = {
-  tenant: string;
-  id: string;
-  store: string | null;
-  /** The first and the last day, both included; null when the window is open at that end. */
-  from: string | null;
-  to: string | null;
-  dataset: DatasetName;
-  note: string | null;
-  created_at: string;
-  created_by: string;
-};
+export type StoredTag = Omit<Tag, 'count' | 'bytes'>;
 
 export type TagWindow = Pick<StoredTag, 'tenant' | 'store' | 'from' | 'to' | 'dataset'>;
 
@@ -254,7 +244,7 @@ function inDays(spans: readonly Span[]): Sql {
 }
 
 /** The counters of one day. */
-export type DayCounters = { day: string; count: number; bytes: number; cold_count: number };
+export type DayCounters = Pick<DayRow, 'day' | 'count' | 'bytes'> & { cold_count: number };
 
 /** Returns the days of a tenant, or of one of its stores, that have records, in order. */
 export async function listCountedDays(

@@ -6,9 +6,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace, Rest } from '../../platform/work/pace.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { withSessionLock } from '../../platform/work/session-lock.ts';
-import { readTwice, withSegments } from '../read/open-segments.ts';
-import { maxSegments } from '../read/plan-scan.ts';
-import type { Segment } from '../read/queries.ts';
+import { queryInGroups, readTwice } from '../read/open-segments.ts';
 import {
   type ColdReader,
   emptyTriple,
@@ -139,7 +137,7 @@ const coldMillis = 600_000;
  */
 export async function readContent(
   { db, cold, pace }: ContentTools,
-  { slice, parts }: { slice: Slice; parts: readonly KeyRange[] },
+  { slice, parts: ranges }: { slice: Slice; parts: readonly KeyRange[] },
   signal: AbortSignal,
 ): Promise<Counted> {
   const rest = pace.begin();
@@ -148,12 +146,24 @@ export async function readContent(
     // all.
     const { hot, segments } = await db.transaction(
       async (connection) => ({
-        hot: await sumHot(connection, { slice, parts, rest }, signal),
+        hot: await sumHot(connection, { slice, parts: ranges, rest }, signal),
         segments: await listSegmentsWith(connection, slice),
       }),
       { isolation: 'repeatable read' },
     );
-    const sums = [...hot, ...(await sumCold(cold, { slice, segments, rest }, signal))];
+    const parts = segments.map((segment) => ({ segment }));
+    const found = await queryInGroups<Record<keyof SplitSum, string>, (typeof parts)[number]>(
+      cold,
+      parts,
+      (paths) => sumContentSql(paths, slice),
+      { signal, timeoutMillis: coldMillis, rest: () => rest(signal) },
+    );
+    const sums = [
+      ...hot,
+      ...found.map(({ count, bytes, ...sum }) => ({
+        ...{ ...sum, count: Number(count), bytes: Number(bytes) },
+      })),
+    ];
     return { triple: sumTriples(sums), splits: slice.shares === undefined ? null : bySplit(sums) };
   });
 }
@@ -170,30 +180,6 @@ async function sumHot(
     const ranged = { ...slice, range };
     const { count, cold_count } = await sumTiers(db, ranged);
     if (count > cold_count) sums.push(...(await sumHotContent(db, ranged)));
-    await rest(signal);
-  }
-  return sums;
-}
-
-/** Sums the cold records, reading each segment once and a few at a time. */
-async function sumCold(
-  cold: ColdReader,
-  { slice, segments, rest }: { slice: Slice; segments: readonly Segment[]; rest: Rest },
-  signal: AbortSignal,
-): Promise<SplitSum[]> {
-  const sums: SplitSum[] = [];
-  for (let at = 0; at < segments.length; at += maxSegments) {
-    signal.throwIfAborted();
-    const some = segments.slice(at, at + maxSegments);
-    const rows = await withSegments(cold, some, (paths) =>
-      cold.duckdb.run<Record<keyof SplitSum, string>>(sumContentSql(paths, slice), {
-        signal,
-        timeoutMillis: coldMillis,
-      }),
-    );
-    for (const { split, count, bytes, digest } of rows) {
-      sums.push({ split, count: Number(count), bytes: Number(bytes), digest });
-    }
     await rest(signal);
   }
   return sums;

@@ -2,6 +2,7 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { Segment } from '../read/queries.ts';
+import { digestSum } from '../segments/queries.ts';
 import {
   dayConditions,
   recordConditions,
@@ -204,8 +205,7 @@ export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitS
   const split: Sql = slice.shares === undefined ? sql`''` : splitSql(slice.shares);
   return db.query<SplitSum>(sql`
     select split, count(*) as count, sum(bytes)::bigint as bytes,
-      mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616, 18446744073709551616)::text
-        as digest
+      ${digestSum}::text as digest
     from (
       select ${split} as split, bytes, record_digest(tenant, store, occurred_at, event_id, kind, source,
         model, confidence, enrichment)::numeric as digest

@@ -1,12 +1,18 @@
-import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { AppError } from '../../kernel/errors.ts';
+import type { FastifyRequest } from 'fastify';
+import type { Static } from 'typebox';
+import { type Actor, assertReach, mayTouchTenant } from '../../kernel/actor.ts';
+import { dayAfter } from '../../kernel/day.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { DayWindow, KeyRange, TagWindows } from '../slice/slice.ts';
+import { beyondLastDay, firstDay, mergeWindows } from '../tags/windows.ts';
 import type { DatasetName } from '../values.ts';
-import { type Version, versionsContract } from '../versions.contract.ts';
-import { createVersion, type VersionAct } from './create-version.ts';
+import { type NewVersion, type Version, versionsContract } from '../versions.contract.ts';
+import { cutParts, pinSlice, withPin } from './pin-slice.ts';
 import * as queries from './queries.ts';
 import { toVersion } from './version.ts';
 
@@ -37,12 +43,7 @@ export function addVersionRoutes(
   });
 }
 
-type VersionsRequest = {
-  tenant?: string;
-  dataset?: DatasetName;
-  limit?: number;
-  cursor?: string;
-};
+type VersionsRequest = Static<typeof versionsContract.listVersions.query>;
 
 /** Returns one page of the versions that the caller reaches, the latest first. Throws 400 `cursor_invalid`. */
 async function listVersions(
@@ -96,5 +97,143 @@ function notFound(): AppError {
   return new AppError('version_not_found', {
     detail:
       'There is no dataset version of this id, or no longer. GET /enrichment/dataset-versions lists them.',
+  });
+}
+
+/** Who acts, and how the act is written to the audit log. */
+type VersionAct = {
+  readonly actor: Actor;
+  readonly request: FastifyRequest;
+  readonly audit: Audit;
+};
+
+/**
+ * Freezes the records that are in a dataset of a tenant now. Throws 400 `request_invalid` for shares that do not add up
+ * to 100 and for a tenant out of reach, and 409 `dataset_empty` or `version_name_taken`.
+ */
+export async function createVersion(
+  db: Database,
+  act: VersionAct,
+  wanted: NewVersion,
+): Promise<Version> {
+  const { tenant, name, shares } = wanted;
+  if (shares !== undefined && shares.train + shares.validation + shares.test !== 100) {
+    throw invalidInput('/shares', 'are percent and must be 100 together');
+  }
+  assertReach(act.actor, tenant);
+  // A name that somebody else takes after this check is found out by the insert.
+  if (await queries.hasName(db, tenant, name)) throw nameTaken(tenant, name);
+  return withPin(db, tenant, {
+    read: (snapshot, recordedBefore) => freeze(snapshot, act.actor, { wanted, recordedBefore }),
+    async write(connection, frozen) {
+      const row = await queries.insertVersion(connection, frozen);
+      if (row === undefined) throw nameTaken(tenant, name);
+      const windows = clipWindows(frozen.tags[frozen.dataset], frozen.parts);
+      await queries.insertWindows(connection, row, windows);
+      const version = toVersion(row);
+      const { actor, request, audit } = act;
+      const { dataset, note, count, bytes, digest, recorded_before } = version;
+      const after = {
+        name,
+        dataset,
+        shares: shares ?? null,
+        note,
+        count,
+        bytes,
+        digest,
+        recorded_before,
+      };
+      const entry = { action: 'version.create', target: version.id, tenant, after };
+      await audit(connection, { actor, request, ...entry });
+      return version;
+    },
+  });
+}
+
+/** Reads tags, counters and parts from one snapshot, so that they fit together. */
+async function freeze(
+  snapshot: Queryable,
+  actor: Actor,
+  { wanted, recordedBefore }: { wanted: NewVersion; recordedBefore: string },
+): Promise<queries.NewVersion> {
+  const { tenant, dataset, name, shares, note } = wanted;
+  const tags = await queries.listTags(snapshot, tenant);
+  const windows = {
+    training: windowsOf(tags, 'training'),
+    fine_tuning: windowsOf(tags, 'fine_tuning'),
+  };
+  const wholeSlice = { tenant, dataset, tags: windows, tenants: actor.tenants };
+  const { triple } = await pinSlice(snapshot, wholeSlice, recordedBefore);
+  if (triple === null) throw new Error('the counters do not tell what a dataset holds');
+  if (triple.count === 0) {
+    throw new AppError('dataset_empty', {
+      detail: `No record of ${tenant} is tagged as ${dataset}. Tag a slice first: POST /enrichment/tags.`,
+    });
+  }
+  return {
+    tenant,
+    id: newId('ver'),
+    dataset,
+    name,
+    note: note ?? null,
+    shares: shares ?? null,
+    slices: tags.filter((tag) => tag.dataset === dataset).map(withoutDataset),
+    tags: windows,
+    recordedBefore,
+    triple,
+    parts: await cutParts(snapshot, wholeSlice),
+    createdBy: actor.name,
+  };
+}
+
+/**
+ * Returns what of the windows lies between the first and the last day with records. A version holds no later records,
+ * so a window without end must not keep retention from deleting those for ever.
+ */
+function clipWindows(
+  windows: readonly DayWindow[],
+  parts: readonly Pick<KeyRange, 'minDay' | 'maxDay'>[],
+): DayWindow[] {
+  const first = parts.map(({ minDay }) => minDay).sort()[0] ?? beyondLastDay;
+  const last =
+    parts
+      .map(({ maxDay }) => maxDay)
+      .sort()
+      .at(-1) ?? firstDay;
+  const beyond = dayAfter(last);
+  return windows
+    .map(({ store, from, until }) => ({
+      store,
+      from: from > first ? from : first,
+      until: until < beyond ? until : beyond,
+    }))
+    .filter(({ from, until }) => from < until);
+}
+
+function windowsOf(
+  tags: readonly (queries.FrozenTag & { dataset: DatasetName })[],
+  dataset: DatasetName,
+): TagWindows[DatasetName] {
+  return mergeWindows(
+    tags
+      .filter((tag) => tag.dataset === dataset)
+      .map(({ store, from, to }) => ({
+        store,
+        from: from ?? firstDay,
+        until: to === null || to >= beyondLastDay ? beyondLastDay : dayAfter(to),
+      })),
+  );
+}
+
+function withoutDataset({
+  dataset: _dataset,
+  ...tag
+}: queries.FrozenTag & { dataset: DatasetName }): queries.FrozenTag {
+  return tag;
+}
+
+function nameTaken(tenant: string, name: string): AppError {
+  return new AppError('version_name_taken', {
+    detail: `${tenant} has a dataset version named ${JSON.stringify(name)}. Choose another name, or delete that version.`,
   });
 }

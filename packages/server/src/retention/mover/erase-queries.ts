@@ -1,13 +1,9 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { DayTriple, GoneEffects } from '../../records/segments.ts';
+import { type DayTriple, digestSum, type GoneEffects } from '../../records/segments.ts';
 import type { MoveState } from '../values.ts';
 import type { EraseScope } from './scope.ts';
-
-// Digests of single records are signed, so their sum may be negative; the result is from 0 to 2⁶⁴ − 1.
-const digestSum = sql`mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616,
-  18446744073709551616)`;
 
 /**
  * Lists the days in the scope that have hot records, with the triples of all hot records of these days, from the

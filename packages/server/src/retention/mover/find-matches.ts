@@ -1,12 +1,7 @@
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
-import { isObjectFault, type ObjectReader } from '../../platform/objects/objects.ts';
+import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import {
-  type DayTriple,
-  digestSumSql,
-  readSegments,
-  segmentDamaged,
-} from '../../records/segments.ts';
+import { type DayTriple, digestSumSql, openSegment, readSegments } from '../../records/segments.ts';
 import * as queries from './erase-queries.ts';
 import type { EraseScope } from './scope.ts';
 
@@ -100,22 +95,21 @@ async function readMatches(
   },
 ): Promise<DayTriple[]> {
   const { segment, scope, foundIds, signal } = search;
-  const { object_key: key, size_bytes: sizeBytes, sha256 } = segment;
-  try {
-    const object = await objects.open({ key, sizeBytes, sha256 }, { signal });
-    try {
-      const { days, ids } = await matchFile(duckdb, { path: object.path, scope, signal });
-      for (const id of ids) foundIds.add(id);
-      return days;
-    } finally {
-      await object.release();
-    }
-  } catch (error) {
-    if (!isObjectFault(error)) throw error;
-    throw segmentDamaged({ tenant: scope.tenant, ...segment }, error, {
+  const object = await openSegment(
+    objects,
+    { tenant: scope.tenant, ...segment },
+    { signal },
+    {
       problem: (days) => `Nothing tells which records ${days} are meant`,
       remedy: 'Nothing was erased. Restore it from a backup, then ask again.',
-    });
+    },
+  );
+  try {
+    const { days, ids } = await matchFile(duckdb, { path: object.path, scope, signal });
+    for (const id of ids) foundIds.add(id);
+    return days;
+  } finally {
+    await object.release();
   }
 }
 

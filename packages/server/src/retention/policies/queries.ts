@@ -1,20 +1,13 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { TenantStateRow } from '../contract.ts';
+import type { PolicyRow, TenantStateRow } from '../contract.ts';
 
 /** The name under which the policy is stored that holds for all tenants without one of their own. */
 export const defaultTenant = '*';
 
 /** A stored policy: of a tenant, or the default. `updated_by` is null for the default as installed. */
-export type StoredPolicy = {
-  tenant: string;
-  hot_days: number;
-  delete_days: number | null;
-  hold: boolean;
-  updated_at: string;
-  updated_by: string | null;
-};
+export type StoredPolicy = Omit<PolicyRow, 'from_default'>;
 
 /** The terms that an operator decides. */
 export type PolicyTerms = Pick<StoredPolicy, 'hot_days' | 'delete_days' | 'hold'>;

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { formatDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -5,19 +6,11 @@ import { cursorAfter, emptyPage, type Page, toKeyset, toPage } from '../../kerne
 import { deleteOldJobs } from '../../platform/jobs/queries.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { MoveRow, TripleRow } from '../contract.ts';
-import type { MoveKind, MoveState } from '../values.ts';
+import type { MoveRow, retentionContract, TripleRow } from '../contract.ts';
 import { verifications } from '../verify/queries.ts';
 import * as queries from './queries.ts';
 
-export type MovesRequest = {
-  tenant?: string;
-  kind?: MoveKind;
-  state?: MoveState;
-  run_id?: string;
-  limit?: number;
-  cursor?: string;
-};
+export type MovesRequest = Static<typeof retentionContract.listMoves.query>;
 
 /** How many moves a page looks at for its filters, at most. The page may be short while there are more. */
 const scanLimit = 10_000;

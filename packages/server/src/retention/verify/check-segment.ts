@@ -5,10 +5,10 @@ import { ObjectMissing, type ObjectStore } from '../../platform/objects/objects.
 import type { StoreWaitOptions } from '../../platform/objects/store-wait.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Pace, Rest } from '../../platform/work/pace.ts';
-import { hashFile, readSegmentDays, SegmentFault } from '../../records/segments.ts';
+import { hashFile, isLiveSegment, readSegmentDays, SegmentFault } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import { compareDays } from './compare-days.ts';
-import { isLive, type LiveSegment, listSegmentDays } from './queries.ts';
+import { type LiveSegment, listSegmentDays } from './queries.ts';
 import { number, type Report, restoreAdvice, segmentProblem } from './report.ts';
 
 export type Check = {
@@ -35,7 +35,7 @@ export async function checkSegment(
   check: Check,
 ): Promise<boolean> {
   const problems = await findProblems(tools, segment, check);
-  if (problems.length > 0 && (await isLive(tools.db, segment))) check.report.add(problems);
+  if (problems.length > 0 && (await isLiveSegment(tools.db, segment))) check.report.add(problems);
   check.report.advance({ segments: 1 });
   return problems.length === 0;
 }

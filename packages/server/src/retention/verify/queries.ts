@@ -214,12 +214,6 @@ export async function listBorders(db: Queryable, every: number): Promise<string[
   return rows.map(({ tenant }) => tenant);
 }
 
-export async function isLive(db: Queryable, segment: LiveSegment): Promise<boolean> {
-  const rows = await db.query(sql`
-    select id from segments where tenant = ${segment.tenant} and id = ${segment.id}`);
-  return rows.length > 0;
-}
-
 export type CataloguedDay = {
   store: string;
   day: string;

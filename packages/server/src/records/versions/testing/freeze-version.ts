@@ -4,7 +4,7 @@ import { newId } from '../../../kernel/ids.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import type { DatasetName } from '../../values.ts';
 import type { Shares, Version } from '../../versions.contract.ts';
-import { createVersion } from '../create-version.ts';
+import { createVersion } from '../versions.ts';
 
 /** Days of a store, or of all; null: open at this end. */
 export type TestTag = { store?: string | null; from?: string | null; to?: string | null };
