@@ -5,7 +5,7 @@ export { recordFigures } from './figures.ts';
 export { createIngest, type Ingest } from './ingest/ingest.ts';
 export { createPartitions } from './ingest/store-part.ts';
 export type { RecordRow } from './queries.ts';
-export { sampleRecords } from './read/merge.ts';
+export { sampleRecords } from './read/pages.ts';
 export { sumColdBytes } from './read/queries.ts';
 export { countSlice, measureSlice } from './read/sum-segments.ts';
 export { addRecordsRoutes } from './routes.ts';

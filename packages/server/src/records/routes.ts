@@ -5,8 +5,7 @@ import { listDatasets, listMonthSums } from './datasets.ts';
 import { readFacts } from './facts/read-facts.ts';
 import { readBody } from './ingest/body.ts';
 import type { Ingest } from './ingest/ingest.ts';
-import { createTiers } from './read/merge.ts';
-import { getRecord, listRecords } from './read/pages.ts';
+import { createTiers, getRecord, listRecords } from './read/pages.ts';
 import type { ColdReader } from './segments/segment.ts';
 import { tagsContract } from './tags.contract.ts';
 

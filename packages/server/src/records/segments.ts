@@ -1,7 +1,6 @@
 // Retention, which moves, replaces and removes records, uses them through this module.
 
-export { openSegment } from './segments/damage.ts';
-export { spoolHotRows } from './segments/hot-rows.ts';
+export { openSegment } from './read/open-segments.ts';
 export { mergeSegments } from './segments/merge-segments.ts';
 export { hashFile } from './segments/pieces.ts';
 export {
@@ -24,6 +23,8 @@ export {
   hotTriple,
   removeHotRows,
   replaceSegments,
+  type Span,
+  spansOf,
 } from './segments/replace-segments.ts';
 export {
   type ColdReader,
@@ -41,7 +42,7 @@ export {
 } from './segments/segment.ts';
 export { segmentKey, tenantFolder, tenantOfFolder } from './segments/segment-key.ts';
 export { digestSumSql, readSegments } from './segments/segment-sql.ts';
-export { splitSpool } from './segments/split-spool.ts';
+export { splitSpool, spoolHotRows } from './segments/spool.ts';
 export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
 export type { DayWindow } from './slice/slice.ts';
 export { beyondLastDay, firstDay } from './tags/windows.ts';

@@ -4,8 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createLog } from '../platform/log.ts';
 import { createStoreWatch } from '../platform/objects/store-watch.ts';
 import { planMove } from './mover/move-hot-days.ts';
-import { removeObjects } from './mover/remove-objects.ts';
-import { runMove } from './mover/run-move.ts';
+import { removeObjects, runMove } from './mover/run-move.ts';
 import { eraseOnce } from './mover/testing/eraser.ts';
 import {
   addRecords,

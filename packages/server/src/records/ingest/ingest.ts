@@ -9,19 +9,18 @@ import type { IngestAnswer } from '../contract.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { EnvelopeFault, readBatch } from './batch-reader.ts';
 import { type Body, Content } from './body.ts';
-import { createNovelties, type Novelty } from './novelty.ts';
-import { Part } from './part.ts';
+import { Part, type PartOutcome, Tally } from './part.ts';
 import { fewRows } from './queries.ts';
 import {
   createBusyTenants,
+  createNovelties,
   createPartitions,
   maySharePart,
-  type PartOutcome,
+  type Novelty,
   storePart,
   storeTogether,
 } from './store-part.ts';
 import { storeStream, streamShareBytes } from './stream.ts';
-import { Tally } from './tally.ts';
 
 export type IngestOptions = {
   maxRecords: number;

@@ -2,7 +2,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { DuckDbError, isOutOfMemory, literal } from '../../platform/duckdb.ts';
 import { isObjectFault, ObjectMissing } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { segmentDamaged } from '../segments/damage.ts';
+import { segmentDamaged } from '../read/open-segments.ts';
 import { isLiveSegment } from '../segments/queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { digestSql, readSegments, rowGroupRows } from '../segments/segment-sql.ts';

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { isBlank } from './json-window.ts';
+import { isBlank } from './batch-reader.ts';
 
 /** A line of NDJSON that is not blank. `text` is null when the line cannot be read at all. */
 export type Line = {

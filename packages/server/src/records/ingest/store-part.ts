@@ -5,8 +5,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { isPartitionMissing, mayTryAgain, sqlState } from '../../platform/postgres/errors.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { addFindings, checkLate, type LateCheck, nothingChecked } from './late-check.ts';
-import type { Novelty } from './novelty.ts';
-import { Part } from './part.ts';
+import { Part, type PartOutcome } from './part.ts';
 import {
   attachPartitions,
   changedMeanwhile,
@@ -19,16 +18,6 @@ import {
   storeNew,
   storeOne,
 } from './queries.ts';
-
-/** What became of the rows of a part. All others are stored now. */
-export type PartOutcome = {
-  /** The ordinals of rows that were stored before. */
-  readonly duplicates: readonly number[];
-  /** The ordinals of rows whose identity is stored with other content. */
-  readonly conflicts: readonly number[];
-  /** The ordinals of rows of new tenants or stores whose names hold what cannot be seen. */
-  readonly hidden?: readonly number[];
-};
 
 export type StoreOptions = {
   cold: ColdReader;
@@ -261,4 +250,45 @@ function boundsOf(month: string): { from: string; until: string } {
 
 function partitionName(month: string): string {
   return `enrichment_records_${month.replace('-', '_')}`;
+}
+
+/** A sender that repeats records is believed to go on so for at most this many parts. */
+const mostDoubted = 64;
+
+/**
+ * Guesses whether the next part of a sender holds only new records, from the parts before it. A wrong guess costs a
+ * copy that fails, so a sender that repeats records is tried more and more seldom.
+ */
+export class Novelty {
+  #doubt = 0;
+  /** How many parts more are not tried. */
+  #waits = 0;
+
+  isLikely(): boolean {
+    if (this.#waits === 0) return true;
+    this.#waits -= 1;
+    return false;
+  }
+
+  /** Notes whether a part that was likely to be new was. */
+  note(wasNew: boolean): void {
+    this.#doubt = wasNew ? Math.floor(this.#doubt / 2) : Math.min(mostDoubted, 2 * this.#doubt + 1);
+    this.#waits = wasNew ? 0 : this.#doubt;
+  }
+}
+
+/** The senders that are remembered; of more, those that have not been heard of for longest are forgotten. */
+const mostSenders = 1000;
+
+/** Returns a function that gives each sender, by the id of its token, a memory of its own. */
+export function createNovelties(): (tokenId: string) => Novelty {
+  const novelties = new Map<string, Novelty>();
+  return (tokenId) => {
+    const novelty = novelties.get(tokenId) ?? new Novelty();
+    novelties.delete(tokenId);
+    novelties.set(tokenId, novelty);
+    const [oldest] = novelties.keys();
+    if (novelties.size > mostSenders && oldest !== undefined) novelties.delete(oldest);
+    return novelty;
+  };
 }

@@ -5,10 +5,8 @@ import type { IngestAnswer, IngestProgress } from '../contract.ts';
 import { LineReader } from './batch-reader.ts';
 import { type Body, Content } from './body.ts';
 import { type Line, type Place, splitLines } from './lines.ts';
-import { Part } from './part.ts';
+import { Part, type PartOutcome, Tally } from './part.ts';
 import type { RecordLimits } from './record-reader.ts';
-import type { PartOutcome } from './store-part.ts';
-import { Tally } from './tally.ts';
 
 export type StreamOptions = {
   actor: Actor;

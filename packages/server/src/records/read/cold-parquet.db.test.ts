@@ -7,7 +7,6 @@ import { DuckDbError } from '../../platform/duckdb.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { createColdTier } from './cold-parquet.ts';
 import { createHotTier } from './hot-postgres.ts';
-import { mergeTiers } from './merge.ts';
 import type { PageRequest } from './pages.ts';
 import { maxSegments } from './plan-scan.ts';
 import { measureSlice } from './sum-segments.ts';
@@ -15,6 +14,7 @@ import { type ColdStore, openColdStore } from './testing/cold-store.ts';
 import { compact, freeze } from './testing/freeze.ts';
 import { bothTiers, everybody, ingest, page, walk } from './testing/walk.ts';
 import type { Tier } from './tier.ts';
+import { mergeTiers } from './tier.ts';
 
 let db: TestDatabase;
 let cold: ColdStore;

@@ -7,12 +7,15 @@ import {
 } from '../../kernel/cursor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { formatMicros, instantFault, parseInstant } from '../../kernel/instant.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { keyOf, type RecordKey, type RecordRow } from '../queries.ts';
+import type { ColdReader } from '../segments/segment.ts';
 import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
 import { withTags } from '../tags/read-windows.ts';
 import type { orders } from '../values.ts';
-import { cutAt, type ScanOptions, type Tier } from './tier.ts';
+import { createColdTier } from './cold-parquet.ts';
+import { createHotTier } from './hot-postgres.ts';
+import { cutAt, mergeTiers, type ScanOptions, type Tier } from './tier.ts';
 
 export type PageRequest = SliceRequest & {
   order?: (typeof orders)[number];
@@ -134,4 +137,25 @@ function recordJson(row: RecordRow): string {
     model: plain.model,
   });
   return `${head.slice(0, -1)},"confidence":${confidence},"bytes":${plain.bytes},"enrichment":${enrichment}}`;
+}
+
+/** Reads all records of both tiers. */
+export function createTiers(db: Database, cold: ColdReader): Tier {
+  return mergeTiers(createHotTier(db), createColdTier(db, cold));
+}
+
+/**
+ * Returns some records of a slice, half of them from each end of it. With filters there may be fewer, see `Tier`.
+ * Records of a small slice may be returned twice. Throws 500 `segment_damaged`.
+ */
+export async function sampleRecords(
+  source: { db: Database; cold: ColdReader },
+  slice: Slice,
+  limit: number,
+): Promise<RecordRow[]> {
+  const tiers = createTiers(source.db, source.cold);
+  const half = Math.ceil(limit / 2);
+  const first = await tiers.scan(slice, { after: null, descending: false, limit: half });
+  const last = await tiers.scan(slice, { after: null, descending: true, limit: half });
+  return [...first.rows, ...last.rows];
 }

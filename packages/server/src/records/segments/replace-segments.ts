@@ -1,4 +1,4 @@
-import { dayMillis } from '../../kernel/day.ts';
+import { dayAfter } from '../../kernel/day.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import {
   type CounterChange,
@@ -270,17 +270,18 @@ function notThere(store: string, from: string): Error {
   );
 }
 
-/** Whole days of a store, in milliseconds since 1970. */
-type Span = { store: string; from: number; until: number; count: number };
+/** Whole days of a store that follow one another, from the first to before `until`. */
+export type Span = { store: string; from: string; until: string; count: number };
 
-/** A statement deletes about this many rows, so that none takes long. */
+/** The most rows that one statement deletes, so that none takes long; of a single day it deletes all. */
 const statementRows = 200_000;
 
 async function removeSpan(connection: Connection, tenant: string, span: Span): Promise<void> {
   const { store } = span;
   const parts = Math.ceil(span.count / statementRows);
+  const [from, until] = [Date.parse(span.from), Date.parse(span.until)];
   const cut = (part: number) =>
-    new Date(span.from + Math.round(((span.until - span.from) * part) / parts)).toISOString();
+    new Date(from + Math.round(((until - from) * part) / parts)).toISOString();
   let count = 0;
   for (let part = 0; part < parts; part++) {
     const bounds = { from: cut(part), until: cut(part + 1) };
@@ -289,24 +290,21 @@ async function removeSpan(connection: Connection, tenant: string, span: Span): P
   if (count !== span.count) throw notThere(store, cut(0));
 }
 
-/** Joins days of a store that follow one another into one span, as long as it stays small. */
-function spansOf(days: readonly DayTriple[]): Span[] {
+/** Joins days of a store that follow one another into one span, as long as it has few enough rows for one statement. */
+export function spansOf(days: readonly Omit<DayTriple, 'bytes' | 'digest'>[]): Span[] {
   const spans: Span[] = [];
   for (const { store, day, count } of [...days].sort(compareDays)) {
-    const from = Date.parse(day);
     const last = spans.at(-1);
-    const continues = last?.store === store && last.until === from;
+    const continues = last?.store === store && last.until === day;
     if (continues && last.count + count <= statementRows) {
-      last.until = from + dayMillis;
+      last.until = dayAfter(day);
       last.count += count;
-    } else {
-      spans.push({ store, from, until: from + dayMillis, count });
-    }
+    } else spans.push({ store, from: day, until: dayAfter(day), count });
   }
   return spans;
 }
 
-function compareDays(a: DayTriple, b: DayTriple): number {
+function compareDays(a: StoreDay, b: StoreDay): number {
   if (a.store !== b.store) return a.store < b.store ? -1 : 1;
   return a.day < b.day ? -1 : 1;
 }

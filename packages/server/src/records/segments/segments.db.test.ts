@@ -9,11 +9,11 @@ import { runs } from '../../../test/runs.ts';
 import { createDuckDb, type DuckDb } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
 import { createPartitions } from '../ingest/store-part.ts';
-import { spoolHotRows } from './hot-rows.ts';
 import { mergeSegments } from './merge-segments.ts';
 import { readSegmentDays, readSegmentKeys } from './read-segment.ts';
 import type { DayTriple } from './segment.ts';
 import { instantSql, readSegments } from './segment-sql.ts';
+import { spoolHotRows } from './spool.ts';
 import { writeSegmentFromSegments, writeSegmentFromSpool } from './write-segment.ts';
 
 let db: TestDatabase;

@@ -5,9 +5,9 @@ import {
   type OpenObject,
 } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { openSegment } from '../read/open-segments.ts';
 import type { Segment } from '../read/queries.ts';
 import { listSliceSegments } from '../read/sum-segments.ts';
-import { openSegment } from '../segments/damage.ts';
 import { isLiveSegment } from '../segments/queries.ts';
 import type { StoreDay } from '../segments/segment.ts';
 import type { Slice } from '../slice/slice.ts';

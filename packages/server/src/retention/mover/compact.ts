@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import { mergeSegments, replaceSegments, sumByDay } from '../../records/segments.ts';
 import { journalMove, newSegment } from './journal.ts';
 import type { KindSteps, Move, MoverContext } from './move.ts';
+import { isSmall } from './move.ts';
 import {
   listDaysOfSegments,
   listOverlaps,
   listSmallSegments,
   type SmallSegment,
 } from './queries.ts';
-import { isSmall } from './turns.ts';
 import { fetchSegment } from './verify-copy.ts';
 
 const mebibyte = 1024 * 1024;

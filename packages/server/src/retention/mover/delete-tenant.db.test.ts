@@ -5,7 +5,7 @@ import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import type { MoveState } from '../values.ts';
 import { deleteTenant } from './delete-tenant.ts';
 import type { MoverContext } from './move.ts';
-import { removeObjects } from './remove-objects.ts';
+import { removeObjects } from './run-move.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 

@@ -1,7 +1,7 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import { type DayTriple, digestSum, type GoneEffects } from '../../records/segments.ts';
+import { type DayTriple, digestSum, type GoneEffects, type Span } from '../../records/segments.ts';
 import type { MoveState } from '../values.ts';
 import type { EraseScope } from './scope.ts';
 
@@ -38,16 +38,13 @@ export async function matchHotMonth(
     group by grouping sets ((store, day), (event_id)) order by store, day`);
 }
 
-/** Days of a store that follow one another; both ends belong to the span. */
-export type DaySpan = { store: string; from: string; to: string };
-
 /**
  * Deletes what matches on a span of days whose counters are locked. Returns the triples of what was deleted, by day.
  */
 export async function deleteHotMatches(
   db: Queryable,
   { tenant, eventIds }: EraseScope,
-  { store, from, to }: DaySpan,
+  { store, from, until }: Span,
 ): Promise<DayTriple[]> {
   const isMeant = eventIds === null ? sql`true` : sql`event_id = any(${eventIds}::text[])`;
   return db.query<DayTriple>(sql`
@@ -55,7 +52,7 @@ export async function deleteHotMatches(
       delete from enrichment_records
       where tenant = ${tenant} and store = ${store}
         and occurred_at >= ${`${from}T00:00:00Z`}::timestamptz
-        and occurred_at < ${`${to}T00:00:00Z`}::timestamptz + interval '1 day' and ${isMeant}
+        and occurred_at < ${`${until}T00:00:00Z`}::timestamptz and ${isMeant}
       returning (occurred_at at time zone 'UTC')::date as day, bytes, digest
     )
     select ${store}::text as store, day::text as day, count(*) as count, sum(bytes) as bytes,

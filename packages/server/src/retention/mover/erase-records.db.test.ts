@@ -9,7 +9,7 @@ import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { subtractTriples, sumTriples, tenantFolder } from '../../records/segments.ts';
 import type { EraseReceipt, EraseRequest } from '../contract.ts';
 import type { MoveState } from '../values.ts';
-import { removeObjects } from './remove-objects.ts';
+import { removeObjects } from './run-move.ts';
 import { auditOf, eraseOnce } from './testing/eraser.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';

@@ -13,10 +13,10 @@ import { type ErasureState, findErasureState } from './erase-queries.ts';
 import { findMatches, type Matches } from './find-matches.ts';
 import { journalMove, newSegment, type PlannedMove } from './journal.ts';
 import type { Move, MoverContext } from './move.ts';
+import { withTenantLock } from './move-tenant.ts';
 import { dryReceipt, foretell, receiptOf } from './receipt.ts';
 import { nothingSofar, resumeMoves, runMove } from './run-move.ts';
 import { type EraseScope, toJournal } from './scope.ts';
-import { withTenantLock } from './tenant-lock.ts';
 
 export type EraseContext = MoverContext & {
   readonly objects: ObjectReader;

@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { dayMillis } from '../../kernel/day.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
 import {
   type DayTriple,
@@ -10,12 +9,13 @@ import {
   type LockedDay,
   replaceSegments,
   type StoreDay,
+  spansOf,
   subtractTriples,
   sumByDay,
   sumTriples,
   writeSegmentFromSegments,
 } from '../../records/segments.ts';
-import { type DaySpan, deleteHotMatches, forgetRequest, queueScrub } from './erase-queries.ts';
+import { deleteHotMatches, forgetRequest, queueScrub } from './erase-queries.ts';
 import { findHot, keepFilter, matchFile } from './find-matches.ts';
 import type {
   Copied,
@@ -205,9 +205,6 @@ function isTold({ request }: Move): boolean {
   return typeof request === 'object' && request !== null && 'delete_versioned' in request;
 }
 
-/** The most rows that one statement deletes, so that no statement takes long. */
-const statementRows = 200_000;
-
 /**
  * Deletes the hot records in the scope on days whose counters are locked, and returns their triples by store and day.
  * The scope decides, not what was found when the erasure was planned, so that records which came since then are erased,
@@ -219,9 +216,11 @@ async function removeHotMatches(
   locked: readonly LockedDay[],
 ): Promise<DayTriple[]> {
   const gone: DayTriple[] = [];
-  for (const span of spansOf(
-    locked.filter((day) => isDayInScope(scope, day) && hotTriple(day).count > 0),
-  )) {
+  const hot = locked
+    .filter((day) => isDayInScope(scope, day))
+    .map((day) => ({ store: day.store, day: day.day, count: hotTriple(day).count }))
+    .filter(({ count }) => count > 0);
+  for (const span of spansOf(hot)) {
     gone.push(...(await deleteHotMatches(connection, scope, span)));
   }
   return gone;
@@ -231,28 +230,4 @@ function isDayInScope({ store, from, to }: EraseScope, day: StoreDay): boolean {
   if (store !== null && day.store !== store) return false;
   if (from !== null && day.day < from) return false;
   return to === null || day.day <= to;
-}
-
-/**
- * Joins days of a store that follow one another into spans, so that one statement deletes each, up to `statementRows`
- * rows.
- */
-export function spansOf(days: readonly LockedDay[]): DaySpan[] {
-  const spans: (DaySpan & { count: number })[] = [];
-  for (const day of [...days].sort(byKey)) {
-    const { count } = hotTriple(day);
-    const last = spans.at(-1);
-    const isNext =
-      last?.store === day.store && Date.parse(last.to) + dayMillis === Date.parse(day.day);
-    if (isNext && last.count + count <= statementRows) {
-      last.to = day.day;
-      last.count += count;
-    } else spans.push({ store: day.store, from: day.day, to: day.day, count });
-  }
-  return spans.map(({ store, from, to }) => ({ store, from, to }));
-}
-
-function byKey(a: DayTriple, b: DayTriple): number {
-  if (a.store !== b.store) return a.store < b.store ? -1 : 1;
-  return a.day < b.day ? -1 : 1;
 }

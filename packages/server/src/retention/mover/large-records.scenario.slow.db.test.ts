@@ -7,7 +7,7 @@ import { createLog } from '../../platform/log.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
 import { createColdTier } from '../../records/read/cold-parquet.ts';
 import { deleteTenant } from './delete-tenant.ts';
-import { removeObjects } from './remove-objects.ts';
+import { removeObjects } from './run-move.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 

@@ -18,8 +18,8 @@ import type {
   MoveWork,
   VerifiedSegment,
 } from './move.ts';
+import { isSmall } from './move.ts';
 import { insertMoveSegment, listHotDays } from './queries.ts';
-import { isSmall } from './turns.ts';
 
 /** What one move takes at most, in records and in their bytes, unless a single day has more. */
 export const mostMoved = { count: 1_000_000, bytes: 512 * 1024 * 1024 };

@@ -8,18 +8,21 @@ import { sumTriples, type Triple } from '../../records/segments.ts';
 import { failMove, isFull, MoveFault, noteAway, noteFull } from './fail.ts';
 import { newSegment } from './journal.ts';
 import type { Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
+import { tenantsAtOnce, turnsOf } from './move.ts';
 import {
   deleteOutSegments,
+  deleteRemoval,
   endSwitched,
   insertMoveSegment,
+  listDueRemovals,
   listMoveDays,
   listMoveSegments,
   queueRemovals,
+  type Removal,
   takeOver,
   takePlanned,
 } from './queries.ts';
 import { copyMove, stepsOf, switchMove } from './transitions.ts';
-import { tenantsAtOnce, turnsOf } from './turns.ts';
 import { readBack, verifyCopy } from './verify-copy.ts';
 
 export type MoveResult = {
@@ -255,4 +258,48 @@ async function replaceObjects(connection: Connection, move: Move): Promise<strin
     await insertMoveSegment(connection, move, { ...newSegment(range), role: 'out' });
   }
   return keys;
+}
+
+const pageRows = 100;
+
+/**
+ * Removes the objects whose grace is over, and ends the moves that replaced them. Several processes may do this at
+ * once, and it may be repeated after a kill. Returns how many objects were removed; none while another database has the
+ * store.
+ */
+export async function removeObjects(
+  { db, store, fence }: Pick<MoverContext, 'db' | 'store' | 'fence'>,
+  signal: AbortSignal,
+): Promise<number> {
+  let removedCount = 0;
+  for (;;) {
+    const page = await listDueRemovals(db, pageRows);
+    if (page.length === 0) return removedCount;
+    try {
+      // The fence is advanced after the objects were dropped from the catalogue, so that no copy of the database that
+      // may write from now on still needs them.
+      await fence.advance(signal);
+      for (const removal of page) {
+        // Another database that takes over the store meanwhile may need the remaining objects.
+        await fence.assertOwn(signal);
+        await store.remove(removal.object_key, signal);
+        await deleteRemoval(db, removal);
+        removedCount += 1;
+      }
+    } catch (error) {
+      // Every look would find the same, so nothing is logged here: the watch over the store reports it once.
+      if (isFenced(error)) return removedCount;
+      throw error;
+    }
+    for (const [tenant, ids] of byTenant(page)) await endSwitched(db, tenant, ids);
+    if (page.length < pageRows) return removedCount;
+  }
+}
+
+function byTenant(removals: readonly Removal[]): Map<string, string[]> {
+  const ids = new Map<string, string[]>();
+  for (const { tenant, move_id } of removals) {
+    ids.set(tenant, [...(ids.get(tenant) ?? []), move_id]);
+  }
+  return ids;
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newId } from '../../kernel/ids.ts';
 import { findJob } from '../../platform/jobs/queries.ts';
 import { unpaced } from '../../platform/work/pace.ts';
-import { removeObjects } from '../mover/remove-objects.ts';
+import { removeObjects } from '../mover/run-move.ts';
 import {
   addRecords,
   startTestMover,

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from '../../../platform/postgres/database.ts';
-import { spoolHotRows } from '../../segments/hot-rows.ts';
 import { readPieces } from '../../segments/pieces.ts';
 import { readSegmentDays, readSegmentKeys } from '../../segments/read-segment.ts';
 import { removeHotRows, replaceSegments } from '../../segments/replace-segments.ts';
 import { emptyTriple, type NewSegment, sumTriples } from '../../segments/segment.ts';
 import { segmentKey } from '../../segments/segment-key.ts';
+import { spoolHotRows } from '../../segments/spool.ts';
 import { writeSegmentFromSegments, writeSegmentFromSpool } from '../../segments/write-segment.ts';
 import type { ColdStore } from './cold-store.ts';
 

@@ -3,8 +3,7 @@ import { systemClock } from '../../../kernel/clock.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { createIngest } from '../../ingest/ingest.ts';
 import type { ColdReader } from '../../segments/segment.ts';
-import { createTiers } from '../merge.ts';
-import { listRecords, type PageRequest } from '../pages.ts';
+import { createTiers, listRecords, type PageRequest } from '../pages.ts';
 import type { Tier } from '../tier.ts';
 
 export const everybody: Actor = {

@@ -12,10 +12,10 @@ import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { unpaced } from '../../../platform/work/pace.ts';
 import { createPartitions } from '../../../records/ingest/store-part.ts';
-import { spoolHotRows } from '../../../records/segments/hot-rows.ts';
 import { readSegmentDays } from '../../../records/segments/read-segment.ts';
 import { shareStoredBytes, sumTriples } from '../../../records/segments/segment.ts';
 import { segmentKey } from '../../../records/segments/segment-key.ts';
+import { spoolHotRows } from '../../../records/segments/spool.ts';
 import { writeSegmentFromSpool } from '../../../records/segments/write-segment.ts';
 import type { VerifyTools } from '../check-segment.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createNovelties, Novelty } from './novelty.ts';
+import { createNovelties, Novelty } from './store-part.ts';
 
 /** Sends so many parts, and returns how many were tried as new. */
 function send(novelty: Novelty, parts: number, isNew: boolean): number {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSplitter } from './split-spool.ts';
+import { createSplitter } from './spool.ts';
 
 const block = { rows: 4, bytes: 100 };
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { keyOf, type RecordRow } from '../queries.ts';
-import { mergeTiers } from './merge.ts';
-import { compareKeys, compareRows, compareText, type Scan, type Tier } from './tier.ts';
+import { compareKeys, compareRows, compareText, mergeTiers, type Scan, type Tier } from './tier.ts';
 
 function row(store: string, id: string, bytes = 100): RecordRow {
   return {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTurns, isSmall } from './move.ts';
 import { moveTenant } from './move-tenant.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences } from './testing/truth.ts';
-import { createTurns, isSmall } from './turns.ts';
 
 let mover: TestMover;
 beforeAll(async () => {
