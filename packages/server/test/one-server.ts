@@ -1,6 +1,7 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { inject, test, vi } from 'vitest';
 import type { Queryable } from '../src/platform/postgres/database.ts';
+import type { TestDatabase } from './database.ts';
 
 const isCluster = () => inject('workerUrls').length > 0;
 
@@ -17,5 +18,26 @@ export async function untilLockWaits(db: Queryable): Promise<void> {
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
     if (here.length > 0 || !isCluster()) return here.length > 0;
     return (await db.query(sql`select from citus_lock_waits`)).length > 0;
+  });
+}
+
+/** The plan of the one statement that `work` runs, with every way forbidden but along an index. */
+export async function planOf(
+  db: TestDatabase,
+  work: (db: Queryable) => Promise<unknown>,
+): Promise<string> {
+  return db.transaction(async (connection) => {
+    await connection.client.query(
+      'set local enable_seqscan = off; set local enable_bitmapscan = off',
+    );
+    let plan = '';
+    await work({
+      async query(statement: Sql) {
+        const rows = await connection.query(sql`explain (costs off) ${statement}`);
+        plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+        return [];
+      },
+    });
+    return plan;
   });
 }

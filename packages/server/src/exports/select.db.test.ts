@@ -1,8 +1,9 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import type { KeyRange, TagWindows } from '../records/index.ts';
-import { everybody } from '../records/read/testing/walk.ts';
+
 import { type SelectionRequest, toSelection } from './select.ts';
 
 let db: TestDatabase;
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-const select = (request: SelectionRequest, actor = everybody) =>
+const select = (request: SelectionRequest, actor = testActor) =>
   toSelection(db, request, actor, '/');
 
 test.each<[string, Partial<SelectionRequest>, string]>([
@@ -55,16 +56,16 @@ test.each<[string, Partial<SelectionRequest>, string]>([
     code: 'request_invalid',
     errors: [{ path: `/${field}` }],
   });
-  await expect(toSelection(db, { tenant: 'TX', ...request }, everybody, '?')).rejects.toMatchObject(
+  await expect(toSelection(db, { tenant: 'TX', ...request }, testActor, '?')).rejects.toMatchObject(
     { errors: [{ path: `?${field}` }] },
   );
 });
 
 test('a version that is unknown, of another tenant or out of reach is not found', async () => {
-  const limited = { ...everybody, tenants: ['CA'] };
+  const limited = { ...testActor, tenants: ['CA'] };
   for (const [tenant, version, actor] of [
-    ['TX', 'ver_none', everybody],
-    ['CA', 'ver_split', everybody],
+    ['TX', 'ver_none', testActor],
+    ['CA', 'ver_split', testActor],
     ['TX', 'ver_split', limited],
   ] as const) {
     await expect(select({ tenant, version }, actor)).rejects.toMatchObject({
@@ -74,7 +75,7 @@ test('a version that is unknown, of another tenant or out of reach is not found'
 });
 
 test('a slice of days or of a dataset is as it was asked for, without tags yet', async () => {
-  const limited = { ...everybody, tenants: ['TX'] };
+  const limited = { ...testActor, tenants: ['TX'] };
   expect(
     await select({ tenant: 'TX', store: 'A', month: '2001-02', kind: 'k' }, limited),
   ).toMatchObject({

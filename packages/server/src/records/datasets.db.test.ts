@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
 import type { DatasetRow } from './contract.ts';
 import { type DatasetsRequest, listDatasets, listMonthSums } from './datasets.ts';
 import { type ColdStore, openColdStore } from './read/testing/cold-store.ts';
 import { freeze } from './read/testing/freeze.ts';
-import { everybody, ingest } from './read/testing/walk.ts';
+import { ingest } from './read/testing/walk.ts';
 
 let db: TestDatabase;
 let cold: ColdStore;
@@ -30,7 +31,7 @@ afterAll(async () => {
 });
 
 async function list(request: DatasetsRequest): Promise<DatasetRow[]> {
-  return (await listDatasets(db, Buffer.alloc(32), everybody, request)).data;
+  return (await listDatasets(db, Buffer.alloc(32), testActor, request)).data;
 }
 
 /** What a move leaves as it was. */
@@ -66,7 +67,7 @@ test('the tree tells where its records lie and what they take, and else nothing 
   expect(await tiersOf({ level: 'tenant' })).toEqual(['mixed']);
   expect(await tiersOf({ level: 'tenant', month: '2001-02' })).toEqual(['cold']);
   expect(await tiersOf({ level: 'tenant', month: '2001-03' })).toEqual(['hot']);
-  const { data: sums } = await listMonthSums(db, everybody, {});
+  const { data: sums } = await listMonthSums(db, testActor, {});
   expect(sums.map(({ hot_count, cold_count }) => [hot_count, cold_count])).toEqual([
     [2, 2],
     [0, 2],
@@ -91,14 +92,14 @@ test('the stored bytes of all leaves together are the sizes of the objects', asy
 
 test('sums each month within the reach of the token', async () => {
   const months = await list({ level: 'tenant', tenant: 'TX' });
-  const { data } = await listMonthSums(db, everybody, {});
+  const { data } = await listMonthSums(db, testActor, {});
   expect(data.map(({ month }) => month)).toEqual(['2001-01', '2001-02', '2001-03']);
   const sum = (pick: (row: (typeof data)[number]) => number) =>
     data.reduce((total, row) => total + pick(row), 0);
   expect(sum((row) => row.hot_count + row.cold_count)).toBe(months[0]?.count);
   expect(sum((row) => row.hot_bytes + row.cold_bytes)).toBe(months[0]?.bytes);
-  expect(await listMonthSums(db, everybody, { tenant: 'TX' })).toEqual({ data });
-  const limited = { ...everybody, tenants: ['CA'] };
+  expect(await listMonthSums(db, testActor, { tenant: 'TX' })).toEqual({ data });
+  const limited = { ...testActor, tenants: ['CA'] };
   expect(await listMonthSums(db, limited, {})).toEqual({ data: [] });
   expect(await listMonthSums(db, limited, { tenant: 'TX' })).toEqual({ data: [] });
 });

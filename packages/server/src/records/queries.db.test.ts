@@ -1,8 +1,6 @@
-import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
-import { testOnOneServer } from '../../test/one-server.ts';
-import type { Queryable } from '../platform/postgres/database.ts';
+import { planOf, testOnOneServer } from '../../test/one-server.ts';
 import { createPartitions } from './ingest/store-part.ts';
 import * as queries from './queries.ts';
 
@@ -12,24 +10,6 @@ beforeAll(async () => {
   await createPartitions(db).ensure(['2001-01', '2001-02']);
 });
 afterAll(() => db.drop());
-
-/** The plan of the one statement that `work` runs, with every way forbidden but along an index. */
-async function planOf(work: (db: Queryable) => Promise<unknown>): Promise<string> {
-  return db.transaction(async (connection) => {
-    await connection.client.query(
-      'set local enable_seqscan = off; set local enable_bitmapscan = off',
-    );
-    let plan = '';
-    await work({
-      async query(statement: Sql) {
-        const rows = await connection.query(sql`explain (costs off) ${statement}`);
-        plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-        return [];
-      },
-    });
-    return plan;
-  });
-}
 
 const key = ['TX', 'DFW', '2001-01-01T00:00:00.000000Z', 'e'] as const;
 const month = { from: '2001-01-01', until: '2001-02-01', tenants: null };
@@ -42,7 +22,7 @@ testOnOneServer.each([
 ])('a page of %s is read along the key, both ways, without a sort', async (_name, slice) => {
   for (const after of [null, key]) {
     for (const descending of [false, true]) {
-      const plan = await planOf((plain) =>
+      const plan = await planOf(db, (plain) =>
         queries.listRecords(plain, slice, { after, descending, limit: 101, scanLimit: null }),
       );
       expect(plan).toContain('pkey');
@@ -54,7 +34,7 @@ testOnOneServer.each([
 });
 
 test('a page of a leaf touches its month only', async () => {
-  const plan = await planOf((plain) =>
+  const plan = await planOf(db, (plain) =>
     queries.listRecords(
       plain,
       { tenant: 'TX', store: 'DFW', ...month },

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../test/actor.ts';
 import { addTag, freezeVersion } from '../records/versions/testing/freeze-version.ts';
 import { adoptOrphan } from './adopt-orphan.ts';
 import type { AdoptOrphanRequest } from './contract.ts';
@@ -12,7 +13,6 @@ import {
   type TestMover,
 } from './mover/testing/test-mover.ts';
 import { differences, objectKeys, totals } from './mover/testing/truth.ts';
-import { testActor } from './mover/testing/world.ts';
 
 let mover: TestMover;
 beforeAll(async () => {

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../test/actor.ts';
 import { literal } from '../platform/duckdb.ts';
 import {
   addRecords,
@@ -8,7 +9,6 @@ import {
   startTestMover,
   type TestMover,
 } from './mover/testing/test-mover.ts';
-import { testActor } from './mover/testing/world.ts';
 import { listOrphans, listSegments } from './objects.ts';
 import type { RetentionOptions } from './store.ts';
 

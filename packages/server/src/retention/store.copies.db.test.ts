@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { testActor } from '../../test/actor.ts';
 import { createLog } from '../platform/log.ts';
 import { createStoreWatch } from '../platform/objects/store-watch.ts';
 import { planMove } from './mover/move-hot-days.ts';
@@ -13,7 +14,6 @@ import {
   type TestMover,
 } from './mover/testing/test-mover.ts';
 import { differences, totals } from './mover/testing/truth.ts';
-import { testActor } from './mover/testing/world.ts';
 import { adoptStore } from './store.ts';
 import type { MoveState } from './values.ts';
 import { findOrphans, ourFolders } from './verify/find-orphans.ts';

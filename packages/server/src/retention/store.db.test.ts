@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { testActor } from '../../test/actor.ts';
 import { createTestDatabase } from '../../test/database.ts';
 import { startS3, type TestS3 } from '../../test/s3.ts';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
-import { testActor } from './mover/testing/world.ts';
 import { listOrphans } from './objects.ts';
 import type { RetentionOptions } from './store.ts';
 

@@ -2,9 +2,10 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { cutParts, measureSlice } from '../../records/index.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
-import { everybody } from '../../records/read/testing/walk.ts';
+
 import type { ExportRequest } from '../contract.ts';
 import { createFormat } from '../formats/index.ts';
 import { toSelection } from '../select.ts';
@@ -120,7 +121,7 @@ test.each([
 
 async function streamed(format: ExportFormat, body: ExportRequest): Promise<Buffer> {
   const { db, source } = exports.context();
-  const { slice, version } = await toSelection(db, body, everybody, '/');
+  const { slice, version } = await toSelection(db, body, testActor, '/');
   const options = toFileOptions(format, body, slice);
   const file = startFile(source, {
     format: createFormat(options),

@@ -1,9 +1,10 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
-import { everybody, ingest } from '../read/testing/walk.ts';
+import { ingest } from '../read/testing/walk.ts';
 import type { SliceRequest } from '../slice/slice.ts';
 import { readFacts } from './read-facts.ts';
 
@@ -81,7 +82,7 @@ function uneven(): string[] {
   });
 }
 
-const facts = (request: SliceRequest & { tenant: string }, actor = everybody) =>
+const facts = (request: SliceRequest & { tenant: string }, actor = testActor) =>
   readFacts({ db, cold }, actor, request);
 
 test('a dataset, days and a month that make no sense are refused', async () => {
@@ -91,7 +92,7 @@ test('a dataset, days and a month that make no sense are refused', async () => {
 });
 
 test('a tenant out of reach looks as if it had nothing', async () => {
-  const limited = { ...everybody, tenants: ['many'] };
+  const limited = { ...testActor, tenants: ['many'] };
   const nothing = { count: 0, sampled: 0, is_exact: true, kinds: [], sources: [], models: [] };
   expect(await facts({ tenant: 'few' }, limited)).toEqual(nothing);
   expect(await facts({ tenant: 'nobody' })).toEqual(nothing);
@@ -178,15 +179,15 @@ test('of many records a sample stands for all of them, in both tiers', async () 
 async function checkShares(): Promise<void> {
   for (const keysEach of [20, 2]) {
     const size = { records: 400, places: 8, mostPlaces: 16, keysEach };
-    const all = await readFacts({ db, cold }, everybody, { tenant: 'uneven' }, size);
+    const all = await readFacts({ db, cold }, testActor, { tenant: 'uneven' }, size);
     expect(all).toMatchObject({ count: 8_000, is_exact: false });
     expect(Math.abs(all.sampled - 400)).toBeLessThan(60);
     expect(Math.abs(share(all.kinds, 'night') - 0.25)).toBeLessThan(0.08);
     expect(Math.abs(share(all.models, 'of the large') - 0.5)).toBeLessThan(0.05);
     expect(all.sources).toHaveLength(busyDays);
-    expect(await readFacts({ db, cold }, everybody, { tenant: 'uneven' }, size)).toEqual(all);
+    expect(await readFacts({ db, cold }, testActor, { tenant: 'uneven' }, size)).toEqual(all);
     const store = { tenant: 'uneven', store: 'large', from: '2001-01-02', to: '2001-01-02' };
-    const day = await readFacts({ db, cold }, everybody, store, { ...size, records: 200 });
+    const day = await readFacts({ db, cold }, testActor, store, { ...size, records: 200 });
     expect(day.count).toBe(1_000);
     expect(Math.abs(share(day.kinds, 'night') - 0.25)).toBeLessThan(0.08);
   }

@@ -1,16 +1,13 @@
-import { mkdtemp, open, rename, rm, unlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { open, rename, unlink } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import type { Actor } from '../../kernel/actor.ts';
-import type { Body } from './body.ts';
 import { createIngest, type Ingest } from './ingest.ts';
 import { createFreezer, type Freezer } from './testing/freeze.ts';
+import { bodyOf } from './testing/post-records.ts';
 
 let db: TestDatabase;
-let dir: string;
 let freezer: Freezer;
 let ingest: Ingest;
 /** Runs once, after the next look into a segment. */
@@ -27,8 +24,7 @@ const ingestOptions = {
 
 beforeAll(async () => {
   db = await createTestDatabase();
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
-  freezer = createFreezer(db, dir);
+  freezer = await createFreezer(db);
   ingest = createIngest(db, {
     ...ingestOptions,
     cold: {
@@ -47,34 +43,14 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await freezer.duckdb.close();
+  await freezer.close();
   await db.drop();
-  await rm(dir, { recursive: true });
 });
 
-const actor: Actor = {
-  tokenId: 't',
-  name: 'test',
-  scopes: ['admin'],
-  tenants: null,
-  expiresAt: null,
-} as never;
-
-function body(text: string, isStream: boolean): Body {
-  return {
-    isStream,
-    sizeBytes: null,
-    sentBytes: () => 0,
-    async *chunks() {
-      yield Buffer.from(text);
-    },
-    discard: async () => {},
-  };
-}
 const batch = (...records: unknown[]) =>
-  ingest.batch(body(JSON.stringify({ records }), false), actor);
+  ingest.batch(bodyOf(JSON.stringify({ records })), testActor);
 const stream = (...records: unknown[]) =>
-  ingest.stream(body(records.map((one) => `${JSON.stringify(one)}\n`).join(''), true), actor);
+  ingest.stream(bodyOf(records.map((one) => `${JSON.stringify(one)}\n`).join(''), true), testActor);
 
 function record(tenant: string, n: number, more: Record<string, unknown> = {}) {
   return {

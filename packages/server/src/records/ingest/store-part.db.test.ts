@@ -1,21 +1,19 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { testOnOneServer, untilLockWaits } from '../../../test/one-server.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import type { Session } from '../../platform/postgres/database.ts';
 import { openDatabase } from '../../platform/postgres/open-database.ts';
-import type { Body } from './body.ts';
 import { createIngest, type Ingest, type IngestOptions } from './ingest.ts';
 import { Part } from './part.ts';
 import { fewRows, storeNew, storeOne } from './queries.ts';
 import { createFreezer, type Freezer } from './testing/freeze.ts';
+import { bodyOf } from './testing/post-records.ts';
 
 let db: TestDatabase;
-let dir: string;
 let freezer: Freezer;
 let ingest: Ingest;
 let ingestOptions: IngestOptions;
@@ -24,8 +22,7 @@ let stored: string[] = [];
 
 beforeAll(async () => {
   db = await createTestDatabase();
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
-  freezer = createFreezer(db, dir);
+  freezer = await createFreezer(db);
   const noted: TestDatabase = {
     ...db,
     query(statement: Sql, options) {
@@ -45,28 +42,16 @@ beforeAll(async () => {
   ingest = createIngest(noted, ingestOptions);
 });
 afterAll(async () => {
-  await freezer.duckdb.close();
+  await freezer.close();
   await db.drop();
-  await rm(dir, { recursive: true });
 });
 
-const actor = { tokenId: 't', name: 'test', scopes: ['admin'], tenants: null } as unknown as Actor;
-
 function batch(...records: unknown[]) {
-  return send(records, actor);
+  return send(records, testActor);
 }
 
 function send(records: unknown[], by: Actor, to = ingest) {
-  const body: Body = {
-    isStream: false,
-    sizeBytes: null,
-    sentBytes: () => 0,
-    async *chunks() {
-      yield Buffer.from(JSON.stringify({ records }));
-    },
-    discard: async () => {},
-  };
-  return to.batch(body, by);
+  return to.batch(bodyOf(JSON.stringify({ records })), by);
 }
 
 function record(tenant: string, n: number, more: Record<string, unknown> = {}) {
@@ -165,7 +150,7 @@ test('two processes store the first records of new months at the same time', asy
     const answers = numbers(4).map(async (side) => {
       for (const _ of numbers(3)) {
         const one = record(`new month ${side}`, sent++, { occurred_at: occurredAt });
-        expect(await send([one], actor, startOne(side))).toMatchObject({ accepted: 1 });
+        expect(await send([one], testActor, startOne(side))).toMatchObject({ accepted: 1 });
       }
     });
     await Promise.all(answers);
@@ -298,7 +283,7 @@ test('many new records are copied, with values of every sort, and counted as few
 });
 
 test('a sender that repeated records is believed again after one part without any', async () => {
-  const sender = { ...actor, tokenId: 'again' };
+  const sender = { ...testActor, tokenId: 'again' };
   const part = (from: number) =>
     send(
       numbers(fewRows + 1, from).map((n) => record('again', n)),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { DuckDbError } from '../../platform/duckdb.ts';
 import type { ColdReader } from '../segments/segment.ts';
@@ -12,7 +13,7 @@ import { maxSegments } from './plan-scan.ts';
 import { measureSlice } from './sum-segments.ts';
 import { type ColdStore, openColdStore } from './testing/cold-store.ts';
 import { compact, freeze } from './testing/freeze.ts';
-import { bothTiers, everybody, ingest, page, walk } from './testing/walk.ts';
+import { bothTiers, ingest, page, walk } from './testing/walk.ts';
 import type { Tier } from './tier.ts';
 import { mergeTiers } from './tier.ts';
 
@@ -81,7 +82,7 @@ test('DuckDB and the objects are left alone where nothing is cold', async () => 
   expect((await page(alone, { tenant: 'warm' })).data).toHaveLength(30);
   expect((await page(alone, { tenant: 'warm', kind: 'none' })).data).toHaveLength(0);
   expect((await page(alone, { tenant: 'elsewhere', month: '2002-01' })).data).toHaveLength(0);
-  const limited = { ...everybody, tenants: ['warm'] };
+  const limited = { ...testActor, tenants: ['warm'] };
   expect((await page(alone, { limit: 500 }, limited)).data).toHaveLength(30);
   const key = ['warm', 'S0', '2001-01-01T00:00:00.000000Z', 'none'] as const;
   expect(await alone.find(key)).toBeUndefined();
@@ -285,7 +286,7 @@ test('many tiny segments are opened a few at a time, and the page is full all th
       },
     },
   };
-  const limited = { ...everybody, tenants: names };
+  const limited = { ...testActor, tenants: names };
   const tiers = bothTiers(db, counting);
   expect((await page(tiers, { limit: 500 }, limited)).data).toHaveLength(80);
   expect((await page(tiers, { limit: 79 }, limited)).data).toHaveLength(79);

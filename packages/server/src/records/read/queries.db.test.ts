@@ -1,8 +1,6 @@
-import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import { testOnOneServer } from '../../../test/one-server.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import { planOf, testOnOneServer } from '../../../test/one-server.ts';
 import { listSegmentDays } from './queries.ts';
 
 let db: TestDatabase;
@@ -10,24 +8,6 @@ beforeAll(async () => {
   db = await createTestDatabase();
 });
 afterAll(() => db.drop());
-
-/** The plan of the one statement that `work` runs, with every way forbidden but along an index. */
-async function planOf(work: (db: Queryable) => Promise<unknown>): Promise<string> {
-  return db.transaction(async (connection) => {
-    await connection.client.query(
-      'set local enable_seqscan = off; set local enable_bitmapscan = off',
-    );
-    let plan = '';
-    await work({
-      async query(statement: Sql) {
-        const rows = await connection.query(sql`explain (costs off) ${statement}`);
-        plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-        return [];
-      },
-    });
-    return plan;
-  });
-}
 
 testOnOneServer.each([
   [
@@ -42,7 +22,7 @@ testOnOneServer.each([
   async (_name, slice) => {
     for (const from of [null, ['TX', 'DFW', '2001-01-05'] as const]) {
       for (const descending of [false, true]) {
-        const plan = await planOf((plain) =>
+        const plan = await planOf(db, (plain) =>
           listSegmentDays(plain, slice, { from, to: null, descending, limit: 32 }),
         );
         expect(plan).toContain('segment_days_pkey');

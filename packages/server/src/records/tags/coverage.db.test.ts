@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { newId } from '../../kernel/ids.ts';
@@ -8,7 +9,7 @@ import type { DatasetRow } from '../contract.ts';
 import { type DatasetsRequest, listDatasets } from '../datasets.ts';
 import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
-import { everybody, ingest } from '../read/testing/walk.ts';
+import { ingest } from '../read/testing/walk.ts';
 import type { DayRow } from '../tags.contract.ts';
 import { listDays } from './days.ts';
 import { insertTag } from './queries.ts';
@@ -66,7 +67,7 @@ async function tree(request: DatasetsRequest, limit = 500): Promise<DatasetRow[]
   const rows: DatasetRow[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
     const more: DatasetsRequest = { ...request, limit, ...(cursor === '' ? {} : { cursor }) };
-    const page = await listDatasets(db, cursorKey, everybody, more);
+    const page = await listDatasets(db, cursorKey, testActor, more);
     rows.push(...page.data);
     cursor = page.next_cursor;
   }
@@ -130,7 +131,7 @@ async function calendar(
 ): Promise<Omit<DayRow, 'bytes' | 'tier'>[]> {
   const rows: DayRow[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const page = await listDays(db, cursorKey, everybody, {
+    const page = await listDays(db, cursorKey, testActor, {
       ...{ tenant, limit: 4, ...more },
       ...(store === undefined ? {} : { store }),
       ...(cursor === '' ? {} : { cursor }),
@@ -188,7 +189,7 @@ test('records that arrive in a tagged window later are covered, others are not',
 });
 
 test('days tell their tier and bytes, and those of a month or of days only when asked', async () => {
-  const all = (await listDays(db, cursorKey, everybody, { tenant: 'TX', store: 'B' })).data;
+  const all = (await listDays(db, cursorKey, testActor, { tenant: 'TX', store: 'B' })).data;
   const of = (date: string) => all.find(({ day }) => day === date);
   expect(of('2001-01-15')).toMatchObject({ tier: 'mixed' });
   expect(of('2001-01-01')).toMatchObject({ tier: 'cold' });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { newId } from '../../kernel/ids.ts';
@@ -8,7 +9,7 @@ import { listDatasets } from '../datasets.ts';
 import * as queries from '../queries.ts';
 import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
-import { everybody, ingest } from '../read/testing/walk.ts';
+import { ingest } from '../read/testing/walk.ts';
 import { readCoverage } from './coverage.ts';
 import { insertTag } from './queries.ts';
 import { arbitraryTags, countTagged, type TestTag } from './testing/arbitrary-tags.ts';
@@ -64,7 +65,7 @@ test('stores that share their days are covered as counting says, whatever is hot
   const property = fc.asyncProperty(anyTags, async (tags) => {
     await setTags(['TX'], tags);
     const request = { level: 'store', tenant: 'TX', limit: 500 } as const;
-    const { data } = await listDatasets(db, cursorKey, everybody, request);
+    const { data } = await listDatasets(db, cursorKey, testActor, request);
     expect(data.map(({ covered, by_dataset }) => ({ covered, ...by_dataset }))).toEqual(
       stores.map((store) =>
         countTagged(
@@ -81,7 +82,7 @@ test('tenants that are tagged the same are covered as counting says', async () =
   const anyTags = arbitraryTags({ stores: ['A', 'B'], days: tagDays });
   const property = fc.asyncProperty(anyTags, async (tags) => {
     await setTags(tenants, tags);
-    const { data } = await listDatasets(db, cursorKey, everybody, { level: 'tenant', limit: 500 });
+    const { data } = await listDatasets(db, cursorKey, testActor, { level: 'tenant', limit: 500 });
     const found = data.filter(({ tenant }) => tenants.includes(tenant));
     expect(found.map(({ covered, by_dataset }) => ({ covered, ...by_dataset }))).toEqual(
       tenants.map((tenant) =>

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { untilLockWaits } from '../../../test/one-server.ts';
 import { createLog } from '../../platform/log.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
@@ -8,8 +9,8 @@ import { createObjectReader } from '../../platform/objects/reader.ts';
 import { unpaced } from '../../platform/work/pace.ts';
 import { eraseOnce } from '../../retention/mover/testing/eraser.ts';
 import { startTestMover, type TestMover } from '../../retention/mover/testing/test-mover.ts';
-import { testActor } from '../../retention/mover/testing/world.ts';
 import { createIngest, type Ingest } from '../ingest/ingest.ts';
+import { bodyOf } from '../ingest/testing/post-records.ts';
 import type { Slice } from '../slice/slice.ts';
 import { readContent } from './counting.ts';
 import { lockPins } from './pin-queries.ts';
@@ -50,16 +51,7 @@ function record(tenant: string, n: number) {
 }
 
 async function send(records: readonly unknown[]) {
-  const body = {
-    isStream: false,
-    sizeBytes: null,
-    sentBytes: () => 0,
-    async *chunks() {
-      yield Buffer.from(JSON.stringify({ records }));
-    },
-    discard: async () => {},
-  };
-  return ingest.batch(body, testActor);
+  return ingest.batch(bodyOf(JSON.stringify({ records })), testActor);
 }
 
 /** `meanwhile` runs in the snapshot, before it is read. */

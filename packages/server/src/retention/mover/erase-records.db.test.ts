@@ -1,6 +1,7 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { recordDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { literal } from '../../platform/duckdb.ts';
@@ -13,7 +14,6 @@ import { removeObjects } from './run-move.ts';
 import { auditOf, eraseOnce } from './testing/eraser.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
-import { testActor } from './testing/world.ts';
 
 let mover: TestMover;
 beforeAll(async () => {

@@ -1,22 +1,29 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { formatDigest, recordDigest, sumDigests } from '../../kernel/digest.ts';
 import { parseInstant } from '../../kernel/instant.ts';
+import { createFreezer, type Freezer } from '../../records/ingest/testing/freeze.ts';
+import { ingest } from '../../records/read/testing/walk.ts';
 import { type DayTriple, sumTriples } from '../../records/segments.ts';
 import { findMatches } from './find-matches.ts';
 import type { EraseScope } from './scope.ts';
-import { createWorld, type World } from './testing/world.ts';
 
-let world: World;
+let db: TestDatabase;
+let freezer: Freezer;
 beforeAll(async () => {
-  world = await createWorld();
+  db = await createTestDatabase();
+  freezer = await createFreezer(db);
   await store(0, 40);
-  await world.freezer.freeze('T');
+  await freezer.freeze('T');
   await store(40, 60);
-  await world.freezer.freeze('T');
+  await freezer.freeze('T');
   await store(60, 80);
-  await world.send([{ ...record(3), tenant: 'other' }]);
+  await ingest(db, freezer, [[JSON.stringify({ ...record(3), tenant: 'other' })]]);
 });
-afterAll(() => world.stop());
+afterAll(async () => {
+  await freezer.close();
+  await db.drop();
+});
 
 /** Event ids come twice each, days three times, in two stores. */
 function record(n: number) {
@@ -31,7 +38,9 @@ function record(n: number) {
 }
 
 const store = (from: number, until: number) =>
-  world.send(Array.from({ length: until - from }, (_, n) => record(from + n)));
+  ingest(db, freezer, [
+    Array.from({ length: until - from }, (_, n) => JSON.stringify(record(from + n))),
+  ]);
 
 const everything: EraseScope = { tenant: 'T', store: null, eventIds: null, from: null, to: null };
 
@@ -78,7 +87,7 @@ test.each([
 ])('finds the records by %s where they lie, with their content', async (_name, more) => {
   const scope = { ...everything, ...more };
   const { hot, cold, foundIds } = await findMatches(
-    { db: world.db, objects: world.freezer.objects, duckdb: world.freezer.duckdb },
+    { ...freezer, db },
     scope,
     new AbortController().signal,
   );

@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { runs } from '../../../test/runs.ts';
 import { createLog } from '../../platform/log.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
 import { createIngest, type Ingest } from '../../records/index.ts';
+import { bodyOf } from '../../records/ingest/testing/post-records.ts';
 import { eraseOnce } from './testing/eraser.ts';
 import { startTestMover, type TestMover } from './testing/test-mover.ts';
 import { differences, totals } from './testing/truth.ts';
-import { testActor } from './testing/world.ts';
 
 let mover: TestMover;
 let objects: ObjectReader;
@@ -45,16 +46,7 @@ function record(n: number) {
 
 async function send(from: number, count: number): Promise<number> {
   const records = Array.from({ length: count }, (_, n) => record(from + n));
-  const body = {
-    isStream: false,
-    sizeBytes: null,
-    sentBytes: () => 0,
-    async *chunks() {
-      yield Buffer.from(JSON.stringify({ records }));
-    },
-    discard: async () => {},
-  };
-  const answer = await ingest.batch(body, testActor);
+  const answer = await ingest.batch(bodyOf(JSON.stringify({ records })), testActor);
   expect(answer.accepted + answer.duplicates).toBe(count);
   return answer.accepted;
 }

@@ -2,6 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
 import { vi } from 'vitest';
+import { testActor } from '../../../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { createGate } from '../../../kernel/gate.ts';
 import { createLog } from '../../../platform/log.ts';
@@ -9,7 +10,7 @@ import { createStoreFence, type StoreFence } from '../../../platform/objects/fen
 import { unpaced } from '../../../platform/work/pace.ts';
 import { cutParts } from '../../../records/index.ts';
 import { type ColdStore, openColdStore } from '../../../records/read/testing/cold-store.ts';
-import { everybody, ingest } from '../../../records/read/testing/walk.ts';
+import { ingest } from '../../../records/read/testing/walk.ts';
 import type { ExportRequest } from '../../contract.ts';
 import { createFormat } from '../../formats/index.ts';
 import type { ExportJob } from '../../jobs.contract.ts';
@@ -90,7 +91,7 @@ export async function startTestExports(): Promise<TestExports> {
       createJob(db, {
         format,
         body,
-        actor: everybody,
+        actor: testActor,
         request: {} as FastifyRequest,
         audit: async () => {},
       }),

@@ -1,4 +1,5 @@
 import type { TestService } from '../../../../test/service.ts';
+import type { Body } from '../body.ts';
 
 /** Answers a function that makes valid records, each with an id of its own. */
 export function createRecords() {
@@ -29,4 +30,17 @@ export function postStream(
     body,
     headers: { 'content-type': 'application/x-ndjson', ...headers },
   });
+}
+
+/** The body of a request to ingest, as `Ingest` reads it. */
+export function bodyOf(text: string, isStream = false): Body {
+  return {
+    isStream,
+    sizeBytes: null,
+    sentBytes: () => 0,
+    async *chunks() {
+      yield Buffer.from(text);
+    },
+    discard: async () => {},
+  };
 }

@@ -1,18 +1,11 @@
-import type { Actor } from '../../../kernel/actor.ts';
+import { testActor } from '../../../../test/actor.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { createIngest } from '../../ingest/ingest.ts';
+import { bodyOf } from '../../ingest/testing/post-records.ts';
 import type { ColdReader } from '../../segments/segment.ts';
 import { createTiers, listRecords, type PageRequest } from '../pages.ts';
 import type { Tier } from '../tier.ts';
-
-export const everybody: Actor = {
-  tokenId: 'tok_test',
-  name: 'test',
-  scopes: ['admin'],
-  tenants: null,
-  expiresAt: null,
-};
 
 const cursorKey = Buffer.alloc(32, 7);
 
@@ -39,21 +32,13 @@ export async function ingest(
     cold,
   });
   for (const lines of batches) {
-    const body = {
-      isStream: false,
-      sizeBytes: null,
-      sentBytes: () => 0,
-      async *chunks() {
-        yield Buffer.from(`{"records":[${lines.join(',')}]}`);
-      },
-      discard: async () => {},
-    };
-    const answer = await sink.batch(body, everybody);
+    const body = bodyOf(`{"records":[${lines.join(',')}]}`);
+    const answer = await sink.batch(body, testActor);
     if (answer.accepted !== lines.length) throw new Error(JSON.stringify(answer));
   }
 }
 
-export async function page(records: TestTier, request: PageRequest, actor = everybody) {
+export async function page(records: TestTier, request: PageRequest, actor = testActor) {
   const { db = untagged } = records;
   const text = await listRecords({ db, records }, cursorKey, actor, request);
   const { next_cursor, prev_cursor, data } = JSON.parse(text) as {

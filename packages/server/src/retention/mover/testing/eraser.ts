@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
+import { testActor } from '../../../../test/actor.ts';
 import { createAudit } from '../../../access/index.ts';
 import type { Actor } from '../../../kernel/actor.ts';
 import { createLog } from '../../../platform/log.ts';
@@ -10,7 +11,6 @@ import type { EraseContext } from '../erase-records.ts';
 import { createEraser, type Eraser, type EraserOptions } from '../eraser.ts';
 import type { MoverContext } from '../move.ts';
 import type { TestMover } from './test-mover.ts';
-import { testActor } from './world.ts';
 
 type More = Partial<MoverContext> &
   Pick<EraserOptions, 'lockMillis' | 'answerMillis'> & {

@@ -8,8 +8,10 @@ import { createLog } from '../../../platform/log.ts';
 import { createStoreFence, type StoreFence } from '../../../platform/objects/fence.ts';
 import { createFileStore } from '../../../platform/objects/file-system.ts';
 import type { ObjectStore } from '../../../platform/objects/objects.ts';
+import type { Connection } from '../../../platform/postgres/database.ts';
 import { unpaced } from '../../../platform/work/pace.ts';
 import { createPartitions } from '../../../records/ingest/store-part.ts';
+import { recountDays, recountSums } from '../../verify/counter-queries.ts';
 import type { MoverContext } from '../move.ts';
 import { moveTenant, type TenantOutcome } from '../move-tenant.ts';
 
@@ -101,58 +103,18 @@ export async function addRecords(db: TestDatabase, records: readonly TestRecord[
       from json_to_recordset(${JSON.stringify(records.map((row) => ({ enrichment: '{}', ...row })))}::json)
         as given(tenant text, store text, occurred_at timestamptz, event_id text, kind text, source text,
           model text, confidence text, enrichment text)`);
-    await count(connection);
+    await countAnew(
+      connection,
+      records.map(({ tenant }) => tenant),
+    );
   });
+}
 
-  /** All anew: what lies in segments counts by the catalogue. */
-  async function count(connection: Pick<TestDatabase, 'query'>): Promise<void> {
-    const tenants = [...new Set(records.map((row) => row.tenant))];
-    await connection.query(sql`
-      insert into leaf_days as counter (tenant, store, day, count, bytes, digest, first_at, last_at)
-      select tenant, store, (occurred_at at time zone 'UTC')::date, count(*), sum(bytes),
-        mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616, 18446744073709551616),
-        min(occurred_at), max(occurred_at)
-      from enrichment_records where tenant = any(${tenants}) group by 1, 2, 3
-      on conflict (tenant, store, day) do update set
-        count = excluded.count + counter.cold_count, bytes = excluded.bytes + counter.cold_bytes,
-        digest = mod(excluded.digest + counter.cold_digest, 18446744073709551616),
-        first_at = least(counter.first_at, excluded.first_at),
-        last_at = greatest(counter.last_at, excluded.last_at)`);
-    await connection.query(sql`
-      insert into leaf_months (tenant, store, month, count, bytes, digest, first_at, last_at)
-      select tenant, store, to_char(day, 'YYYY-MM'), sum(count), sum(bytes),
-        mod(sum(digest), 18446744073709551616), min(first_at), max(last_at)
-      from leaf_days where tenant = any(${tenants}) group by 1, 2, 3
-      on conflict (tenant, store, month) do update set count = excluded.count, bytes = excluded.bytes,
-        digest = excluded.digest, first_at = excluded.first_at, last_at = excluded.last_at`);
-    await connection.query(sql`
-      insert into leaf_stores (tenant, store, count, bytes, digest, first_at, last_at)
-      select tenant, store, sum(count), sum(bytes), mod(sum(digest), 18446744073709551616),
-        min(first_at), max(last_at)
-      from leaf_months where tenant = any(${tenants}) group by 1, 2
-      on conflict (tenant, store) do update set count = excluded.count, bytes = excluded.bytes,
-        digest = excluded.digest, first_at = excluded.first_at, last_at = excluded.last_at`);
-    await connection.query(sql`
-      insert into tenant_days (tenant, day, count, bytes, digest, first_at, last_at)
-      select tenant, day, sum(count), sum(bytes), mod(sum(digest), 18446744073709551616),
-        min(first_at), max(last_at)
-      from leaf_days where tenant = any(${tenants}) group by 1, 2
-      on conflict (tenant, day) do update set count = excluded.count, bytes = excluded.bytes,
-        digest = excluded.digest, first_at = excluded.first_at, last_at = excluded.last_at`);
-    await connection.query(sql`
-      insert into tenant_months (tenant, month, count, bytes, digest, first_at, last_at)
-      select tenant, to_char(day, 'YYYY-MM'), sum(count), sum(bytes),
-        mod(sum(digest), 18446744073709551616), min(first_at), max(last_at)
-      from tenant_days where tenant = any(${tenants}) group by 1, 2
-      on conflict (tenant, month) do update set count = excluded.count, bytes = excluded.bytes,
-        digest = excluded.digest, first_at = excluded.first_at, last_at = excluded.last_at`);
-    await connection.query(sql`
-      insert into leaf_tenants (tenant, count, bytes, digest, first_at, last_at)
-      select tenant, sum(count), sum(bytes), mod(sum(digest), 18446744073709551616), min(first_at),
-        max(last_at)
-      from leaf_stores where tenant = any(${tenants}) group by 1
-      on conflict (tenant) do update set count = excluded.count, bytes = excluded.bytes,
-        digest = excluded.digest, first_at = excluded.first_at, last_at = excluded.last_at`);
+/** Counts the records of tenants anew, from hot records and catalogue. */
+export async function countAnew(connection: Connection, tenants: Iterable<string>): Promise<void> {
+  for (const tenant of new Set(tenants)) {
+    await recountDays(connection, tenant, { first: '1970-01-01', last: '2999-12-31' });
+    await recountSums(connection, tenant);
   }
 }
 

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
-import sql, { raw } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { newId } from '../../../kernel/ids.ts';
 import { createDuckDb } from '../../../platform/duckdb.ts';
@@ -13,10 +13,12 @@ import type { Queryable } from '../../../platform/postgres/database.ts';
 import { unpaced } from '../../../platform/work/pace.ts';
 import { createPartitions } from '../../../records/ingest/store-part.ts';
 import { readSegmentDays } from '../../../records/segments/read-segment.ts';
-import { shareStoredBytes, sumTriples } from '../../../records/segments/segment.ts';
+import { addSegment } from '../../../records/segments/replace-segments.ts';
+import { sumTriples } from '../../../records/segments/segment.ts';
 import { segmentKey } from '../../../records/segments/segment-key.ts';
 import { spoolHotRows } from '../../../records/segments/spool.ts';
 import { writeSegmentFromSpool } from '../../../records/segments/write-segment.ts';
+import { countAnew } from '../../mover/testing/test-mover.ts';
 import type { VerifyTools } from '../check-segment.ts';
 
 export type ColdData = VerifyTools & {
@@ -52,7 +54,7 @@ export async function createColdData(): Promise<ColdData> {
     async addRecords(tenant, days, perDay = 40) {
       await createPartitions(db).ensure(days.map((day) => day.slice(0, 7)));
       for (const day of days) await insertRecords(db, tenant, day, perDay);
-      await recount(db);
+      await db.transaction((connection) => countAnew(connection, [tenant]));
     },
     makeCold: (tenant, firstDay, lastDay) => makeCold(context, { tenant, firstDay, lastDay }),
     replaceSegment: (id) => replaceSegment(db, objects, id),
@@ -83,42 +85,6 @@ async function insertRecords(
     ) made`);
 }
 
-/** Counts anew, from hot records and catalogue. */
-async function recount(db: Queryable): Promise<void> {
-  await db.query(sql`delete from leaf_days`);
-  await db.query(sql`
-    insert into leaf_days (tenant, store, day, count, bytes, digest, first_at, last_at, cold_count,
-      cold_bytes, cold_digest, cold_stored_bytes)
-    select tenant, store, day, sum(count), sum(bytes),
-      mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616, 18446744073709551616),
-      min(first_at), max(last_at), coalesce(sum(count) filter (where cold), 0),
-      coalesce(sum(bytes) filter (where cold), 0),
-      mod(coalesce(sum(digest) filter (where cold), 0), 18446744073709551616), sum(stored_bytes)
-    from (
-      select tenant, store, (occurred_at at time zone 'UTC')::date as day, 1 as count, bytes, digest,
-        occurred_at as first_at, occurred_at as last_at, false as cold, 0 as stored_bytes
-      from enrichment_records
-      union all
-      select tenant, store, day, count, bytes, digest, first_at, last_at, true, stored_bytes
-      from segment_days
-    ) held group by tenant, store, day`);
-  for (const [table, key, from] of [
-    ['leaf_months', 'tenant, store, month', "tenant, store, to_char(day, 'YYYY-MM')"],
-    ['leaf_stores', 'tenant, store', 'tenant, store'],
-    ['tenant_days', 'tenant, day', 'tenant, day'],
-    ['tenant_months', 'tenant, month', "tenant, to_char(day, 'YYYY-MM')"],
-    ['leaf_tenants', 'tenant', 'tenant'],
-  ] as const) {
-    await db.query(sql`delete from ${raw(table)}`);
-    await db.query(sql`
-      insert into ${raw(table)} (${raw(key)}, count, bytes, digest, first_at, last_at, cold_count,
-        cold_bytes, cold_stored_bytes)
-      select ${raw(from)}, sum(count), sum(bytes), mod(sum(digest), 18446744073709551616),
-        min(first_at), max(last_at), sum(cold_count), sum(cold_bytes), sum(cold_stored_bytes)
-      from leaf_days group by ${raw(from)}`);
-  }
-}
-
 async function makeCold(
   { db, objects, duckdb, spoolDir }: VerifyTools,
   range: { tenant: string; firstDay: string; lastDay: string },
@@ -133,29 +99,17 @@ async function makeCold(
   const content = await readFile(target);
   const key = segmentKey({ ...range, id });
   await objects.put(key, target);
-  const shares = shareStoredBytes(
-    days.map((day) => day.bytes),
-    content.length,
-  );
-  const sum = sumTriples(days);
-  await db.query(sql`
-    insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day,
-      last_day)
-    values (${tenant}, ${id}, ${key}, ${content.length},
-      ${createHash('sha256').update(content).digest()}, ${sum.count}, ${sum.bytes}, ${sum.digest},
-      ${range.firstDay}, ${range.lastDay})`);
-  for (const [i, day] of days.entries()) {
-    await db.query(sql`
-      insert into segment_days (tenant, store, day, segment_id, first_row, count, bytes, digest,
-        stored_bytes, first_at, last_at)
-      values (${tenant}, ${day.store}, ${day.day}, ${id}, ${day.first_row}, ${day.count}, ${day.bytes},
-        ${day.digest}, ${shares[i] ?? 0}, ${day.first_at}, ${day.last_at})`);
-  }
-  await db.query(sql`
-    delete from enrichment_records where tenant = ${tenant}
-      and occurred_at >= ${range.firstDay}::timestamptz
-      and occurred_at < ${range.lastDay}::timestamptz + interval '1 day'`);
-  await recount(db);
+  const sha256 = createHash('sha256').update(content).digest();
+  const size_bytes = content.length;
+  await db.transaction(async (connection) => {
+    const segment = { id, object_key: key, size_bytes, sha256, days, pieces: null };
+    await addSegment(connection, tenant, segment);
+    await connection.query(sql`
+      delete from enrichment_records where tenant = ${tenant}
+        and occurred_at >= ${range.firstDay}::timestamptz
+        and occurred_at < ${range.lastDay}::timestamptz + interval '1 day'`);
+    await countAnew(connection, [tenant]);
+  });
   return id;
 }
 

@@ -66,7 +66,8 @@ export async function createVerifying(): Promise<Verifying> {
     async empty() {
       const tables =
         'segments, segment_days, enrichment_records, verifications, moves, move_segments';
-      await db.query(sql`truncate ${raw(tables)}, object_removals, work_shares, verified_tenants`);
+      await db.query(sql`truncate ${raw(tables)}, object_removals, work_shares, verified_tenants,
+        leaf_days, leaf_months, leaf_stores, tenant_days, tenant_months, leaf_tenants`);
       await rm(join(data.dir, 'objects'), { recursive: true, force: true });
     },
     pathOfSegment,
