@@ -23,8 +23,8 @@ export { type Chunk, type CutOptions, type Step, usualCut } from './steps/cut-st
 export { type OpenSegments, openSegments, planSteps } from './steps/plan-steps.ts';
 export { sumTiers } from './steps/queries.ts';
 export { readStored, startSumming } from './stored/stored.ts';
-export { readTagWindows } from './tags/read-windows.ts';
 export { addTagRoutes } from './tags/tags.ts';
+export { readTagWindows } from './tags/windows.ts';
 export { startCounting } from './versions/counting.ts';
 export {
   type Gone,

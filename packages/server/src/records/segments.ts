@@ -31,6 +31,7 @@ export {
   type DayTriple,
   dayKey,
   isSameTriple,
+  type LiveSegment,
   type NewSegment,
   type SegmentDay,
   SourceChanged,
@@ -45,6 +46,6 @@ export { digestSumSql, readSegments } from './segments/segment-sql.ts';
 export { splitSpool, spoolHotRows } from './segments/spool.ts';
 export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
 export type { DayWindow } from './slice/slice.ts';
-export { beyondLastDay, firstDay } from './tags/windows.ts';
+export { beyondLastDay, firstDay } from './slice/slice.ts';
 export type { Gone, GoneEffects } from './versions/note-gone-records.ts';
 export { lockRemovals } from './versions/pin-queries.ts';

@@ -1,7 +1,10 @@
-import { countOpenJobs } from '../platform/jobs/queries.ts';
+import { toWorkState } from '../kernel/values.ts';
+import type { WorkRow } from '../platform/http/schemas.contract.ts';
+import { countOpenJobs, listJobs } from '../platform/jobs/queries.ts';
 import { byState, type StateRow } from '../platform/metrics/figures.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
 import { databaseFigures } from '../platform/postgres/figures.ts';
-import { readRetentionOverview } from './read-overview.ts';
+import type { RetentionOverview, RunRow, VerificationRow } from './contract.ts';
 import { countFailedTenants, countOpenMoves, runs as runTable } from './runs/queries.ts';
 import { moveStates } from './values.ts';
 import { verifications as verificationTable } from './verify/queries.ts';
@@ -89,4 +92,54 @@ function doneOf(rows: readonly (StateRow & { done: number })[]): number | null {
 
 function secondsOf(instant: string | null | undefined): number | null {
   return instant == null ? null : Date.parse(instant) / 1000;
+}
+
+/** So many runs and verifications are looked at: what is under way, and the last one before it. */
+const looked = 6;
+
+/** The last run and the last verification that ended, within the caller's reach, and those that have not. */
+export async function readRetentionOverview(
+  db: Queryable,
+  tenants: readonly string[] | null,
+): Promise<{ retention: RetentionOverview; work: WorkRow[] }> {
+  const latest = { after: null, limit: looked };
+  const runs = await listJobs<RunRow>(db, runTable, tenants, latest);
+  const verifications = await listJobs<Verification>(db, verificationTable, tenants, latest);
+  const run = runs.find(hasEnded);
+  const verification = verifications.find(hasEnded);
+  return {
+    retention: {
+      run: run === undefined ? null : showRun(run),
+      verification: verification === undefined ? null : showVerification(verification),
+    },
+    work: [
+      ...runs.map((each) => ({
+        ...{ kind: 'run' as const, job: each, total: each.total_count },
+        done: each.moved_count + each.deleted_count,
+      })),
+      ...verifications.map((each) => ({
+        ...{ kind: 'verification' as const, job: each, total: each.bytes_total },
+        done: each.bytes_done,
+      })),
+    ]
+      .filter(({ job }) => !hasEnded(job))
+      .map(({ kind, job: { id, state, tenant }, done, total }) => {
+        return { kind, id, state: toWorkState(state), tenant, done, total };
+      }),
+  };
+}
+
+function showRun({ id, state, failed_moves, moved_count, finished_at }: RunRow) {
+  const ok = state === 'completed' && failed_moves === 0;
+  return { id, ok, failed_moves, moved_count, finished_at };
+}
+
+type Verification = Omit<VerificationRow, 'problems'>;
+
+function showVerification({ id, ok, problem_count, segments_total, finished_at }: Verification) {
+  return { id, ok, problem_count, segments_total, finished_at };
+}
+
+function hasEnded({ state }: { state: string }): boolean {
+  return state === 'completed' || state === 'failed';
 }

@@ -1,5 +1,5 @@
 export { addAdoptRoute } from './adopt-orphan.ts';
-export { retentionFigures } from './figures.ts';
+export { readRetentionOverview, retentionFigures } from './figures.ts';
 export { giveBackSpace } from './give-back.ts';
 export { deleteTenant } from './mover/delete-tenant.ts';
 export { isOnHold, refuseHold } from './mover/erase-records.ts';
@@ -10,7 +10,6 @@ export { moveTenant } from './mover/move-tenant.ts';
 export { listOverdueRemovals } from './mover/queries.ts';
 export { disownObjects, removeObjects } from './mover/run-move.ts';
 export { type DueDays, findDueDays } from './policies/queries.ts';
-export { readRetentionOverview } from './read-overview.ts';
 export { addRetentionRoutes } from './routes.ts';
 export { pruneHistory } from './runs/moves.ts';
 export { startRunner } from './runs/runs.ts';

@@ -12,7 +12,14 @@ import {
   type SampleSize,
   type Take,
 } from './pick-days.ts';
-import type { LabelTally } from './tally.ts';
+
+/** How many records have these three labels. */
+export type LabelTally = {
+  kind: string | null;
+  source: string | null;
+  model: string | null;
+  count: number;
+};
 
 /**
  * Returns the stores of a slice in which some place of a sample lies; see `pickDays`. `phase` is the share of the

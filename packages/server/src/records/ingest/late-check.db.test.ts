@@ -223,7 +223,8 @@ test.each(['before', 'after'])(
       const opened = when === 'after' ? await openObject(ref, options) : null;
       await rename(path, rewritten);
       await db.query(
-        sql`update segments set id = id || '-2', object_key = id || '-2.parquet' where tenant = ${tenant}`,
+        sql`update segments set id = id || '-2', object_key = replace(object_key, '.parquet', '-2.parquet')
+          where tenant = ${tenant}`,
       );
       await db.query(
         sql`update segment_days set segment_id = segment_id || '-2' where tenant = ${tenant}`,

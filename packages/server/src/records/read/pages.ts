@@ -11,7 +11,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { keyOf, type RecordKey, type RecordRow } from '../queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
-import { withTags } from '../tags/read-windows.ts';
+import { withTags } from '../tags/windows.ts';
 import type { orders } from '../values.ts';
 import { createColdTier } from './cold-parquet.ts';
 import { createHotTier } from './hot-postgres.ts';

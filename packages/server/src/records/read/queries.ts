@@ -1,19 +1,12 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { SegmentPiece } from '../segments/pieces.ts';
+import type { LiveSegment } from '../segments/segment.ts';
 import { dayConditions, dayTable, tenantConditions, where } from '../slice/queries.ts';
 import type { DayWindow, Slice } from '../slice/slice.ts';
 
-/** A segment in the catalogue, with all that is needed to open it. Days are `YYYY-MM-DD`. */
-export type Segment = {
-  tenant: string;
-  segment_id: string;
-  object_key: string;
-  size_bytes: number;
-  sha256: Buffer;
-  first_day: string;
-  last_day: string;
-};
+/** A segment in the catalogue, with all that is needed to open it. */
+export type Segment = Omit<LiveSegment, 'id'> & { tenant: string; segment_id: string };
 
 /** Where in a segment the records of a store's day stand. */
 export type DayInSegment = Segment & {

@@ -2,7 +2,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sumLeafDays, sumRecords } from '../queries.ts';
 import { type ColdReader, sumTriples, type Triple } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
-import { withTags } from '../tags/read-windows.ts';
+import { withTags } from '../tags/windows.ts';
 import { queryInGroups, readTwice } from './open-segments.ts';
 import { listSegmentsOf, type Segment } from './queries.ts';
 import { sumSql } from './scan-sql.ts';

@@ -24,6 +24,16 @@ export type SegmentDay = DayTriple & {
   readonly last_at: string;
 };
 
+/** What the catalogue knows of a live segment of a tenant. Days are `YYYY-MM-DD`. */
+export type LiveSegment = {
+  id: string;
+  object_key: string;
+  size_bytes: number;
+  sha256: Buffer;
+  first_day: string;
+  last_day: string;
+};
+
 /** A segment as the catalogue stores it. */
 export type NewSegment = {
   readonly id: string;

@@ -59,6 +59,13 @@ export type DayWindow = {
   readonly until: string;
 };
 
+/** Where a window that is open at one end begins or ends. No record can be older or younger. */
+export const firstDay = '1970-01-01';
+export const beyondLastDay = '9999-12-31';
+
+/** Days that follow one another. */
+export type Span = { readonly from: string; readonly until: string };
+
 /** The tagged days of a tenant, merged: the windows of the same store (and those of null) do not overlap. */
 export type TagWindows = Readonly<Record<DatasetName, readonly DayWindow[]>>;
 

@@ -1,5 +1,15 @@
 import { dayAfter, firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
-import type { Span } from './windows.ts';
+import type { Span } from '../slice/slice.ts';
+
+/**
+ * How often a record counts as covered and in each dataset. In a stretch each number is 0 or 1; in a plan that corrects
+ * other counts it may be −1.
+ */
+export type Weight = {
+  readonly covered: number;
+  readonly training: number;
+  readonly fine_tuning: number;
+};
 
 /** The days of a tenant, or of one of its stores when `store` is not null. */
 export type CounterScope = { readonly tenant: string; readonly store: string | null };

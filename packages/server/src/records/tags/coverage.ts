@@ -1,12 +1,11 @@
 import { dayAfter } from '../../kernel/day.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { TagWindows } from '../slice/slice.ts';
-import type { CounterScope } from './counters.ts';
+import type { Span, TagWindows } from '../slice/slice.ts';
+import type { CounterScope, Weight } from './counters.ts';
 import { planRow, type RowPlan, untagged } from './plan-row.ts';
-import { readTagsOf } from './read-windows.ts';
-import { type TenantStretches, toStretches, type Weight, type WeightedSpan } from './stretches.ts';
+import { type TenantStretches, toStretches, type WeightedSpan } from './stretches.ts';
 import { type Place, type Share, sumShares } from './sums.ts';
-import type { Span } from './windows.ts';
+import { readTagsOf } from './windows.ts';
 
 /** What a row of the tree counts: all records of a tenant or a store from the first to the last day of that row. */
 export type CountedRow = CounterScope & {
@@ -30,7 +29,7 @@ export async function readCoverage(
   const { known, shares } = planCoverage(rows, tags);
   await sumShares(db, shares, (row, weight, count) => {
     const own = known[row];
-    if (own !== undefined) add(own, weight, count);
+    if (own !== undefined) addCoverage(own, weight, count);
   });
   return known;
 }
@@ -57,7 +56,7 @@ export function planCoverage(
     if (own === undefined || sum === undefined || first_at === null || last_at === null) return [];
     const days = { from: first_at.slice(0, 10), until: dayAfter(last_at.slice(0, 10)) };
     const plan = plans.of(store === null ? own.ofAll : own.ofStore(store), days, store !== null);
-    add(sum, plan.whole, row.count);
+    addCoverage(sum, plan.whole, row.count);
     plan.places.push({ row: i, tenant, store });
     return store === null ? planStores({ row: i, tenant }, own.added, days) : [];
   });
@@ -114,7 +113,7 @@ function planStores(
   });
 }
 
-function add(sum: Coverage, weight: Weight, count: number): void {
+export function addCoverage(sum: Coverage, weight: Weight, count: number): void {
   sum.covered += weight.covered * count;
   sum.training += weight.training * count;
   sum.fine_tuning += weight.fine_tuning * count;

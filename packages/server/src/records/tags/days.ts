@@ -6,10 +6,10 @@ import { type SliceRequest, toSlice } from '../slice/slice.ts';
 import type { DayRow } from '../tags.contract.ts';
 import { tierOf } from '../values.ts';
 import type { CounterScope } from './counters.ts';
-import type { Coverage } from './coverage.ts';
+import { addCoverage, type Coverage } from './coverage.ts';
 import { type DayCounters, listCountedDays, sumRunsByDay } from './queries.ts';
-import { readTagsOf } from './read-windows.ts';
 import { clipStretches, type TenantStretches, toStretches } from './stretches.ts';
+import { readTagsOf } from './windows.ts';
 
 export type DaysRequest = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> & {
   tenant: string;
@@ -70,10 +70,7 @@ async function coverDays(
   const coverage = new Map(rows.map(({ day }) => [day, { ...nothing }]));
   const add = (day: string, sum: Coverage, times: number) => {
     const own = coverage.get(day);
-    if (own === undefined) return;
-    own.covered += sum.covered * times;
-    own.training += sum.training * times;
-    own.fine_tuning += sum.fine_tuning * times;
+    if (own !== undefined) addCoverage(own, sum, times);
   };
   const page = { from: first, until: dayAfter(last) };
   const whole = clipStretches(store === null ? tags.ofAll : tags.ofStore(store), page);

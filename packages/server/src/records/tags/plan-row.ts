@@ -1,7 +1,7 @@
 import { firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
-import { type CounterSpan, daysBetween, spansOf, spanTables } from './counters.ts';
-import { clipStretches, type Weight, type WeightedSpan } from './stretches.ts';
-import type { Span } from './windows.ts';
+import type { Span } from '../slice/slice.ts';
+import { type CounterSpan, daysBetween, spansOf, spanTables, type Weight } from './counters.ts';
+import { clipStretches, type WeightedSpan } from './stretches.ts';
 
 /**
  * How the coverage of a row is computed: all its records count with the weight `whole`, and the counters of `parts` are

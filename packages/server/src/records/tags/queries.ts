@@ -4,8 +4,10 @@ import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { where } from '../slice/queries.ts';
 import type { DayWindow, Slice } from '../slice/slice.ts';
+import { beyondLastDay, firstDay, type Span } from '../slice/slice.ts';
 import type { DayRow, Tag } from '../tags.contract.ts';
 import type { DatasetName } from '../values.ts';
+import type { Weight } from './counters.ts';
 import {
   type CounterRun,
   daysOf,
@@ -14,8 +16,6 @@ import {
   type SpanTable,
   spanTables,
 } from './counters.ts';
-import type { Weight } from './stretches.ts';
-import { beyondLastDay, firstDay, type Span } from './windows.ts';
 
 /** Returns the windows of these tenants' tags, the oldest tags first: at most a thousand for each tenant. */
 export async function listTaggedDays(

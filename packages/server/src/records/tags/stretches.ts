@@ -1,16 +1,7 @@
-import type { DayWindow, TagWindows } from '../slice/slice.ts';
+import type { DayWindow, Span, TagWindows } from '../slice/slice.ts';
 import { datasetNames } from '../values.ts';
-import { mergeSpans, type Span, subtractSpans } from './windows.ts';
-
-/**
- * How often a record counts as covered and in each dataset. In a stretch each number is 0 or 1; in a plan that corrects
- * other counts it may be −1.
- */
-export type Weight = {
-  readonly covered: number;
-  readonly training: number;
-  readonly fine_tuning: number;
-};
+import type { Weight } from './counters.ts';
+import { mergeSpans, subtractSpans } from './windows.ts';
 
 /** Days on which all records count in the same way, from `from` to before `until`. */
 export type WeightedSpan = Span & { readonly weight: Weight };

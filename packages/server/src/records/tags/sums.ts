@@ -1,5 +1,7 @@
 import { dayAfter } from '../../kernel/day.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { beyondLastDay, firstDay, type Span } from '../slice/slice.ts';
+import type { Weight } from './counters.ts';
 import {
   type CounterRun,
   type CounterScope,
@@ -9,9 +11,7 @@ import {
 } from './counters.ts';
 import { isSameWeight } from './plan-row.ts';
 import { type CounterSum, sumCounters, sumStores, sumTenants, type TagWindow } from './queries.ts';
-import { readTagWindows } from './read-windows.ts';
-import type { Weight } from './stretches.ts';
-import { beyondLastDay, firstDay, type Span } from './windows.ts';
+import { readTagWindows } from './windows.ts';
 
 /** A tenant or a store whose counters are to be added, and the row they are added to. */
 export type Place = CounterScope & { readonly row: number };

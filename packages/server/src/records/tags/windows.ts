@@ -1,10 +1,6 @@
-import type { DayWindow } from '../slice/slice.ts';
-
-/** Where a window that is open at one end begins or ends. No record can be older or younger. */
-export const firstDay = '1970-01-01';
-export const beyondLastDay = '9999-12-31';
-
-export type Span = { readonly from: string; readonly until: string };
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { DayWindow, Slice, Span, TagWindows } from '../slice/slice.ts';
+import { listTaggedDays } from './queries.ts';
 
 /**
  * Returns the same days in as few windows as possible. The windows of a store do not overlap or touch one another, and
@@ -59,4 +55,41 @@ export function subtractSpans(spans: readonly Span[], others: readonly Span[]): 
     if (from < span.until) left.push({ from, until: span.until });
     return left;
   });
+}
+
+/** Returns the tagged days of a tenant as they are now, or as they are in the snapshot of `db`. */
+export async function readTagWindows(db: Queryable, tenant: string): Promise<TagWindows> {
+  return (await readTagsOf(db, [tenant])).get(tenant) ?? { training: [], fine_tuning: [] };
+}
+
+/** Returns the tagged days of these tenants. Tenants without tags are not in the result. */
+export async function readTagsOf(
+  db: Queryable,
+  tenants: readonly string[],
+): Promise<Map<string, TagWindows>> {
+  const tagged = new Map<string, Awaited<ReturnType<typeof listTaggedDays>>>();
+  for (const window of await listTaggedDays(db, tenants)) {
+    const own = tagged.get(window.tenant) ?? [];
+    own.push(window);
+    tagged.set(window.tenant, own);
+  }
+  return new Map(
+    [...tagged].map(([tenant, windows]) => [
+      tenant,
+      {
+        training: mergeWindows(windows.filter(({ dataset }) => dataset === 'training')),
+        fine_tuning: mergeWindows(windows.filter(({ dataset }) => dataset === 'fine_tuning')),
+      },
+    ]),
+  );
+}
+
+/**
+ * Adds to a slice the tags that its dataset means. A slice without a dataset, or with pinned tags, is returned as it
+ * is.
+ */
+export async function withTags(db: Queryable, slice: Slice): Promise<Slice> {
+  const { tenant, dataset, tags } = slice;
+  if (dataset === undefined || tenant === undefined || tags !== undefined) return slice;
+  return { ...slice, tags: await readTagWindows(db, tenant) };
 }

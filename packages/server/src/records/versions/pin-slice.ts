@@ -2,7 +2,7 @@ import type { Connection, Database, Queryable } from '../../platform/postgres/da
 import { mayTryAgain } from '../../platform/postgres/errors.ts';
 import { sumLeafDays } from '../queries.ts';
 import { isCounted, type KeyRange, type Slice, type TagWindows } from '../slice/slice.ts';
-import { readTagWindows } from '../tags/read-windows.ts';
+import { readTagWindows } from '../tags/windows.ts';
 import * as queries from './pin-queries.ts';
 import { listPinnedParts } from './pin-queries.ts';
 

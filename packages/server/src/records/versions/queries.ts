@@ -11,7 +11,7 @@ import {
   where,
 } from '../slice/queries.ts';
 import type { DayWindow, KeyRange, Slice, TagWindows } from '../slice/slice.ts';
-import { beyondLastDay, firstDay } from '../tags/windows.ts';
+import { beyondLastDay, firstDay } from '../slice/slice.ts';
 import type { DatasetName, SplitName } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';
 

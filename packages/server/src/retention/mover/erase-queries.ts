@@ -1,6 +1,7 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { LiveSegment } from '../../records/segments.ts';
 import { type DayTriple, digestSum, type GoneEffects, type Span } from '../../records/segments.ts';
 import type { MoveState } from '../values.ts';
 import type { EraseScope } from './scope.ts';
@@ -60,19 +61,9 @@ export async function deleteHotMatches(
     from gone group by day order by day`);
 }
 
-/** A live segment that may have matches. */
-export type SegmentRow = {
-  id: string;
-  object_key: string;
-  size_bytes: number;
-  sha256: Buffer;
-  first_day: string;
-  last_day: string;
-};
-
 /** Lists the segments that have days in the scope, by the catalogue. */
-export async function listSegmentsOf(db: Queryable, scope: EraseScope): Promise<SegmentRow[]> {
-  return db.query<SegmentRow>(sql`
+export async function listSegmentsOf(db: Queryable, scope: EraseScope): Promise<LiveSegment[]> {
+  return db.query<LiveSegment>(sql`
     select id, object_key, size_bytes, sha256, first_day::text as first_day, last_day::text as last_day
     from segments where tenant = ${scope.tenant} and id in (
       select segment_id from segment_days where ${join(dayConditions(scope), ' and ')}
@@ -84,8 +75,8 @@ export async function findSegmentOf(
   db: Queryable,
   objectKey: string,
   tenants: readonly string[] | null,
-): Promise<(SegmentRow & { tenant: string }) | undefined> {
-  const [row] = await db.query<SegmentRow & { tenant: string }>(sql`
+): Promise<(LiveSegment & { tenant: string }) | undefined> {
+  const [row] = await db.query<LiveSegment & { tenant: string }>(sql`
     select tenant, id, object_key, size_bytes, sha256, first_day::text as first_day, last_day::text as last_day
     from segments where object_key = ${objectKey}
       and (${tenants}::text[] is null or tenant = any(${tenants}::text[]))`);

@@ -1,6 +1,7 @@
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { LiveSegment } from '../../records/segments.ts';
 import { type DayTriple, digestSumSql, openSegment, readSegments } from '../../records/segments.ts';
 import * as queries from './erase-queries.ts';
 import type { EraseScope } from './scope.ts';
@@ -15,7 +16,7 @@ type MatchTools = {
 export type Matches = {
   readonly hot: readonly DayTriple[];
   /** The segments that have matches. */
-  readonly cold: readonly { segment: queries.SegmentRow; days: readonly DayTriple[] }[];
+  readonly cold: readonly { segment: LiveSegment; days: readonly DayTriple[] }[];
   /** The event ids of the scope that at least one match has. */
   readonly foundIds: ReadonlySet<string>;
 };
@@ -38,7 +39,7 @@ export async function findMatches(
     }),
     { isolation: 'repeatable read' },
   );
-  const cold: { segment: queries.SegmentRow; days: readonly DayTriple[] }[] = [];
+  const cold: { segment: LiveSegment; days: readonly DayTriple[] }[] = [];
   for (const segment of segments) {
     const days = await readMatches(tools, { segment, scope, foundIds, signal });
     if (days.length > 0) cold.push({ segment, days });
@@ -88,7 +89,7 @@ export async function findHot(
 async function readMatches(
   { objects, duckdb }: MatchTools,
   search: {
-    segment: queries.SegmentRow;
+    segment: LiveSegment;
     scope: EraseScope;
     foundIds: Set<string>;
     signal: AbortSignal;

@@ -2,7 +2,7 @@ import sql, { raw } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { areObjectsHeld } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { DayTriple, GoneEffects, Triple } from '../../records/segments.ts';
+import type { DayTriple, GoneEffects, LiveSegment, Triple } from '../../records/segments.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 import type { Move, MoveSegment } from './move.ts';
 
@@ -305,16 +305,7 @@ export async function listHotDays(
     group by leaf_days.day order by leaf_days.day limit 400`);
 }
 
-export type SmallSegment = {
-  id: string;
-  object_key: string;
-  size_bytes: number;
-  sha256: Buffer;
-  count: number;
-  bytes: number;
-  first_day: string;
-  last_day: string;
-};
+export type SmallSegment = LiveSegment & { count: number; bytes: number };
 
 /** Lists the tenant's live segments below a size, in the order of their days. */
 export async function listSmallSegments(

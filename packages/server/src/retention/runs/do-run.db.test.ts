@@ -4,6 +4,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { findJob } from '../../platform/jobs/queries.ts';
 import { storeUnavailable } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { readRetentionOverview } from '../figures.ts';
 import {
   clearRetention,
   dayOfAge,
@@ -11,7 +12,6 @@ import {
   seedPolicy,
   seedVersion,
 } from '../policies/testing/seed.ts';
-import { readRetentionOverview } from '../read-overview.ts';
 import type { TenantJob } from './do-run.ts';
 import { runs } from './queries.ts';
 import { doRuns } from './runs.ts';

@@ -2,8 +2,13 @@ import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { readSmallSegments } from '../../records/segments.ts';
-import { type Check, checkSegment, isMissing, type VerifyTools } from './check-segment.ts';
-import { compareDays } from './compare-days.ts';
+import {
+  type Check,
+  checkSegment,
+  compareDays,
+  isMissing,
+  type VerifyTools,
+} from './check-segment.ts';
 import { type LiveSegment, listSegmentDays } from './queries.ts';
 
 /** Of larger segments, with more than some 8,000 records, most of the time goes into the records themselves. */

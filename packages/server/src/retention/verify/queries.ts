@@ -2,6 +2,7 @@ import sql, { raw, type Sql } from 'sql-template-tag';
 import { type JobState, type JobTable, shownColumns } from '../../platform/jobs/queries.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { LiveSegment as CataloguedSegment, Triple } from '../../records/segments.ts';
 import type { VerificationRow, VerifyProblem } from '../schemas.contract.ts';
 
 /** Verifications without their problems, which may be many. */
@@ -115,18 +116,7 @@ export async function addFindings(
 }
 
 /** A live segment, as the catalogue describes it. */
-export type LiveSegment = {
-  tenant: string;
-  id: string;
-  object_key: string;
-  size_bytes: number;
-  sha256: Buffer;
-  count: number;
-  bytes: number;
-  digest: string;
-  first_day: string;
-  last_day: string;
-};
+export type LiveSegment = CataloguedSegment & Triple & { tenant: string };
 
 /** The place of a segment in the catalogue. */
 export type SegmentKey = readonly [tenant: string, id: string];

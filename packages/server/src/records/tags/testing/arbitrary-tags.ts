@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { dayAfter } from '../../../kernel/day.ts';
 import type { TagWindows } from '../../slice/slice.ts';
+import { beyondLastDay, firstDay } from '../../slice/slice.ts';
 import { type DatasetName, datasetNames } from '../../values.ts';
-import { beyondLastDay, firstDay, mergeWindows } from '../windows.ts';
+import { mergeWindows } from '../windows.ts';
 
 /** A tag as a test makes it: first and last day, null = open. */
 export type TestTag = {
