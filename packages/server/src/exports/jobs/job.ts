@@ -75,11 +75,6 @@ export function jobFolder({ tenant, id }: JobId): string {
   return `exports/${tenantFolder(tenant)}/${id}/`;
 }
 
-/** The folders of all objects of a job. */
-export function jobFolders(job: JobId): string[] {
-  return [jobFolder(job)];
-}
-
 /**
  * The key of a part, or of the ends. Each attempt, in whatever process and copy of the database, has a runner id of its
  * own and so writes other objects. An attempt that has lost the job without noticing it overwrites nothing.

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createLog } from '../../platform/log.ts';
 import type { Gone } from '../../records/index.ts';
 import { findOrphans } from '../../retention/verify/find-orphans.ts';
-import { jobFolder, jobFolders, toExportJob } from './job.ts';
+import { jobFolder, toExportJob } from './job.ts';
 import { manifestOf } from './list.ts';
 import { cancelOpenJob } from './queries.ts';
-import { hasLost, noteGoneExports, removeEndedFiles, sweep } from './sweep.ts';
+import { hasLost, noteGoneExports, sweep } from './sweep.ts';
 import { startTestExports, type TestExports } from './testing/test-exports.ts';
 
 let exports: TestExports;
@@ -93,21 +93,6 @@ test('a cancelled job is swept when nobody works on it any more', async () => {
       return exports.keys();
     })
     .toEqual([]);
-});
-
-test('what earlier releases wrote under a name cut inside of a character is swept, too', async () => {
-  const tenant = `a${'漢'.repeat(100)}`;
-  const folders = jobFolders({ tenant, id: 'exp_1' });
-  expect(folders).toHaveLength(2);
-  for (const folder of folders) {
-    const path = join(exports.cold.spoolDir, randomBytes(4).toString('hex'));
-    await writeFile(path, 'half');
-    await exports.cold.store.put(`${folder}1.1`, path);
-  }
-  const fence = { advance: async () => {}, assertOwn: async () => {} };
-  const context = { db: exports.db, store: exports.cold.store, fence };
-  await removeEndedFiles(context, { tenant, id: 'exp_1' }, new AbortController().signal);
-  expect(await exports.keys()).toEqual([]);
 });
 
 test('jobs of more than 90 days are forgotten when their files are gone', async () => {

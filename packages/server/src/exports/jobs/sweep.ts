@@ -4,8 +4,7 @@ import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import type { DayWindow, Gone } from '../../records/index.ts';
-import { type JobId, jobFolders, type PinnedJobSlice } from './job.ts';
-
+import { type JobId, jobFolder, type PinnedJobSlice } from './job.ts';
 import * as queries from './queries.ts';
 
 type SweepContext = {
@@ -50,16 +49,14 @@ export async function removeEndedFiles(
   signal: AbortSignal,
 ): Promise<void> {
   let isAdvanced = false;
-  for (const folder of jobFolders(job)) {
-    for await (const { key } of store.list(folder, signal)) {
-      // The fence is advanced after the job let go of the objects, so that no copy of the database that may write from
-      // now on still needs them.
-      if (!isAdvanced) await fence.advance(signal);
-      isAdvanced = true;
-      // Another database that takes over the store meanwhile may keep the file.
-      await fence.assertOwn(signal);
-      await store.remove(key, signal);
-    }
+  for await (const { key } of store.list(jobFolder(job), signal)) {
+    // The fence is advanced after the job let go of the objects, so that no copy of the database that may write from
+    // now on still needs them.
+    if (!isAdvanced) await fence.advance(signal);
+    isAdvanced = true;
+    // Another database that takes over the store meanwhile may keep the file.
+    await fence.assertOwn(signal);
+    await store.remove(key, signal);
   }
   await queries.markRemoved(db, job);
 }
