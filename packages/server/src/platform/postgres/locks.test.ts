@@ -9,9 +9,10 @@ const source = new URL('../../', import.meta.url).pathname;
  * for by its number.
  */
 const withoutName =
-  /pg_(?:try_)?advisory_(?:xact_)?(?:un)?lock(?:_shared)?\(\s*(?!\$\{(?:advisoryLocks\.\w+|\w+Lock\b)|lock, number\))|\b(?:classid|objid)\s*=\s*\d/;
-/** The functions that are given a name: locks.ts, whose statements have its number, takes no other. */
-const byFunction = /\btryLock\(\w+, '(\w+)'|\bwithSessionLock\(\s*\w+,\s*\{ name: '(\w+)'/g;
+  /pg_(?:try_)?advisory_(?:xact_)?(?:un)?lock(?:_shared)?\(\s*(?!\$\{(?:advisoryLocks(?:\.\w+|\[\w+\])|\w+Lock\b)|lock, number\))|\b(?:classid|objid)\s*=\s*\d/;
+/** What is given a name: functions, since locks.ts takes no other, and the tables of jobs. */
+const named =
+  /(?:\btryLock\(\w+, |\bwithSessionLock\(\s*\w+,\s*\{ name: |\b(?:lock|takingLock): )'([a-z]\w*)'/g;
 
 test('no two advisory locks have the same number', () => {
   const numbers = Object.values(advisoryLocks);
@@ -28,7 +29,7 @@ test('every advisory lock is taken by its name', async () => {
     const text = await readFile(join(source, name), 'utf8');
     if (!name.endsWith('/locks.ts') && withoutName.test(text)) nameless.push(name);
     for (const [, lock = ''] of text.matchAll(/advisoryLocks\.(\w+)/g)) taken.add(lock);
-    for (const [, tried, worked] of text.matchAll(byFunction)) taken.add(tried ?? worked ?? '');
+    for (const [, lock = ''] of text.matchAll(named)) taken.add(lock);
   }
   expect(nameless).toEqual([]);
   expect([...taken].sort()).toEqual(Object.keys(advisoryLocks).sort());
