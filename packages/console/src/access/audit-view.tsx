@@ -9,10 +9,11 @@ import { FreshnessBanner } from '../ui/freshness.tsx';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
 import { Empty, List, Pager } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
-import { CutText, Moment } from '../ui/marks.tsx';
+import { CutText } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
 import { notify } from '../ui/toasts.tsx';
 import type { UpdateSearch } from '../ui/use-search.ts';
@@ -179,65 +180,24 @@ const actions = (
   ] as const
 ).map(([value, label]) => ({ value: value as string, label }));
 
+const column = columnsOf<AuditEntry>();
+
 const columns: readonly Column<AuditEntry>[] = [
-  {
-    id: 'at',
-    name: 'WHEN',
-    width: 96,
-    card: 'note',
-    cell: ({ at }) => <Moment at={at} />,
-    value: ({ at }) => at,
-  },
-  {
-    id: 'actor',
-    name: 'WHO',
-    width: 144,
-    card: 'line',
-    cell: ({ actor }) => <CutText text={actor.name} />,
-    value: ({ actor }) => actor.name,
-  },
-  {
-    id: 'action',
-    name: 'ACTION',
-    width: 160,
-    card: 'title',
-    cell: ({ action }) => <CutText text={action} />,
-    value: ({ action }) => action,
-  },
-  {
-    id: 'target',
-    name: 'TARGET',
-    width: 168,
-    rank: 1,
-    card: 'line',
-    cell: ({ target }) => <CutText text={target ?? '–'} />,
-    value: ({ target }) => target,
-  },
-  {
-    id: 'tenant',
-    name: 'TENANT',
-    width: 88,
+  column.moment('at', 'WHEN', 96, { card: 'note' }),
+  column.text('actor', 'WHO', 144, { card: 'line', value: ({ actor }) => actor.name }),
+  column.text('action', 'ACTION', 160, { card: 'title' }),
+  column.text('target', 'TARGET', 168, { rank: 1, card: 'line' }),
+  column.own('tenant', 'TENANT', 88, {
     rank: 2,
     cell: ({ tenants }) => <CutText text={tenants === null ? '–' : tenants.join(', ')} />,
     value: ({ tenants }) => tenants?.join(' ') ?? null,
-  },
-  {
-    id: 'change',
-    name: 'CHANGE',
-    width: 200,
+  }),
+  column.sentence('change', 'CHANGE', 200, {
     isMain: true,
     card: 'note',
-    cell: (entry) => <CutText text={changeText(entry)} end="" />,
-    value: (entry) => changeText(entry),
-  },
-  {
-    id: 'address',
-    name: 'FROM',
-    width: 112,
-    rank: 3,
-    cell: ({ address }) => <CutText text={address ?? '–'} />,
-    value: ({ address }) => address,
-  },
+    value: changeText,
+  }),
+  column.text('address', 'FROM', 112, { rank: 3 }),
 ];
 
 /** What an act changed, as one line: `hot_days 3 → 30`. */

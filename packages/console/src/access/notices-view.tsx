@@ -9,10 +9,11 @@ import { FreshnessBanner } from '../ui/freshness.tsx';
 import { DeliveredIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
 import { Empty, List } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
-import { CutText, Moment } from '../ui/marks.tsx';
+import { Moment } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
 import { notify } from '../ui/toasts.tsx';
 import accessClasses from './access.module.css';
@@ -101,38 +102,13 @@ export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => v
   );
 }
 
+const target = columnsOf<NotifyTarget>();
+
 const targetColumns: readonly Column<NotifyTarget>[] = [
-  {
-    id: 'address',
-    name: 'TOLD',
-    width: 220,
-    isMain: true,
-    card: 'title',
-    cell: (target) => <CutText text={addressOf(target)} />,
-    value: addressOf,
-  },
-  {
-    id: 'kinds',
-    name: 'OF',
-    width: 160,
-    grow: 1,
-    rank: 1,
-    card: 'line',
-    cell: (target) => <CutText text={kindsText(target)} />,
-    value: kindsText,
-  },
-  {
-    id: 'min_severity',
-    name: 'FROM',
-    width: 80,
-    card: 'line',
-    cell: ({ min_severity }) => min_severity,
-    value: ({ min_severity }) => min_severity,
-  },
-  {
-    id: 'last_send',
-    name: 'LAST',
-    width: 176,
+  target.text('address', 'TOLD', 220, { isMain: true, card: 'title', value: addressOf }),
+  target.text('kinds', 'OF', 160, { grow: 1, rank: 1, card: 'line', value: kindsText }),
+  target.own('min_severity', 'FROM', 80, { card: 'line' }),
+  target.own('last_send', 'LAST', 176, {
     card: 'fact',
     cell: ({ last_send, enabled }) =>
       last_send === null || !enabled ? (
@@ -148,11 +124,8 @@ const targetColumns: readonly Column<NotifyTarget>[] = [
         </span>
       ),
     value: ({ last_send }) => last_send?.state ?? null,
-  },
-  {
-    id: 'error',
-    name: 'ERROR',
-    width: 160,
+  }),
+  target.own('error', 'ERROR', 160, {
     grow: 1,
     rank: 2,
     card: 'note',
@@ -163,7 +136,7 @@ const targetColumns: readonly Column<NotifyTarget>[] = [
         <span className="muted">–</span>
       ),
     value: ({ last_send }) => last_send?.error ?? null,
-  },
+  }),
 ];
 
 const sendIcons = {
@@ -176,31 +149,24 @@ function actionColumn(
   onTest: (target: NotifyTarget) => void,
   onRemove: (target: NotifyTarget) => void,
 ): Column<NotifyTarget> {
-  return {
-    id: 'action',
-    name: 'ACTION',
-    width: 152,
-    isAction: true,
-    cell: (target, tabIndex) => (
-      <span className="flex end gap-4">
-        <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onTest(target)}>
-          TEST
-          <span className="visually-hidden"> {addressOf(target)}</span>
-        </Button>
-        <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onRemove(target)}>
-          REMOVE
-          <span className="visually-hidden"> {addressOf(target)}</span>
-        </Button>
-      </span>
-    ),
-  };
+  return target.action(152, (target, tabIndex) => (
+    <span className="flex end gap-4">
+      <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onTest(target)}>
+        TEST
+        <span className="visually-hidden"> {addressOf(target)}</span>
+      </Button>
+      <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onRemove(target)}>
+        REMOVE
+        <span className="visually-hidden"> {addressOf(target)}</span>
+      </Button>
+    </span>
+  ));
 }
 
+const notice = columnsOf<Notice>();
+
 const noticeColumns: readonly Column<Notice>[] = [
-  {
-    id: 'severity',
-    name: 'SEVERITY',
-    width: 104,
+  notice.own('severity', 'SEVERITY', 104, {
     card: 'line',
     cell: ({ severity, ended_at }) => (
       <span className={`mark ${ended_at === null ? severityTexts[severity].tone : 'muted'}`}>
@@ -208,12 +174,8 @@ const noticeColumns: readonly Column<Notice>[] = [
         {severity}
       </span>
     ),
-    value: ({ severity }) => severity,
-  },
-  {
-    id: 'title',
-    name: 'WHAT',
-    width: 280,
+  }),
+  notice.own('title', 'WHAT', 280, {
     isMain: true,
     card: 'title',
     cell: ({ title, advice, place }, tabIndex) => (
@@ -221,34 +183,14 @@ const noticeColumns: readonly Column<Notice>[] = [
         {visibleText(title)}
       </a>
     ),
-    value: ({ title }) => title,
-  },
-  {
-    id: 'since',
-    name: 'SINCE',
-    width: 96,
-    card: 'fact',
-    cell: ({ since }) => <Moment at={since} />,
-    value: ({ since }) => since,
-  },
-  {
-    id: 'told_at',
-    // Also what was noticed while there was nobody to tell.
-    name: 'NOTICED',
-    width: 96,
-    rank: 1,
-    card: 'fact',
-    cell: ({ told_at }) => <Moment at={told_at} />,
-    value: ({ told_at }) => told_at,
-  },
-  {
-    id: 'ended_at',
-    name: 'OVER',
-    width: 96,
+  }),
+  notice.moment('since', 'SINCE', 96, { card: 'fact' }),
+  // Also what was noticed while there was nobody to tell.
+  notice.moment('told_at', 'NOTICED', 96, { rank: 1, card: 'fact' }),
+  notice.own('ended_at', 'OVER', 96, {
     card: 'fact',
     cell: ({ ended_at }) => (ended_at === null ? 'not yet' : <Moment at={ended_at} />),
-    value: ({ ended_at }) => ended_at,
-  },
+  }),
 ];
 
 /** Asks before a target is removed. */

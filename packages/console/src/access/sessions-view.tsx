@@ -6,10 +6,11 @@ import type { Session } from '../api/types.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty, List } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
-import { CutText, Moment } from '../ui/marks.tsx';
+import { CutText } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { accessKey, useSessions } from './use-access.ts';
@@ -71,11 +72,10 @@ export function SessionsView({ views }: { views: ReactNode }): ReactNode {
   );
 }
 
+const column = columnsOf<Session>();
+
 const factColumns: readonly Column<Session>[] = [
-  {
-    id: 'actor',
-    name: 'SIGNED IN AS',
-    width: 200,
+  column.own('actor', 'SIGNED IN AS', 200, {
     isMain: true,
     card: 'title',
     cell: ({ actor, is_current }) => (
@@ -85,56 +85,25 @@ const factColumns: readonly Column<Session>[] = [
       </span>
     ),
     value: ({ actor }) => actor.name,
-  },
-  {
-    id: 'address',
-    name: 'FROM',
-    width: 128,
-    card: 'line',
-    cell: ({ address }) => address ?? <span className="muted">–</span>,
-    value: ({ address }) => address,
-  },
-  {
-    id: 'user_agent',
-    name: 'BROWSER',
-    width: 160,
+  }),
+  column.own('address', 'FROM', 128, { card: 'line' }),
+  column.own('user_agent', 'BROWSER', 160, {
     grow: 1,
     rank: 1,
     card: 'note',
     cell: ({ user_agent }) => (
       <span title={user_agent ?? undefined}>{browserText(user_agent)}</span>
     ),
-    value: ({ user_agent }) => user_agent,
-  },
-  {
-    id: 'created_at',
-    name: 'SINCE',
-    width: 96,
-    card: 'fact',
-    cell: ({ created_at }) => <Moment at={created_at} />,
-    value: ({ created_at }) => created_at,
-  },
-  {
-    id: 'expires_at',
-    name: 'UNTIL',
-    width: 96,
-    card: 'fact',
-    cell: ({ expires_at }) => <Moment at={expires_at} />,
-    value: ({ expires_at }) => expires_at,
-  },
+  }),
+  column.moment('created_at', 'SINCE', 96, { card: 'fact' }),
+  column.moment('expires_at', 'UNTIL', 96, { card: 'fact' }),
 ];
 
 function actionColumn(onEnd: (session: Session) => void): Column<Session> {
-  return {
-    id: 'action',
-    name: 'ACTION',
-    width: 80,
-    isAction: true,
-    cell: (session, tabIndex) => (
-      <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onEnd(session)}>
-        END
-        <span className="visually-hidden"> the session of {session.actor.name}</span>
-      </Button>
-    ),
-  };
+  return column.action(80, (session, tabIndex) => (
+    <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onEnd(session)}>
+      END
+      <span className="visually-hidden"> the session of {session.actor.name}</span>
+    </Button>
+  ));
 }

@@ -11,6 +11,7 @@ import { CutText, Moment } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { accessKey, useTokens } from './use-access.ts';
@@ -68,11 +69,10 @@ export function TokensView(props: {
   );
 }
 
+const column = columnsOf<TreeRow>();
+
 const factColumns: readonly Column<TreeRow>[] = [
-  {
-    id: 'name',
-    name: 'NAME',
-    width: 200,
+  column.own('name', 'NAME', 200, {
     isMain: true,
     card: 'title',
     cell: ({ token, depth }) => (
@@ -82,35 +82,21 @@ const factColumns: readonly Column<TreeRow>[] = [
       </span>
     ),
     value: ({ token }) => token.name,
-  },
-  {
-    id: 'scopes',
-    name: 'SCOPES',
-    width: 160,
+  }),
+  column.own('scopes', 'SCOPES', 160, {
     card: 'line',
     cell: ({ token }) => <span title={token.scopes.join(', ')}>{scopesText(token)}</span>,
     value: ({ token }) => token.scopes.join(' '),
-  },
-  {
-    id: 'tenants',
-    name: 'TENANTS',
-    width: 112,
+  }),
+  column.text('tenants', 'TENANTS', 112, {
     card: 'line',
-    cell: ({ token }) => <CutText text={tenantsText(token.tenants)} />,
     value: ({ token }) => tenantsText(token.tenants),
-  },
-  {
-    id: 'last_used_at',
-    name: 'LAST USED',
-    width: 96,
+  }),
+  column.moment('last_used_at', 'LAST USED', 96, {
     card: 'fact',
-    cell: ({ token }) => <Moment at={token.last_used_at} />,
     value: ({ token }) => token.last_used_at,
-  },
-  {
-    id: 'expires_at',
-    name: 'EXPIRES',
-    width: 96,
+  }),
+  column.own('expires_at', 'EXPIRES', 96, {
     card: 'fact',
     cell: ({ token }) =>
       token.expires_at === null ? (
@@ -119,11 +105,8 @@ const factColumns: readonly Column<TreeRow>[] = [
         <Moment at={token.expires_at} />
       ),
     value: ({ token }) => token.expires_at,
-  },
-  {
-    id: 'creator',
-    name: 'MADE BY',
-    width: 112,
+  }),
+  column.own('creator', 'MADE BY', 112, {
     rank: 2,
     cell: ({ token }) =>
       token.creator === null ? (
@@ -141,44 +124,31 @@ const factColumns: readonly Column<TreeRow>[] = [
         <CutText text={token.creator.name} />
       ),
     value: ({ token }) => token.creator?.name ?? null,
-  },
-  {
-    id: 'created_at',
-    name: 'MADE',
-    width: 88,
-    rank: 1,
-    cell: ({ token }) => <Moment at={token.created_at} />,
-    value: ({ token }) => token.created_at,
-  },
+  }),
+  column.moment('created_at', 'MADE', 88, { rank: 1, value: ({ token }) => token.created_at }),
 ];
 
 function actionColumn(
   onRevoke: (token: AccessToken) => void,
   onAudit: (id: string) => void,
 ): Column<TreeRow> {
-  return {
-    id: 'action',
-    name: 'ACTION',
-    width: 152,
-    isAction: true,
-    cell: ({ token }, tabIndex) => (
-      <span className="flex end gap-4">
-        <Button
-          size="compact-xs"
-          variant="subtle"
-          tabIndex={tabIndex}
-          onClick={() => onAudit(token.id)}
-        >
-          LOG
-          <span className="visually-hidden"> of {token.name}</span>
-        </Button>
-        <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onRevoke(token)}>
-          REVOKE
-          <span className="visually-hidden"> {token.name}</span>
-        </Button>
-      </span>
-    ),
-  };
+  return column.action(152, ({ token }, tabIndex) => (
+    <span className="flex end gap-4">
+      <Button
+        size="compact-xs"
+        variant="subtle"
+        tabIndex={tabIndex}
+        onClick={() => onAudit(token.id)}
+      >
+        LOG
+        <span className="visually-hidden"> of {token.name}</span>
+      </Button>
+      <Button size="compact-xs" tabIndex={tabIndex} onClick={() => onRevoke(token)}>
+        REVOKE
+        <span className="visually-hidden"> {token.name}</span>
+      </Button>
+    </span>
+  ));
 }
 
 /** Asks before a token is revoked, and says which others go with it. */

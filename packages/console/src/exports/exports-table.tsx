@@ -10,8 +10,9 @@ import {
   QueuedIcon,
   RunningIcon,
 } from '../ui/icons.tsx';
-import { CutText, Moment } from '../ui/marks.tsx';
+import { Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
 import classes from './exports.module.css';
 import { type Cancelling, fileHref } from './use-exports.ts';
@@ -46,97 +47,41 @@ export function ExportsTable(props: {
   );
 }
 
+const column = columnsOf<ExportJob>();
+
 /** The columns of the list. They depend on the cancellations, because a row shows that its own is under way. */
 function columnsFor(cancelling: Cancelling): readonly Column<ExportJob>[] {
   return [
     ...factColumns,
-    {
-      id: 'action',
-      name: 'ACTION',
-      width: 116,
-      isAction: true,
-      cell: (job, tabIndex) => <Action job={job} tabIndex={tabIndex} cancelling={cancelling} />,
-    },
+    column.action(116, (job, tabIndex) => (
+      <Action job={job} tabIndex={tabIndex} cancelling={cancelling} />
+    )),
   ];
 }
 
 const factColumns: readonly Column<ExportJob>[] = [
-  {
-    id: 'state',
-    name: 'STATE',
-    width: 116,
+  column.own('state', 'STATE', 116, {
     card: 'note',
     cell: ({ state }) => <ExportMark state={state} />,
-    value: ({ state }) => state,
-  },
-  {
-    id: 'file_name',
-    name: 'FILE',
-    width: 224,
-    isMain: true,
-    card: 'title',
-    cell: ({ file_name }) => <CutText text={file_name} />,
-    value: ({ file_name }) => file_name,
-  },
-  {
-    id: 'tenant',
-    name: 'TENANT',
-    width: 72,
-    rank: 3,
-    cell: ({ tenant }) => <CutText text={tenant} />,
-    value: ({ tenant }) => tenant,
-  },
-  {
-    id: 'format',
-    name: 'FORMAT',
-    width: 76,
-    rank: 2,
-    cell: ({ format }) => format,
-    value: ({ format }) => format,
-  },
-  {
-    id: 'progress',
-    name: 'PROGRESS',
-    width: 208,
+  }),
+  column.text('file_name', 'FILE', 224, { isMain: true, card: 'title' }),
+  column.text('tenant', 'TENANT', 72, { rank: 3 }),
+  column.own('format', 'FORMAT', 76, { rank: 2 }),
+  column.own('progress', 'PROGRESS', 208, {
     card: 'line',
     cell: (job) => <Progress job={job} />,
     value: ({ rows_done }) => rows_done,
-  },
-  {
-    id: 'bytes',
-    name: 'SIZE',
-    width: 76,
+  }),
+  column.own('bytes', 'SIZE', 76, {
     isFigure: true,
     rank: 0,
     card: 'note',
     cell: ({ bytes }) => <Quiet text={bytes === 0 ? '–' : formatBytes(bytes)} />,
     value: ({ bytes }) => (bytes === 0 ? null : bytes),
-  },
-  {
-    id: 'requested_by',
-    name: 'BY',
-    width: 96,
-    rank: 5,
-    cell: ({ requested_by }) => <CutText text={requested_by} />,
-    value: ({ requested_by }) => requested_by,
-  },
-  {
-    id: 'created_at',
-    name: 'ASKED',
-    width: 88,
-    rank: 1,
-    card: 'note',
-    cell: ({ created_at }) => <Moment at={created_at} />,
-    value: ({ created_at }) => created_at,
-  },
-  {
-    id: 'expires_at',
-    name: 'EXPIRES',
-    width: 80,
-    rank: 4,
-    cell: (job) => <Expiry job={job} />,
-    value: ({ expires_at }) => expires_at,
-  },
+  }),
+  column.text('requested_by', 'BY', 96, { rank: 5 }),
+  column.moment('created_at', 'ASKED', 88, { rank: 1, card: 'note' }),
+  column.own('expires_at', 'EXPIRES', 80, { rank: 4, cell: (job) => <Expiry job={job} /> }),
 ];
 
 /** How far the job is: its rows, its rate and the time left; while it is under way, with a line. */

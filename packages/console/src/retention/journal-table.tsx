@@ -1,8 +1,7 @@
 import type { ReactNode } from 'react';
 import type { RetentionMove } from '../api/types.ts';
-import { formatBytes, formatCount } from '../ui/format.ts';
-import { CutText, Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
 import { Stepper } from './marks.tsx';
 import { daysText, kindWords } from './words.ts';
@@ -13,72 +12,26 @@ function countOfMove({ kind, source, gone }: RetentionMove): number | null {
   return source?.count ?? null;
 }
 
+const column = columnsOf<RetentionMove>();
+
 const columns: readonly Column<RetentionMove>[] = [
-  {
-    id: 'planned_at',
-    name: 'PLANNED',
-    width: 96,
-    rank: 2,
-    card: 'note',
-    cell: ({ planned_at }) => <Moment at={planned_at} />,
-    value: ({ planned_at }) => planned_at,
-  },
-  {
-    id: 'tenant',
-    name: 'TENANT',
-    width: 104,
-    card: 'title',
-    cell: ({ tenant }) => <CutText text={tenant} />,
-    value: ({ tenant }) => tenant,
-  },
-  {
-    id: 'kind',
-    name: 'KIND',
-    width: 88,
+  column.moment('planned_at', 'PLANNED', 96, { rank: 2, card: 'note' }),
+  column.text('tenant', 'TENANT', 104, { card: 'title' }),
+  column.own('kind', 'KIND', 88, {
     card: 'title',
     cell: ({ kind }) => <span title={kindWords[kind]}>{kind}</span>,
-    value: ({ kind }) => kind,
-  },
-  {
-    id: 'days',
-    name: 'DAYS',
-    width: 176,
+  }),
+  column.own('days', 'DAYS', 176, {
     card: 'title',
-    cell: ({ first_day, last_day }) => daysText(first_day, last_day),
     value: ({ first_day, last_day }) => daysText(first_day, last_day),
-  },
-  {
-    id: 'records',
-    name: 'RECORDS',
-    width: 96,
-    isFigure: true,
-    card: 'fact',
-    cell: (move) => {
-      const count = countOfMove(move);
-      return count === null ? <span className="muted">–</span> : formatCount(count);
-    },
-    value: countOfMove,
-  },
-  {
-    id: 'stored_bytes',
-    name: 'STORED IN',
-    width: 88,
-    isFigure: true,
-    rank: 1,
-    card: 'fact',
-    cell: ({ stored_bytes }) =>
-      stored_bytes === null ? <span className="muted">–</span> : formatBytes(stored_bytes),
-    value: ({ stored_bytes }) => stored_bytes,
-  },
-  {
-    id: 'state',
-    name: 'STEPS',
-    width: 176,
+  }),
+  column.count('records', 'RECORDS', 96, { card: 'fact', value: countOfMove }),
+  column.bytes('stored_bytes', 'STORED IN', 88, { rank: 1, card: 'fact' }),
+  column.own('state', 'STEPS', 176, {
     isMain: true,
     card: 'line',
     cell: (move) => <Stepper move={move} />,
-    value: ({ state }) => state,
-  },
+  }),
 ];
 
 const keyOf = ({ id }: RetentionMove) => id;

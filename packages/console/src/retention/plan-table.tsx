@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react';
 import type { PlanRow } from '../api/types.ts';
-import { formatBytes, formatCount } from '../ui/format.ts';
-import { CutText } from '../ui/marks.tsx';
+import { formatCount } from '../ui/format.ts';
 import type { Column } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
 import { DataTable } from '../ui/table/data-table.tsx';
 import { HoldMark } from './marks.tsx';
 import classes from './plan.module.css';
@@ -32,51 +32,22 @@ export function PlanTable(props: {
 
 const keyOfRow = ({ tenant, kind, first_day }: PlanRow) => `${tenant} ${kind} ${first_day}`;
 
+const column = columnsOf<PlanRow>();
+
 const planColumns: readonly Column<PlanRow>[] = [
-  {
-    id: 'tenant',
-    name: 'TENANT',
-    width: 72,
-    card: 'title',
-    cell: ({ tenant }) => <CutText text={tenant} />,
-    value: ({ tenant }) => tenant,
-  },
-  {
-    id: 'kind',
-    name: 'WHAT',
-    width: 96,
+  column.text('tenant', 'TENANT', 72, { card: 'title' }),
+  column.own('kind', 'WHAT', 96, {
     isMain: true,
     card: 'title',
     cell: (row) => <What row={row} />,
     value: ({ kind, held }) => (held ? `${kind}, held` : kind),
-  },
-  {
-    id: 'days',
-    name: 'DAYS',
-    width: 176,
+  }),
+  column.own('days', 'DAYS', 176, {
     card: 'line',
-    cell: ({ first_day, last_day }) => daysText(first_day, last_day),
     value: ({ first_day, last_day }) => daysText(first_day, last_day),
-  },
-  {
-    id: 'records',
-    name: 'RECORDS',
-    width: 80,
-    isFigure: true,
-    card: 'fact',
-    cell: ({ count }) => formatCount(count),
-    value: ({ count }) => count,
-  },
-  {
-    id: 'bytes',
-    name: 'BYTES',
-    width: 80,
-    isFigure: true,
-    rank: 1,
-    card: 'note',
-    cell: ({ bytes }) => formatBytes(bytes),
-    value: ({ bytes }) => bytes,
-  },
+  }),
+  column.count('records', 'RECORDS', 80, { card: 'fact', value: ({ count }) => count }),
+  column.bytes('bytes', 'BYTES', 80, { rank: 1, card: 'note' }),
 ];
 const planOfTenant = planColumns.slice(1);
 

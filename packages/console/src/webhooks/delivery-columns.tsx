@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { Delivery } from '../api/types.ts';
 import { CutText, Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
-import { ShortId } from '../ui/table/whole-tips.tsx';
+import { columnsOf } from '../ui/table/columns.tsx';
 import { LastStatus, NextRetry, StatusMark, Target } from './marks.tsx';
 
 /** Says that a delivery waits because its endpoint is disabled. */
@@ -15,110 +15,56 @@ function EndpointDisabled(): ReactNode {
   );
 }
 
-const id: Column<Delivery> = {
-  id: 'id',
-  name: 'ID',
-  width: 92,
-  rank: 1,
-  cell: ({ id }, tabIndex) => <ShortId value={id} name="id" tabIndex={tabIndex} />,
-  value: ({ id }) => id,
-};
+const column = columnsOf<Delivery>();
 
-const target: Column<Delivery> = {
-  id: 'target',
-  name: 'TARGET',
-  width: 160,
+const id = column.shortId('id', 'ID', 92, { rank: 1 });
+
+const target = column.own('target', 'TARGET', 160, {
   isMain: true,
   card: 'line',
   cell: ({ target }) => <Target target={target} />,
-  value: ({ target }) => target,
-};
+});
 
-const attempts: Column<Delivery> = {
-  id: 'attempts',
-  name: 'ATTEMPTS',
-  width: 80,
+const attempts = column.own('attempts', 'ATTEMPTS', 80, {
   isFigure: true,
   card: 'note',
   cell: ({ attempts, max_attempts: most }) => `${attempts}/${most}`,
   value: ({ attempts, max_attempts: most }) => `${attempts} of ${most}`,
-};
+});
 
-const lastStatus: Column<Delivery> = {
-  id: 'last_status',
-  name: 'LAST STATUS',
-  width: 94,
+const lastStatus = column.own('last_status', 'LAST STATUS', 94, {
   rank: 2,
   isFigure: true,
   cell: ({ last_status: status }) => <LastStatus status={status} />,
-  value: ({ last_status: status }) => status,
-};
+});
 
-const error: Column<Delivery> = {
-  id: 'error',
-  name: 'ERROR',
-  width: 168,
-  grow: 0.6,
-  card: 'title',
-  cell: ({ error }) => <CutText text={error ?? '–'} end="" />,
-  value: ({ error }) => error,
-};
+const error = column.sentence('error', 'ERROR', 168, { grow: 0.6, card: 'title' });
 
-const tenant: Column<Delivery> = {
-  id: 'tenant',
-  name: 'TENANT',
-  width: 64,
-  rank: 7,
-  card: 'line',
-  cell: ({ tenant }) => <CutText text={tenant} />,
-  value: ({ tenant }) => tenant,
-};
+const tenant = column.text('tenant', 'TENANT', 64, { rank: 7, card: 'line' });
 
-const event: Column<Delivery> = {
-  id: 'event_type',
-  name: 'EVENT',
-  width: 114,
+const event = column.own('event_type', 'EVENT', 114, {
   rank: 9,
   cell: ({ event_type: type }) => (
     <span className="small">
       <CutText text={type} />
     </span>
   ),
-  value: ({ event_type: type }) => type,
-};
+});
 
-const action: Column<Delivery> = {
-  id: 'action',
-  name: 'ACTION',
-  width: 92,
-  isAction: true,
-  cell: (_, tabIndex) => (
-    <Button size="compact-xs" data-retry tabIndex={tabIndex}>
-      RETRY
-    </Button>
-  ),
-};
+const action = column.action(92, (_, tabIndex) => (
+  <Button size="compact-xs" data-retry tabIndex={tabIndex}>
+    RETRY
+  </Button>
+));
 
 /** The columns of the dead-letter queue. */
 export const dlqColumns: readonly Column<Delivery>[] = [
   id,
-  {
-    id: 'idempotency_key',
-    name: 'IDEMPOTENCY KEY',
-    width: 128,
-    rank: 3,
-    cell: ({ idempotency_key: key }, tabIndex) => (
-      <ShortId value={key} name="idempotency key" tabIndex={tabIndex} />
-    ),
-    value: ({ idempotency_key: key }) => key,
-  },
+  column.shortId('idempotency_key', 'IDEMPOTENCY KEY', 128, { rank: 3 }),
   target,
   attempts,
   lastStatus,
-  {
-    id: 'next_retry',
-    name: 'NEXT RETRY',
-    width: 94,
+  column.own('next_retry', 'NEXT RETRY', 94, {
     card: 'note',
     cell: ({ status, next_retry: at, waits_for_endpoint: waits }) => {
       if (waits) return <EndpointDisabled />;
@@ -126,14 +72,11 @@ export const dlqColumns: readonly Column<Delivery>[] = [
     },
     value: ({ next_retry: at, waits_for_endpoint: waits }) =>
       waits ? 'disabled' : (at ?? 'parked'),
-  },
+  }),
   error,
   tenant,
   event,
-  {
-    id: 'failed_at',
-    name: 'FAILED',
-    width: 80,
+  column.own('failed_at', 'FAILED', 80, {
     rank: 8,
     card: 'note',
     cell: ({ last_attempt_at: at }) => (
@@ -142,16 +85,13 @@ export const dlqColumns: readonly Column<Delivery>[] = [
       </span>
     ),
     value: ({ last_attempt_at: at }) => at,
-  },
+  }),
   action,
 ];
 
 /** The columns of the page DELIVERIES. */
 export const deliveryColumns: readonly Column<Delivery>[] = [
-  {
-    id: 'status',
-    name: 'STATUS',
-    width: 152,
+  column.own('status', 'STATUS', 152, {
     card: 'title',
     cell: ({ status, waits_for_endpoint: waits }) => (
       <>
@@ -164,22 +104,14 @@ export const deliveryColumns: readonly Column<Delivery>[] = [
         )}
       </>
     ),
-    value: ({ status }) => status,
-  },
+  }),
   { ...id, rank: 4 },
   { ...event, name: 'EVENT TYPE', width: 132, rank: 2, card: 'title' },
   { ...tenant, rank: 1 },
   target,
   { ...attempts, rank: 3 },
   lastStatus,
-  {
-    id: 'created_at',
-    name: 'CREATED',
-    width: 88,
-    card: 'note',
-    cell: ({ created_at: at }) => <Moment at={at} />,
-    value: ({ created_at: at }) => at,
-  },
+  column.moment('created_at', 'CREATED', 88, { card: 'note' }),
   { ...error, rank: 5, card: 'note' },
   {
     ...action,

@@ -1,8 +1,9 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
-import { formatBytes, formatInstant, visibleText, type Zone } from '../../ui/format.ts';
+import { formatInstant, visibleText, type Zone } from '../../ui/format.ts';
 import { Empty, List } from '../../ui/list.tsx';
 import type { Column } from '../../ui/table/column.ts';
+import { columnsOf } from '../../ui/table/columns.tsx';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import type { RecordLine, RecordsPage } from './records-page.ts';
@@ -50,17 +51,15 @@ export function RecordsTable(props: RecordsTableProps): ReactNode {
 
 const keyOf = ({ key }: RecordLine) => key;
 
+const column = columnsOf<RecordLine>();
+
 /** The columns. There is one for the store only when the node has several. */
 function columnsFor(zone: Zone, hasStore: boolean): readonly Column<RecordLine>[] {
   return [
-    {
-      id: 'occurred_at',
-      name: `OCCURRED AT (${zoneName(zone)})`,
-      width: 160,
+    column.own('occurred_at', `OCCURRED AT (${zoneName(zone)})`, 160, {
       card: 'title',
       cell: ({ occurred_at: at }) => <time dateTime={at}>{formatInstant(at, zone)}</time>,
-      value: ({ occurred_at }) => occurred_at,
-    },
+    }),
     ...(hasStore ? [textColumn('store', 68, { card: 'line' })] : []),
     {
       ...textColumn('event_id', 96, { card: 'line' }),
@@ -75,26 +74,13 @@ function columnsFor(zone: Zone, hasStore: boolean): readonly Column<RecordLine>[
     textColumn('kind', 88, { grow: 0.5, rank: 2, card: 'note' }),
     textColumn('source', 76, { grow: 0.4, rank: 3, card: 'note' }),
     textColumn('model', 80, { grow: 0.4, rank: 5, card: 'note' }),
-    {
-      id: 'confidence',
-      name: 'CONFIDENCE',
-      width: 96,
+    column.own('confidence', 'CONFIDENCE', 96, {
       isFigure: true,
       rank: 4,
       card: 'fact',
       cell: ({ confidence }) => confidence ?? '–',
-      value: ({ confidence }) => confidence,
-    },
-    {
-      id: 'bytes',
-      name: 'BYTES',
-      width: 72,
-      isFigure: true,
-      rank: 1,
-      card: 'note',
-      cell: ({ bytes }) => formatBytes(bytes),
-      value: ({ bytes }) => bytes,
-    },
+    }),
+    column.bytes('bytes', 'BYTES', 72, { rank: 1, card: 'note' }),
   ];
 }
 

@@ -4,11 +4,12 @@ import { type ReactNode, useMemo, useState } from 'react';
 import type { Page, Tag } from '../../api/types.ts';
 import { type DatasetName, datasetNames } from '../../api/values.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
+import { formatInstant, type Zone } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
+import { columnsOf } from '../../ui/table/columns.tsx';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
@@ -89,84 +90,48 @@ function TagsTable(props: {
   );
 }
 
+const column = columnsOf<Tag>();
+
 function columnsFor(zone: Zone): readonly Column<Tag>[] {
   return [
-    {
-      id: 'dataset',
-      name: 'DATASET',
-      width: 112,
+    column.own('dataset', 'DATASET', 112, {
       card: 'title',
       cell: ({ dataset }) => <DatasetMark dataset={dataset} />,
-      value: ({ dataset }) => dataset,
-    },
-    {
-      id: 'store',
-      name: 'STORE',
-      width: 84,
+    }),
+    column.own('store', 'STORE', 84, {
       card: 'line',
       cell: ({ store }) =>
         store === null ? <span className="muted">all stores</span> : <CutText text={store} />,
       value: ({ store }) => store ?? 'all stores',
-    },
-    {
-      id: 'days',
-      name: 'DAYS',
-      width: 200,
+    }),
+    column.own('days', 'DAYS', 200, {
       isMain: true,
       card: 'line',
-      cell: ({ from, to }) => windowText(from, to),
       value: ({ from, to }) => windowText(from, to),
-    },
-    {
-      id: 'records',
-      name: 'RECORDS',
-      width: 84,
-      isFigure: true,
-      card: 'fact',
-      cell: ({ count }) => formatCount(count),
-      value: ({ count }) => count,
-    },
-    {
-      id: 'created_by',
-      name: 'BY',
-      width: 104,
+    }),
+    column.count('records', 'RECORDS', 84, { card: 'fact', value: ({ count }) => count }),
+    column.own('created_by', 'BY', 104, {
       rank: 1,
       card: 'fact',
       cell: ({ created_by, created_at }) => (
         <span title={`${formatInstant(created_at, zone)} ${zoneName(zone)}`}>{created_by}</span>
       ),
-      value: ({ created_by }) => created_by,
-    },
-    {
-      id: 'note',
-      name: 'NOTE',
-      width: 96,
-      grow: 1,
-      rank: 2,
-      card: 'note',
-      cell: ({ note }) => <CutText text={note ?? '–'} end="" />,
-      value: ({ note }) => note,
-    },
+    }),
+    column.sentence('note', 'NOTE', 96, { grow: 1, rank: 2, card: 'note' }),
   ];
 }
 
 function untagColumn(onUntag: (tag: Tag) => void): Column<Tag> {
-  return {
-    id: 'action',
-    name: 'ACTION',
-    width: 92,
-    isAction: true,
-    cell: (tag, tabIndex) => (
-      <Button
-        size="compact-xs"
-        tabIndex={tabIndex}
-        aria-label={`UNTAG ${datasetWords[tag.dataset]}, ${tag.store ?? 'all stores'}, ${windowText(tag.from, tag.to)}`}
-        onClick={() => onUntag(tag)}
-      >
-        UNTAG
-      </Button>
-    ),
-  };
+  return column.action(92, (tag, tabIndex) => (
+    <Button
+      size="compact-xs"
+      tabIndex={tabIndex}
+      aria-label={`UNTAG ${datasetWords[tag.dataset]}, ${tag.store ?? 'all stores'}, ${windowText(tag.from, tag.to)}`}
+      onClick={() => onUntag(tag)}
+    >
+      UNTAG
+    </Button>
+  ));
 }
 
 /** The question before a tag is removed: how many records lose it. */

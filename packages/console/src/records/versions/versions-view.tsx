@@ -8,6 +8,7 @@ import { AbandonedIcon, DeliveredIcon, FreezeIcon, PendingIcon } from '../../ui/
 import { SkeletonRows } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
+import { columnsOf } from '../../ui/table/columns.tsx';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
@@ -93,12 +94,11 @@ function VersionsTable(props: VersionsViewProps & { rows: readonly DatasetVersio
 
 const keyOf = ({ id }: DatasetVersion) => id;
 
+const column = columnsOf<DatasetVersion>();
+
 function columnsFor(zone: Zone): readonly Column<DatasetVersion>[] {
   return [
-    {
-      id: 'name',
-      name: 'NAME',
-      width: 120,
+    column.own('name', 'NAME', 120, {
       isMain: true,
       card: 'title',
       cell: ({ name }) => (
@@ -106,78 +106,45 @@ function columnsFor(zone: Zone): readonly Column<DatasetVersion>[] {
           <CutText text={name} />
         </strong>
       ),
-      value: ({ name }) => name,
-    },
-    {
-      id: 'dataset',
-      name: 'DATASET',
-      width: 112,
+    }),
+    column.own('dataset', 'DATASET', 112, {
       card: 'line',
       cell: ({ dataset }) => <DatasetMark dataset={dataset} />,
-      value: ({ dataset }) => dataset,
-    },
-    {
-      id: 'records',
-      name: 'RECORDS',
-      width: 96,
+    }),
+    column.own('records', 'RECORDS', 96, {
       isFigure: true,
       card: 'fact',
       cell: recordsText,
       value: leftOf,
-    },
-    {
-      id: 'shares',
-      name: 'SPLIT',
-      width: 88,
+    }),
+    column.own('shares', 'SPLIT', 88, {
       rank: 2,
       card: 'fact',
       cell: sharesText,
       value: (version) => (version.shares === null ? null : sharesText(version)),
-    },
-    {
-      id: 'state',
-      name: 'STATE',
-      width: 104,
+    }),
+    column.own('state', 'STATE', 104, {
       card: 'line',
       cell: (version) => <VersionState version={version} />,
-      value: ({ state }) => state,
-    },
-    {
-      id: 'created_at',
-      name: `FROZEN (${zoneName(zone)})`,
-      width: 152,
+    }),
+    column.own('created_at', `FROZEN (${zoneName(zone)})`, 152, {
       rank: 1,
       card: 'note',
       cell: ({ created_at }) => formatInstant(created_at, zone),
-      value: ({ created_at }) => created_at,
-    },
-    {
-      id: 'created_by',
-      name: 'BY',
-      width: 96,
-      rank: 3,
-      card: 'fact',
-      cell: ({ created_by }) => <CutText text={created_by} />,
-      value: ({ created_by }) => created_by,
-    },
+    }),
+    column.text('created_by', 'BY', 96, { rank: 3, card: 'fact' }),
   ];
 }
 
 function exportColumn(onExport: (id: string) => void): Column<DatasetVersion> {
-  return {
-    id: 'action',
-    name: 'ACTION',
-    width: 96,
-    isAction: true,
-    cell: (version, tabIndex) => (
-      <ExportButton
-        version={version}
-        size="compact-xs"
-        tabIndex={tabIndex}
-        onExport={() => onExport(version.id)}
-      />
-    ),
-  };
+  return column.action(96, (version, tabIndex) => (
+    <ExportButton
+      version={version}
+      size="compact-xs"
+      tabIndex={tabIndex}
+      onExport={() => onExport(version.id)}
+    />
+  ));
 }
 
 /** The button that exports a version. One that could not be counted has nothing that proves its file. */

@@ -1,89 +1,50 @@
 import type { ReactNode } from 'react';
 import type { TenantState } from '../../api/types.ts';
 import { formatBytes, formatCount } from '../../ui/format.ts';
-import { CutText, Moment } from '../../ui/marks.tsx';
+import { Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
+import { columnsOf } from '../../ui/table/columns.tsx';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { HoldMark, MoveMark, ShareBar } from '../marks.tsx';
 import classes from '../retention.module.css';
 
+const column = columnsOf<TenantState>();
+
 const columns: readonly Column<TenantState>[] = [
-  {
-    id: 'tenant',
-    name: 'TENANT',
-    width: 96,
-    card: 'title',
-    cell: ({ tenant }) => <CutText text={tenant} />,
-    value: ({ tenant }) => tenant,
-  },
-  {
-    id: 'hot_days',
-    name: 'HOT FOR',
-    width: 76,
+  column.text('tenant', 'TENANT', 96, { card: 'title' }),
+  column.own('hot_days', 'HOT FOR', 76, {
     isFigure: true,
     card: 'fact',
     cell: ({ policy }) => <PolicyText tenant={policy} text={`${policy.hot_days} d`} />,
     value: ({ policy }) => policy.hot_days,
-  },
-  {
-    id: 'delete_days',
-    name: 'DELETED AFTER',
-    width: 116,
+  }),
+  column.own('delete_days', 'DELETED AFTER', 116, {
     isFigure: true,
     rank: 2,
     card: 'fact',
     cell: ({ policy }) => <PolicyText tenant={policy} text={deleteText(policy.delete_days)} />,
     value: ({ policy }) => policy.delete_days,
-  },
-  {
-    id: 'policy',
-    name: 'POLICY',
-    width: 80,
+  }),
+  column.own('policy', 'POLICY', 80, {
     rank: 1,
     cell: ({ policy }) =>
       policy.hold ? <HoldMark /> : <PolicyText tenant={policy} text={originOf(policy)} />,
     value: ({ policy }) => (policy.hold ? 'hold' : originOf(policy)),
-  },
-  {
-    id: 'share',
-    name: 'HOT | COLD',
-    width: 160,
+  }),
+  column.own('share', 'HOT | COLD', 160, {
     isMain: true,
     card: 'line',
     cell: (row, tabIndex) => <ShareBar share={row} tabIndex={tabIndex} />,
     value: ({ hot_count }) => hot_count,
-  },
-  {
-    id: 'records',
-    name: 'RECORDS',
-    width: 96,
-    isFigure: true,
-    card: 'title',
-    cell: ({ count }) => formatCount(count),
-    value: ({ count }) => count,
-  },
-  {
-    id: 'cold_stored_bytes',
-    name: 'COLD, STORED IN',
-    width: 144,
+  }),
+  column.count('records', 'RECORDS', 96, { card: 'title', value: ({ count }) => count }),
+  column.own('cold_stored_bytes', 'COLD, STORED IN', 144, {
     isFigure: true,
     rank: 3,
     cell: (row) => <Stored row={row} />,
-    value: ({ cold_stored_bytes }) => cold_stored_bytes,
-  },
-  {
-    id: 'segments',
-    name: 'SEGMENTS',
-    width: 88,
-    isFigure: true,
-    rank: 4,
-    cell: ({ segments }) => formatCount(segments),
-    value: ({ segments }) => segments,
-  },
-  {
-    id: 'last_move',
-    name: 'LAST MOVE',
-    width: 156,
+  }),
+  column.count('segments', 'SEGMENTS', 88, { rank: 4 }),
+  column.own('last_move', 'LAST MOVE', 156, {
     card: 'note',
     cell: ({ last_move: last }) =>
       last === null ? (
@@ -97,7 +58,7 @@ const columns: readonly Column<TenantState>[] = [
         </span>
       ),
     value: ({ last_move: last }) => last?.at ?? null,
-  },
+  }),
 ];
 
 /** After how many days a policy deletes, such as `365 d`; null is `never`. */

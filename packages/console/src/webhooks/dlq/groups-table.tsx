@@ -6,8 +6,8 @@ import type { DeadLetterStatus, FailureClass } from '../../api/values.ts';
 import { formatCount } from '../../ui/format.ts';
 import { HoursChart, hoursText } from '../../ui/hours.tsx';
 import { Empty, List } from '../../ui/list.tsx';
-import { CutText, Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
+import { columnsOf } from '../../ui/table/columns.tsx';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { StatusMark, Target } from '../marks.tsx';
 import { type DlqSearch, shownStatuses } from '../search.ts';
@@ -80,93 +80,40 @@ export function GroupsTable(props: GroupsTableProps): ReactNode {
 
 const keyOf = (group: Group) => `${group.status} ${group.endpoint_id} ${group.failure_class}`;
 
+const column = columnsOf<Group>();
+
 const columns: readonly Column<Group>[] = [
-  {
-    id: 'count',
-    name: 'COUNT',
-    width: 68,
+  column.own('count', 'COUNT', 68, {
     isFigure: true,
     card: 'title',
     cell: ({ count }) => <strong>{formatCount(count)}</strong>,
-    value: ({ count }) => count,
-  },
-  {
-    id: 'status',
-    name: 'STATUS',
-    width: 112,
+  }),
+  column.own('status', 'STATUS', 112, {
     card: 'note',
     cell: ({ status }) => <StatusMark status={status} />,
-    value: ({ status }) => status,
-  },
-  {
-    id: 'failure_class',
-    name: 'FAILURE',
-    width: 156,
+  }),
+  column.own('failure_class', 'FAILURE', 156, {
     card: 'title',
     cell: ({ failure_class: failure }) => <span title={failure}>{failureWords[failure]}</span>,
-    value: ({ failure_class: failure }) => failure,
-  },
-  {
-    id: 'target',
-    name: 'ENDPOINT',
-    width: 150,
+  }),
+  column.own('target', 'ENDPOINT', 150, {
     isMain: true,
     card: 'line',
     cell: ({ target }) => <Target target={target} />,
-    value: ({ target }) => target,
-  },
-  {
-    id: 'hours',
-    name: '24 H',
-    width: 116,
+  }),
+  column.own('hours', '24 H', 116, {
     rank: 2,
     card: 'fact',
     cell: ({ hours }) => <HoursChart hours={hours} />,
     value: ({ hours }) => (hours === undefined ? null : hoursText(hours)),
-  },
-  {
-    id: 'tenant',
-    name: 'TENANT',
-    width: 72,
-    card: 'line',
-    cell: ({ tenant }) => <CutText text={tenant} />,
-    value: ({ tenant }) => tenant,
-  },
-  {
-    id: 'first_seen',
-    name: 'FIRST SEEN',
-    width: 92,
-    rank: 2,
-    cell: ({ first_seen: at }) => <Moment at={at} />,
-    value: ({ first_seen: at }) => at,
-  },
-  {
-    id: 'last_seen',
-    name: 'LAST SEEN',
-    width: 92,
-    card: 'note',
-    cell: ({ last_seen: at }) => <Moment at={at} />,
-    value: ({ last_seen: at }) => at,
-  },
-  {
-    id: 'error',
-    name: 'NEWEST ERROR',
-    width: 172,
-    grow: 0.6,
-    rank: 1,
-    card: 'note',
-    cell: ({ error }) => <CutText text={error ?? '–'} end="" />,
-    value: ({ error }) => error,
-  },
-  {
-    id: 'action',
-    name: 'ACTION',
-    width: 136,
-    isAction: true,
-    cell: (_, tabIndex) => (
-      <Button size="compact-xs" data-retry tabIndex={tabIndex}>
-        Retry group …
-      </Button>
-    ),
-  },
+  }),
+  column.text('tenant', 'TENANT', 72, { card: 'line' }),
+  column.moment('first_seen', 'FIRST SEEN', 92, { rank: 2 }),
+  column.moment('last_seen', 'LAST SEEN', 92, { card: 'note' }),
+  column.sentence('error', 'NEWEST ERROR', 172, { grow: 0.6, rank: 1, card: 'note' }),
+  column.action(136, (_, tabIndex) => (
+    <Button size="compact-xs" data-retry tabIndex={tabIndex}>
+      Retry group …
+    </Button>
+  )),
 ];

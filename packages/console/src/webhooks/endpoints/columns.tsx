@@ -5,31 +5,20 @@ import { HoursChart, hoursText, OkShare, okShareOf } from '../../ui/hours.tsx';
 import { PendingIcon } from '../../ui/icons.tsx';
 import { CutText, Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
+import { columnsOf } from '../../ui/table/columns.tsx';
 import { Target } from '../marks.tsx';
+
+const column = columnsOf<Endpoint>();
 
 /** The columns of the page ENDPOINTS. */
 export const endpointColumns: readonly Column<Endpoint>[] = [
-  {
-    id: 'tenant',
-    name: 'TENANT',
-    width: 88,
-    card: 'line',
-    cell: ({ tenant }) => <CutText text={tenant} />,
-    value: ({ tenant }) => tenant,
-  },
-  {
-    id: 'url',
-    name: 'URL',
-    width: 224,
+  column.text('tenant', 'TENANT', 88, { card: 'line' }),
+  column.own('url', 'URL', 224, {
     isMain: true,
     card: 'title',
     cell: ({ url }) => <Target target={url} />,
-    value: ({ url }) => url,
-  },
-  {
-    id: 'event_types',
-    name: 'EVENT TYPES',
-    width: 144,
+  }),
+  column.own('event_types', 'EVENT TYPES', 144, {
     rank: 3,
     card: 'line',
     cell: ({ event_types: types }) => {
@@ -37,45 +26,29 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
       return <CutText text={text} />;
     },
     value: ({ event_types: types }) => types.join(' '),
-  },
-  {
-    id: 'health',
-    name: 'HEALTH',
-    width: 176,
+  }),
+  column.own('health', 'HEALTH', 176, {
     card: 'note',
     cell: (endpoint) => <EndpointHealth endpoint={endpoint} />,
-    value: ({ health }) => health,
-  },
-  {
-    id: 'hours',
-    name: '24 H',
-    width: 116,
+  }),
+  column.own('hours', '24 H', 116, {
     card: 'fact',
     cell: ({ hours }) => <HoursChart hours={hours} />,
     value: ({ hours }) => (hours === undefined ? null : hoursText(hours)),
-  },
-  {
-    id: 'ok',
-    name: 'OK',
-    width: 60,
+  }),
+  column.own('ok', 'OK', 60, {
     isFigure: true,
     card: 'fact',
     cell: ({ hours }) => <OkShare hours={hours} />,
     value: ({ hours }) => okShareOf(hours),
-  },
-  {
-    id: 'breaker',
-    name: 'BREAKER',
-    width: 200,
+  }),
+  column.own('breaker', 'BREAKER', 200, {
     rank: 1,
     card: 'fact',
     cell: (endpoint) => <Breaker endpoint={endpoint} />,
     value: ({ breaker }) => breaker.state,
-  },
-  {
-    id: 'backlog',
-    name: 'BACKLOG',
-    width: 84,
+  }),
+  column.own('backlog', 'BACKLOG', 84, {
     isFigure: true,
     card: 'fact',
     cell: ({ backlog }) => (
@@ -87,17 +60,14 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
       </span>
     ),
     value: ({ backlog }) => backlog.count,
-  },
-  {
-    id: 'rate_limit',
-    name: 'RATE',
-    width: 84,
+  }),
+  column.own('rate_limit', 'RATE', 84, {
     isFigure: true,
     rank: 2,
     cell: ({ rate_limit: rate }) =>
       rate === null ? <span className="muted">no limit</span> : `${rate} / s`,
     value: ({ rate_limit: rate }) => rate,
-  },
+  }),
 ];
 
 /** Whether the endpoint is paused after many failures in a row. */

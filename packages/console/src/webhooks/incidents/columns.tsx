@@ -1,90 +1,42 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Incident } from '../../api/types.ts';
-import { CutText, Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
-import { ShortId } from '../../ui/table/whole-tips.tsx';
+import { columnsOf } from '../../ui/table/columns.tsx';
 import { StatusMark } from '../marks.tsx';
 import { urgentFirst } from '../words.ts';
 import classes from './incidents.module.css';
 
+const column = columnsOf<Incident>();
+
 /** The columns of the page INCIDENTS for those who may not retry. */
 export const incidentColumns: readonly Column<Incident>[] = [
-  {
-    id: 'type',
-    name: 'TYPE',
-    width: 168,
-    card: 'title',
-    cell: ({ type }) => <CutText text={type} />,
-    value: ({ type }) => type,
-  },
-  {
-    id: 'id',
-    name: 'ID',
-    width: 92,
-    rank: 3,
-    cell: ({ id }, tabIndex) => <ShortId value={id} name="id" tabIndex={tabIndex} />,
-    value: ({ id }) => id,
-  },
-  {
-    id: 'tenant',
-    name: 'TENANT',
-    width: 104,
-    card: 'line',
-    cell: ({ tenant }) => <CutText text={tenant} />,
-    value: ({ tenant }) => tenant,
-  },
-  {
-    id: 'store',
-    name: 'STORE',
-    width: 88,
-    rank: 2,
-    card: 'line',
-    cell: ({ store }) => <CutText text={store ?? '–'} />,
-    value: ({ store }) => store,
-  },
-  {
-    id: 'deliveries',
-    name: 'DELIVERIES',
-    width: 216,
+  column.text('type', 'TYPE', 168, { card: 'title' }),
+  column.shortId('id', 'ID', 92, { rank: 3 }),
+  column.text('tenant', 'TENANT', 104, { card: 'line' }),
+  column.text('store', 'STORE', 88, { rank: 2, card: 'line' }),
+  column.own('deliveries', 'DELIVERIES', 216, {
     isMain: true,
     card: 'note',
     cell: ({ delivery_counts: counts }) => <Counts counts={counts} />,
     value: ({ delivery_counts: counts }) => countsText(counts),
-  },
-  {
-    id: 'occurred_at',
-    name: 'OCCURRED',
-    width: 96,
-    rank: 1,
-    cell: ({ occurred_at: at }) => <Moment at={at} />,
-    value: ({ occurred_at: at }) => at,
-  },
-  {
-    id: 'created_at',
-    name: 'REPORTED',
-    width: 96,
-    card: 'note',
-    cell: ({ created_at: at }) => <Moment at={at} />,
-    value: ({ created_at: at }) => at,
-  },
+  }),
+  column.moment('occurred_at', 'OCCURRED', 96, { rank: 1 }),
+  column.moment('created_at', 'REPORTED', 96, { card: 'note' }),
 ];
 
 /** The columns for admins, with RETRY where a delivery failed. */
 export const adminColumns: readonly Column<Incident>[] = [
   ...incidentColumns,
-  {
-    id: 'action',
-    name: 'ACTION',
-    width: 92,
-    isAction: true,
-    cell: (incident, tabIndex) =>
+  column.action(
+    92,
+    (incident, tabIndex) =>
       hasFailed(incident) && (
         <Button size="compact-xs" data-retry tabIndex={tabIndex}>
           RETRY
         </Button>
       ),
-  },
+  ),
 ];
 
 /** Whether a delivery of the incident is pending or abandoned. */
