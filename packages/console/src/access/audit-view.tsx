@@ -6,15 +6,15 @@ import type { AuditEntry, AuditVerdict } from '../api/types.ts';
 import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../ui/filters.tsx';
 import { formatCount } from '../ui/format.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
+import { filtersOf, hasFilter } from '../ui/hash-state.ts';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
-import { Empty, List, Pager } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { CutText } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { DataTable } from '../ui/table/data-table.tsx';
+import { PagedList } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import type { UpdateSearch } from '../ui/use-search.ts';
 import accessClasses from './access.module.css';
@@ -33,9 +33,6 @@ export function AuditView(props: {
 }): ReactNode {
   const { views, search, update } = props;
   const list = useAudit(search);
-  const rows = list.data?.data;
-  const { actor, action, tenant, from, to } = search;
-  const isFiltered = [actor, action, tenant, from, to].some((filter) => filter !== undefined);
   const check = useCheck();
   return (
     <>
@@ -60,35 +57,21 @@ export function AuditView(props: {
           ))}
         </ul>
       )}
-      <List
-        queries={[list]}
-        name="entries"
-        isEmpty={rows?.length === 0}
-        empty={
-          <Empty
-            title={isFiltered ? 'No entry matches' : 'Nothing was done yet'}
-            onClear={isFiltered ? () => update(noAuditFilter) : undefined}
-          />
-        }
-      >
-        <DataTable
-          list="audit"
-          label="Audit log"
-          columns={columns}
-          rows={rows ?? []}
-          keyOf={entryKeyOf}
-          open={props.open}
-          place={JSON.stringify([actor, action, tenant, from, to, search.cursor])}
-          isWaiting={list.isPlaceholderData}
-          onOpen={props.onOpen}
-        />
-      </List>
-      <Pager
-        list={list}
-        cursor={search.cursor}
-        onCursor={(cursor) => update({ cursor })}
+      <PagedList
+        list="audit"
+        label="Audit log"
         one="entry"
         many="entries"
+        columns={columns}
+        keyOf={entryKeyOf}
+        query={list}
+        search={search}
+        update={update}
+        isFiltered={hasFilter(search, noAuditFilter)}
+        noFilter={noAuditFilter}
+        words={{ noMatch: 'No entry matches', none: 'Nothing was done yet' }}
+        open={props.open}
+        onOpen={props.onOpen}
       />
     </>
   );
@@ -136,10 +119,7 @@ function AuditFilters(props: {
   const filter = (change: Partial<Record<keyof AccessSearch, string | undefined>>) =>
     update({ ...change, cursor: undefined } as Parameters<typeof update>[0]);
   return (
-    <Filters
-      label="Filters of the audit log"
-      values={[search.actor, search.action, search.tenant, search.from, search.to]}
-    >
+    <Filters label="Filters of the audit log" values={filtersOf(search, noAuditFilter)}>
       <ChoiceFilter
         label="Who"
         any="anybody"

@@ -7,20 +7,19 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { visibleText } from '../ui/format.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { DeliveredIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
-import { Empty, List } from '../ui/list.tsx';
+import { Empty } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { Moment } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
+import { idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { DataTable } from '../ui/table/data-table.tsx';
+import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import accessClasses from './access.module.css';
 import { addressOf, kindsText, sendTexts, severityTexts } from './notice-words.ts';
 import { noticesKey, useNotices, useTargets } from './use-notices.ts';
-
-const keyOf = ({ id }: { id: string }) => id;
 
 /** Who is told of what is wrong, whether it arrives, and what was told lately. */
 export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => void }): ReactNode {
@@ -59,44 +58,32 @@ export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => v
       <List
         queries={[targets]}
         name="targets of notices"
-        rows={4}
-        isEmpty={rows?.length === 0}
+        placeholders={4}
         empty={
           <Empty title="Nobody is told">
             <p>Have somebody told of what is wrong, by webhook or by e-mail.</p>
           </Empty>
         }
-      >
-        <DataTable
-          list="notify-targets"
-          label="Who is told"
-          columns={columns}
-          rows={rows ?? []}
-          keyOf={keyOf}
-          place=""
-          isWaiting={targets.isPlaceholderData}
-        />
-      </List>
+        list="notify-targets"
+        label="Who is told"
+        columns={columns}
+        rows={rows ?? []}
+        keyOf={idOf}
+      />
       <h2 className={`flex-none muted small bold line-over ${accessClasses.heading}`}>
         NOTICED LATELY
       </h2>
       <List
         queries={[notices]}
         name="notices"
-        rows={6}
-        isEmpty={told?.length === 0}
+        placeholders={6}
         empty={<Empty title="Nothing was noticed yet" />}
-      >
-        <DataTable
-          list="notices"
-          label="What was noticed"
-          columns={noticeColumns}
-          rows={told ?? []}
-          keyOf={keyOf}
-          place=""
-          isWaiting={notices.isPlaceholderData}
-        />
-      </List>
+        list="notices"
+        label="What was noticed"
+        columns={noticeColumns}
+        rows={told ?? []}
+        keyOf={idOf}
+      />
       {asked !== null && <RemoveDialog target={asked} onClose={close} />}
     </>
   );

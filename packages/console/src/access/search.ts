@@ -1,5 +1,5 @@
 import { dayPattern } from '../ui/days.ts';
-import { textOf, withoutUndefined } from '../ui/hash-state.ts';
+import { noneOf, textOf, withoutUndefined } from '../ui/hash-state.ts';
 import { readPanel } from '../ui/panel-place.ts';
 
 export const accessViews = ['tokens', 'sessions', 'audit', 'notices'] as const;
@@ -23,14 +23,7 @@ export type AccessSearch = {
 export const accessPanels = ['new-token', 'entry', 'new-target'] as const;
 
 /** No filter of the audit log, for those who clear all. */
-export const noAuditFilter = {
-  actor: undefined,
-  action: undefined,
-  tenant: undefined,
-  from: undefined,
-  to: undefined,
-  cursor: undefined,
-};
+export const noAuditFilter = noneOf('actor', 'action', 'tenant', 'from', 'to');
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateAccessSearch(search: Record<string, unknown>): AccessSearch {

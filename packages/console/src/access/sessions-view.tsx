@@ -4,19 +4,18 @@ import { type ReactNode, useMemo } from 'react';
 import { api } from '../api/client.ts';
 import type { Session } from '../api/types.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
-import { Empty, List } from '../ui/list.tsx';
+import { Empty } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { CutText } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
+import { idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { DataTable } from '../ui/table/data-table.tsx';
+import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { accessKey, useSessions } from './use-access.ts';
 import { browserText } from './words.ts';
-
-const keyOf = ({ id }: Session) => id;
 
 /** Who is signed in to a console, and the way to end that. */
 export function SessionsView({ views }: { views: ReactNode }): ReactNode {
@@ -55,19 +54,13 @@ export function SessionsView({ views }: { views: ReactNode }): ReactNode {
       <List
         queries={[list]}
         name="sessions"
-        isEmpty={rows?.length === 0}
         empty={<Empty title="Nobody is signed in" />}
-      >
-        <DataTable
-          list="sessions"
-          label="Console sessions"
-          columns={columns}
-          rows={rows ?? []}
-          keyOf={keyOf}
-          place=""
-          isWaiting={list.isPlaceholderData}
-        />
-      </List>
+        list="sessions"
+        label="Console sessions"
+        columns={columns}
+        rows={rows ?? []}
+        keyOf={idOf}
+      />
     </>
   );
 }

@@ -5,14 +5,14 @@ import { api, isStepUp } from '../api/client.ts';
 import type { AccessToken } from '../api/types.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
-import { Empty, List } from '../ui/list.tsx';
+import { Empty } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { CutText, Moment } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { DataTable } from '../ui/table/data-table.tsx';
+import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { accessKey, useTokens } from './use-access.ts';
 import { asTree, revokedWith, scopesText, tenantsText } from './words.ts';
@@ -49,19 +49,13 @@ export function TokensView(props: {
       <List
         queries={[list]}
         name="tokens"
-        isEmpty={rows.length === 0}
         empty={<Empty title="No token in your reach" />}
-      >
-        <DataTable
-          list="tokens"
-          label="Access tokens"
-          columns={columns}
-          rows={rows}
-          keyOf={keyOf}
-          place=""
-          isWaiting={list.isPlaceholderData}
-        />
-      </List>
+        list="tokens"
+        label="Access tokens"
+        columns={columns}
+        rows={rows}
+        keyOf={keyOf}
+      />
       {asked !== null && (
         <RevokeDialog token={asked} tokens={list.data?.data ?? []} onClose={close} />
       )}

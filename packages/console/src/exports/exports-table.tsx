@@ -1,8 +1,7 @@
 import { Button } from '@mantine/core';
-import { type ReactNode, useMemo } from 'react';
+import type { ReactNode } from 'react';
 import type { ExportJob } from '../api/types.ts';
 import type { ExportState } from '../api/values.ts';
-import { formatBytes } from '../ui/format.ts';
 import {
   AbandonedIcon,
   DeliveredIcon,
@@ -13,44 +12,14 @@ import {
 import { Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { DataTable } from '../ui/table/data-table.tsx';
 import classes from './exports.module.css';
 import { type Cancelling, fileHref } from './use-exports.ts';
 import { isOpen, paceText, percentText, rowsText, stateWords } from './words.ts';
 
-const keyOf = ({ id }: ExportJob) => id;
-
-/** The list of export jobs, latest first. */
-export function ExportsTable(props: {
-  rows: readonly ExportJob[];
-  /** Id of the job that the drawer shows. */
-  open: string | undefined;
-  place: string;
-  isWaiting: boolean;
-  cancelling: Cancelling;
-  onOpen: (id: string) => void;
-}): ReactNode {
-  const { cancelling } = props;
-  const columns = useMemo(() => columnsFor(cancelling), [cancelling]);
-  return (
-    <DataTable
-      list="exports"
-      label="Export jobs"
-      columns={columns}
-      rows={props.rows}
-      keyOf={keyOf}
-      open={props.open}
-      place={props.place}
-      isWaiting={props.isWaiting}
-      onOpen={props.onOpen}
-    />
-  );
-}
-
 const column = columnsOf<ExportJob>();
 
 /** The columns of the list. They depend on the cancellations, because a row shows that its own is under way. */
-function columnsFor(cancelling: Cancelling): readonly Column<ExportJob>[] {
+export function exportColumns(cancelling: Cancelling): readonly Column<ExportJob>[] {
   return [
     ...factColumns,
     column.action(116, (job, tabIndex) => (
@@ -72,11 +41,9 @@ const factColumns: readonly Column<ExportJob>[] = [
     cell: (job) => <Progress job={job} />,
     value: ({ rows_done }) => rows_done,
   }),
-  column.own('bytes', 'SIZE', 76, {
-    isFigure: true,
+  column.bytes('bytes', 'SIZE', 76, {
     rank: 0,
     card: 'note',
-    cell: ({ bytes }) => <Quiet text={bytes === 0 ? '–' : formatBytes(bytes)} />,
     value: ({ bytes }) => (bytes === 0 ? null : bytes),
   }),
   column.text('requested_by', 'BY', 96, { rank: 5 }),
@@ -102,13 +69,9 @@ function Progress({ job }: { job: ExportJob }): ReactNode {
   );
 }
 
-function Quiet({ text }: { text: string }): ReactNode {
-  return text === '–' ? <span className="muted">–</span> : text;
-}
-
 /** When the file of a completed export will be removed, or that it is gone. */
 function Expiry({ job }: { job: ExportJob }): ReactNode {
-  if (job.state !== 'completed') return <Quiet text="–" />;
+  if (job.state !== 'completed') return <span className="muted">–</span>;
   return job.has_file ? <Moment at={job.expires_at} /> : <span className="muted">gone</span>;
 }
 

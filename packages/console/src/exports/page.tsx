@@ -1,17 +1,18 @@
-import { Button } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { exportStates } from '../api/values.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
-import { Empty, List, Pager } from '../ui/list.tsx';
+import { filtersOf, hasFilter, noneOf } from '../ui/hash-state.ts';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
 import { PollNote, pollMillis } from '../ui/poll.tsx';
+import { idOf } from '../ui/table/column.ts';
+import { PagedList } from '../ui/table/list.tsx';
 import { type UpdateSearch, usePageSearch, usePanel } from '../ui/use-search.ts';
 import { ExportDrawer } from './export-drawer.tsx';
 import ownClasses from './exports.module.css';
-import { ExportsTable } from './exports-table.tsx';
-import { type ExportsSearch, exportsPanels, hasFilter, validateExportsSearch } from './search.ts';
+import { exportColumns } from './exports-table.tsx';
+import { type ExportsSearch, exportsPanels, validateExportsSearch } from './search.ts';
 import { followMillis, useCancel, useExport, useExports } from './use-exports.ts';
 import { isOpen } from './words.ts';
 
@@ -26,6 +27,7 @@ export function ExportsPage(): ReactNode {
   const rows = list.data?.data ?? [];
   const job = useExport(open);
   const cancelling = useCancel();
+  const columns = useMemo(() => exportColumns(cancelling), [cancelling]);
   return (
     <NowProvider>
       <div className={classes.page}>
@@ -36,26 +38,20 @@ export function ExportsPage(): ReactNode {
             <PollNote queries={[list]} millis={rows.some(isOpen) ? followMillis : pollMillis} />
           </div>
         </div>
-        <List
-          queries={[list]}
-          name="exports"
-          isEmpty={rows.length === 0}
-          empty={<NoExports search={search} onClear={() => update(noFilter)} />}
-        >
-          <ExportsTable
-            rows={rows}
-            open={open}
-            place={JSON.stringify({ ...search, panel: undefined })}
-            isWaiting={list.isPlaceholderData}
-            cancelling={cancelling}
-            onOpen={(id) => panel.open('export', id)}
-          />
-        </List>
-        <Pager
-          list={list}
-          cursor={search.cursor}
-          onCursor={(cursor) => update({ cursor })}
+        <PagedList
+          list="exports"
+          label="Export jobs"
           one="export"
+          columns={columns}
+          keyOf={idOf}
+          query={list}
+          search={search}
+          update={update}
+          isFiltered={hasFilter(search, noFilter)}
+          noFilter={noFilter}
+          words={{ none: 'No exports yet', advice: howToExport }}
+          open={open}
+          onOpen={(id) => panel.open('export', id)}
         />
         {open !== undefined && (
           <ExportDrawer id={open} job={job} cancelling={cancelling} onClose={panel.close} />
@@ -65,20 +61,13 @@ export function ExportsPage(): ReactNode {
   );
 }
 
-const noFilter = { tenant: undefined, state: undefined, cursor: undefined } as const;
+const noFilter = noneOf('tenant', 'state');
 
-function NoExports(props: { search: ExportsSearch; onClear: () => void }): ReactNode {
-  if (hasFilter(props.search)) {
-    return <Empty title="No exports with these filters" onClear={props.onClear} />;
-  }
-  return (
-    <Empty title="No exports yet">
-      <p>
-        Choose a node in <a href="#/records">RECORDS</a> and export it as a job: it appears here.
-      </p>
-    </Empty>
-  );
-}
+const howToExport = (
+  <p>
+    Choose a node in <a href="#/records">RECORDS</a> and export it as a job: it appears here.
+  </p>
+);
 
 const stateChoices = exportStates.map((state) => ({ value: state, label: state }));
 
@@ -91,7 +80,8 @@ function ExportFilters(props: {
     <Filters
       label="What is shown"
       className={ownClasses.filters}
-      values={[search.tenant, search.state]}
+      values={filtersOf(search, noFilter)}
+      onClear={() => update(noFilter)}
     >
       <TextFilter
         label="Tenant, exactly"
@@ -107,11 +97,6 @@ function ExportFilters(props: {
         value={search.state}
         onChange={(state) => update({ state, cursor: undefined })}
       />
-      {hasFilter(search) && (
-        <Button variant="subtle" onClick={() => update(noFilter)}>
-          Clear filters
-        </Button>
-      )}
     </Filters>
   );
 }

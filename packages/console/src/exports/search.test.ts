@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { exportHref } from '../ui/panel-place.ts';
-import { hasFilter, validateExportsSearch } from './search.ts';
+import { validateExportsSearch } from './search.ts';
 
 test('drops what it does not understand', () => {
   const raw = { tenant: 'TX', state: 'lost', cursor: '', colour: 'red' };
@@ -14,11 +14,6 @@ test('keeps filters, page and panel', () => {
 
 test('reads a tenant that is a number as text', () => {
   expect(validateExportsSearch({ tenant: 42 })).toEqual({ tenant: '42' });
-});
-
-test('tells filters from the rest', () => {
-  expect(hasFilter({ panel: 'export/exp_1', cursor: 'abc' })).toBe(false);
-  expect(hasFilter({ state: 'failed' })).toBe(true);
 });
 
 test('links to a job', () => {

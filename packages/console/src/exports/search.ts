@@ -23,8 +23,3 @@ export function validateExportsSearch(search: Record<string, unknown>): ExportsS
     panel: readPanel(search, exportsPanels, { open: 'export' }),
   });
 }
-
-/** Whether the list is filtered. */
-export function hasFilter({ tenant, state }: ExportsSearch): boolean {
-  return tenant !== undefined || state !== undefined;
-}

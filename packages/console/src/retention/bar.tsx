@@ -2,6 +2,7 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { moveKinds, moveStates } from '../api/values.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
+import { noneOf } from '../ui/hash-state.ts';
 import classes from '../ui/list-page.module.css';
 import type { UpdateSearch } from '../ui/use-search.ts';
 import { shortId } from '../ui/words.ts';
@@ -116,14 +117,7 @@ function JournalFilters(props: {
 }
 
 /** The change that removes all filters, and with them the cursor. */
-export const noFilter = {
-  q: undefined,
-  tenant: undefined,
-  kind: undefined,
-  state: undefined,
-  run: undefined,
-  cursor: undefined,
-} as const;
+export const noFilter = noneOf('q', 'tenant', 'kind', 'state', 'run');
 
 /** Whether the list that is shown has a filter. */
 export function hasFilter({ view, q, tenant, kind, state, run }: RetentionSearch): boolean {

@@ -1,8 +1,6 @@
-import type { ReactNode } from 'react';
 import type { RetentionMove } from '../api/types.ts';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { DataTable } from '../ui/table/data-table.tsx';
 import { Stepper } from './marks.tsx';
 import { daysText, kindWords } from './words.ts';
 
@@ -14,7 +12,8 @@ function countOfMove({ kind, source, gone }: RetentionMove): number | null {
 
 const column = columnsOf<RetentionMove>();
 
-const columns: readonly Column<RetentionMove>[] = [
+/** The columns of the journal of moves. */
+export const moveColumns: readonly Column<RetentionMove>[] = [
   column.moment('planned_at', 'PLANNED', 96, { rank: 2, card: 'note' }),
   column.text('tenant', 'TENANT', 104, { card: 'title' }),
   column.own('kind', 'KIND', 88, {
@@ -33,29 +32,3 @@ const columns: readonly Column<RetentionMove>[] = [
     cell: (move) => <Stepper move={move} />,
   }),
 ];
-
-const keyOf = ({ id }: RetentionMove) => id;
-
-/** A page of the journal of moves. */
-export function JournalTable(props: {
-  rows: readonly RetentionMove[];
-  /** Id of the move that the drawer shows. */
-  open: string | undefined;
-  place: string;
-  isWaiting: boolean;
-  onOpen: (id: string) => void;
-}): ReactNode {
-  return (
-    <DataTable
-      list="moves"
-      label="Journal of moves"
-      columns={columns}
-      rows={props.rows}
-      keyOf={keyOf}
-      open={props.open}
-      place={props.place}
-      isWaiting={props.isWaiting}
-      onOpen={props.onOpen}
-    />
-  );
-}

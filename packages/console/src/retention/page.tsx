@@ -1,9 +1,8 @@
 import { type UseQueryResult, useMutation, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api, isStepUp } from '../api/client.ts';
-import type { Page, RetentionMove, TenantState, Verification } from '../api/types.ts';
+import type { RetentionMove, TenantState, Verification } from '../api/types.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
-import { Empty, List, Pager } from '../ui/list.tsx';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
 import { MonthSums } from '../ui/month-sums.tsx';
@@ -11,8 +10,10 @@ import { reasonOf } from '../ui/outage.ts';
 import type { PanelPlace } from '../ui/panel-place.ts';
 import { noPlaceholder, PollNote, useFollowing } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
+import { idOf } from '../ui/table/column.ts';
+import { PagedList } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
-import { type UpdateSearch, usePageSearch, usePanel } from '../ui/use-search.ts';
+import { usePageSearch, usePanel } from '../ui/use-search.ts';
 import { Bar, hasFilter, noFilter } from './bar.tsx';
 import {
   retentionKey,
@@ -26,17 +27,12 @@ import {
 } from './calls.ts';
 import { FailureAlert, Head, HeadActions, StoreAlert } from './head.tsx';
 import { isAtWork, JobLines, type Jobs, useRuns, useVerifications } from './jobs.tsx';
-import { JournalTable } from './journal-table.tsx';
+import { moveColumns } from './journal-table.tsx';
 import { MoveDrawer } from './move-drawer.tsx';
 import { RunDialog } from './run-dialog.tsx';
-import {
-  type RetentionPanel,
-  type RetentionSearch,
-  retentionPanels,
-  validateRetentionSearch,
-} from './search.ts';
+import { type RetentionPanel, retentionPanels, validateRetentionSearch } from './search.ts';
 import { TenantDrawer } from './tenants/tenant-drawer.tsx';
-import { TenantsTable } from './tenants/tenants-table.tsx';
+import { tenantColumns } from './tenants/tenants-table.tsx';
 import { VerificationDrawer } from './verification-drawer.tsx';
 
 /** The page RETENTION: what is hot and what is cold, the policies, the journal of moves, and the verifications. */
@@ -53,6 +49,7 @@ export function RetentionPage(): ReactNode {
   );
   const queries = usePanelQueries(panel.place);
   const run = panel.idOf('run');
+  const filters = { search, update, isFiltered: hasFilter(search), noFilter };
   const main: UseQueryResult[] = [head.sums, head.plan, isJournal ? moves : tenants];
   const watched = [...main, failures, runs.list, verifications.list, ...queries.watched];
   return (
@@ -78,18 +75,28 @@ export function RetentionPage(): ReactNode {
           />
         </Bar>
         {isJournal ? (
-          <Journal
-            list={moves}
-            search={search}
-            update={update}
+          <PagedList
+            list="moves"
+            label="Journal of moves"
+            one="move"
+            columns={moveColumns}
+            keyOf={idOf}
+            query={moves}
+            {...filters}
+            words={{ none: 'Nothing was moved yet', advice: whatTheJournalHas }}
             open={panel.idOf('move')}
             onOpen={(id) => panel.open('move', id)}
           />
         ) : (
-          <Tenants
-            list={tenants}
-            search={search}
-            update={update}
+          <PagedList
+            list="tenants"
+            label="Tenants"
+            one="tenant"
+            columns={tenantColumns}
+            keyOf={tenantOf}
+            query={tenants}
+            {...filters}
+            words={{ none: 'No records yet' }}
             open={panel.idOf('tenant')}
             onOpen={(id) => panel.open('tenant', id)}
           />
@@ -114,7 +121,11 @@ export function RetentionPage(): ReactNode {
   );
 }
 
-type Update = UpdateSearch<RetentionSearch>;
+const tenantOf = ({ tenant }: TenantState) => tenant;
+
+const whatTheJournalHas = (
+  <p>Each run writes its moves here, with the proof that nothing was lost.</p>
+);
 
 /** Starts verifications; without a tenant everything is verified. */
 function useVerify(verifications: Jobs<Verification>) {
@@ -129,91 +140,6 @@ function useVerify(verifications: Jobs<Verification>) {
   const { shown } = verifications;
   const isBusy = start.isPending || (shown !== undefined && isAtWork(shown));
   return { isBusy, start: (tenant: string | undefined) => start.mutate(tenant) };
-}
-
-type ListProps<Row> = {
-  list: UseQueryResult<Page<Row>>;
-  search: RetentionSearch;
-  update: Update;
-  /** Key of the row that the panel shows. */
-  open: string | undefined;
-  onOpen: (key: string) => void;
-};
-
-/** Identifies the list that is shown: when it changes, the list scrolls to its top. */
-function placeOf(search: RetentionSearch): string {
-  return JSON.stringify({ ...search, panel: undefined });
-}
-
-/** The list of tenants, when it is shown. */
-function Tenants({ list, search, update, open, onOpen }: ListProps<TenantState>): ReactNode {
-  const rows = list.data?.data ?? [];
-  return (
-    <>
-      <List
-        queries={[list]}
-        name="tenants"
-        isEmpty={rows.length === 0}
-        empty={
-          <Empty
-            title={hasFilter(search) ? 'No tenants with these filters' : 'No records yet'}
-            onClear={hasFilter(search) ? () => update(noFilter) : undefined}
-          />
-        }
-      >
-        <TenantsTable
-          rows={rows}
-          open={open}
-          place={placeOf(search)}
-          isWaiting={list.isPlaceholderData}
-          onOpen={onOpen}
-        />
-      </List>
-      <Pager
-        list={list}
-        cursor={search.cursor}
-        onCursor={(cursor) => update({ cursor })}
-        one="tenant"
-      />
-    </>
-  );
-}
-
-/** The journal, when it is shown. */
-function Journal({ list, search, update, open, onOpen }: ListProps<RetentionMove>): ReactNode {
-  const rows = list.data?.data ?? [];
-  return (
-    <>
-      <List
-        queries={[list]}
-        name="moves"
-        isEmpty={rows.length === 0}
-        empty={
-          hasFilter(search) ? (
-            <Empty title="No moves with these filters" onClear={() => update(noFilter)} />
-          ) : (
-            <Empty title="Nothing was moved yet">
-              <p>Each run writes its moves here, with the proof that nothing was lost.</p>
-            </Empty>
-          )
-        }
-      >
-        <JournalTable
-          rows={rows}
-          open={open}
-          place={placeOf(search)}
-          isWaiting={list.isPlaceholderData}
-          onOpen={onOpen}
-        />
-      </List>
-      <Pager
-        list={list}
-        cursor={search.cursor}
-        onCursor={(cursor) => update({ cursor })}
-        one="move"
-      />
-    </>
-  );
 }
 
 /** The queries of the panel. Only those of what is open run. */

@@ -13,6 +13,8 @@ export function Filters(props: {
   className?: string | undefined;
   /** The values of the filters; undefined where one is not set. */
   values: readonly unknown[];
+  /** Removes the filters; undefined where there is no button for it. */
+  onClear?: () => void;
   children: ReactNode;
 }): ReactNode {
   const [isOpen, setOpen] = useState(false);
@@ -37,6 +39,11 @@ export function Filters(props: {
         data-open={isOpen}
       >
         {props.children}
+        {count > 0 && props.onClear !== undefined && (
+          <Button variant="subtle" onClick={props.onClear}>
+            Clear filters
+          </Button>
+        )}
       </fieldset>
     </>
   );

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
 import {
+  filtersOf,
+  hasFilter,
+  noneOf,
   parseSearch,
   parseSlicePath,
   stringifySearch,
@@ -55,4 +58,17 @@ test.each([
   ['/DFW', { level: 'tenant' }],
 ])('the path %j asks for %o', (path, expected) => {
   expect(parseSlicePath(path)).toEqual(expected);
+});
+
+const none = noneOf('tenant', 'state');
+
+test('tells filters from the rest', () => {
+  expect(hasFilter({ panel: 'export/exp_1', cursor: 'abc' } as object, none)).toBe(false);
+  expect(hasFilter({ state: 'failed' }, none)).toBe(true);
+  expect(filtersOf({ state: 'failed' }, none)).toEqual([undefined, 'failed']);
+});
+
+test('removes the cursor with the filters', () => {
+  expect(none).toEqual({ tenant: undefined, state: undefined, cursor: undefined });
+  expect(Object.keys(none)).toEqual(['tenant', 'state', 'cursor']);
 });

@@ -94,3 +94,30 @@ export function sliceHref(slice: Slice): string {
   }
   return `#/records?${params}`;
 }
+
+/** The change of a search that removes these filters, and with them the cursor, which belonged to them. */
+export function noneOf<Name extends string>(
+  ...names: readonly Name[]
+): Readonly<Record<Name | 'cursor', undefined>> {
+  return Object.fromEntries([...names, 'cursor'].map((name) => [name, undefined])) as Record<
+    Name | 'cursor',
+    undefined
+  >;
+}
+
+/** The values of the filters of a search that `none` removes; undefined where one is not set. */
+export function filtersOf<Name extends string>(
+  search: Readonly<Partial<Record<Name, unknown>>>,
+  none: Readonly<Record<Name, undefined>>,
+): unknown[] {
+  const names = (Object.keys(none) as Name[]).filter((name) => name !== 'cursor');
+  return names.map((name) => search[name]);
+}
+
+/** Whether a search has a filter that `none` removes. */
+export function hasFilter<Name extends string>(
+  search: Readonly<Partial<Record<Name, unknown>>>,
+  none: Readonly<Record<Name, undefined>>,
+): boolean {
+  return filtersOf(search, none).some((value) => value !== undefined);
+}

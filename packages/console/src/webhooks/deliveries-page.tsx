@@ -1,4 +1,3 @@
-import { Button } from '@mantine/core';
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
 import { api } from '../api/client.ts';
@@ -6,11 +5,12 @@ import type { Delivery, Page } from '../api/types.ts';
 import { deliveryStatuses } from '../api/values.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
 import { FreshnessBanner, usePolling } from '../ui/freshness.tsx';
-import { Empty, List, Pager } from '../ui/list.tsx';
+import { filtersOf, hasFilter, noneOf } from '../ui/hash-state.ts';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
 import { PollNote, pollMillis } from '../ui/poll.tsx';
-import { DataTable } from '../ui/table/data-table.tsx';
+import { idOf } from '../ui/table/column.ts';
+import { PagedList } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { type UpdateSearch, usePageSearch, usePanel } from '../ui/use-search.ts';
 import { deliveryColumns } from './delivery-columns.tsx';
@@ -47,39 +47,25 @@ export function DeliveriesPage(): ReactNode {
       <div className={classes.page}>
         <FreshnessBanner queries={watched} isAgeElsewhere />
         <Bar search={search} update={update} list={list} />
-        <List
-          queries={[list]}
-          name="deliveries"
-          isEmpty={rows?.length === 0}
-          empty={
-            <Empty
-              title={emptyText(list.data, search)}
-              onClear={isFiltered(search) ? () => update(noFilter) : undefined}
-            />
-          }
-        >
-          <DataTable
-            list="deliveries"
-            label="Deliveries"
-            columns={deliveryColumns}
-            rows={rows ?? []}
-            keyOf={keyOf}
-            open={open}
-            place={JSON.stringify({ ...search, panel: undefined })}
-            isWaiting={list.isPlaceholderData}
-            onOpen={(id) => panel.open('delivery', id)}
-            onRetry={(id) => {
-              if (isDead(id)) void retries.retry([id]);
-              else notify({ text: 'Only pending and abandoned deliveries can be retried.' });
-            }}
-          />
-        </List>
-        <Pager
-          list={list}
-          cursor={search.cursor}
-          onCursor={(cursor) => update({ cursor })}
+        <PagedList
+          list="deliveries"
+          label="Deliveries"
           one="delivery"
           many="deliveries"
+          columns={deliveryColumns}
+          keyOf={idOf}
+          query={list}
+          search={search}
+          update={update}
+          isFiltered={hasFilter(search, noFilter)}
+          noFilter={noFilter}
+          words={{ none: 'No deliveries yet' }}
+          open={open}
+          onOpen={(id) => panel.open('delivery', id)}
+          onRetry={(id) => {
+            if (isDead(id)) void retries.retry([id]);
+            else notify({ text: 'Only pending and abandoned deliveries can be retried.' });
+          }}
         />
         {open !== undefined && (
           <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
@@ -104,15 +90,7 @@ function useDeliveries(search: DeliveriesSearch): Deliveries {
   });
 }
 
-const keyOf = ({ id }: Delivery) => id;
-
-const noFilter = {
-  status: undefined,
-  tenant: undefined,
-  endpoint: undefined,
-  incident: undefined,
-  cursor: undefined,
-} as const;
+const noFilter = noneOf('status', 'tenant', 'endpoint', 'incident');
 
 const statusChoices = deliveryStatuses.map((status) => ({ value: status, label: status }));
 
@@ -124,7 +102,8 @@ function Bar(props: { search: DeliveriesSearch; update: Update; list: Deliveries
     <div className={classes.bar}>
       <Filters
         label="Filters of the deliveries"
-        values={[search.status, search.tenant, search.endpoint, search.incident]}
+        values={filtersOf(search, noFilter)}
+        onClear={() => update(noFilter)}
       >
         <ChoiceFilter
           label="Status"
@@ -150,22 +129,8 @@ function Bar(props: { search: DeliveriesSearch; update: Update; list: Deliveries
           value={search.incident}
           onChange={(incident) => filter({ incident })}
         />
-        {isFiltered(search) && (
-          <Button variant="subtle" onClick={() => update(noFilter)}>
-            Clear filters
-          </Button>
-        )}
       </Filters>
       <PollNote queries={[props.list]} />
     </div>
   );
-}
-
-function isFiltered({ status, tenant, endpoint, incident }: DeliveriesSearch): boolean {
-  return [status, tenant, endpoint, incident].some((filter) => filter !== undefined);
-}
-
-function emptyText(page: Page<Delivery> | undefined, search: DeliveriesSearch): string {
-  if (page?.next_cursor) return 'No match in this stretch of deliveries. NEXT reads on.';
-  return isFiltered(search) ? 'No deliveries with these filters' : 'No deliveries yet';
 }

@@ -1,10 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { formatInstant, visibleText, type Zone } from '../../ui/format.ts';
-import { Empty, List } from '../../ui/list.tsx';
+import { Empty } from '../../ui/list.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
-import { DataTable } from '../../ui/table/data-table.tsx';
+import { List } from '../../ui/table/list.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import type { RecordLine, RecordsPage } from './records-page.ts';
 
@@ -30,22 +30,17 @@ export function RecordsTable(props: RecordsTableProps): ReactNode {
     <List
       queries={[page]}
       name="records"
-      rows={12}
-      isEmpty={lines.length === 0}
+      placeholders={12}
       empty={<NoRecords {...props} />}
-    >
-      <DataTable
-        list="records"
-        label="Records"
-        columns={columns}
-        rows={lines}
-        keyOf={keyOf}
-        open={props.open}
-        place={props.place}
-        isWaiting={page.isPlaceholderData}
-        onOpen={props.onOpen}
-      />
-    </List>
+      list="records"
+      label="Records"
+      columns={columns}
+      rows={lines}
+      keyOf={keyOf}
+      open={props.open}
+      place={props.place}
+      onOpen={props.onOpen}
+    />
   );
 }
 

@@ -9,6 +9,7 @@ import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
+import { idOf } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { countOf } from '../../ui/words.ts';
@@ -64,8 +65,6 @@ function headText({ data, next_cursor }: Page<Tag>, days: string | null): string
     : `The latest ${tags} that touch ${where}`;
 }
 
-const keyOf = ({ id }: Tag) => id;
-
 function TagsTable(props: {
   tags: readonly Tag[];
   mayTag: boolean;
@@ -83,7 +82,7 @@ function TagsTable(props: {
       label="Tags"
       columns={columns}
       rows={props.tags}
-      keyOf={keyOf}
+      keyOf={idOf}
       place="tags"
       isWaiting={false}
     />

@@ -8,6 +8,7 @@ import { AbandonedIcon, DeliveredIcon, FreezeIcon, PendingIcon } from '../../ui/
 import { SkeletonRows } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
+import { idOf } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { countOf } from '../../ui/words.ts';
@@ -83,7 +84,7 @@ function VersionsTable(props: VersionsViewProps & { rows: readonly DatasetVersio
       label="Dataset versions"
       columns={columns}
       rows={props.rows}
-      keyOf={keyOf}
+      keyOf={idOf}
       open={props.open}
       place="versions"
       isWaiting={false}
@@ -91,8 +92,6 @@ function VersionsTable(props: VersionsViewProps & { rows: readonly DatasetVersio
     />
   );
 }
-
-const keyOf = ({ id }: DatasetVersion) => id;
 
 const column = columnsOf<DatasetVersion>();
 

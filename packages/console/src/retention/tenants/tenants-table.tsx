@@ -4,13 +4,13 @@ import { formatBytes, formatCount } from '../../ui/format.ts';
 import { Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
-import { DataTable } from '../../ui/table/data-table.tsx';
 import { HoldMark, MoveMark, ShareBar } from '../marks.tsx';
 import classes from '../retention.module.css';
 
 const column = columnsOf<TenantState>();
 
-const columns: readonly Column<TenantState>[] = [
+/** The columns of the tenants, with their policies and the shares of their tiers. */
+export const tenantColumns: readonly Column<TenantState>[] = [
   column.text('tenant', 'TENANT', 96, { card: 'title' }),
   column.own('hot_days', 'HOT FOR', 76, {
     isFigure: true,
@@ -82,31 +82,5 @@ function Stored({ row }: { row: TenantState }): ReactNode {
       <span className="muted">{formatBytes(row.cold_bytes)} in </span>
       {formatBytes(row.cold_stored_bytes)}
     </>
-  );
-}
-
-const keyOf = ({ tenant }: TenantState) => tenant;
-
-/** A page of tenants with their policies and the shares of their tiers. */
-export function TenantsTable(props: {
-  rows: readonly TenantState[];
-  /** The tenant that the drawer shows. */
-  open: string | undefined;
-  place: string;
-  isWaiting: boolean;
-  onOpen: (tenant: string) => void;
-}): ReactNode {
-  return (
-    <DataTable
-      list="tenants"
-      label="Tenants"
-      columns={columns}
-      rows={props.rows}
-      keyOf={keyOf}
-      open={props.open}
-      place={props.place}
-      isWaiting={props.isWaiting}
-      onOpen={props.onOpen}
-    />
   );
 }

@@ -32,3 +32,8 @@ export type Column<Row> = {
   /** What the cell holds, for CSV. A column without it is not in there. */
   readonly value?: (row: Row) => CellValue;
 };
+
+/** The key of a row that has an id. */
+export function idOf({ id }: { readonly id: string }): string {
+  return id;
+}

@@ -15,7 +15,7 @@ import { useColumns } from './use-columns.ts';
 import type { Selection } from './use-selection.ts';
 import { WholeTips } from './whole-tips.tsx';
 
-type DataTableProps<Row> = {
+export type DataTableProps<Row> = {
   /** The name under which this browser remembers the columns of the list, and that of its CSV file. */
   list: string;
   /** The name of the list for assistive technology. */

@@ -5,6 +5,7 @@ import { api } from '../../api/client.ts';
 import type { DeadLetters, Endpoint, Page } from '../../api/types.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../../ui/filters.tsx';
 import { formatCount } from '../../ui/format.ts';
+import { filtersOf, noneOf } from '../../ui/hash-state.ts';
 import classes from '../../ui/list-page.module.css';
 import { PollNote } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
@@ -29,7 +30,6 @@ export type DlqBarProps = {
 export function DlqBar(props: DlqBarProps): ReactNode {
   const { search, update, counts, selected } = props;
   const isGroups = search.view === 'groups';
-  const isFiltered = hasFilter(search);
   const isEmpty = Object.values(props.lists).every(({ data }) => data?.total === 0);
   return (
     <>
@@ -57,7 +57,8 @@ export function DlqBar(props: DlqBarProps): ReactNode {
       <div className={classes.bar}>
         <Filters
           label="Filters of the dead-letter queue"
-          values={[search.q, search.tenant, search.endpoint, search.failure]}
+          values={filtersOf(search, noFilter)}
+          onClear={() => update(noFilter)}
         >
           {!isGroups && (
             <TextFilter
@@ -82,11 +83,6 @@ export function DlqBar(props: DlqBarProps): ReactNode {
           {search.failure !== undefined && (
             <Button onClick={() => update({ failure: undefined })} title="Show all failures">
               {failureWords[search.failure] ?? search.failure} ×
-            </Button>
-          )}
-          {isFiltered && (
-            <Button variant="subtle" onClick={() => update(noFilter)}>
-              Clear filters
             </Button>
           )}
         </Filters>
@@ -141,17 +137,7 @@ function ViewSwitch(props: {
 }
 
 /** The change that removes all filters; the status stays. */
-export const noFilter = {
-  q: undefined,
-  tenant: undefined,
-  endpoint: undefined,
-  failure: undefined,
-} as const;
-
-/** Whether the queue is filtered by anything but the status. */
-export function hasFilter({ q, tenant, endpoint, failure }: DlqSearch): boolean {
-  return [q, tenant, endpoint, failure].some((filter) => filter !== undefined);
-}
+export const noFilter = noneOf('q', 'tenant', 'endpoint', 'failure');
 
 /** At most this many endpoints are in the list, more than anyone picks from. A link may still name any other. */
 const mostEndpoints = 500;

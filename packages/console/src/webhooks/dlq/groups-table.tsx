@@ -5,10 +5,10 @@ import type { DeliveryGroup, Page } from '../../api/types.ts';
 import type { DeadLetterStatus, FailureClass } from '../../api/values.ts';
 import { formatCount } from '../../ui/format.ts';
 import { HoursChart, hoursText } from '../../ui/hours.tsx';
-import { Empty, List } from '../../ui/list.tsx';
+import { Empty } from '../../ui/list.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
-import { DataTable } from '../../ui/table/data-table.tsx';
+import { List } from '../../ui/table/list.tsx';
 import { StatusMark, Target } from '../marks.tsx';
 import { type DlqSearch, shownStatuses } from '../search.ts';
 import { failureWords } from '../words.ts';
@@ -45,36 +45,31 @@ export function GroupsTable(props: GroupsTableProps): ReactNode {
     <List
       queries={[abandoned, pending]}
       name="groups"
-      rows={8}
-      isEmpty={shown.length === 0}
+      placeholders={8}
       empty={
         <Empty title="No groups">
           <p>No dead letter is left by the filters.</p>
         </Empty>
       }
-    >
-      <DataTable
-        list="dead-letter-groups"
-        label="Groups of dead letters"
-        columns={columns}
-        rows={shown}
-        keyOf={keyOf}
-        place="groups"
-        isWaiting={abandoned.isPlaceholderData || pending.isPlaceholderData}
-        onOpen={(key) => {
-          const group = find(key);
-          if (group === undefined) return;
-          const { status, endpoint_id: endpoint, failure_class: failure } = group;
-          props.onOpen({ status, endpoint, failure });
-        }}
-        onRetry={(key) => {
-          const group = find(key);
-          if (group === undefined) return;
-          const { status, endpoint_id, failure_class } = group;
-          props.onRetry({ status, endpoint_id, failure_class });
-        }}
-      />
-    </List>
+      list="dead-letter-groups"
+      label="Groups of dead letters"
+      columns={columns}
+      rows={shown}
+      keyOf={keyOf}
+      place="groups"
+      onOpen={(key) => {
+        const group = find(key);
+        if (group === undefined) return;
+        const { status, endpoint_id: endpoint, failure_class: failure } = group;
+        props.onOpen({ status, endpoint, failure });
+      }}
+      onRetry={(key) => {
+        const group = find(key);
+        if (group === undefined) return;
+        const { status, endpoint_id, failure_class } = group;
+        props.onRetry({ status, endpoint_id, failure_class });
+      }}
+    />
   );
 }
 

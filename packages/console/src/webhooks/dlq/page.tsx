@@ -4,10 +4,12 @@ import type { DeadLetters, Delivery, RetryRequest } from '../../api/types.ts';
 import type { DeadLetterStatus, DeliveryStatus } from '../../api/values.ts';
 import { formatClock, formatCount } from '../../ui/format.ts';
 import { FreshnessBanner } from '../../ui/freshness.tsx';
-import { Empty, List } from '../../ui/list.tsx';
+import { hasFilter } from '../../ui/hash-state.ts';
+import { Empty } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider } from '../../ui/marks.tsx';
-import { DataTable } from '../../ui/table/data-table.tsx';
+import { idOf } from '../../ui/table/column.ts';
+import { List } from '../../ui/table/list.tsx';
 import { useSelection } from '../../ui/table/use-selection.ts';
 import { usePageSearch, usePanel } from '../../ui/use-search.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
@@ -18,7 +20,7 @@ import { type DlqSearch, dlqPanels, shownStatuses, validateDlqSearch } from '../
 import { useDelivery, useRetries } from '../use-delivery.ts';
 import { statusWords } from '../words.ts';
 import { JobsStrip, RetryAll } from './bulk-retry.tsx';
-import { DlqBar, hasFilter, noFilter } from './dlq-bar.tsx';
+import { DlqBar, noFilter } from './dlq-bar.tsx';
 import { type DeadLetterGroup, GroupsTable } from './groups-table.tsx';
 import { mostRows, useDeadLetterGroups, useDeadLetters, useJobs } from './use-dead-letters.ts';
 
@@ -47,7 +49,7 @@ export function DlqPage(): ReactNode {
       (delivery.data?.id === id ? delivery.data.endpoint_id : undefined),
   );
   const rows = useRows(lists, search.status, retries.leaving);
-  const keys = useMemo(() => rows.map(keyOf), [rows]);
+  const keys = useMemo(() => rows.map(idOf), [rows]);
   const selection = useSelection(keys);
   const retryOne = useCallback((id: string) => void retries.retry([id]), [retries.retry]);
   const isGroups = search.view === 'groups';
@@ -87,31 +89,27 @@ export function DlqPage(): ReactNode {
             name="dead-letter queue"
             isEmpty={isEmpty(lists.abandoned) && isEmpty(lists.pending)}
             empty={
-              hasFilter(search) ? (
+              hasFilter(search, noFilter) ? (
                 <Empty title="No dead letter with these filters" onClear={() => update(noFilter)} />
               ) : (
                 <Clean at={Math.min(lists.abandoned.dataUpdatedAt, lists.pending.dataUpdatedAt)} />
               )
             }
-          >
-            <DataTable
-              list="dead-letters"
-              label="Dead letters"
-              columns={dlqColumns}
-              rows={rows}
-              groups={{
-                of: ({ status }) => status,
-                title: ({ status }) => <GroupTitle status={status} lists={lists} />,
-              }}
-              keyOf={keyOf}
-              open={open}
-              place={JSON.stringify({ ...search, panel: undefined })}
-              isWaiting={lists.abandoned.isPlaceholderData || lists.pending.isPlaceholderData}
-              onOpen={(id) => panel.open('delivery', id)}
-              onRetry={retryOne}
-              selection={selection}
-            />
-          </List>
+            list="dead-letters"
+            label="Dead letters"
+            columns={dlqColumns}
+            rows={rows}
+            groups={{
+              of: ({ status }) => status,
+              title: ({ status }) => <GroupTitle status={status} lists={lists} />,
+            }}
+            keyOf={idOf}
+            open={open}
+            place={JSON.stringify({ ...search, panel: undefined })}
+            onOpen={(id) => panel.open('delivery', id)}
+            onRetry={retryOne}
+            selection={selection}
+          />
         )}
         {open !== undefined && (
           <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
@@ -137,8 +135,6 @@ function Clean({ at }: { at: number }): ReactNode {
     </Empty>
   );
 }
-
-const keyOf = ({ id }: Delivery) => id;
 
 /** The rows, those that are abandoned first. Rows whose retry is under way are left out. */
 function useRows(
@@ -196,13 +192,13 @@ function groupText({ status, endpoint_id, failure_class }: DeadLetterGroup): str
 function requestOf(search: DlqSearch, panelId: string | undefined): RetryRequest | null {
   if (panelId === undefined) return null;
   const [status, endpoint, failure] = panelId.split('/');
-  if (!endpoint) return filtersOf(search);
+  if (!endpoint) return retryOf(search);
   const group = validateDlqSearch({ tenant: search.tenant, status, endpoint, failure });
-  return filtersOf(group);
+  return retryOf(group);
 }
 
 /** The filters of the page as those of a bulk retry. */
-function filtersOf({ status, tenant, endpoint, failure }: DlqSearch): RetryRequest {
+function retryOf({ status, tenant, endpoint, failure }: DlqSearch): RetryRequest {
   return {
     ...(status && { status }),
     ...(tenant && { tenant }),

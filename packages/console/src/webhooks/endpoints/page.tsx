@@ -5,11 +5,12 @@ import { api } from '../../api/client.ts';
 import type { Endpoint, Page } from '../../api/types.ts';
 import { Filters, TextFilter } from '../../ui/filters.tsx';
 import { FreshnessBanner, usePolling } from '../../ui/freshness.tsx';
-import { Empty, List } from '../../ui/list.tsx';
+import { Empty } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider } from '../../ui/marks.tsx';
 import { PollNote, pollMillis } from '../../ui/poll.tsx';
-import { DataTable } from '../../ui/table/data-table.tsx';
+import { idOf } from '../../ui/table/column.ts';
+import { List } from '../../ui/table/list.tsx';
 import { usePageSearch, usePanel } from '../../ui/use-search.ts';
 import { endpointsKey } from '../query-keys.ts';
 import {
@@ -54,8 +55,7 @@ export function EndpointsPage(): ReactNode {
         <List
           queries={[list]}
           name="endpoints"
-          rows={12}
-          isEmpty={rows?.length === 0}
+          placeholders={12}
           empty={
             <Empty
               title={
@@ -65,19 +65,15 @@ export function EndpointsPage(): ReactNode {
               <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
             </Empty>
           }
-        >
-          <DataTable
-            list="endpoints"
-            label="Endpoints"
-            columns={endpointColumns}
-            rows={rows ?? []}
-            keyOf={keyOf}
-            open={open}
-            place={JSON.stringify([search.tenant, search.cursor])}
-            isWaiting={list.isPlaceholderData}
-            onOpen={(id) => panel.open('endpoint', id)}
-          />
-        </List>
+          list="endpoints"
+          label="Endpoints"
+          columns={endpointColumns}
+          rows={rows ?? []}
+          keyOf={idOf}
+          open={open}
+          place={JSON.stringify([search.tenant, search.cursor])}
+          onOpen={(id) => panel.open('endpoint', id)}
+        />
         {(next !== null || search.cursor !== undefined) && (
           <div className={classes.pager}>
             <Button
@@ -117,5 +113,3 @@ function useEndpoints({ tenant, cursor }: EndpointsSearch): UseQueryResult<Page<
       ),
   });
 }
-
-const keyOf = ({ id }: Endpoint) => id;

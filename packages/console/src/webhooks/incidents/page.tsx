@@ -1,15 +1,15 @@
-import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Incident, Page } from '../../api/types.ts';
 import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../../ui/filters.tsx';
 import { FreshnessBanner } from '../../ui/freshness.tsx';
-import { Empty, List, Pager } from '../../ui/list.tsx';
+import { filtersOf, hasFilter, noneOf } from '../../ui/hash-state.ts';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider } from '../../ui/marks.tsx';
 import { PollNote } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
-import { DataTable } from '../../ui/table/data-table.tsx';
+import { idOf } from '../../ui/table/column.ts';
+import { PagedList } from '../../ui/table/list.tsx';
 import { type UpdateSearch, usePageSearch, usePanel } from '../../ui/use-search.ts';
 import { type IncidentsSearch, incidentsPanels, validateIncidentsSearch } from '../search.ts';
 import { useRetries } from '../use-delivery.ts';
@@ -23,7 +23,6 @@ export function IncidentsPage(): ReactNode {
   const [search, update] = usePageSearch('/incidents', validateIncidentsSearch);
   const isAdmin = useSession().hasScope('admin');
   const list = useIncidents(search);
-  const rows = list.data?.data;
   const panel = usePanel(search.panel, incidentsPanels, (next, options) =>
     update({ panel: next }, options),
   );
@@ -43,35 +42,21 @@ export function IncidentsPage(): ReactNode {
           isAgeElsewhere
         />
         <Bar search={search} update={update} list={list} />
-        <List
-          queries={[list]}
-          name="incidents"
-          isEmpty={rows?.length === 0}
-          empty={
-            <Empty
-              title={emptyText(list.data, search)}
-              onClear={isFiltered(search) ? () => update(noFilter) : undefined}
-            />
-          }
-        >
-          <DataTable
-            list="incidents"
-            label="Incidents"
-            columns={isAdmin ? adminColumns : incidentColumns}
-            rows={rows ?? []}
-            keyOf={keyOf}
-            open={open}
-            place={JSON.stringify({ ...search, panel: undefined })}
-            isWaiting={list.isPlaceholderData}
-            onOpen={(id) => panel.open('inc', id)}
-            onRetry={isAdmin ? (id) => void retryOf(id) : undefined}
-          />
-        </List>
-        <Pager
-          list={list}
-          cursor={search.cursor}
-          onCursor={(cursor) => update({ cursor })}
+        <PagedList
+          list="incidents"
+          label="Incidents"
           one="incident"
+          columns={isAdmin ? adminColumns : incidentColumns}
+          keyOf={idOf}
+          query={list}
+          search={search}
+          update={update}
+          isFiltered={hasFilter(search, noFilter)}
+          noFilter={noFilter}
+          words={{ none: 'No incidents yet' }}
+          open={open}
+          onOpen={(id) => panel.open('inc', id)}
+          onRetry={isAdmin ? (id) => void retryOf(id) : undefined}
         />
         {open !== undefined && (
           <IncidentPanel
@@ -87,17 +72,7 @@ export function IncidentsPage(): ReactNode {
   );
 }
 
-const keyOf = ({ id }: Incident) => id;
-
-const noFilter = {
-  type: undefined,
-  tenant: undefined,
-  store: undefined,
-  from: undefined,
-  to: undefined,
-  deliveries: undefined,
-  cursor: undefined,
-} as const;
+const noFilter = noneOf('type', 'tenant', 'store', 'from', 'to', 'deliveries');
 
 const failedChoice = [{ value: 'failed' as const, label: 'with failed deliveries' }];
 
@@ -114,7 +89,8 @@ function Bar(props: {
       <Filters
         label="Filters of the incidents"
         className={ownClasses.filters}
-        values={filtersOf(search)}
+        values={filtersOf(search, noFilter)}
+        onClear={() => update(noFilter)}
       >
         <TextFilter
           label="Type, exactly, or how types begin, as incident."
@@ -142,27 +118,8 @@ function Bar(props: {
           value={search.deliveries}
           onChange={(deliveries) => filter({ deliveries })}
         />
-        {isFiltered(search) && (
-          <Button variant="subtle" onClick={() => update(noFilter)}>
-            Clear filters
-          </Button>
-        )}
       </Filters>
       <PollNote queries={[props.list]} />
     </div>
   );
-}
-
-function filtersOf(search: IncidentsSearch) {
-  const { type, tenant, store, from, to, deliveries } = search;
-  return [type, tenant, store, from, to, deliveries];
-}
-
-function isFiltered(search: IncidentsSearch): boolean {
-  return filtersOf(search).some((filter) => filter !== undefined);
-}
-
-function emptyText(page: Page<Incident> | undefined, search: IncidentsSearch): string {
-  if (page?.next_cursor) return 'No match in this stretch of incidents. NEXT reads on.';
-  return isFiltered(search) ? 'No incidents with these filters' : 'No incidents yet';
 }
