@@ -3,13 +3,13 @@ import { type UseQueryResult, useMutation, useQueryClient } from '@tanstack/reac
 import { type ReactNode, useState } from 'react';
 import type { ExportJob } from '../api/types.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
-import { CliBlock, CopyButton } from '../ui/copy-button.tsx';
+import { CliBlock } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
+import { copied, Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
-import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { sliceHref } from '../ui/hash-state.ts';
 import { WarningIcon } from '../ui/icons.tsx';
-import { SkeletonRows } from '../ui/list.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { Panel } from '../ui/panel.tsx';
@@ -39,7 +39,6 @@ export function ExportDrawer(props: {
   onClose: () => void;
 }): ReactNode {
   const { id, job } = props;
-  const failure = useFailure(job);
   return (
     <Panel
       kind="EXPORT"
@@ -48,17 +47,9 @@ export function ExportDrawer(props: {
       closeLabel="Close export"
       onClose={props.onClose}
     >
-      {job.data === undefined ? (
-        <div className={drawerClasses.body}>
-          {failure === null ? (
-            <SkeletonRows rows={14} label="Loading the export" />
-          ) : (
-            <FailurePanel error={failure} onRetry={() => void job.refetch()} />
-          )}
-        </div>
-      ) : (
-        <Body job={job.data} cancelling={props.cancelling} />
-      )}
+      <Loaded query={job} name="the export" rows={14} className={drawerClasses.body}>
+        {(data) => <Body job={data} cancelling={props.cancelling} />}
+      </Loaded>
     </Panel>
   );
 }
@@ -151,24 +142,25 @@ function Fault({ job }: { job: ExportJob }): ReactNode {
 
 /** The file of an export: its name, its size, and the SHA-256 to check it by. */
 function FileFacts({ job }: { job: ExportJob }): ReactNode {
+  const { bytes, sha256, id } = job;
   return (
-    <Facts>
-      <Fact name="name">{job.file_name}</Fact>
-      <Fact name="size">
-        {job.bytes === 0 ? <None /> : `${formatBytes(job.bytes)} (${formatCount(job.bytes)} bytes)`}
-      </Fact>
-      <Fact name="SHA-256" copy={job.sha256}>
-        {job.sha256 === null ? <None /> : <code className={classes.hash}>{job.sha256}</code>}
-      </Fact>
-      <Fact name="id" copy={job.id}>
-        {job.id}
-      </Fact>
-      {job.state === 'completed' && (
-        <Fact name="expires">
-          {job.has_file ? <At at={job.expires_at} /> : <span>its file is gone</span>}
-        </Fact>
-      )}
-    </Facts>
+    <Facts
+      isWrapped
+      facts={{
+        name: job.file_name,
+        size: bytes === 0 ? null : `${formatBytes(bytes)} (${formatCount(bytes)} bytes)`,
+        'SHA-256': copied(sha256, <code className={classes.hash}>{sha256}</code>),
+        id: copied(id),
+        expires:
+          job.state === 'completed' ? (
+            job.has_file ? (
+              <At at={job.expires_at} />
+            ) : (
+              <span>its file is gone</span>
+            )
+          ) : undefined,
+      }}
+    />
   );
 }
 
@@ -176,70 +168,50 @@ function FileFacts({ job }: { job: ExportJob }): ReactNode {
 function RequestFacts({ job }: { job: ExportJob }): ReactNode {
   const request = requestOf(job);
   const { kind, dataset, version, split, compression, columns, profile, header } = request;
+  const format = [
+    job.format,
+    compression !== 'none' && compression,
+    profile === 'spreadsheet' && 'for spreadsheets',
+    header === false && 'without a header line',
+  ];
   return (
-    <Facts>
-      <Fact name="slice">
-        <a href={sliceHref(request)}>{sliceText(request)}</a>
-      </Fact>
-      {version !== undefined && (
-        <Fact name="dataset version" copy={version}>
-          {version}
-        </Fact>
-      )}
-      {split !== undefined && <Fact name="split">{split}</Fact>}
-      {dataset !== undefined && <Fact name="dataset">{dataset}</Fact>}
-      {kind !== undefined && <Fact name="kind">{kind}</Fact>}
-      <Fact name="format">
-        {job.format}
-        {compression !== undefined && compression !== 'none' && `, ${compression}`}
-        {profile === 'spreadsheet' && ', for spreadsheets'}
-        {header === false && ', without a header line'}
-      </Fact>
-      <Fact name="columns">{columns === undefined ? 'those by default' : columns.join(', ')}</Fact>
-      <Fact name="records stored before">
-        <At at={job.recorded_before} />
-      </Fact>
-    </Facts>
+    <Facts
+      isWrapped
+      facts={{
+        slice: <a href={sliceHref(request)}>{sliceText(request)}</a>,
+        'dataset version': version && copied(version),
+        split,
+        dataset,
+        kind,
+        format: format.filter(Boolean).join(', '),
+        columns: columns === undefined ? 'those by default' : columns.join(', '),
+        'records stored before': <At at={job.recorded_before} />,
+      }}
+    />
   );
 }
 
 function TimeFacts({ job }: { job: ExportJob }): ReactNode {
   return (
-    <Facts>
-      <Fact name="asked for">
-        <At at={job.created_at} /> by {job.requested_by}
-      </Fact>
-      <Fact name="started">
-        <At at={job.started_at} />
-      </Fact>
-      <Fact name="finished">
-        <At at={job.finished_at} />
-      </Fact>
-      <Fact name="attempts">{attemptsText(job)}</Fact>
-    </Facts>
-  );
-}
-
-function Facts({ children }: { children: ReactNode }): ReactNode {
-  return <dl className={`below-16 ${drawerClasses.fields} ${drawerClasses.facts}`}>{children}</dl>;
-}
-
-function Fact(props: { name: string; copy?: string | null; children: ReactNode }): ReactNode {
-  const { name, copy = null } = props;
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        {props.children}
-        {copy !== null && <CopyButton value={copy} label={`Copy the ${name}`} />}
-      </dd>
-    </div>
+    <Facts
+      isWrapped
+      facts={{
+        'asked for': (
+          <>
+            <At at={job.created_at} /> by {job.requested_by}
+          </>
+        ),
+        started: <At at={job.started_at} />,
+        finished: <At at={job.finished_at} />,
+        attempts: attemptsText(job),
+      }}
+    />
   );
 }
 
 function At({ at }: { at: string | null }): ReactNode {
   const [zone] = useZone();
-  if (at === null) return <None />;
+  if (at === null) return <span className="muted">–</span>;
   return (
     <>
       {formatInstant(at, zone)} {zoneName(zone)}
@@ -248,10 +220,6 @@ function At({ at }: { at: string | null }): ReactNode {
       </span>
     </>
   );
-}
-
-function None(): ReactNode {
-  return <span className="muted">–</span>;
 }
 
 /** Removes the file of a completed export before its time, after a question. */

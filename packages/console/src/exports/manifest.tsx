@@ -2,8 +2,7 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { ExportJob, Manifest } from '../api/types.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
-import { FailurePanel, useFailure } from '../ui/freshness.tsx';
-import { SkeletonRows } from '../ui/list.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import classes from './drawer.module.css';
 import { manifestHref, useManifest } from './use-exports.ts';
 import { proofText } from './words.ts';
@@ -14,33 +13,29 @@ const mostParts = 50;
 /** The manifest of a completed export: what proves its file, and its parts. */
 export function ManifestPart({ job }: { job: ExportJob }): ReactNode {
   const manifest = useManifest(job);
-  const failure = useFailure(manifest);
   if (job.state !== 'completed') return null;
-  if (manifest.data === undefined) {
-    return failure === null ? (
-      <SkeletonRows rows={6} label="Loading the manifest" />
-    ) : (
-      <FailurePanel error={failure} onRetry={() => void manifest.refetch()} />
-    );
-  }
   return (
-    <>
-      <h3 className="caps below-8">PROOF</h3>
-      <Proof job={job} manifest={manifest.data} />
-      {manifest.data.splits !== null && <Splits splits={manifest.data.splits} />}
-      <div className="row between">
-        <h3 className="caps below-8">MANIFEST</h3>
-        <Button
-          component="a"
-          size="compact-xs"
-          href={manifestHref(job.id)}
-          download={`${job.file_name}.manifest.json`}
-        >
-          Download as JSON
-        </Button>
-      </div>
-      <Parts parts={manifest.data.parts} />
-    </>
+    <Loaded query={manifest} name="the manifest" rows={6}>
+      {(data) => (
+        <>
+          <h3 className="caps below-8">PROOF</h3>
+          <Proof job={job} manifest={data} />
+          {data.splits !== null && <Splits splits={data.splits} />}
+          <div className="row between">
+            <h3 className="caps below-8">MANIFEST</h3>
+            <Button
+              component="a"
+              size="compact-xs"
+              href={manifestHref(job.id)}
+              download={`${job.file_name}.manifest.json`}
+            >
+              Download as JSON
+            </Button>
+          </div>
+          <Parts parts={data.parts} />
+        </>
+      )}
+    </Loaded>
   );
 }
 

@@ -2,10 +2,10 @@ import type { ReactNode } from 'react';
 import type { RetentionMove, TripleRow } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
+import { Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
-import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { WarningIcon } from '../ui/icons.tsx';
-import { SkeletonRows } from '../ui/list.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { countOf, formatDuration } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
@@ -30,8 +30,6 @@ export function MoveDrawer(props: {
   move: ReturnType<typeof useMove>;
   onClose: () => void;
 }): ReactNode {
-  const failure = useFailure(props.move);
-  const move = props.move.data;
   return (
     <Panel
       kind="MOVE"
@@ -42,13 +40,9 @@ export function MoveDrawer(props: {
     >
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well */}
       <section className={drawerClasses.body} tabIndex={0} aria-label="The move">
-        {move !== undefined && <Move move={move} />}
-        {move === undefined && failure === null && (
-          <SkeletonRows rows={12} label="Loading the move" />
-        )}
-        {move === undefined && failure !== null && (
-          <FailurePanel error={failure} onRetry={() => void props.move.refetch()} />
-        )}
+        <Loaded query={props.move} name="the move" rows={12}>
+          {(move) => <Move move={move} />}
+        </Loaded>
       </section>
     </Panel>
   );
@@ -81,7 +75,7 @@ function Move({ move }: { move: RetentionMove }): ReactNode {
       <h3 className="caps below-8">STEPS</h3>
       <Timeline move={move} />
       <h3 className="caps below-8">WHAT</h3>
-      <Facts move={move} />
+      <MoveFacts move={move} />
     </>
   );
 }
@@ -146,53 +140,30 @@ function StepLine(props: { step: Step; before: string | null; move: RetentionMov
   );
 }
 
-function Facts({ move }: { move: RetentionMove }): ReactNode {
-  const { tenant, source, stored_bytes: stored, segments_in, segments_out } = move;
+function MoveFacts({ move }: { move: RetentionMove }): ReactNode {
+  const { tenant, source, stored_bytes: stored, segments_in, segments_out, run_id: run } = move;
   return (
-    <dl className={`below-16 ${drawerClasses.fields}`}>
-      <div>
-        <dt>kind</dt>
-        <dd>
-          {move.kind}: {kindWords[move.kind]}
-        </dd>
-      </div>
-      <div>
-        <dt>tenant</dt>
-        <dd>
-          <a href={retentionHref('tenant', tenant)}>{tenant}</a>
-        </dd>
-      </div>
-      <div>
-        <dt>days</dt>
-        <dd>{daysText(move.first_day, move.last_day)}</dd>
-      </div>
-      <div>
-        <dt>objects</dt>
-        <dd>
-          writes {countOf(segments_out, 'object')}, replaces {countOf(segments_in, 'object')}
-        </dd>
-      </div>
-      {stored !== null && (
-        <div>
-          <dt>stored in</dt>
-          <dd>
-            {formatBytes(stored)}
-            {source !== null && ` · ${ratioText(source.bytes, stored)} smaller`}
-          </dd>
-        </div>
-      )}
-      {move.run_id !== null && (
-        <div>
-          <dt>run</dt>
-          <dd>
-            <a href={`#/retention?view=journal&run=${encodeURIComponent(move.run_id)}`}>
-              {move.run_id}
-            </a>
-            <CopyButton value={move.run_id} label="Copy the id of the run" />
-          </dd>
-        </div>
-      )}
-    </dl>
+    <Facts
+      facts={{
+        kind: `${move.kind}: ${kindWords[move.kind]}`,
+        tenant: <a href={retentionHref('tenant', tenant)}>{tenant}</a>,
+        days: daysText(move.first_day, move.last_day),
+        objects: `writes ${countOf(segments_out, 'object')}, replaces ${countOf(segments_in, 'object')}`,
+        ...(stored !== null && {
+          'stored in':
+            source === null
+              ? formatBytes(stored)
+              : `${formatBytes(stored)} · ${ratioText(source.bytes, stored)} smaller`,
+        }),
+        run:
+          run !== null ? (
+            <>
+              <a href={`#/retention?view=journal&run=${encodeURIComponent(run)}`}>{run}</a>
+              <CopyButton value={run} label="Copy the id of the run" />
+            </>
+          ) : undefined,
+      }}
+    />
   );
 }
 

@@ -2,10 +2,10 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Verification } from '../api/types.ts';
 import drawerClasses from '../ui/drawer.module.css';
+import { Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
-import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { CloseIcon, OkIcon } from '../ui/icons.tsx';
-import { SkeletonRows } from '../ui/list.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { countOf } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
@@ -20,8 +20,6 @@ export function VerificationDrawer(props: {
   onClose: () => void;
 }): ReactNode {
   const { verification: query } = props;
-  const failure = useFailure(query);
-  const verification = query.data;
   return (
     <Panel
       kind="VERIFICATION"
@@ -32,13 +30,9 @@ export function VerificationDrawer(props: {
     >
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well */}
       <section className={drawerClasses.body} tabIndex={0} aria-label="The verification">
-        {verification !== undefined && <Report verification={verification} />}
-        {verification === undefined && failure === null && (
-          <SkeletonRows rows={12} label="Loading the verification" />
-        )}
-        {verification === undefined && failure !== null && (
-          <FailurePanel error={failure} onRetry={() => void query.refetch()} />
-        )}
+        <Loaded query={query} name="the verification" rows={12}>
+          {(verification) => <Report verification={verification} />}
+        </Loaded>
       </section>
     </Panel>
   );
@@ -48,7 +42,7 @@ function Report({ verification }: { verification: Verification }): ReactNode {
   return (
     <>
       <Verdict verification={verification} />
-      <Facts verification={verification} />
+      <VerificationFacts verification={verification} />
       <Problems verification={verification} />
     </>
   );
@@ -80,48 +74,31 @@ function Verdict({ verification }: { verification: Verification }): ReactNode {
   );
 }
 
-/** What limited the verification, if anything did. */
-function scopeLines(
-  { since, sample_percent: percent }: Verification,
-  when: (at: string | null) => string,
-): [string, string][] {
-  const lines: [string, string][] = [];
-  if (since !== null) lines.push(['not found right since', when(since)]);
-  if (percent !== null) lines.push(['sample', `${percent} %`]);
-  return lines;
-}
-
 /** What was verified, and when. */
-function Facts({ verification }: { verification: Verification }): ReactNode {
+function VerificationFacts({ verification }: { verification: Verification }): ReactNode {
   const [zone] = useZone();
   const when = (at: string | null) =>
     at === null ? '–' : `${formatInstant(at, zone)} ${zoneName(zone)}`;
+  const { since, sample_percent: percent } = verification;
   const { segments_total: total, bytes_total: bytes } = verification;
-  const lines: [string, string][] = [
-    ['tenant', verification.tenant ?? 'all tenants'],
-    ...scopeLines(verification, when),
-    ['asked for by', verification.requested_by ?? '–'],
-    ['started', when(verification.started_at)],
-    ['ended', when(verification.finished_at)],
-    [
-      'segments read',
-      total === null ? '–' : `${formatCount(verification.segments_done)} of ${formatCount(total)}`,
-    ],
-    [
-      'bytes read',
-      bytes === null ? '–' : `${formatBytes(verification.bytes_done)} of ${formatBytes(bytes)}`,
-    ],
-    ['records read back', formatCount(verification.records_done)],
-  ];
   return (
-    <dl className={`below-16 ${drawerClasses.fields}`}>
-      {lines.map(([name, text]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{text}</dd>
-        </div>
-      ))}
-    </dl>
+    <Facts
+      facts={{
+        tenant: verification.tenant ?? 'all tenants',
+        'not found right since': since === null ? undefined : when(since),
+        sample: percent === null ? undefined : `${percent} %`,
+        'asked for by': verification.requested_by ?? '–',
+        started: when(verification.started_at),
+        ended: when(verification.finished_at),
+        'segments read':
+          total === null
+            ? '–'
+            : `${formatCount(verification.segments_done)} of ${formatCount(total)}`,
+        'bytes read':
+          bytes === null ? '–' : `${formatBytes(verification.bytes_done)} of ${formatBytes(bytes)}`,
+        'records read back': formatCount(verification.records_done),
+      }}
+    />
   );
 }
 

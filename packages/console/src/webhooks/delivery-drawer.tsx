@@ -6,12 +6,12 @@ import type { Attempt, DeliveryDetail } from '../api/types.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { CopyText } from '../ui/copy-button.tsx';
 import drawerClasses from '../ui/drawer.module.css';
+import { copied, Facts } from '../ui/facts.tsx';
 import { formatInstant, visibleText } from '../ui/format.ts';
-import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { printJson } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
 import classes from '../ui/lines.module.css';
-import { SkeletonRows } from '../ui/list.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { reasonOf } from '../ui/outage.ts';
 import { Panel } from '../ui/panel.tsx';
@@ -19,7 +19,7 @@ import { panelHref } from '../ui/panel-place.ts';
 import { notify } from '../ui/toasts.tsx';
 import { formatDuration, shellLine, shortId } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
-import { ErasedAt, Fact, StatusMark, When } from './marks.tsx';
+import { ErasedAt, StatusMark, When } from './marks.tsx';
 import { webhooksKey } from './query-keys.ts';
 import { incidentHref } from './search.ts';
 import { deliveryPath, type Retries } from './use-delivery.ts';
@@ -35,20 +35,11 @@ type DeliveryDrawerProps = {
 /** The drawer of one delivery: why it waits, its attempts, and what is sent. */
 export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
   const { id, delivery } = props;
-  const failure = useFailure(delivery);
   return (
     <Panel kind="DELIVERY" title={id} id={id} closeLabel="Close delivery" onClose={props.onClose}>
-      {delivery.data === undefined ? (
-        <div className={drawerClasses.body}>
-          {failure === null ? (
-            <SkeletonRows rows={14} label="Loading the delivery" />
-          ) : (
-            <FailurePanel error={failure} onRetry={() => void delivery.refetch()} />
-          )}
-        </div>
-      ) : (
-        <Body delivery={delivery.data} retries={props.retries} />
-      )}
+      <Loaded query={delivery} name="the delivery" rows={14} className={drawerClasses.body}>
+        {(data) => <Body delivery={data} retries={props.retries} />}
+      </Loaded>
     </Panel>
   );
 }
@@ -85,7 +76,7 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
       <section className={drawerClasses.body} tabIndex={0} aria-label="The delivery">
         <Standing delivery={delivery} />
-        <Facts delivery={delivery} />
+        <DeliveryFacts delivery={delivery} />
         <h3 className="caps below-8">ATTEMPTS</h3>
         <Attempts attempts={delivery.attempt_log} />
         <h3 className="caps below-8">PAYLOAD</h3>
@@ -134,48 +125,36 @@ function Standing({ delivery }: { delivery: DeliveryDetail }): ReactNode {
 }
 
 /** Where the delivery goes, what it is about, and its times. */
-function Facts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
+function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const [zone] = useZone();
   const zoned = (name: string) => `${name} (${zoneName(zone)})`;
-  const { endpoint_id: endpoint, incident_id: incident } = delivery;
+  const { endpoint_id: endpoint, incident_id: incident, failure_class: failure } = delivery;
   return (
-    <dl className={`below-16 ${drawerClasses.fields} ${drawerClasses.facts}`}>
-      <Fact name="target" copy={delivery.target}>
-        {delivery.target}
-      </Fact>
-      <Fact name="attempts">
-        {delivery.attempts} of {delivery.max_attempts}
-      </Fact>
-      <Fact name="last status">
-        {delivery.last_status ?? <span className="muted">none ever came</span>}
-      </Fact>
-      <Fact name="error">
-        {delivery.error ?? <span className="muted">–</span>}
-        {delivery.failure_class !== null && (
-          <span className="muted nowrap">({failureWords[delivery.failure_class]})</span>
-        )}
-      </Fact>
-      <Fact name={zoned('next retry')}>
-        <When at={delivery.next_retry} />
-      </Fact>
-      <Fact name={zoned('last attempt')}>
-        <When at={delivery.last_attempt_at} />
-      </Fact>
-      <Fact name={zoned('created')}>
-        <When at={delivery.created_at} />
-      </Fact>
-      <Fact name="event type">{delivery.event_type}</Fact>
-      <Fact name="tenant">{delivery.tenant}</Fact>
-      <Fact name="idempotency key" copy={delivery.idempotency_key}>
-        {delivery.idempotency_key}
-      </Fact>
-      <Fact name="endpoint" copy={endpoint}>
-        <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint })}>{endpoint}</a>
-      </Fact>
-      <Fact name="incident" copy={incident}>
-        <a href={incidentHref(incident)}>{incident}</a>
-      </Fact>
-    </dl>
+    <Facts
+      isWrapped
+      facts={{
+        target: copied(delivery.target),
+        attempts: `${delivery.attempts} of ${delivery.max_attempts}`,
+        'last status': delivery.last_status ?? <span className="muted">none ever came</span>,
+        error: (
+          <>
+            {delivery.error ?? <span className="muted">–</span>}
+            {failure !== null && <span className="muted nowrap">({failureWords[failure]})</span>}
+          </>
+        ),
+        [zoned('next retry')]: <When at={delivery.next_retry} />,
+        [zoned('last attempt')]: <When at={delivery.last_attempt_at} />,
+        [zoned('created')]: <When at={delivery.created_at} />,
+        'event type': delivery.event_type,
+        tenant: delivery.tenant,
+        'idempotency key': copied(delivery.idempotency_key),
+        endpoint: copied(
+          endpoint,
+          <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint })}>{endpoint}</a>,
+        ),
+        incident: copied(incident, <a href={incidentHref(incident)}>{incident}</a>),
+      }}
+    />
   );
 }
 

@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react';
 import type { DeliveryStatus } from '../api/values.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
 import { formatCount, formatInstant } from '../ui/format.ts';
 import {
   AbandonedIcon,
@@ -44,21 +43,6 @@ export function When({ at }: { at: string | null }): ReactNode {
         <Moment at={at} />
       </span>
     </>
-  );
-}
-
-/** One line of facts in a drawer, with a button that copies its value if there is one. */
-export function Fact(props: { name: string; copy?: string; children: ReactNode }): ReactNode {
-  return (
-    <div>
-      <dt>{props.name}</dt>
-      <dd>
-        {props.children}
-        {props.copy !== undefined && (
-          <CopyButton value={props.copy} label={`Copy the ${props.name}`} />
-        )}
-      </dd>
-    </div>
   );
 }
 

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { EraseReceipt } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import contentClasses from '../../ui/drawer.module.css';
+import { copied, Facts } from '../../ui/facts.tsx';
 import { formatCount, formatExactBytes, formatInstant } from '../../ui/format.ts';
 import { Remains } from '../../ui/remains.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
@@ -12,26 +12,26 @@ export function Effects({ receipt }: { receipt: EraseReceipt }): ReactNode {
   const { erased, hot_count: hot, cold_count: cold, segments_rewritten: segments } = receipt;
   const { not_found: missing, incidents } = receipt;
   return (
-    <dl className={`below-16 ${contentClasses.fields}`}>
-      <Line name="records" value={formatCount(erased.count)} />
-      <Line name="bytes" value={formatExactBytes(erased.bytes)} />
-      <Line name="hot" value={formatCount(hot)} />
-      <Line name="cold" value={formatCount(cold)} />
-      <Line name="objects written anew" value={formatCount(segments)} />
-      <Line name="tags removed" value={formatCount(receipt.tags_removed)} />
-      <Line name="versions changed" value={formatCount(receipt.versions_changed)} />
-      <Line name="export files removed" value={formatCount(receipt.exports_removed)} />
-      {incidents !== null && (
-        <>
-          <Line name="incidents" value={formatCount(incidents.count)} />
-          <Line name="their answers" value={formatCount(incidents.answers)} />
-          <Line name="their keys" value={formatCount(incidents.keys)} />
-          <Line name="deliveries cancelled" value={formatCount(incidents.cancelled)} />
-        </>
-      )}
-      <Line name="digest" value={erased.digest} isCopied />
-      {missing.length > 0 && <Line name="not found" value={missing.join(', ')} />}
-    </dl>
+    <Facts
+      facts={{
+        records: formatCount(erased.count),
+        bytes: formatExactBytes(erased.bytes),
+        hot: formatCount(hot),
+        cold: formatCount(cold),
+        'objects written anew': formatCount(segments),
+        'tags removed': formatCount(receipt.tags_removed),
+        'versions changed': formatCount(receipt.versions_changed),
+        'export files removed': formatCount(receipt.exports_removed),
+        ...(incidents && {
+          incidents: formatCount(incidents.count),
+          'their answers': formatCount(incidents.answers),
+          'their keys': formatCount(incidents.keys),
+          'deliveries cancelled': formatCount(incidents.cancelled),
+        }),
+        digest: copied(erased.digest),
+        'not found': missing.length > 0 ? missing.join(', ') : undefined,
+      }}
+    />
   );
 }
 
@@ -43,34 +43,21 @@ export function Proof({ receipt }: { receipt: EraseReceipt }): ReactNode {
   const { id, remains } = receipt;
   return (
     <>
-      <dl className={`below-16 ${contentClasses.fields}`}>
-        <Line name="requested" value={at(receipt.requested_at)} />
-        <Line name="no read finds it since" value={at(receipt.erased_at)} />
-        <Line name="old objects removed" value={at(receipt.objects_removed_after)} />
-        {id !== null && (
-          <div>
-            <dt>journal</dt>
-            <dd>
-              <a href={moveHref(id)}>{id}</a>
-              <CopyButton value={id} label="Copy the id of the move" />
-            </dd>
-          </div>
-        )}
-      </dl>
+      <Facts
+        facts={{
+          requested: at(receipt.requested_at),
+          'no read finds it since': at(receipt.erased_at),
+          'old objects removed': at(receipt.objects_removed_after),
+          journal:
+            id !== null ? (
+              <>
+                <a href={moveHref(id)}>{id}</a>
+                <CopyButton value={id} label="Copy the id of the move" />
+              </>
+            ) : undefined,
+        }}
+      />
       <Remains remains={remains} />
     </>
-  );
-}
-
-function Line(props: { name: string; value: string; isCopied?: boolean }): ReactNode {
-  const { name, value } = props;
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        {value}
-        {props.isCopied && <CopyButton value={value} label={`Copy the ${name}`} />}
-      </dd>
-    </div>
   );
 }

@@ -5,8 +5,7 @@ import type { Page, Tag } from '../../api/types.ts';
 import { type DatasetName, datasetNames } from '../../api/values.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { formatInstant, type Zone } from '../../ui/format.ts';
-import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { SkeletonRows } from '../../ui/list.tsx';
+import { Loaded } from '../../ui/loaded.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { idOf } from '../../ui/table/column.ts';
@@ -29,7 +28,6 @@ export type TagsViewProps = {
 
 /** The list of tags that touch the chosen node, latest first. */
 export function TagsView({ tags, mayTag, days, onAllDays }: TagsViewProps): ReactNode {
-  const failure = useFailure(tags);
   const [asked, setAsked] = useState<Tag | null>(null);
   const page = tags.data;
   return (
@@ -42,13 +40,11 @@ export function TagsView({ tags, mayTag, days, onAllDays }: TagsViewProps): Reac
           </Button>
         )}
       </div>
-      {page === undefined && failure === null && <SkeletonRows rows={4} label="Loading tags" />}
-      {page === undefined && failure !== null && (
-        <FailurePanel error={failure} onRetry={() => void tags.refetch()} />
-      )}
-      {page !== undefined && page.data.length > 0 && (
-        <TagsTable tags={page.data} mayTag={mayTag} onUntag={setAsked} />
-      )}
+      <Loaded query={tags} name="tags" rows={4}>
+        {({ data }) =>
+          data.length > 0 && <TagsTable tags={data} mayTag={mayTag} onUntag={setAsked} />
+        }
+      </Loaded>
       {asked !== null && <UntagQuestion tag={asked} onClose={() => setAsked(null)} />}
     </div>
   );

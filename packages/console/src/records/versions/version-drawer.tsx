@@ -5,9 +5,9 @@ import { splitNames } from '../../api/values.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
+import { Facts } from '../../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
-import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { SkeletonRows } from '../../ui/list.tsx';
+import { Loaded } from '../../ui/loaded.tsx';
 import { Panel } from '../../ui/panel.tsx';
 import { useSession } from '../../ui/session.ts';
 import { countOf, shellLine } from '../../ui/words.ts';
@@ -31,7 +31,6 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
   const { id, mayDelete, onClose } = props;
   const mayExport = useSession().hasScope('analytics:read');
   const query = useVersion(id);
-  const failure = useFailure(query);
   const [isAsking, setAsking] = useState(false);
   const version = query.data;
   return (
@@ -65,20 +64,16 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
         tabIndex={0}
         aria-label="The version"
       >
-        {version === undefined && failure === null && (
-          <SkeletonRows rows={10} label="Loading the version" />
-        )}
-        {version === undefined && failure !== null && (
-          <FailurePanel error={failure} onRetry={() => void query.refetch()} />
-        )}
-        {version !== undefined && (
-          <>
-            <Fields version={version} />
-            <Export version={version} />
-            <Splits version={version} />
-            <Slices version={version} />
-          </>
-        )}
+        <Loaded query={query} name="the version" rows={10}>
+          {(data) => (
+            <>
+              <VersionFacts version={data} />
+              <Export version={data} />
+              <Splits version={data} />
+              <Slices version={data} />
+            </>
+          )}
+        </Loaded>
       </section>
       {isAsking && version !== undefined && (
         <DeleteQuestion version={version} onDeleted={onClose} onClose={() => setAsking(false)} />
@@ -87,53 +82,39 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
   );
 }
 
-function Fields({ version }: { version: DatasetVersion }): ReactNode {
+function VersionFacts({ version }: { version: DatasetVersion }): ReactNode {
   const [zone] = useZone();
   const at = (instant: string) => `${formatInstant(instant, zone)} ${zoneName(zone)}`;
   const { current } = version;
   return (
-    <dl className={`below-16 ${drawerClasses.fields}`}>
-      <Field name="tenant">{version.tenant}</Field>
-      <Field name="dataset">
-        <DatasetMark dataset={version.dataset} />
-      </Field>
-      <Field name="state">
-        <VersionState version={version} />
-      </Field>
-      {version.error !== null && <Field name="error">{version.error}</Field>}
-      <Field name="records">{formatCount(version.count)}</Field>
-      <Field name="bytes">
-        {formatCount(version.bytes)} ({formatBytes(version.bytes)})
-      </Field>
-      <Field name="digest">
-        <code>{version.digest}</code>
-        <CopyButton value={version.digest} label="Copy digest" />
-      </Field>
-      {version.change !== null && (
-        <Field name={`${version.change} since`}>
-          {version.changed_at === null ? '' : at(version.changed_at)}
-        </Field>
-      )}
-      {current !== null && current.digest !== version.digest && (
-        <Field name="left of it">
-          {formatCount(current.count)} records · digest <code>{current.digest}</code>
-        </Field>
-      )}
-      <Field name="recorded before">{at(version.recorded_before)}</Field>
-      <Field name="frozen">
-        {at(version.created_at)} by {version.created_by}
-      </Field>
-      <Field name="note">{version.note ?? '–'}</Field>
-    </dl>
-  );
-}
-
-function Field({ name, children }: { name: string; children: ReactNode }): ReactNode {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
+    <Facts
+      facts={{
+        tenant: version.tenant,
+        dataset: <DatasetMark dataset={version.dataset} />,
+        state: <VersionState version={version} />,
+        error: version.error ?? undefined,
+        records: formatCount(version.count),
+        bytes: `${formatCount(version.bytes)} (${formatBytes(version.bytes)})`,
+        digest: (
+          <>
+            <code>{version.digest}</code>
+            <CopyButton value={version.digest} label="Copy digest" />
+          </>
+        ),
+        ...(version.change !== null && {
+          [`${version.change} since`]: version.changed_at === null ? '' : at(version.changed_at),
+        }),
+        'left of it':
+          current !== null && current.digest !== version.digest ? (
+            <>
+              {formatCount(current.count)} records · digest <code>{current.digest}</code>
+            </>
+          ) : undefined,
+        'recorded before': at(version.recorded_before),
+        frozen: `${at(version.created_at)} by ${version.created_by}`,
+        note: version.note ?? '–',
+      }}
+    />
   );
 }
 

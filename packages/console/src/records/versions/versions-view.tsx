@@ -3,9 +3,8 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { DatasetVersion, Page } from '../../api/types.ts';
 import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
-import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { AbandonedIcon, DeliveredIcon, FreezeIcon, PendingIcon } from '../../ui/icons.tsx';
-import { SkeletonRows } from '../../ui/list.tsx';
+import { Loaded } from '../../ui/loaded.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { idOf } from '../../ui/table/column.ts';
@@ -33,7 +32,6 @@ type VersionsViewProps = {
 /** The list of versions of the chosen tenant, latest first. */
 export function VersionsView(props: VersionsViewProps): ReactNode {
   const { tenant, versions, mayFreeze } = props;
-  const failure = useFailure(versions);
   const page = versions.data;
   return (
     <div className="view">
@@ -51,11 +49,9 @@ export function VersionsView(props: VersionsViewProps): ReactNode {
           )}
         </NeedsScope>
       </div>
-      {page === undefined && failure === null && <SkeletonRows rows={4} label="Loading versions" />}
-      {page === undefined && failure !== null && (
-        <FailurePanel error={failure} onRetry={() => void versions.refetch()} />
-      )}
-      {page !== undefined && page.data.length > 0 && <VersionsTable {...props} rows={page.data} />}
+      <Loaded query={versions} name="versions" rows={4}>
+        {({ data }) => data.length > 0 && <VersionsTable {...props} rows={data} />}
+      </Loaded>
     </div>
   );
 }

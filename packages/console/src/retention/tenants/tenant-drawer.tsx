@@ -3,9 +3,11 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RetentionPolicy, TenantState } from '../../api/types.ts';
 import drawerClasses from '../../ui/drawer.module.css';
+import { Facts } from '../../ui/facts.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { SkeletonRows, SkeletonText } from '../../ui/list.tsx';
+import { SkeletonText } from '../../ui/list.tsx';
+import { Loaded } from '../../ui/loaded.tsx';
 import { Moment } from '../../ui/marks.tsx';
 import { Panel } from '../../ui/panel.tsx';
 import { countOf } from '../../ui/words.ts';
@@ -124,20 +126,17 @@ function Tiers({ state }: { state: UseQueryResult<TenantState | null> }): ReactN
 
 function Policy({ tenant, mayAct }: { tenant: string; mayAct: boolean }): ReactNode {
   const query = usePolicy(tenant);
-  const failure = useFailure(query);
-  const policy = query.data;
   return (
     <>
       {tenant !== '*' && <h3 className={`caps ${classes.title}`}>POLICY</h3>}
-      {policy !== undefined && <Origin policy={policy} />}
-      {policy !== undefined && mayAct && <PolicyForm policy={policy} />}
-      {policy !== undefined && !mayAct && <PolicyFacts policy={policy} />}
-      {policy === undefined && failure === null && (
-        <SkeletonRows rows={6} label="Loading the policy" />
-      )}
-      {policy === undefined && failure !== null && (
-        <FailurePanel error={failure} onRetry={() => void query.refetch()} />
-      )}
+      <Loaded query={query} name="the policy" rows={6}>
+        {(policy) => (
+          <>
+            <Origin policy={policy} />
+            {mayAct ? <PolicyForm policy={policy} /> : <PolicyFacts policy={policy} />}
+          </>
+        )}
+      </Loaded>
     </>
   );
 }
@@ -156,20 +155,13 @@ function Origin({ policy }: { policy: RetentionPolicy }): ReactNode {
 
 function PolicyFacts({ policy }: { policy: RetentionPolicy }): ReactNode {
   return (
-    <dl className={`below-16 ${drawerClasses.fields}`}>
-      <div>
-        <dt>hot for</dt>
-        <dd>{formatCount(policy.hot_days)} d</dd>
-      </div>
-      <div>
-        <dt>deleted after</dt>
-        <dd>{deleteText(policy.delete_days)}</dd>
-      </div>
-      <div>
-        <dt>legal hold</dt>
-        <dd>{policy.hold ? <HoldMark /> : 'no'}</dd>
-      </div>
-    </dl>
+    <Facts
+      facts={{
+        'hot for': `${formatCount(policy.hot_days)} d`,
+        'deleted after': deleteText(policy.delete_days),
+        'legal hold': policy.hold ? <HoldMark /> : 'no',
+      }}
+    />
   );
 }
 

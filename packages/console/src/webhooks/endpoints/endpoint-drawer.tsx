@@ -4,9 +4,9 @@ import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret, PingedDelivery } from '../../api/types.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import { CopyButton } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
 import { backlogText, EndpointHealth } from '../../ui/endpoint-health.tsx';
+import { copied, Facts } from '../../ui/facts.tsx';
 import { formatInstant, visibleText } from '../../ui/format.ts';
 import { FailurePanel, useFailure, usePolling } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/list.tsx';
@@ -63,7 +63,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
         <EndpointActions endpoint={endpoint} onSecret={setSecret} onDeleted={onClose} />
       )}
       <div className={drawerClasses.body}>
-        {endpoint !== undefined && <Facts endpoint={endpoint} />}
+        {endpoint !== undefined && <EndpointFacts endpoint={endpoint} />}
         {/* The list hides the query of a URL, so the form waits until the endpoint is read. */}
         {(isNew || (endpoint !== undefined && !query.isPlaceholderData)) && (
           <EndpointForm endpoint={endpoint} tenant={props.tenant} onMade={setSecret} />
@@ -80,60 +80,25 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   );
 }
 
-function Facts({ endpoint }: { endpoint: Endpoint }): ReactNode {
+function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const [zone] = useZone();
   const when = (at: string) => `${formatInstant(at, zone)} ${zoneName(zone)}`;
+  const { throttled_until: throttled, disabled_at: disabled, disabled_by: by } = endpoint;
+  const { previous_secret_until: previous } = endpoint;
   return (
-    <dl className={`below-16 ${drawerClasses.fields}`}>
-      <div>
-        <dt>health</dt>
-        <dd>
-          <EndpointHealth endpoint={endpoint} />
-        </dd>
-      </div>
-      <div>
-        <dt>breaker</dt>
-        <dd>
-          <Breaker endpoint={endpoint} />
-        </dd>
-      </div>
-      {endpoint.throttled_until !== null && (
-        <div>
-          <dt>throttled until</dt>
-          <dd>{when(endpoint.throttled_until)}</dd>
-        </div>
-      )}
-      {endpoint.disabled_at !== null && (
-        <div>
-          <dt>disabled since</dt>
-          <dd>
-            {when(endpoint.disabled_at)}
-            {endpoint.disabled_by !== null && ` by ${endpoint.disabled_by}`}
-          </dd>
-        </div>
-      )}
-      <div>
-        <dt>backlog</dt>
-        <dd>{backlogText(endpoint.backlog)} queued or pending</dd>
-      </div>
-      <div>
-        <dt>id</dt>
-        <dd>
-          {endpoint.id}
-          <CopyButton value={endpoint.id} label="Copy the id" />
-        </dd>
-      </div>
-      <div>
-        <dt>created</dt>
-        <dd>{when(endpoint.created_at)}</dd>
-      </div>
-      {endpoint.previous_secret_until !== null && (
-        <div>
-          <dt>old secrets sign until</dt>
-          <dd>{when(endpoint.previous_secret_until)}</dd>
-        </div>
-      )}
-    </dl>
+    <Facts
+      facts={{
+        health: <EndpointHealth endpoint={endpoint} />,
+        breaker: <Breaker endpoint={endpoint} />,
+        'throttled until': throttled !== null ? when(throttled) : undefined,
+        'disabled since':
+          disabled !== null ? `${when(disabled)}${by === null ? '' : ` by ${by}`}` : undefined,
+        backlog: `${backlogText(endpoint.backlog)} queued or pending`,
+        id: copied(endpoint.id),
+        created: when(endpoint.created_at),
+        'old secrets sign until': previous !== null ? when(previous) : undefined,
+      }}
+    />
   );
 }
 

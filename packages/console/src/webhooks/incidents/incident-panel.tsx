@@ -5,11 +5,11 @@ import type { Delivery, IncidentDetail, Page } from '../../api/types.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { CopyButton, CopyText } from '../../ui/copy-button.tsx';
 import drawerClasses from '../../ui/drawer.module.css';
-import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
+import { Facts } from '../../ui/facts.tsx';
 import { sliceHref, stringifySearch } from '../../ui/hash-state.ts';
 import { printJson } from '../../ui/json-source.ts';
 import { JsonText } from '../../ui/json-text.tsx';
-import { SkeletonRows } from '../../ui/list.tsx';
+import { Loaded } from '../../ui/loaded.tsx';
 import { Moment } from '../../ui/marks.tsx';
 import { Panel } from '../../ui/panel.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
@@ -18,7 +18,7 @@ import { useSession } from '../../ui/session.ts';
 import { countOf, sliceText } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { isRetriable } from '../delivery-columns.tsx';
-import { ErasedAt, Fact, StatusMark, Target, When } from '../marks.tsx';
+import { ErasedAt, StatusMark, Target, When } from '../marks.tsx';
 import type { Retries } from '../use-delivery.ts';
 import { urgentFirst } from '../words.ts';
 import classes from './incidents.module.css';
@@ -36,20 +36,11 @@ type IncidentPanelProps = {
 /** The panel of one incident: its deliveries, and what is sent. */
 export function IncidentPanel(props: IncidentPanelProps): ReactNode {
   const { id, incident } = props;
-  const failure = useFailure(incident);
   return (
     <Panel kind="INCIDENT" title={id} id={id} closeLabel="Close incident" onClose={props.onClose}>
-      {incident.data === undefined ? (
-        <div className={drawerClasses.body}>
-          {failure === null ? (
-            <SkeletonRows rows={14} label="Loading the incident" />
-          ) : (
-            <FailurePanel error={failure} onRetry={() => void incident.refetch()} />
-          )}
-        </div>
-      ) : (
-        <Body {...props} incident={incident.data} />
-      )}
+      <Loaded query={incident} name="the incident" rows={14} className={drawerClasses.body}>
+        {(data) => <Body {...props} incident={data} />}
+      </Loaded>
     </Panel>
   );
 }
@@ -82,7 +73,7 @@ function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: Incident
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
       <section className={drawerClasses.body} tabIndex={0} aria-label="The incident">
-        <Facts incident={incident} />
+        <IncidentFacts incident={incident} />
         {deliveries === undefined ? (
           <States incident={incident} />
         ) : (
@@ -122,29 +113,26 @@ function EraseButton({ erase }: { erase: ReturnType<typeof useEraseIncident> }):
   );
 }
 
-function Facts({ incident }: { incident: IncidentDetail }): ReactNode {
+function IncidentFacts({ incident }: { incident: IncidentDetail }): ReactNode {
   const [zone] = useZone();
   const { hasScope } = useSession();
   const { tenant, store, occurred_at: at } = incident;
   const day = at.slice(0, 10);
   const slice = { tenant, store: store ?? undefined, from: day, to: day };
   return (
-    <dl className={`below-16 ${drawerClasses.fields} ${drawerClasses.facts}`}>
-      <Fact name="type">{incident.type}</Fact>
-      <Fact name="tenant">{tenant}</Fact>
-      <Fact name="store">{store ?? <span className="muted">–</span>}</Fact>
-      <Fact name={`occurred (${zoneName(zone)})`}>
-        <When at={at} />
-      </Fact>
-      <Fact name={`reported (${zoneName(zone)})`}>
-        <When at={incident.created_at} />
-      </Fact>
-      {hasScope('enrichment:read') && (
-        <Fact name="records of that day">
+    <Facts
+      isWrapped
+      facts={{
+        type: incident.type,
+        tenant,
+        store,
+        [`occurred (${zoneName(zone)})`]: <When at={at} />,
+        [`reported (${zoneName(zone)})`]: <When at={incident.created_at} />,
+        'records of that day': hasScope('enrichment:read') ? (
           <a href={sliceHref(slice)}>{sliceText(slice)}</a>
-        </Fact>
-      )}
-    </dl>
+        ) : undefined,
+      }}
+    />
   );
 }
 
@@ -155,7 +143,6 @@ function Deliveries(props: {
   retries: Retries;
 }): ReactNode {
   const { incident, deliveries, retries } = props;
-  const failure = useFailure(deliveries);
   const rows = inUrgency(deliveries.data?.data ?? []);
   const all = `#/deliveries${stringifySearch({ incident: incident.id })}`;
   return (
@@ -168,20 +155,19 @@ function Deliveries(props: {
           </a>
         )}
       </div>
-      {deliveries.data === undefined && failure !== null && (
-        <FailurePanel error={failure} onRetry={() => void deliveries.refetch()} />
-      )}
-      {deliveries.data === undefined && failure === null && (
-        <SkeletonRows rows={2} label="Loading the deliveries" />
-      )}
-      {deliveries.data !== undefined && rows.length === 0 && <NoDeliveries incident={incident} />}
-      {rows.length > 0 && (
-        <ul className="line-over below-16">
-          {rows.map((delivery) => (
-            <DeliveryLine key={delivery.id} delivery={delivery} retries={retries} />
-          ))}
-        </ul>
-      )}
+      <Loaded query={deliveries} name="the deliveries" rows={2}>
+        {() =>
+          rows.length === 0 ? (
+            <NoDeliveries incident={incident} />
+          ) : (
+            <ul className="line-over below-16">
+              {rows.map((delivery) => (
+                <DeliveryLine key={delivery.id} delivery={delivery} retries={retries} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
     </>
   );
 }

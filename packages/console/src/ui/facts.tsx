@@ -1,0 +1,37 @@
+import type { ReactNode } from 'react';
+import { CopyButton } from './copy-button.tsx';
+import classes from './drawer.module.css';
+
+type Copied = { readonly copied: string; readonly shown: ReactNode };
+
+/** A fact with a button that copies it. Null is a fact that is not known. */
+export function copied(value: string | null, shown: ReactNode = value): Copied | null {
+  return value === null ? null : { copied: value, shown };
+}
+
+/** The facts about what a drawer shows, one a line. */
+export function Facts(props: {
+  /** What is known, by its name: null shows a dash, undefined leaves the line out. */
+  facts: Readonly<Record<string, ReactNode | Copied>>;
+  /** Whether a fact may take several lines. */
+  isWrapped?: boolean;
+}): ReactNode {
+  const { facts, isWrapped = false } = props;
+  return (
+    <dl className={`below-16 ${classes.fields} ${isWrapped ? classes.facts : ''}`}>
+      {Object.entries(facts).map(([name, fact]) => {
+        if (fact === undefined) return null;
+        const isCopied = typeof fact === 'object' && fact !== null && 'copied' in fact;
+        return (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              {(isCopied ? fact.shown : fact) ?? <span className="muted">–</span>}
+              {isCopied && <CopyButton value={fact.copied} label={`Copy the ${name}`} />}
+            </dd>
+          </div>
+        );
+      })}
+    </dl>
+  );
+}
