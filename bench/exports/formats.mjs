@@ -53,7 +53,7 @@ export async function benchFormats({ client, service, flights, coldDir, dir, siz
   ];
   return [
     `### ${formatCount(flights)} cold records of one tenant, in three formats`,
-    `Default columns, nothing compressed around the format. Streams go over HTTP to a client that drops the bytes; a job is timed from its request to \`completed\`, its file proved and read back from the store. DuckDB copies all columns of the same segments into one Parquet file (zstd, 2 threads, in order). Medians of ${sizes.pairs}, in turn.`,
+    `Default columns, nothing compressed around the format. Streams go over HTTP to a client that drops the bytes; a job is timed from its request to \`completed\`, its file proved. DuckDB copies all columns of the same segments into one Parquet file (zstd, 2 threads, in order). Medians of ${sizes.pairs}, in turn.`,
     markdownTable(
       ['', 'time:', 'rows/s:', 'ratio:', 'goal'],
       [

@@ -34,7 +34,7 @@ export async function benchJobs({ sides, flights, sizes, say }) {
   }
   return [
     `### Export jobs of ${formatCount(flights)} cold records to S3`,
-    `From the request to \`completed\`, the file proved and read back from the store; the segments are read from the same store. Medians of ${sizes.pairs}, in turn. The server of S3 runs on the same machine and shares its processors.`,
+    `From the request to \`completed\`, the file proved; the segments are read from the same store. Medians of ${sizes.pairs}, in turn. The server of S3 runs on the same machine and shares its processors.`,
     markdownTable(['', 'folder:', 'S3:', 'ratio:', 'goal'], rows),
   ].join('\n\n');
 }

@@ -82,7 +82,7 @@ export const manifestSchema = Type.Object({
   digest: digestSchema,
   proof: oneOf(
     proofs,
-    'content: every part was read back, and the digest was computed from what is in it. sample: the digest is that of the records where they were encoded from; the first part and every sixteenth after it were read back and had the same. rows: columns that the digest needs are not in the file, so of those parts only the rows were counted. In any case the SHA-256 of every part as the store holds it is that of the bytes that were encoded.',
+    'content: every part was read back, and the digest was computed from what is in it. sample: the digest is that of the records where they were encoded from; the first part and every sixteenth after it were read back and had the same. rows: columns that the digest needs are not in the file, so of those parts only the rows were counted. In any case the SHA-256 of every part is that of the bytes that were encoded, and the store has acknowledged them by their checksum.',
   ),
   splits: nullable(
     Type.Record(Type.String(), Type.Object({ rows: Type.Integer(), digest: digestSchema })),

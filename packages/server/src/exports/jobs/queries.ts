@@ -388,9 +388,12 @@ export async function listWithRecords(
     order by id`);
 }
 
-/** Fails the jobs that are queued or running, and ends the files of the others. Returns how many files. */
+/**
+ * Fails the jobs that are queued or running, and ends the files of the others. Returns how many files. These are two
+ * statements, because a job may complete while the first waits for its row: only what begins later sees its file.
+ */
 export async function endJobs(
-  db: Queryable,
+  connection: Connection,
   {
     tenant,
     ids,
@@ -398,17 +401,13 @@ export async function endJobs(
     fileText,
   }: { tenant: string; ids: readonly string[]; text: string; fileText: string },
 ): Promise<number> {
-  const rows = await db.query<{ files: number }>(sql`
-    with failed as (
-      -- A job may have begun after this transaction did.
-      update exports set state = 'failed', finished_at = clock_timestamp(), expires_at = now(),
-        error_code = 'slice_erased', error = ${text}
-      where tenant = ${tenant} and id = any(${[...ids]}::text[]) and state in ('queued', 'running')
-    ), erased as (
-      update exports set state = 'erased', expires_at = now(), error_code = 'slice_erased', error = ${fileText}
-      where tenant = ${tenant} and id = any(${[...ids]}::text[]) and state = 'completed' and expires_at > now()
-      returning id
-    )
-    select count(*) as files from erased`);
-  return rows[0]?.files ?? 0;
+  const isOne = sql`tenant = ${tenant} and id = any(${[...ids]}::text[])`;
+  // A job may have begun after this transaction did.
+  await connection.query(sql`
+    update exports set state = 'failed', finished_at = clock_timestamp(), expires_at = now(),
+      error_code = 'slice_erased', error = ${text} where ${isOne} and state in ('queued', 'running')`);
+  const erased = await connection.query(sql`
+    update exports set state = 'erased', expires_at = now(), error_code = 'slice_erased', error = ${fileText}
+    where ${isOne} and state = 'completed' and expires_at > now() returning id`);
+  return erased.length;
 }

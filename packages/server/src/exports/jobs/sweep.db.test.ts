@@ -161,6 +161,27 @@ test('a job that begins while records are erased ends after it began', async () 
   expect((finished_at ?? '') >= (started_at ?? '')).toBe(true);
 });
 
+test('a job that completes while an erasure waits for it loses its file, too', async () => {
+  const id = await completed();
+  await exports.db.query(sql`update exports set state = 'running' where id = ${id}`);
+  const days = [{ store: 'A', day: '2001-03-01' }];
+  let erased: Promise<number> | undefined;
+  await exports.db.transaction(async (completing) => {
+    await completing.query(sql`update exports set state = 'completed' where id = ${id}`);
+    erased = exports.db.transaction((connection) =>
+      noteGoneExports(connection, { tenant: 'T', kind: 'erase', days, window: null }),
+    );
+    await expect
+      .poll(() =>
+        exports.db.query(sql`select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query like '%exports%'`),
+      )
+      .toHaveLength(1);
+  });
+  expect(await erased).toBe(1);
+  expect((await exports.job(id)).state).toBe('erased');
+});
+
 test('a slice has lost records if one of its days did', () => {
   const days = ['2001-01-01', '2001-01-02', '2001-01-03', '2001-01-04'];
   const day = fc.constantFrom(...days);

@@ -65,6 +65,7 @@ async function storePart(
   const path = join(dir, 'part');
   const begun = store.beginPut?.(objectKey, path, signal);
   const onBytes = (bytes: number) => begun?.grown(bytes);
+  let mayCount = false;
   try {
     const slice = partSlice(job.slice, part);
     const written = await writeRows(context, slice, { ...call, path, onBytes });
@@ -86,12 +87,14 @@ async function storePart(
       layout,
     };
     signal.throwIfAborted();
+    mayCount = true;
     await write((connection) => finishPart(connection, job, done));
     return { done, path };
   } catch (error) {
     await begun?.giveUp();
-    // If the object cannot be removed now, a sweep finds it in the folder of the job.
-    if (signal.aborted) await store.remove(objectKey).catch(() => {});
+    // If the object cannot be removed now, a sweep finds it in the folder of the job. Once its row was written the commit
+    // may have taken place, though its answer was lost: whoever has the job now may count on the object.
+    if (signal.aborted && !mayCount) await store.remove(objectKey).catch(() => {});
     throw error;
   }
 }
@@ -185,7 +188,7 @@ async function proveRows(
 ): Promise<string> {
   const { job, format, rows, digest, sizeBytes, signal } = call;
   // Compressed, a file of no bytes could not be read.
-  if (sizeBytes === 0) return '0';
+  if (sizeBytes === 0 && rows === 0) return '0';
   const { compression } = job.options;
   const proof = await format.prove(source.cold.duckdb, { ...call, compression });
   if (proof.rows !== rows) {
