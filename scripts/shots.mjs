@@ -149,7 +149,7 @@ async function takePictures(browser, { width, height }, colorScheme) {
 async function show(page, { place, isSignedOut = false, prepare }) {
   await page.clock.install();
   await page.goto(`/#${place}`);
-  const field = page.getByLabel('Access token');
+  const field = page.getByLabel('Access token', { exact: true });
   await field.or(page.locator('main#page')).first().waitFor();
   if (!isSignedOut && (await field.isVisible())) {
     await field.fill(demo.token);
