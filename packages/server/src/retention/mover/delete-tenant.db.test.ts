@@ -139,6 +139,15 @@ test.each([
   expect((await journal(mover, tenant)).map(({ state }) => state)).not.toContain('switched');
 });
 
+test('a deletion whose objects wait for their removal is told of once', async () => {
+  await seed('once');
+  const grace = { graceSeconds: 3600 };
+  expect(await remove('once', '2001-03-31', grace)).toMatchObject({ deletedCount: 24 });
+  expect((await journal(mover, 'once')).map(({ state }) => state)).toContain('switched');
+  expect(await mover.move('once', '2001-04-02', grace)).toMatchObject({ deletedCount: 0 });
+  expect(await remove('once', '2001-03-31', grace)).toMatchObject({ deletedCount: 0 });
+});
+
 const transitions = ['copied', 'verified', 'switched'].flatMap((to) => [
   `${to} before`,
   `${to} after`,

@@ -1,4 +1,4 @@
-import { listDaysToGo, listSwitched } from './erase-queries.ts';
+import { listDaysToGo } from './erase-queries.ts';
 import { journalErasure } from './erase-records.ts';
 import type { DeleteRequest } from './erase-steps.ts';
 import { findWholeDays } from './find-matches.ts';
@@ -36,8 +36,7 @@ export async function deleteTenant(
     await resumeMoves(context, tenant, { signal, sofar });
     await runEach(context, { signal, sofar }, (after) => planDelete(context, { ...job, after }));
   };
-  // Moves that only wait for the removal of their objects were counted by the run that switched them.
-  return workOnTenant(context, job, work, await listSwitched(context.db, tenant));
+  return workOnTenant(context, job, work);
 }
 
 /** Journals the deletion of the tenant's oldest days; null when there are none. */

@@ -3,7 +3,7 @@ import type { Database, Session } from '../../platform/postgres/database.ts';
 import { tryLock, unlock } from '../../platform/postgres/locks.ts';
 import { busy, withSessionLock } from '../../platform/work/session-lock.ts';
 import { planCompact } from './compact.ts';
-import { findErasureState } from './erase-queries.ts';
+import { findErasureState, listSwitched } from './erase-queries.ts';
 import type { Move, MoverContext } from './move.ts';
 import { planMove } from './move-hot-days.ts';
 import { note, nothingSofar, resumeMoves, runMove, type Sofar } from './run-move.ts';
@@ -53,13 +53,14 @@ export function moveTenant(context: MoverContext, job: TenantWork): Promise<Tena
   });
 }
 
-/** Works on a tenant under its lock, and tells what was done in all. `counted` are the ids of moves told of before. */
+/** Works on a tenant under its lock, and tells what was done in all. */
 export async function workOnTenant(
   { db }: Pick<MoverContext, 'db'>,
   { tenant, signal, session, wait }: TenantWork,
   work: (signal: AbortSignal, sofar: Sofar) => Promise<void>,
-  counted: readonly string[] = [],
 ): Promise<TenantOutcome> {
+  // Deletions that only wait for the removal of their objects were told of by the work that switched them.
+  const counted = await listSwitched(db, tenant);
   const sofar = nothingSofar(wait);
   const ended = await sofar.wait.run(() =>
     withTenantLock(db, tenant, { signal, session, work: (own) => work(own, sofar) }),
