@@ -115,7 +115,10 @@ export async function listWithout(
     try {
       const manifest = await readManifest(tools.place, name, tools.signal);
       let isNeeded = false;
-      for await (const each of eachNeeded(manifest, tools)) isNeeded ||= each.key === key;
+      for await (const each of eachNeeded(manifest, tools)) {
+        isNeeded = each.key === key;
+        if (isNeeded) break;
+      }
       if (!isNeeded) without.push(name.id);
     } catch (error) {
       if (!(error instanceof AppError) || error.code === 'backup_place_unavailable') throw error;

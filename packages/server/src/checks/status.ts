@@ -29,8 +29,7 @@ export function addStatusRoutes(http: HttpServer, db: Database, answering: Answe
   });
   http.route(checksContract.getExamination, async ({ actor, reply }) => {
     requireAllTenants(actor, refusal);
-    const findings = await examine(checks, answering.look(), untilGone(reply));
-    return { at: now(), findings };
+    return { at: now(), findings: await examine(checks, answering.look(), untilGone(reply)) };
   });
 }
 

@@ -61,12 +61,13 @@ export function startHeldJobs<Job extends Row>(
   { places, onEnded, log }: { places: number; onEnded: () => void; log: Log },
 ): HeldRunner {
   const { title, idField } = kind;
-  const running = new Map<string, { abort: AbortController; ended: Promise<void> }>();
+  // By runner: an attempt may still wind up when its job is taken again.
+  const running = new Map<string, { id: string; abort: AbortController; ended: Promise<void> }>();
   const look = async (signal: AbortSignal) => {
     while (!signal.aborted && running.size < places) {
       const taken = await takeNextJob(db, kind);
       if (taken === undefined) return;
-      const { id } = taken.job;
+      const { id, runner } = taken.job;
       const abort = new AbortController();
       const ended = attemptJob(db, kind, {
         ...{ taken, log },
@@ -79,11 +80,11 @@ export function startHeldJobs<Job extends Row>(
           );
         })
         .then(() => {
-          running.delete(id);
+          running.delete(runner);
           onEnded();
           looks.poke();
         });
-      running.set(id, { abort, ended });
+      running.set(runner, { id, abort, ended });
     }
   };
   const looks = repeat(look, {
@@ -93,7 +94,9 @@ export function startHeldJobs<Job extends Row>(
   return {
     poke: () => looks.poke(),
     cancel(id) {
-      running.get(id)?.abort.abort(new JobLost('the job was cancelled'));
+      for (const attempt of running.values()) {
+        if (attempt.id === id) attempt.abort.abort(new JobLost('the job was cancelled'));
+      }
     },
     async stop() {
       await looks.stop();

@@ -43,7 +43,7 @@ export async function copyMove(context: MoverContext, work: MoveWork): Promise<M
     const segment = out.find((row) => row.segment_id === segment_id);
     if (segment === undefined) throw new Error(`the move ${move.id} has no segment ${segment_id}`);
     const { size } = await stat(path);
-    const sha256 = await hashFile(path, work);
+    const sha256 = await hashFile(path, { signal: work.signal });
     await context.store.put(segment.object_key, path, work.signal);
     written.push({ ...segment, size_bytes: size, sha256 });
   }
