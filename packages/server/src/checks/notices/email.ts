@@ -1,6 +1,5 @@
 import type { Transporter } from 'nodemailer';
-import type { Message } from './message.ts';
-import { toEmailText } from './message.ts';
+import { type Message, toEmailText } from './message.ts';
 import type { Channel, SendResult } from './send.ts';
 
 export type EmailOptions = {

@@ -14,8 +14,7 @@ import { measureSlice } from './sum-segments.ts';
 import { type ColdStore, openColdStore } from './testing/cold-store.ts';
 import { compact, freeze } from './testing/freeze.ts';
 import { bothTiers, ingest, page, walk } from './testing/walk.ts';
-import type { Tier } from './tier.ts';
-import { mergeTiers } from './tier.ts';
+import { mergeTiers, type Tier } from './tier.ts';
 
 let db: TestDatabase;
 let cold: ColdStore;

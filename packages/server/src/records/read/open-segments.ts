@@ -1,10 +1,10 @@
 import { AppError } from '../../kernel/errors.ts';
 import { type DuckDb, DuckDbError, isOutOfMemory } from '../../platform/duckdb.ts';
-import type { ObjectPiece } from '../../platform/objects/objects.ts';
 import {
   isObjectFault,
   ObjectDamaged,
   ObjectMissing,
+  type ObjectPiece,
   type ObjectReader,
   type OpenObject,
 } from '../../platform/objects/objects.ts';

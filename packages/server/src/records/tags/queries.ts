@@ -3,11 +3,9 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { where } from '../slice/queries.ts';
-import type { DayWindow, Slice } from '../slice/slice.ts';
-import { beyondLastDay, firstDay, type Span } from '../slice/slice.ts';
+import { beyondLastDay, type DayWindow, firstDay, type Slice, type Span } from '../slice/slice.ts';
 import type { DayRow, Tag } from '../tags.contract.ts';
 import type { DatasetName } from '../values.ts';
-import type { Weight } from './counters.ts';
 import {
   type CounterRun,
   daysOf,
@@ -15,6 +13,7 @@ import {
   type SignedSpan,
   type SpanTable,
   spanTables,
+  type Weight,
 } from './counters.ts';
 
 /** Returns the windows of these tenants' tags, the oldest tags first: at most a thousand for each tenant. */

@@ -1,13 +1,13 @@
 import { dayAfter } from '../../kernel/day.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { beyondLastDay, firstDay, type Span } from '../slice/slice.ts';
-import type { Weight } from './counters.ts';
 import {
   type CounterRun,
   type CounterScope,
   type CounterSpan,
   runsOf,
   type SignedSpan,
+  type Weight,
 } from './counters.ts';
 import { isSameWeight } from './plan-row.ts';
 import { type CounterSum, sumCounters, sumStores, sumTenants, type TagWindow } from './queries.ts';

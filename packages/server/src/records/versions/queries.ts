@@ -10,8 +10,14 @@ import {
   tenantConditions,
   where,
 } from '../slice/queries.ts';
-import type { DayWindow, KeyRange, Slice, TagWindows } from '../slice/slice.ts';
-import { beyondLastDay, firstDay } from '../slice/slice.ts';
+import {
+  beyondLastDay,
+  type DayWindow,
+  firstDay,
+  type KeyRange,
+  type Slice,
+  type TagWindows,
+} from '../slice/slice.ts';
 import type { DatasetName, SplitName } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';
 

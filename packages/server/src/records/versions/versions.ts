@@ -8,8 +8,13 @@ import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { DayWindow, KeyRange, TagWindows } from '../slice/slice.ts';
-import { beyondLastDay, firstDay } from '../slice/slice.ts';
+import {
+  beyondLastDay,
+  type DayWindow,
+  firstDay,
+  type KeyRange,
+  type TagWindows,
+} from '../slice/slice.ts';
 import { mergeWindows } from '../tags/windows.ts';
 import type { DatasetName } from '../values.ts';
 import { type NewVersion, type Version, versionsContract } from '../versions.contract.ts';

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { mergeSegments, replaceSegments, sumByDay } from '../../records/segments.ts';
 import { journalMove, newSegment } from './journal.ts';
-import type { KindSteps, Move, MoverContext } from './move.ts';
-import { isSmall } from './move.ts';
+import { isSmall, type KindSteps, type Move, type MoverContext } from './move.ts';
 import {
   listDaysOfSegments,
   listOverlaps,

@@ -1,8 +1,13 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { LiveSegment } from '../../records/segments.ts';
-import { type DayTriple, digestSum, type GoneEffects, type Span } from '../../records/segments.ts';
+import {
+  type DayTriple,
+  digestSum,
+  type GoneEffects,
+  type LiveSegment,
+  type Span,
+} from '../../records/segments.ts';
 import type { MoveState } from '../values.ts';
 import type { EraseScope } from './scope.ts';
 

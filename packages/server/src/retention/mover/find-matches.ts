@@ -1,8 +1,13 @@
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import type { LiveSegment } from '../../records/segments.ts';
-import { type DayTriple, digestSumSql, openSegment, readSegments } from '../../records/segments.ts';
+import {
+  type DayTriple,
+  digestSumSql,
+  type LiveSegment,
+  openSegment,
+  readSegments,
+} from '../../records/segments.ts';
 import * as queries from './erase-queries.ts';
 import type { EraseScope } from './scope.ts';
 

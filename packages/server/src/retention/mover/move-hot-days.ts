@@ -10,15 +10,15 @@ import {
   writeSegmentFromSpool,
 } from '../../records/segments.ts';
 import { firstDays, journalMove, lockOwn, newSegment } from './journal.ts';
-import type {
-  KindSteps,
-  Move,
-  MoverContext,
-  MoveSegment,
-  MoveWork,
-  VerifiedSegment,
+import {
+  isSmall,
+  type KindSteps,
+  type Move,
+  type MoverContext,
+  type MoveSegment,
+  type MoveWork,
+  type VerifiedSegment,
 } from './move.ts';
-import { isSmall } from './move.ts';
 import { insertMoveSegment, listHotDays } from './queries.ts';
 
 /** What one move takes at most, in records and in their bytes, unless a single day has more. */

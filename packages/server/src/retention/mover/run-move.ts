@@ -7,8 +7,14 @@ import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { sumTriples, type Triple } from '../../records/segments.ts';
 import { failMove, isFull, MoveFault, noteAway, noteFull } from './fail.ts';
 import { newSegment } from './journal.ts';
-import type { Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
-import { tenantsAtOnce, turnsOf } from './move.ts';
+import {
+  type Move,
+  type MoverContext,
+  type MoveWork,
+  tenantsAtOnce,
+  turnsOf,
+  type VerifiedSegment,
+} from './move.ts';
 import {
   deleteOutSegments,
   deleteRemoval,

@@ -16,8 +16,7 @@ import {
   sumTriples,
 } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
-import type { CataloguedDay } from './queries.ts';
-import { type LiveSegment, listSegmentDays } from './queries.ts';
+import { type CataloguedDay, type LiveSegment, listSegmentDays } from './queries.ts';
 import {
   counterAdvice,
   describeTriple,

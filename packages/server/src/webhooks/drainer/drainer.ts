@@ -7,13 +7,13 @@ import type { Sender } from '../delivery/sender.ts';
 import { laneOf } from '../lanes.ts';
 import type { SecretBox } from '../secret.ts';
 import { type Due, readWakeUp } from '../wake-up.ts';
-import type { WatchAttempt } from './deliver.ts';
 import {
   deliverOnce,
   type EndpointConfig,
   EndpointConfigs,
   endOf,
   isThrottled,
+  type WatchAttempt,
 } from './deliver.ts';
 import { DueSearch } from './due-search.ts';
 import type { AttemptRole } from './endpoint.ts';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { dayAfter } from '../../../kernel/day.ts';
-import type { TagWindows } from '../../slice/slice.ts';
-import { beyondLastDay, firstDay } from '../../slice/slice.ts';
+import { beyondLastDay, firstDay, type TagWindows } from '../../slice/slice.ts';
 import { type DatasetName, datasetNames } from '../../values.ts';
 import { mergeWindows } from '../windows.ts';
 
