@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,6 +66,20 @@ test('a query that takes too long is given up as unavailable', async () => {
     code: 'cold_tier_unavailable',
   });
   expect(await duckdb.run('select 5 as n')).toEqual([{ n: 5 }]);
+});
+
+/** How Linux schedules a process, by the fields of /proc/PID/stat behind its name: 0 as usual, 5 when nobody else runs. */
+function schedulingOf(pid: number | undefined) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return { niceness: Number(fields[16]), policy: Number(fields[38]) };
+}
+
+test('a process of low priority runs when nobody else does, where chrt is there to say so', async () => {
+  const isThere = execFileSync('sh', ['-c', 'command -v chrt || true']).length > 0;
+  await duckdb.run('select 1');
+  await expect
+    .poll(() => schedulingOf(duckdb.pid()))
+    .toEqual({ niceness: 5, policy: isThere ? 5 : 0 });
 });
 
 test('memory has a bound', async () => {

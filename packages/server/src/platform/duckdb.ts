@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../kernel/errors.ts';
@@ -210,14 +210,23 @@ function forkWorker(options: DuckDbOptions): ChildProcess {
     // Each query occupies a thread of this pool, so up to eight of them run side by side.
     env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
   });
-  if (niceness > 0 && started.pid !== undefined) {
-    try {
-      setPriority(started.pid, niceness);
-    } catch (error) {
-      log.debug({ err: error }, 'the DuckDB process keeps its priority');
-    }
-  }
+  if (niceness > 0 && started.pid !== undefined) lowerPriority(started.pid, niceness, log);
   return started;
+}
+
+/**
+ * Lets the process run when nobody else wants to: a niceness alone still takes turns with everybody, and a page waits for
+ * such a turn each time that it needs a core. Where the system has no `chrt`, which sets this, the niceness stays.
+ */
+function lowerPriority(pid: number, niceness: number, log: Log): void {
+  try {
+    setPriority(pid, niceness);
+  } catch (error) {
+    log.debug({ err: error }, 'the DuckDB process keeps its priority');
+  }
+  execFile('chrt', ['--all-tasks', '--idle', '--pid', '0', String(pid)], (error) => {
+    if (error !== null) log.debug({ err: error }, 'the DuckDB process keeps its scheduling');
+  });
 }
 
 function unavailable(cause: unknown): AppError {
