@@ -13,3 +13,19 @@ export function isHiddenName(name: string): boolean {
 
 export const hiddenNameRule =
   'a new name has no characters that cannot be seen or turn the direction of writing, and no spaces at its ends';
+
+/**
+ * Compares text by its UTF-8 bytes. JavaScript compares UTF-16 units, by which the halves of an emoji come before
+ * U+E000 to U+FFFF; in UTF-8 they come after.
+ */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  let at = 0;
+  while (at < length && a.charCodeAt(at) === b.charCodeAt(at)) at += 1;
+  return at === length ? a.length - b.length : lift(a.charCodeAt(at)) - lift(b.charCodeAt(at));
+}
+
+function lift(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}

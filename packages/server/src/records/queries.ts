@@ -4,8 +4,9 @@ import { instantText } from '../platform/postgres/sql-text.ts';
 import type { DatasetRow, MonthSum } from './contract.ts';
 import { digestSum } from './segments/queries.ts';
 import {
-  dayConditions,
   dayTable,
+  fromDays,
+  fromRecords,
   labelConditions,
   recordConditions,
   tenantConditions,
@@ -132,7 +133,7 @@ export async function sumLeafDays(
   const rows = await db.query<{ count: number; bytes: number; digest: string }>(sql`
     select coalesce(sum(count), 0)::bigint as count, coalesce(sum(bytes), 0)::bigint as bytes,
       mod(coalesce(sum(digest), 0), 18446744073709551616)::text as digest
-    from ${dayTable(slice)} ${where(dayConditions(slice))}`);
+    ${fromDays(dayTable(slice), slice)}`);
   return rows[0] ?? { count: 0, bytes: 0, digest: '0' };
 }
 
@@ -144,7 +145,7 @@ export async function sumRecords(
   const rows = await db.query<{ count: number; bytes: number; digest: string }>(sql`
     select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes,
       coalesce(${digestSum}, 0)::text as digest
-    from enrichment_records ${where(recordConditions(slice))}`);
+    ${fromRecords(slice)}`);
   return rows[0] ?? { count: 0, bytes: 0, digest: '0' };
 }
 

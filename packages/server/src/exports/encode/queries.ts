@@ -33,15 +33,16 @@ function jsonSql(column: ExportColumn, slice: Slice): Sql {
  * each row; see `mergeRows`.
  */
 export function selectRecords(
-  slice: Slice,
+  whole: Slice,
   form: RowForm,
   part: { range?: KeyRange; isKeyed?: boolean } = {},
 ): Sql {
+  const slice = part.range === undefined ? whole : { ...whole, range: part.range };
   const key = sql`concat_ws(chr(1), store, ${columnSql('occurred_at', slice)}, event_id)`;
   const list = form.columns.map((column) => sql`${columnSql(column, slice)} as ${raw(column)}`);
   if (part.isKeyed) list.unshift(sql`${key} as key`);
   const object = objectSql(form.columns, slice);
   const line = part.isKeyed ? sql`${key} || ${jsonDialect.keyEnd}::text || ${object}` : object;
   const row = form.kind === 'csv' ? join(list) : sql`${line} as line`;
-  return selectSlice(slice, row, part.range);
+  return selectSlice(slice, row);
 }

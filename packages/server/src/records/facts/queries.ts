@@ -1,7 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DayInSegment } from '../read/queries.ts';
-import { dayConditions, where } from '../slice/queries.ts';
+import { dayConditions, fromDays, where } from '../slice/queries.ts';
 import type { Slice } from '../slice/slice.ts';
 import {
   type CountedDay,
@@ -23,7 +23,8 @@ export type LabelTally = {
 
 /**
  * Returns the stores of a slice in which some place of a sample lies; see `pickDays`. `phase` is the share of the
- * distance between two places that the first one is moved by. The result is empty when the slice has no records.
+ * distance between two places that the first one is moved by. The result is empty when the slice has no records. Without
+ * `offset 0` PostgreSQL would compute each step anew wherever its name stands.
  */
 export async function pickStores(
   db: Queryable,
@@ -37,27 +38,27 @@ export async function pickStores(
   const last = sql`upto - ${phase}::float8 * step`;
   return db.query<PickedStore>(sql`
     with own as (${storeCounts(slice)}), summed as (
-      select store, count::float8, (sum(count) over (order by store))::float8 as upto,
-        (sum(count) over ())::float8 as total, count(*) over () as stores
+      select store, count, sum(count) over (order by store) as upto,
+        sum(count) over () as total, count(*) over () as stores
       from own
     ), measured as (
       select *, least(${mostPlaces}::float8, greatest(${places}::float8,
         ceil(${records}::float8 * stores / total))) as places
-      from summed
+      from summed offset 0
     ), placed as (
-      select *, total / places as step, ${records}::float8 / places as each from measured
+      select *, total / places as step, ${records}::float8 / places as each from measured offset 0
     )
     select store, (upto - count)::bigint as before, total::bigint as total, places::int as places
     from placed where ${placed(last)} > ${placed(first)} order by store`);
 }
 
+/** Counts as float8: sums of numeric took twice as long over 20,000 stores, and up to 2^53 these are as exact. */
 function storeCounts(slice: Slice): Sql {
   const { from, until, dataset, range } = slice;
   if (from ?? until ?? dataset ?? range) {
-    return sql`select store, sum(count) as count from leaf_days ${where(dayConditions(slice))}
-      group by store`;
+    return sql`select store, sum(count)::float8 as count ${fromDays('leaf_days', slice)} group by store`;
   }
-  return sql`select store, count::numeric from leaf_stores ${where(dayConditions(slice))}`;
+  return sql`select store, count::float8 from leaf_stores ${where(dayConditions(slice))}`;
 }
 
 /**
@@ -69,10 +70,9 @@ export async function listStoreDays(
   slice: Slice,
   stores: readonly string[] | null,
 ): Promise<CountedDay[]> {
-  const conditions = dayConditions(slice);
-  if (stores !== null) conditions.push(sql`store = any(${stores})`);
+  const own = stores === null ? [] : [sql`store = any(${stores})`];
   return db.query<CountedDay>(sql`
-    select store, day::text as day, count, cold_count from leaf_days ${where(conditions)}
+    select store, day::text as day, count, cold_count ${fromDays('leaf_days', slice, own)}
     order by store, leaf_days.day`);
 }
 

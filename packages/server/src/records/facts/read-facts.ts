@@ -1,9 +1,9 @@
 import type { Actor } from '../../kernel/actor.ts';
+import { compareText } from '../../kernel/names.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { queryInGroups, readTwice } from '../read/open-segments.ts';
 import type { DayInSegment, Segment } from '../read/queries.ts';
 import { listSliceSegments } from '../read/sum-segments.ts';
-import { compareText } from '../read/tier.ts';
 import { type ColdReader, dayKey } from '../segments/segment.ts';
 import { readSegments } from '../segments/segment-sql.ts';
 import { coldConditions } from '../slice/cold-sql.ts';

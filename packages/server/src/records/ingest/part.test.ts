@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compareText } from '../read/tier.ts';
+import { compareText } from '../../kernel/names.ts';
 import { Part } from './part.ts';
 import type { IncomingRecord } from './record-reader.ts';
 

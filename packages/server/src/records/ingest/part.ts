@@ -1,10 +1,9 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { signedDigest } from '../../kernel/digest.ts';
 import { formatMicros } from '../../kernel/instant.ts';
-import { hiddenNameRule } from '../../kernel/names.ts';
+import { compareText, hiddenNameRule } from '../../kernel/names.ts';
 import { CopyWriter } from '../../platform/postgres/copy-binary.ts';
 import type { IngestAnswer, rejectCodes } from '../contract.ts';
-import { compareText } from '../read/tier.ts';
 import type { IncomingRecord, RecordReading } from './record-reader.ts';
 
 /** A record of a part, with what is computed of it once. */

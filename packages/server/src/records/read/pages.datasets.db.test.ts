@@ -3,12 +3,12 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
+import { compareText } from '../../kernel/names.ts';
 import { datasetNames } from '../values.ts';
 import type { PageRequest } from './pages.ts';
 import { type ColdStore, openColdStore } from './testing/cold-store.ts';
 import { freeze } from './testing/freeze.ts';
 import { bothTiers, ingest, page, type TestTier, walk } from './testing/walk.ts';
-import { compareText } from './tier.ts';
 
 let db: TestDatabase;
 let cold: ColdStore;

@@ -1,9 +1,18 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import { compareText } from '../../kernel/names.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { SegmentPiece } from '../segments/pieces.ts';
 import type { LiveSegment } from '../segments/segment.ts';
-import { dayConditions, dayTable, tenantConditions, where } from '../slice/queries.ts';
-import type { DayWindow, Slice } from '../slice/slice.ts';
+import {
+  dayConditions,
+  dayTable,
+  fromDays,
+  tenantConditions,
+  unnestWindows,
+  where,
+} from '../slice/queries.ts';
+import { type DayWindow, type Slice, taggedWindows } from '../slice/slice.ts';
+import { mergeSpans } from '../tags/windows.ts';
 
 /** A segment in the catalogue, with all that is needed to open it. */
 export type Segment = Omit<LiveSegment, 'id'> & { tenant: string; segment_id: string };
@@ -44,8 +53,8 @@ export async function listSegmentDays(
   if (!isTagged && to !== null) conditions.push(beside(to, descending ? '>=' : '<='));
   const days = sql`select tenant, store, day, segment_id, first_row, count, bytes from segment_days
     ${where(conditions)}`;
-  const source = isTagged ? byStore(slice, options, days) : sql`(${days})`;
-  const scanOrder = isTagged ? ['name', 'day'] : dayKey;
+  const source = isTagged ? taggedDays(slice, options, days) : sql`(${days})`;
+  const scanOrder = isTagged ? ['place', 'day'] : dayKey;
   // A cluster asks only the worker of the tenant when both tables name it, and can answer while another is lost.
   const own = slice.tenant === undefined ? empty : sql`and segment.tenant = ${slice.tenant}`;
   return db.query<DayInSegment>(sql`
@@ -92,47 +101,79 @@ export async function listHotDays(
       select min(day) as first_day, max(day) as last_day from leaf_days
       where tenant = ${slice.tenant} and has_hot
     )
-    select tenant, store, day, count from ${byStore(slice, { ...options, to: null }, days)} found
+    select tenant, store, day, count from ${taggedDays(slice, { ...options, to: null }, days)} found
     where (select first_day from hot) is not null
-    order by ${dayOrder('found', ['name', 'day'], descending)} limit ${raw(String(limit))}`);
+    order by ${dayOrder('found', ['place', 'day'], descending)} limit ${raw(String(limit))}`);
 }
 
 /**
- * Selects the tagged days of a slice. They may be few among many, so this looks, store by store, only at the days in
- * each window instead of at all days of the tenant.
+ * Selects the tagged days of a slice, to be read by their `place` and then by day. They may be few among many, so this
+ * looks only at the days in each window instead of at all days of the tenant: store by store, or, where all windows are
+ * of stores, window by window.
  */
-function byStore(slice: Slice, scan: Omit<DayScan, 'limit'>, days: Sql): Sql {
-  const { descending } = scan;
+function taggedDays(slice: Slice, scan: Omit<DayScan, 'limit'>, days: Sql): Sql {
   const windows = taggedWindows(slice);
-  const stores = windows.flatMap((window) => window.store ?? []);
-  const storeConditions = tenantConditions(slice);
-  if (stores.length === windows.length) storeConditions.push(sql`store = any(${stores})`);
   const conditions = [
-    sql`day.store = own.name and day.day >= tagged.first_day and day.day < tagged.until`,
+    sql`day.day >= tagged.first_day and day.day < tagged.until`,
+    ...boundsOf(scan).map(
+      // A comparison of rows instead would make PostgreSQL choose a worse index scan for the other stores.
+      ({ store, day, bound }) => sql`(day.store <> ${store} or day.day ${bound} ${day}::date)`,
+    ),
   ];
-  for (const [end, bound] of [
-    [scan.from, raw(descending ? '<=' : '>=')],
-    [scan.to, raw(descending ? '>=' : '<=')],
-  ] as const) {
-    if (end === null) continue;
-    const [, store, day] = end;
-    storeConditions.push(sql`store ${bound} ${store}`);
-    // A comparison of rows instead would make PostgreSQL choose a worse index scan for the other stores.
-    conditions.push(sql`(day.store <> ${store} or day.day ${bound} ${day}::date)`);
+  const areOfStores = windows.every(({ store }) => store !== null);
+  // `offset 0` keeps the selects apart: if PostgreSQL joined them freely, it would read all days.
+  if (areOfStores) {
+    return sql`(
+      select tagged.place, day.* from (
+        select * from ${unnestWindows(inReach(windows, scan))} with ordinality
+          as given(store, first_day, until, place) order by place
+      ) tagged cross join lateral (
+        select * from (${days}) day ${where([sql`day.store = tagged.store`, ...conditions])} offset 0
+      ) day
+    )`;
   }
-  // `offset 0` keeps the three selects apart: if PostgreSQL joined them freely, it would read all days.
+  const storeConditions = [
+    ...tenantConditions(slice),
+    ...boundsOf(scan).map(({ store, bound }) => sql`store ${bound} ${store}`),
+  ];
   return sql`(
-    select own.name, day.* from (
-      select store as name from leaf_stores ${where(storeConditions)}
-      order by store ${raw(descending ? 'desc' : 'asc')} offset 0
+    select own.place, day.* from (
+      select store as place from leaf_stores ${where(storeConditions)}
+      order by store ${raw(scan.descending ? 'desc' : 'asc')} offset 0
     ) own cross join lateral (
-      select day.* from unnest(${windows.map((window) => window.store)}::text[],
-        ${windows.map((window) => window.from)}::date[], ${windows.map((window) => window.until)}::date[]
-      ) as tagged(store, first_day, until)
-      cross join lateral (select * from (${days}) day ${where(conditions)} offset 0) day
-      where coalesce(tagged.store, own.name) = own.name offset 0
+      select day.* from ${unnestWindows(windows)} as tagged(store, first_day, until)
+      cross join lateral (
+        select * from (${days}) day ${where([sql`day.store = own.place`, ...conditions])} offset 0
+      ) day
+      where coalesce(tagged.store, own.place) = own.place offset 0
     ) day
   )`;
+}
+
+/** The ends of a scan that are set, as comparisons of stores and of days. */
+function boundsOf({ from, to, descending }: Omit<DayScan, 'limit'>) {
+  const [onward, back] = descending ? ['<=', '>='] : ['>=', '<='];
+  return [
+    ...(from === null ? [] : [{ store: from[1], day: from[2], bound: raw(onward) }]),
+    ...(to === null ? [] : [{ store: to[1], day: to[2], bound: raw(back) }]),
+  ];
+}
+
+/** Returns the windows of stores that a scan still meets, in the order in which it meets them. */
+function inReach(
+  windows: readonly DayWindow[],
+  { from, to, descending }: Omit<DayScan, 'limit'>,
+): DayWindow[] {
+  const [least, most] = descending ? [to, from] : [from, to];
+  const own = windows.filter(({ store, ...days }) => {
+    const beforeLeast = least === null ? 1 : compareText(store ?? '', least[1]);
+    const beforeMost = most === null ? -1 : compareText(store ?? '', most[1]);
+    return (
+      (beforeLeast > 0 || (beforeLeast === 0 && days.until > (least?.[2] ?? ''))) &&
+      (beforeMost < 0 || (beforeMost === 0 && days.from <= (most?.[2] ?? '')))
+    );
+  });
+  return descending ? own.reverse() : own;
 }
 
 function dayOrder(table: string, columns: readonly string[], descending: boolean): Sql {
@@ -147,7 +188,7 @@ export async function sumColdBytes(
   const rows = await db.query<{ bytes: number; stored_bytes: number }>(sql`
     select coalesce(sum(cold_bytes), 0)::bigint as bytes,
       coalesce(sum(cold_stored_bytes), 0)::bigint as stored_bytes
-    from ${dayTable(slice)} ${where(dayConditions(slice))}`);
+    ${fromDays(dayTable(slice), slice)}`);
   return rows[0] ?? { bytes: 0, stored_bytes: 0 };
 }
 
@@ -174,40 +215,24 @@ function beside([tenant, store, day]: DayKey, comparison: string): Sql {
  * the slice names stores.
  */
 function segmentConditions(slice: Slice): Sql[] {
-  const { tenant, store, from, until, range, dataset, tags } = slice;
+  const { tenant, store, from, until, range, dataset } = slice;
   const conditions = tenantConditions({ ...slice, store: undefined });
   if (from !== undefined) conditions.push(sql`last_day >= ${from}::date`);
   if (until !== undefined) conditions.push(sql`first_day < ${until}::date`);
   if (range !== undefined) {
     conditions.push(sql`last_day >= ${range.minDay}::date and first_day <= ${range.maxDay}::date`);
   }
-  const windows = dataset === undefined ? undefined : tags?.[dataset];
+  const windows = dataset === undefined ? undefined : taggedWindows(slice, range);
   if (windows !== undefined) {
-    const each = windows.map(
-      (window) => sql`last_day >= ${window.from}::date and first_day < ${window.until}::date`,
+    const each = mergeSpans(windows).map(
+      (span) => sql`last_day >= ${span.from}::date and first_day < ${span.until}::date`,
     );
     conditions.push(each.length === 0 ? raw('false') : sql`(${join(each, ' or ')})`);
   }
   const isOfStores =
     store !== undefined || windows?.every((window) => window.store !== null) === true;
   if (tenant !== undefined && isOfStores) {
-    conditions.push(
-      sql`id in (select segment_id from segment_days ${where(dayConditions(slice))})`,
-    );
+    conditions.push(sql`id in (select segment_id ${fromDays('segment_days', slice)})`);
   }
   return conditions;
-}
-
-/** Returns the windows in which a slice's tagged days lie, cut to the slice's own store and days. */
-export function taggedWindows({ dataset, tags, store, from, until }: Slice): DayWindow[] {
-  if (dataset === undefined) throw new Error('the slice has no dataset');
-  if (tags === undefined) throw new Error('a slice of a dataset is read without its tags');
-  return tags[dataset]
-    .filter((window) => store === undefined || window.store === null || window.store === store)
-    .map((window) => ({
-      store: window.store,
-      from: from !== undefined && from > window.from ? from : window.from,
-      until: until !== undefined && until < window.until ? until : window.until,
-    }))
-    .filter((window) => window.from < window.until);
 }

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { compareText } from '../../kernel/names.ts';
 import { keyOf, type RecordRow } from '../queries.ts';
-import { compareKeys, compareRows, compareText, mergeTiers, type Scan, type Tier } from './tier.ts';
+import { compareKeys, compareRows, mergeTiers, type Scan, type Tier } from './tier.ts';
 
 function row(store: string, id: string, bytes = 100): RecordRow {
   return {

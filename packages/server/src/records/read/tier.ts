@@ -1,3 +1,4 @@
+import { compareText } from '../../kernel/names.ts';
 import { keyOf, pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 
@@ -53,22 +54,6 @@ export function compareRows(a: RecordRow, b: RecordRow): number {
     compareText(a.occurred_at, b.occurred_at) ||
     compareText(a.event_id, b.event_id)
   );
-}
-
-/**
- * Compares text by its UTF-8 bytes. JavaScript compares UTF-16 units, by which the halves of an emoji come before
- * U+E000 to U+FFFF; in UTF-8 they come after.
- */
-export function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  const length = Math.min(a.length, b.length);
-  let at = 0;
-  while (at < length && a.charCodeAt(at) === b.charCodeAt(at)) at += 1;
-  return at === length ? a.length - b.length : lift(a.charCodeAt(at)) - lift(b.charCodeAt(at));
-}
-
-function lift(unit: number): number {
-  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
 /** Returns the last key of rows that were cut because of their number or their bytes; null when they were not cut. */

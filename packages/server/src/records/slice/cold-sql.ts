@@ -7,22 +7,20 @@ import {
   onlyMonth,
   type RecordColumn,
   type Slice,
+  taggedWindows,
 } from './slice.ts';
 
 // This file expresses a slice as conditions of DuckDB on the rows of segments of its tenant.
 
 /** Returns all conditions of a slice. Those who read rows that the catalogue has picked need only the labels. */
 export function coldConditions(slice: Slice): string[] {
-  const { store, from, until, range, dataset, tags } = slice;
+  const { store, from, until, range, dataset } = slice;
   const conditions = coldLabelConditions(slice);
   if (store !== undefined) conditions.push(`store = ${literal(store)}`);
   if (from !== undefined) conditions.push(`occurred_at >= ${midnight(from)}`);
   if (until !== undefined) conditions.push(`occurred_at < ${midnight(until)}`);
   if (range !== undefined) conditions.push(inRange(range));
-  if (dataset !== undefined) {
-    if (tags === undefined) throw new Error('a slice of a dataset is read without its tags');
-    conditions.push(windowsSql(tags[dataset]));
-  }
+  if (dataset !== undefined) conditions.push(windowsSql(taggedWindows(slice, range)));
   return conditions;
 }
 
@@ -81,13 +79,13 @@ export function coldColumnSql(column: RecordColumn, slice: Slice): string {
   }
 }
 
-function datasetsSql({ tags }: Slice): string {
-  const tagged = datasetNames.filter((name) => (tags?.[name].length ?? 0) > 0);
-  if (tagged.length === 0) return 'null::varchar';
-  const each = tagged.map(
-    (name) => `case when ${windowsSql(tags?.[name] ?? [])} then '${name}' end`,
-  );
-  return `nullif(concat_ws(';', ${each.join(', ')}), '')`;
+function datasetsSql(slice: Slice): string {
+  const each = datasetNames.flatMap((dataset) => {
+    if (slice.tags === undefined) return [];
+    const windows = taggedWindows({ ...slice, dataset }, slice.range);
+    return windows.length === 0 ? [] : [`case when ${windowsSql(windows)} then '${dataset}' end`];
+  });
+  return each.length === 0 ? 'null::varchar' : `nullif(concat_ws(';', ${each.join(', ')}), '')`;
 }
 
 /** Returns one condition for all windows. */

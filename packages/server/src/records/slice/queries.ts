@@ -8,34 +8,53 @@ import {
   onlyMonth,
   type RecordColumn,
   type Slice,
+  taggedWindows,
 } from './slice.ts';
 
 // This file expresses a slice as conditions of PostgreSQL on tables with the columns tenant, store and day or
 // occurred_at.
 
 /**
- * Returns the conditions for tables that count store-days (leaf_days, segment_days). Labels are left out, because such
- * tables do not know them.
+ * Returns the conditions for tables that count store-days (leaf_days, segment_days), for a slice without a dataset;
+ * `fromDays` is for all. Labels are left out, because such tables do not know them.
  */
 export function dayConditions(slice: Slice): Sql[] {
-  return sliceConditions(slice, dayColumn);
+  return [...sliceConditions(slice, dayColumn), ...windowConditions(slice, dayColumn)];
 }
+
+type DayTable = 'leaf_days' | 'tenant_days' | 'segment_days';
 
 /**
  * Returns the smallest table of counters that can tell the days of a slice: that of tenants, unless the slice is about
- * stores. It is meant for sums under `dayConditions`.
+ * stores. It is meant for sums with `fromDays`.
  */
-export function dayTable({ store, range, dataset, tags }: Slice): Sql {
+export function dayTable({ store, range, dataset, tags }: Slice): DayTable {
   const isOfStores =
     store !== undefined ||
     range !== undefined ||
     (dataset !== undefined && tags?.[dataset].some((window) => window.store !== null));
-  return raw(isOfStores ? 'leaf_days' : 'tenant_days');
+  return isOfStores ? 'leaf_days' : 'tenant_days';
 }
 
-/** Returns the conditions for enrichment_records, the same for pages and exports. */
+/** Returns `from … where …` for the days of a slice in a table of counters, and conditions of the caller's own. */
+export function fromDays(table: DayTable, slice: Slice, more: readonly Sql[] = []): Sql {
+  return findRows(table, dayColumn, slice, more).rows;
+}
+
+/** Returns `from … where …` for the hot records of a slice. */
+export function fromRecords(slice: Slice): Sql {
+  return findRows('enrichment_records', timeColumn, slice, labelConditions(slice)).rows;
+}
+
+/**
+ * Returns the conditions for enrichment_records, for a slice without a dataset; `fromRecords` is for all.
+ */
 export function recordConditions(slice: Slice): Sql[] {
-  return [...sliceConditions(slice, timeColumn), ...labelConditions(slice)];
+  return [
+    ...sliceConditions(slice, timeColumn),
+    ...windowConditions(slice, timeColumn),
+    ...labelConditions(slice),
+  ];
 }
 
 /** Returns the conditions on what only a record itself tells. */
@@ -56,14 +75,20 @@ export function labelConditions(slice: Slice): Sql[] {
 }
 
 /**
- * Selects the hot records of a slice, or of a range of it, in the order of their keys. `row` says what is selected of
- * each record; `columnSql` makes it.
+ * Selects the hot records of a slice in the order of their keys. `row` says what is selected of each record; `columnSql`
+ * makes it.
  */
-export function selectSlice(slice: Slice, row: Sql, range?: KeyRange): Sql {
-  const conditions = recordConditions(slice);
-  if (range !== undefined) conditions.push(...inRange(slice.tenant, range, timeColumn));
-  return sql`select ${row} from enrichment_records ${where(conditions)}
-    order by enrichment_records.tenant, enrichment_records.store,
+export function selectSlice(slice: Slice, row: Sql): Sql {
+  const { rows, isPlaced } = findRows(
+    'enrichment_records',
+    timeColumn,
+    slice,
+    labelConditions(slice),
+  );
+  // Windows follow one another in the order of the keys, so only the records of each need sorting.
+  const place = isPlaced ? sql`enrichment_records.place, ` : empty;
+  return sql`select ${row} ${rows}
+    order by ${place}enrichment_records.tenant, enrichment_records.store,
       enrichment_records.occurred_at, enrichment_records.event_id`;
 }
 
@@ -99,14 +124,14 @@ export function columnSql(column: RecordColumn, slice: Slice): Sql {
   }
 }
 
-function datasetsSql({ tags }: Slice): Sql {
-  const tagged = datasetNames.filter((name) => (tags?.[name].length ?? 0) > 0);
-  if (tagged.length === 0) return raw('null::text');
-  const each = tagged.map(
-    (name) =>
-      sql`case when ${inWindows(tags?.[name] ?? [], timeColumn)} then ${raw(`'${name}'`)} end`,
-  );
-  return sql`nullif(concat_ws(';', ${join(each)}), '')`;
+function datasetsSql(slice: Slice): Sql {
+  const each = datasetNames.flatMap((dataset) => {
+    if (slice.tags === undefined) return [];
+    const windows = taggedWindows({ ...slice, dataset }, slice.range);
+    if (windows.length === 0) return [];
+    return [sql`case when ${inWindows(windows, timeColumn)} then ${raw(`'${dataset}'`)} end`];
+  });
+  return each.length === 0 ? raw('null::text') : sql`nullif(concat_ws(';', ${join(each)}), '')`;
 }
 
 /** Computes the split of a version in which a record is; `sharesSchema` gives the rule. */
@@ -139,25 +164,86 @@ export function where(conditions: readonly Sql[]): Sql {
   return conditions.length === 0 ? empty : sql`where ${join([...conditions], ' and ')}`;
 }
 
-/** The column that tells the day, and how the beginning of a day is written as its value. */
-type DayColumn = { readonly name: Sql; start(day: string): Sql };
-
-const dayColumn: DayColumn = { name: raw('day'), start: (day) => sql`${day}::date` };
-const timeColumn: DayColumn = {
-  name: raw('occurred_at'),
-  start: (day) => sql`${`${day}T00:00:00Z`}::timestamptz`,
+/** The column that tells the day, its type, and how the beginning of a day is written as its value. */
+type DayColumn = {
+  readonly name: Sql;
+  readonly type: 'date' | 'timestamptz';
+  start(day: string): Sql;
 };
 
+const dayColumn: DayColumn = { name: raw('day'), type: 'date', start: (day) => sql`${day}::date` };
+const timeColumn: DayColumn = {
+  name: raw('occurred_at'),
+  type: 'timestamptz',
+  start: (day) => sql`${midnight(day, 'timestamptz')}::timestamptz`,
+};
+
+function midnight(day: string, type: DayColumn['type']): string {
+  return type === 'date' ? day : `${day}T00:00:00Z`;
+}
+
+/** Up to so many windows of stores are conditions of a statement, which it can read in one pass along an index. */
+const fewWindows = 16;
+
+/**
+ * Returns `from … where …` for the rows of a table that belong to a slice. Of many windows of stores each is looked up by
+ * itself: as conditions, 717 of them took 270 ms to plan, and then each row was compared with all of them. If all windows
+ * are such, the rows have the number of theirs as their `place`.
+ */
+function findRows(
+  table: string,
+  column: DayColumn,
+  slice: Slice,
+  more: readonly Sql[],
+): { rows: Sql; isPlaced: boolean } {
+  const conditions = [...sliceConditions(slice, column), ...more];
+  const windows = slice.dataset === undefined ? [] : taggedWindows(slice, slice.range);
+  const ofStores = windows.filter(({ store }) => store !== null);
+  const [own, day] = [raw(table), column.name];
+  if (ofStores.length <= fewWindows) {
+    const all = [...conditions, ...windowConditions(slice, column)];
+    return { rows: sql`from ${own} ${where(all)}`, isPlaced: false };
+  }
+  const ofWindow = [
+    sql`${own}.store = tagged.store`,
+    sql`${day} >= tagged.first_day and ${day} < tagged.until`,
+  ];
+  const looked = sql`from (
+      select * from ${unnestWindows(ofStores, column.type)} with ordinality
+        as given(store, first_day, until, place) order by place
+    ) tagged cross join lateral (
+      select * from ${own} ${where([...conditions, ...ofWindow])} offset 0
+    ) own`;
+  const ofAll = windows.filter(({ store }) => store === null);
+  if (ofAll.length === 0) {
+    return { rows: sql`from (select tagged.place, own.* ${looked}) ${own}`, isPlaced: true };
+  }
+  const others = [...conditions, inWindows(ofAll, column)];
+  const both = sql`select own.* ${looked} union all select * from ${own} ${where(others)}`;
+  return { rows: sql`from (${both}) ${own}`, isPlaced: false };
+}
+
+/** Returns windows as rows of (store, first day, until), in their order. */
+export function unnestWindows(
+  windows: readonly DayWindow[],
+  type: DayColumn['type'] = 'date',
+): Sql {
+  const of = (name: 'from' | 'until') =>
+    sql`${windows.map((window) => midnight(window[name], type))}::${raw(type)}[]`;
+  return sql`unnest(${windows.map(({ store }) => store)}::text[], ${of('from')}, ${of('until')})`;
+}
+
+function windowConditions(slice: Slice, column: DayColumn): Sql[] {
+  if (slice.dataset === undefined) return [];
+  return [inWindows(taggedWindows(slice, slice.range), column)];
+}
+
 function sliceConditions(slice: Slice, column: DayColumn): Sql[] {
-  const { tenant, from, until, range, dataset, tags } = slice;
+  const { tenant, from, until, range } = slice;
   const conditions = tenantConditions(slice);
   if (from !== undefined) conditions.push(sql`${column.name} >= ${column.start(from)}`);
   if (until !== undefined) conditions.push(sql`${column.name} < ${column.start(until)}`);
   if (range !== undefined) conditions.push(...inRange(tenant, range, column));
-  if (dataset !== undefined) {
-    if (tags === undefined) throw new Error('a slice of a dataset is read without its tags');
-    conditions.push(inWindows(tags[dataset], column));
-  }
   return conditions;
 }
 
@@ -181,7 +267,7 @@ function inRange(
   ];
 }
 
-/** Returns one condition for all windows. A tenant has tens of them and rarely more, so no join is needed. */
+/** Returns one condition for all windows. */
 function inWindows(windows: readonly DayWindow[], column: DayColumn): Sql {
   if (windows.length === 0) return raw('false');
   const each = windows.map(({ store, from, until }) => {

@@ -1,6 +1,7 @@
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { addDays, checkDayRange, daysIn } from '../../kernel/day.ts';
 import { invalidInput } from '../../kernel/errors.ts';
+import { compareText } from '../../kernel/names.ts';
 import type { StoreDay } from '../segments/segment.ts';
 import type { segmentColumns } from '../segments/segment-sql.ts';
 import type { DatasetName, SplitName } from '../values.ts';
@@ -98,6 +99,37 @@ export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): 
 /** Returns whether the slice can hold nothing that the caller may see. */
 export function isOutOfReach(slice: Slice, actor: Actor): boolean {
   return slice.tenant !== undefined && !mayTouchTenant(actor, slice.tenant);
+}
+
+/**
+ * Returns the windows in which a slice's tagged days lie, cut to its own store and days. Of a range only those are left
+ * that touch it: a slice may have a thousand, of which a range of a few stores has some.
+ */
+export function taggedWindows(
+  slice: Pick<Slice, 'dataset' | 'tags' | 'store' | 'from' | 'until'>,
+  range?: KeyRange,
+): DayWindow[] {
+  const { dataset, tags, store, from, until } = slice;
+  if (dataset === undefined) throw new Error('the slice has no dataset');
+  if (tags === undefined) throw new Error('a slice of a dataset is read without its tags');
+  return tags[dataset]
+    .map((window) => ({
+      store: window.store,
+      from: from !== undefined && from > window.from ? from : window.from,
+      until: until !== undefined && until < window.until ? until : window.until,
+    }))
+    .filter(
+      (window) =>
+        window.from < window.until &&
+        (store === undefined || window.store === null || window.store === store) &&
+        (range === undefined || touches(window, range)),
+    );
+}
+
+function touches({ store, from, until }: DayWindow, { first, last, minDay, maxDay }: KeyRange) {
+  const isBeside =
+    store !== null && (compareText(store, first.store) < 0 || compareText(store, last.store) > 0);
+  return !isBeside && from <= maxDay && until > minDay;
 }
 
 /** Returns whether the counters of leaves alone can say how many records the slice has. */

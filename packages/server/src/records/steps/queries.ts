@@ -1,7 +1,7 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { StoreDay } from '../segments/segment.ts';
-import { dayConditions, dayTable, where } from '../slice/queries.ts';
+import { dayTable, fromDays } from '../slice/queries.ts';
 import type { Slice } from '../slice/slice.ts';
 
 /** Returns how many records the slice's days have, of any kind, and how many of these are cold. */
@@ -12,7 +12,7 @@ export async function sumTiers(
   const rows = await db.query<{ count: number; cold_count: number }>(sql`
     select coalesce(sum(count), 0)::bigint as count,
       coalesce(sum(cold_count), 0)::bigint as cold_count
-    from ${dayTable(slice)} ${where(dayConditions(slice))}`);
+    ${fromDays(dayTable(slice), slice)}`);
   return rows[0] ?? { count: 0, cold_count: 0 };
 }
 
@@ -46,15 +46,13 @@ export async function listIslands(
   page: { after: StoreDay | null; limit: number },
 ): Promise<Island[]> {
   const { after, limit } = page;
-  const conditions = dayConditions(slice);
-  if (after !== null) {
-    conditions.push(
-      sql`(tenant, store, day) > (${slice.tenant}, ${after.store}, ${after.day}::date)`,
-    );
-  }
+  const beyond =
+    after === null
+      ? []
+      : [sql`(tenant, store, day) > (${slice.tenant}, ${after.store}, ${after.day}::date)`];
   return db.query<Island>(sql`
     with own as (
-      select tenant, store, day, count, cold_count from leaf_days ${where(conditions)}
+      select tenant, store, day, count, cold_count ${fromDays('leaf_days', slice, beyond)}
       order by tenant, store, day limit ${raw(String(limit))}
     ), placed as (
       select own.store, own.day, own.count, s.segment_id, s.first_row, s.count as row_count, s.bytes,

@@ -2,7 +2,7 @@ import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import { dayConditions, where } from '../slice/queries.ts';
+import { fromDays } from '../slice/queries.ts';
 import type { KeyRange, Slice } from '../slice/slice.ts';
 
 /**
@@ -119,7 +119,7 @@ export async function listPinnedParts(
         (sum(count) over near - count) / ${size.rows}::numeric
         + (sum(bytes) over near - bytes) / ${size.bytes}::numeric
       ) as part
-      from leaf_days ${where(dayConditions(slice))}
+      ${fromDays('leaf_days', slice)}
       window near as (order by store, day)
     )
     select (array_agg(store order by store, day))[1] as first_store,

@@ -3,13 +3,7 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { Segment } from '../read/queries.ts';
 import { digestSum } from '../segments/queries.ts';
-import {
-  dayConditions,
-  recordConditions,
-  splitSql,
-  tenantConditions,
-  where,
-} from '../slice/queries.ts';
+import { fromDays, fromRecords, splitSql, tenantConditions, where } from '../slice/queries.ts';
 import {
   beyondLastDay,
   type DayWindow,
@@ -215,7 +209,7 @@ export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitS
     from (
       select ${split} as split, bytes, record_digest(tenant, store, occurred_at, event_id, kind, source,
         model, confidence, enrichment)::numeric as digest
-      from enrichment_records ${where(recordConditions({ ...slice, split: undefined }))}
+      ${fromRecords({ ...slice, split: undefined })}
     ) own group by split`);
 }
 
@@ -225,7 +219,7 @@ export async function listSegmentsWith(db: Queryable, slice: Slice): Promise<Seg
     select tenant, id as segment_id, object_key, size_bytes, sha256, first_day::text as first_day,
       last_day::text as last_day
     from segments where tenant = ${slice.tenant} and id in (
-      select segment_id from segment_days ${where(dayConditions(slice))}
+      select segment_id ${fromDays('segment_days', slice)}
     ) order by segments.first_day, id`);
 }
 

@@ -1,0 +1,77 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { sumLeafDays, sumRecords } from '../queries.ts';
+import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
+import { ingest } from '../read/testing/walk.ts';
+import { listIslands } from '../steps/queries.ts';
+import { selectSlice } from './queries.ts';
+import type { DayWindow, KeyRange, Slice } from './slice.ts';
+
+const stores = ['A', 'B', 'C', 'D'];
+const days = Array.from({ length: 40 }, (_, n) => dayAt(n));
+const records = stores.flatMap((store) =>
+  days.flatMap((day) => [1, 2].map((n) => ({ store, day, event_id: `e${n}`, kind: `k${n}` }))),
+);
+
+let db: TestDatabase;
+let cold: ColdStore;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  cold = await openColdStore();
+  const lines = records.map(({ day, ...rest }) =>
+    JSON.stringify({ tenant: 'T', ...rest, occurred_at: `${day}T12:00:00Z`, enrichment: {} }),
+  );
+  await ingest(db, cold, [lines]);
+});
+afterAll(async () => {
+  await cold.close();
+  await db.drop();
+});
+
+function dayAt(n: number): string {
+  return new Date(Date.UTC(2001, 0, 1 + n)).toISOString().slice(0, 10);
+}
+
+/** Every other day of a store, so that no two windows become one. */
+const everyOther = (store: string): DayWindow[] =>
+  days.flatMap((from, n) => (n % 2 === 0 ? [{ store, from, until: dayAt(n + 1) }] : []));
+const someDays = { store: null, from: dayAt(1), until: dayAt(2) };
+
+const range: KeyRange = {
+  first: { store: 'A', day: dayAt(30) },
+  last: { store: 'C', day: dayAt(5) },
+  minDay: dayAt(0),
+  maxDay: dayAt(39),
+};
+const isInRange = ({ store, day }: { store: string; day: string }) =>
+  (store > 'A' || day >= dayAt(30)) && (store < 'C' || (store === 'C' && day <= dayAt(5)));
+
+test.each([
+  ['few', [{ store: 'A', from: dayAt(3), until: dayAt(9) }, someDays]],
+  ['many, all of stores', [...everyOther('A'), ...everyOther('C')]],
+  ['many, and one of all stores', [someDays, ...everyOther('A'), ...everyOther('C')]],
+])('a slice of a dataset has what lies in its windows: %s', async (_, windows) => {
+  const slice: Slice & { tenant: string } = {
+    ...{ tenant: 'T', tenants: null, dataset: 'training', from: dayAt(1), until: dayAt(38) },
+    tags: { training: windows, fine_tuning: [] },
+  };
+  const own = records.filter(
+    ({ store, day }) =>
+      day >= dayAt(1) &&
+      day < dayAt(38) &&
+      windows.some(
+        (window) => (window.store ?? store) === store && day >= window.from && day < window.until,
+      ),
+  );
+  const ofRange = own.filter(isInRange);
+  expect((await sumLeafDays(db, slice)).count).toBe(own.length);
+  expect((await sumRecords(db, { ...slice, kind: 'k2' })).count).toBe(own.length / 2);
+  expect((await sumLeafDays(db, { ...slice, range })).count).toBe(ofRange.length);
+  const rows = await db.query(selectSlice({ ...slice, range }, sql`store, event_id`));
+  expect(rows).toEqual(ofRange.map(({ store, event_id }) => ({ store, event_id })));
+  const after = { store: 'A', day: dayAt(20) };
+  const islands = await listIslands(db, slice, { after, limit: 1000 });
+  const beyond = own.filter(({ store, day }) => store > 'A' || day > dayAt(20));
+  expect(islands.reduce((sum, { count }) => sum + count, 0)).toBe(beyond.length);
+});
