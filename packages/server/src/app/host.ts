@@ -33,8 +33,12 @@ export type State = { cursorKey: Buffer | null; secretBox: SecretBox | null };
 
 /** Returns the key that signs cursors. Throws 503 `not_ready` while the service starts. */
 export function cursorKey({ state }: Pick<Host, 'state'>): Buffer {
-  if (state.cursorKey !== null) return state.cursorKey;
-  throw new AppError('not_ready', {
+  if (state.cursorKey === null) throw notReady();
+  return state.cursorKey;
+}
+
+export function notReady(): AppError {
+  return new AppError('not_ready', {
     detail: 'The service is starting. Try again in a second.',
     retryAfterSeconds: 1,
   });
@@ -52,8 +56,8 @@ export function routeTools(host: Host) {
 
 /** Returns the box that encrypts and decrypts webhook secrets. Throws 503 `not_ready` while the service starts. */
 export function secretBox({ state }: { state: Pick<State, 'secretBox'> }): SecretBox {
-  if (state.secretBox !== null) return state.secretBox;
-  throw new AppError('not_ready', { retryAfterSeconds: 1 });
+  if (state.secretBox === null) throw notReady();
+  return state.secretBox;
 }
 
 /** Opens the sending of traces, if there is a collector for them. */

@@ -25,7 +25,7 @@ import type { Work } from '../platform/work/repeat.ts';
 import { rejectCodes } from '../records/contract.ts';
 import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.ts';
 import { addExports, type ExportJobs } from './exports.ts';
-import { cursorKey, type Host, routeTools } from './host.ts';
+import { type Host, notReady, routeTools } from './host.ts';
 import { addAllFigures } from './metrics.ts';
 import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
@@ -52,6 +52,9 @@ export function createHttp(
   const rateLimit = createRateLimit(db, rates, { clock: systemClock, log });
   closers.push(() => rateLimit.flush());
   const authenticate = createAuthenticate(db, settings.publicUrl);
+  const assertReady = () => {
+    if (host.state.cursorKey === null) throw notReady();
+  };
   const http = createHttpServer({
     log,
     authenticate,
@@ -68,7 +71,7 @@ export function createHttp(
     },
     isTrusted,
     isSecure: settings.publicUrl?.startsWith('https:') ?? false,
-    assertReady: () => assertReady(host),
+    assertReady,
     onProblem: (code) => metrics.observeProblem(code),
   });
   if (settings.roles.includes('api')) {
@@ -82,7 +85,7 @@ export function createHttp(
     addStatus(http, host, works.presence);
   }
   const findWarnings = async () => {
-    assertReady(host);
+    assertReady();
     if (http.isLeaving()) {
       throw new AppError('not_ready', { detail: 'This process is stopping. Ask another one.' });
     }
@@ -149,10 +152,6 @@ function addApi(http: HttpServer, host: Host): void {
     }),
   });
   addTagRoutes(http, db, tools);
-}
-
-function assertReady(host: Host): void {
-  cursorKey(host);
 }
 
 function observe(http: HttpServer, { metrics, waiting }: Host): void {

@@ -11,6 +11,19 @@ export function isHiddenName(name: string): boolean {
   return hidden.test(name);
 }
 
+/** A tenant, or a store of it. */
+export type Name = { readonly tenant: string; readonly store?: string | null };
+
+/** Whether the name of the tenant or of the store holds something that cannot be seen. */
+export function isHidden({ tenant, store = null }: Name): boolean {
+  return isHiddenName(tenant) || (store !== null && isHiddenName(store));
+}
+
+/** Returns whether a name is reserved: `*` is the key of the default policy, and `.` and `..` are folders. */
+export function isReservedName(name: string): boolean {
+  return name === '*' || name === '.' || name === '..';
+}
+
 export const hiddenNameRule =
   'a new name has no characters that cannot be seen or turn the direction of writing, and no spaces at its ends';
 

@@ -49,10 +49,6 @@ export const tenantSchema = Type.String({
 });
 export const storeSchema = tenantSchema;
 
-/** Returns whether a name is reserved: `*` is the key of the default policy, and `.` and `..` are folders. */
-export function isReservedName(name: string): boolean {
-  return name === '*' || name === '.' || name === '..';
-}
 export const newNameLimits = `${nameLimits}, not "*", "." or ".."; ${hiddenNameRule}`;
 /**
  * A tenant or a store for which something is to be stored or allowed. The schemas above still take reserved names: what

@@ -1,14 +1,7 @@
 import sql from 'sql-template-tag';
 import { invalidInput } from '../../kernel/errors.ts';
-import { hiddenNameRule, isHiddenName } from '../../kernel/names.ts';
+import { hiddenNameRule, isHidden, isHiddenName, type Name } from '../../kernel/names.ts';
 import type { Queryable } from './database.ts';
-
-type Name = { readonly tenant: string; readonly store?: string | null };
-
-/** Whether the name of the tenant or of the store holds something that cannot be seen. */
-export function isHidden({ tenant, store = null }: Name): boolean {
-  return isHiddenName(tenant) || (store !== null && isHiddenName(store));
-}
 
 /**
  * Returns which of these names, by their positions, are new: nothing is stored under the tenant, or under its store where

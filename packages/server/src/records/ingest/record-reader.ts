@@ -1,6 +1,6 @@
 import { formatMicros, instantFault, parseInstant } from '../../kernel/instant.ts';
 import type { JsonFault, JsonScanner } from '../../kernel/json-text.ts';
-import { isReservedName } from '../../platform/http/schemas.contract.ts';
+import { isReservedName } from '../../kernel/names.ts';
 
 /** A record as it was sent, after all checks (SPEC §2). */
 export type IncomingRecord = {

@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { type Actor, assertReach, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { isReservedName } from '../../kernel/names.ts';
 import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
-import { isReservedName, newNameLimits } from '../../platform/http/schemas.contract.ts';
+import { newNameLimits } from '../../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { PolicyRow, TenantStateRow } from '../contract.ts';
