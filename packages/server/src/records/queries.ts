@@ -177,6 +177,8 @@ export type ScanOptions = {
   scanLimit: number | null;
   /** Only these parts of the slice are read. They must come in the order of reading. */
   stretches?: readonly Stretch[] | undefined;
+  /** Reading ends before this key. */
+  until?: RecordKey | null | undefined;
 };
 
 /** The records of a store from one time to another, both inclusive, and none before the cursor's time. */
@@ -295,6 +297,12 @@ const innerLimits = [101, 501, 10_000];
 
 function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
   const conditions = recordConditions(slice);
+  if (options.until) {
+    const isBefore = raw(options.descending ? '>=' : '<');
+    conditions.push(
+      sql`(tenant, store, occurred_at) ${isBefore} (${join(options.until.slice(0, 2))}, ${options.until[2]}::timestamptz)`,
+    );
+  }
   if (options.after === null) return conditions;
   const [tenant, store, occurredAt, eventId] = options.after;
   const isBeyond = raw((options.descending ? '<' : '>') + (options.isInclusive ? '=' : ''));

@@ -35,7 +35,7 @@ export type RecordsPage = {
   prev_cursor: string | null;
 };
 
-/** A search for an event makes so many looks at 10,000 records, at most; NEXT goes on from there. */
+/** A search for an event asks for so many pages at most; NEXT goes on from there. */
 const mostLooks = 100;
 /** A search may take many looks, and what it found does not change. */
 const searchPollMillis = 600_000;
@@ -107,7 +107,7 @@ export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
         return readRecordsPage(await api.getText('/enrichment/records', params, signal));
       };
       let page = await read(cursor);
-      // Each page looks at 10,000 records at most. Whoever looks for one event wants to go on until it is found.
+      // A page looks at a limited number of records. Whoever looks for one event wants to go on until it is found.
       for (let looks = 1; event !== undefined && looks < mostLooks; looks += 1) {
         if (page.lines.length > 0 || page.next_cursor === null) break;
         page = await read(page.next_cursor);

@@ -14,7 +14,7 @@ import { measureSlice } from './sum-segments.ts';
 import { type ColdStore, openColdStore } from './testing/cold-store.ts';
 import { compact, freeze } from './testing/freeze.ts';
 import { bothTiers, ingest, page, walk } from './testing/walk.ts';
-import { mergeTiers, type Tier } from './tier.ts';
+import { mergeTiers, type Tier, usualLimits } from './tier.ts';
 
 let db: TestDatabase;
 let cold: ColdStore;
@@ -175,7 +175,7 @@ test('an object replaced between catalogue and opening is looked for again', asy
 test('records that move between the reading of the tiers are shown once', async () => {
   await ingest(db, cold, [texts('moving', 90)]);
   const asHot = await walk(records, { tenant: 'moving', limit: 20 });
-  const hot = createHotTier(db);
+  const hot = createHotTier(db, usualLimits);
   let day = 0;
   const racing = mergeTiers(
     {
@@ -191,7 +191,7 @@ test('records that move between the reading of the tiers are shown once', async 
         return scan;
       },
     },
-    createColdTier(db, cold),
+    createColdTier(db, cold, usualLimits),
   );
   expect(await walk(racing, { tenant: 'moving', limit: 20 })).toEqual(asHot);
   expect(day).toBeGreaterThanOrEqual(9);

@@ -2,7 +2,6 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
-import { scanLimit } from './hot-postgres.ts';
 import { readTwice, type SegmentRows, withRows } from './open-segments.ts';
 import {
   clip,
@@ -16,13 +15,20 @@ import {
 import type { DayInSegment } from './queries.ts';
 import * as queries from './queries.ts';
 import { fetchSql, findSql, type Located, locateSql, positionSql } from './scan-sql.ts';
-import { compareRows, cutAt, type Scan, type ScanOptions, type Tier } from './tier.ts';
+import {
+  compareRows,
+  cutAt,
+  type Scan,
+  type ScanLimits,
+  type ScanOptions,
+  type Tier,
+} from './tier.ts';
 
 /**
  * How many days are looked up: the first number is enough for most pages, the second for a page of 500 records that lie
  * on 500 days.
  */
-const lookUps = [32, 600] as const;
+const lookUps = [32, 600];
 
 /** In a day with more rows than this, the place of the cursor is located first, instead of reading the whole day. */
 const largeDayRows = 10_000;
@@ -31,9 +37,10 @@ const largeDayRows = 10_000;
 const spareRows = 1000;
 
 /** Reads the records in segments. The catalogue says where they stand, and DuckDB reads only those rows. */
-export function createColdTier(db: Queryable, cold: ColdReader): Tier {
+export function createColdTier(db: Queryable, cold: ColdReader, limits: ScanLimits): Tier {
   return {
-    async scan(slice, options) {
+    async scan(slice, scanOptions) {
+      const options = { ...scanOptions, limits };
       return readTwice(async () => {
         const found = await lookUp(db, slice, options);
         const exact = await locateCursor({ db, cold }, found, options);
@@ -50,11 +57,15 @@ type Tiers = { db: Queryable; cold: ColdReader };
 
 type Found = { days: DayInSegment[]; options: PlanOptions };
 
+type LimitedScan = ScanOptions & { readonly limits: ScanLimits };
+
 /** Finds in the catalogue which days of which segments hold the next records. */
-async function lookUp(db: Queryable, slice: Slice, options: ScanOptions): Promise<Found> {
-  const { after, until = null, descending } = options;
-  const limit = isCounted(slice) ? options.limit : scanLimit;
-  for (const [attempt, size] of lookUps.entries()) {
+async function lookUp(db: Queryable, slice: Slice, options: LimitedScan): Promise<Found> {
+  const { after, until = null, descending, limits } = options;
+  const isOfEvent = slice.eventId !== undefined;
+  const limit = isCounted(slice) ? options.limit : limits[isOfEvent ? 'ofEvent' : 'filtered'];
+  const sizes = isOfEvent ? [limits.days] : lookUps;
+  for (const [attempt, size] of sizes.entries()) {
     const days = await queries.listSegmentDays(db, slice, {
       from: after === null ? null : firstDayBeyond(after, descending),
       to: until === null ? null : storeDayOf(until),
@@ -63,7 +74,7 @@ async function lookUp(db: Queryable, slice: Slice, options: ScanOptions): Promis
     });
     const mayBeMore = days.length >= size;
     const found = { days, options: { after, descending, limit, mayBeMore } };
-    if (!mayBeMore || attempt === lookUps.length - 1) return found;
+    if (!mayBeMore || attempt === sizes.length - 1) return found;
     if (planScan(days, found.options).isFull) return found;
   }
   throw new Error('no look-up is the last');
@@ -105,9 +116,9 @@ function wholeDay([, , at]: RecordKey) {
 async function readPlan(
   tiers: Tiers,
   slice: Slice,
-  options: ScanOptions & { plan: ScanPlan },
+  options: LimitedScan & { plan: ScanPlan },
 ): Promise<Scan> {
-  const { plan, limit, descending, after, isInclusive = false } = options;
+  const { plan, limit, limits, descending, after, isInclusive = false } = options;
   const bound = { after, isInclusive, descending };
   return withRows(tiers, plan.parts, async (files) => {
     let parts = files;
@@ -116,12 +127,14 @@ async function readPlan(
     // reading the narrow columns alone.
     const isSmall = plan.rowCount <= limit + spareRows && plan.bytes <= pageBytes;
     if (!isCounted(slice) || !isSmall) {
-      const lookLimit = isCounted(slice) ? limit : scanLimit;
+      // For an event the plan itself is the limit: looking at rows in their order would need them all in memory.
+      const lookLimit =
+        slice.eventId !== undefined ? null : isCounted(slice) ? limit : limits.filtered;
       const located = await locate(
         tiers.cold,
         locateSql(files, slice, { ...bound, limit, lookLimit }),
       );
-      if (located.looked >= lookLimit) end = located.last;
+      if (lookLimit !== null && located.looked >= lookLimit) end = located.last;
       parts =
         located.parts?.map(({ part, first_row, last_row }) => ({
           path: files[part]?.path ?? '',

@@ -4,21 +4,23 @@ import type { RecordKey, Stretch } from '../queries.ts';
 import * as queries from '../queries.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 import { boundary, firstDayBeyond, storeDayOf } from './plan-scan.ts';
-import { type HotDay, listHotDays } from './queries.ts';
-import { cutAt, type Scan, type ScanOptions, type Tier } from './tier.ts';
-
-/** A scan with a filter looks at most at this many records: 10,000 take about 15 ms. */
-export const scanLimit = 10_000;
+import { findDayOfRecord, type HotDay, listHotDays } from './queries.ts';
+import { cutAt, type Scan, type ScanLimits, type ScanOptions, type Tier } from './tier.ts';
 
 /** Reads the records in PostgreSQL. */
-export function createHotTier(db: Database): Tier {
+export function createHotTier(db: Database, limits: ScanLimits): Tier {
   return {
     async scan(slice, options) {
       if (isCounted(slice)) return scanWhole(db, slice, options);
       // The whole scan reads one snapshot: records written in between would move its end.
-      return db.transaction((connection) => scanFiltered(connection, slice, options), {
-        isolation: 'repeatable read',
-      });
+      return db.transaction(
+        (connection) => {
+          const isOfEvent = slice.eventId !== undefined && slice.dataset === undefined;
+          if (isOfEvent) return scanForEvent(connection, slice, { ...options, limits });
+          return scanFiltered(connection, slice, { ...options, scanLimit: limits.filtered });
+        },
+        { isolation: 'repeatable read' },
+      );
     },
     find: (key) => queries.findRecord(db, key),
   };
@@ -31,10 +33,30 @@ async function scanWhole(db: Queryable, slice: Slice, options: ScanOptions): Pro
   return { rows, end: cutAt(rows, options.limit) ?? end };
 }
 
-async function scanFiltered(db: Queryable, slice: Slice, options: ScanOptions): Promise<Scan> {
-  const found = await findStretches(db, slice, { ...options, limit: scanLimit });
+/** The index of keys is searched for the id, up to the day with which as many records are looked at as may be. */
+async function scanForEvent(
+  db: Queryable,
+  slice: Slice,
+  options: ScanOptions & { limits: ScanLimits },
+): Promise<Scan> {
+  const { after, descending, limit, limits } = options;
+  const last = await findDayOfRecord(db, slice, {
+    ...{ from: after === null ? null : firstDayBeyond(after, descending), descending },
+    ...{ records: limits.ofEvent, days: limits.days },
+  });
+  const until = last === undefined ? null : boundary(last, descending);
+  const rows = await queries.listRecords(db, slice, { ...options, until, scanLimit: null });
+  return { rows, end: cutAt(rows, limit) ?? until };
+}
+
+async function scanFiltered(
+  db: Queryable,
+  slice: Slice,
+  options: ScanOptions & { scanLimit: number },
+): Promise<Scan> {
+  const found = await findStretches(db, slice, { ...options, limit: options.scanLimit });
   if (found.stretches?.length === 0) return { rows: [], end: found.end };
-  const scan = { ...options, stretches: found.stretches, scanLimit };
+  const scan = { ...options, stretches: found.stretches };
   const rows = await queries.listRecords(db, slice, scan);
   const end = cutAt(rows, options.limit) ?? (await queries.findScanEnd(db, slice, scan));
   return { rows, end: end ?? found.end };

@@ -15,7 +15,7 @@ import { withTags } from '../tags/windows.ts';
 import type { orders } from '../values.ts';
 import { createColdTier } from './cold-parquet.ts';
 import { createHotTier } from './hot-postgres.ts';
-import { cutAt, mergeTiers, type ScanOptions, type Tier } from './tier.ts';
+import { cutAt, mergeTiers, type ScanOptions, type Tier, usualLimits } from './tier.ts';
 
 export type PageRequest = SliceRequest & {
   order?: (typeof orders)[number];
@@ -140,8 +140,8 @@ function recordJson(row: RecordRow): string {
 }
 
 /** Reads all records of both tiers. */
-export function createTiers(db: Database, cold: ColdReader): Tier {
-  return mergeTiers(createHotTier(db), createColdTier(db, cold));
+export function createTiers(db: Database, cold: ColdReader, limits = usualLimits): Tier {
+  return mergeTiers(createHotTier(db, limits), createColdTier(db, cold, limits));
 }
 
 /**

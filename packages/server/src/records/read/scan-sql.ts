@@ -42,12 +42,12 @@ export function fetchSql(parts: readonly FilePart[], slice: Slice, bound: KeyBou
 
 /**
  * Finds the rows that a page shows by reading the narrow columns alone: at most `limit` rows and at most 8 MiB, among
- * the first `lookLimit` rows after the bound.
+ * the first `lookLimit` rows after the bound, or among all of them where it is null.
  */
 export function locateSql(
   parts: readonly FilePart[],
   slice: Slice,
-  options: KeyBound & { limit: number; lookLimit: number },
+  options: KeyBound & { limit: number; lookLimit: number | null },
 ): string {
   const labels = labelConditions(slice);
   const matches = labels.length === 0 ? 'true' : `coalesce(${labels.join(' and ')}, false)`;
@@ -62,7 +62,8 @@ export function locateSql(
     : [ordered('asc'), ordered('desc')];
   return `
     with looked as materialized (
-      select * from (${rows}) order by ${order} limit ${options.lookLimit}
+      select * from (${rows})
+      ${options.lookLimit === null ? 'where matches' : `order by ${order} limit ${options.lookLimit}`}
     ), shown as (
       select *, sum(bytes) over (order by ${order} rows unbounded preceding) - bytes as bytes_before
       from (select * from looked where matches order by ${order} limit ${options.limit})

@@ -23,11 +23,23 @@ export type Scan = {
   end: RecordKey | null;
 };
 
+/** How many records a scan with a filter looks at. Tests use small numbers. */
+export type ScanLimits = {
+  /** 10,000 take about 15 ms. */
+  readonly filtered: number;
+  /** With an event id: it stands in the index of keys, and in a column of its own. A million take about 0.3 s. */
+  readonly ofEvent: number;
+  /** How many days of stores the search for an event looks up. */
+  readonly days: number;
+};
+
+export const usualLimits: ScanLimits = { filtered: 10_000, ofEvent: 1_000_000, days: 20_000 };
+
 /** A place where records lie. Both tiers give exactly the same answers for the same records. */
 export type Tier = {
   /**
    * Reads a limited part of the slice: at most `limit` records, at most 8 MiB, and, with a filter on something that
-   * only the record itself tells, such as its kind, at most 10,000 records looked at.
+   * only the record itself tells, such as its kind, at most as many records looked at as `ScanLimits` say.
    */
   scan(slice: Slice, options: ScanOptions): Promise<Scan>;
   /** Returns the record with this key; undefined when this tier has none. */

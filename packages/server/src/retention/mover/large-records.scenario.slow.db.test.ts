@@ -6,6 +6,7 @@ import { createDuckDb, type DuckDb } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
 import { createColdTier } from '../../records/read/cold-parquet.ts';
+import { usualLimits } from '../../records/read/tier.ts';
 import { deleteTenant } from './delete-tenant.ts';
 import { removeObjects } from './run-move.ts';
 import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
@@ -49,7 +50,7 @@ async function readPages(tenant: string): Promise<number> {
   const log = createLog('silent');
   const dir = join(mover.context().spoolDir, 'reader');
   const objects = createObjectReader(mover.store, { dir, maxBytes: 2 ** 30, log });
-  const tier = createColdTier(mover.db, { duckdb, objects });
+  const tier = createColdTier(mover.db, { duckdb, objects }, usualLimits);
   let seen = 0;
   for (let after: readonly [string, string, string, string] | null = null; ; ) {
     const page = await tier.scan(

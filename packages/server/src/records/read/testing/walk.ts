@@ -5,15 +5,15 @@ import { createIngest } from '../../ingest/ingest.ts';
 import { bodyOf } from '../../ingest/testing/post-records.ts';
 import type { ColdReader } from '../../segments/segment.ts';
 import { createTiers, listRecords, type PageRequest } from '../pages.ts';
-import type { Tier } from '../tier.ts';
+import type { ScanLimits, Tier } from '../tier.ts';
 
 const cursorKey = Buffer.alloc(32, 7);
 
 /** What pages are read from; without a database there are no tags to look up. */
 export type TestTier = Tier & { readonly db?: Queryable };
 
-export function bothTiers(db: Database, cold: ColdReader): TestTier {
-  return { ...createTiers(db, cold), db };
+export function bothTiers(db: Database, cold: ColdReader, limits?: ScanLimits): TestTier {
+  return { ...createTiers(db, cold, limits), db };
 }
 
 /** Ingests records given as JSON texts, each batch with a time of its own. */
