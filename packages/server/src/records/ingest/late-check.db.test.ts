@@ -2,12 +2,12 @@ import { open, rename, unlink } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { useTestDatabase } from '../../../test/database.ts';
 import { createIngest, type Ingest } from './ingest.ts';
 import { createFreezer, type Freezer } from './testing/freeze.ts';
 import { bodyOf } from './testing/post-records.ts';
 
-let db: TestDatabase;
+const db = useTestDatabase();
 let freezer: Freezer;
 let ingest: Ingest;
 /** Runs once, after the next look into a segment. */
@@ -23,7 +23,6 @@ const ingestOptions = {
 };
 
 beforeAll(async () => {
-  db = await createTestDatabase();
   freezer = await createFreezer(db);
   ingest = createIngest(db, {
     ...ingestOptions,
@@ -44,7 +43,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await freezer.close();
-  await db.drop();
 });
 
 const batch = (...records: unknown[]) =>

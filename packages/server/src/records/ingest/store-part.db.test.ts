@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { type TestDatabase, useTestDatabase } from '../../../test/database.ts';
 import { testOnOneServer, untilLockWaits } from '../../../test/one-server.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import type { Session } from '../../platform/postgres/database.ts';
@@ -10,10 +10,11 @@ import { openDatabase } from '../../platform/postgres/open-database.ts';
 import { createIngest, type Ingest, type IngestOptions } from './ingest.ts';
 import { Part } from './part.ts';
 import { fewRows, storeNew, storeOne } from './queries.ts';
+import { expectExactCounters, levels } from './testing/exact-counters.ts';
 import { createFreezer, type Freezer } from './testing/freeze.ts';
 import { bodyOf } from './testing/post-records.ts';
 
-let db: TestDatabase;
+const db = useTestDatabase();
 let freezer: Freezer;
 let ingest: Ingest;
 let ingestOptions: IngestOptions;
@@ -21,7 +22,6 @@ let ingestOptions: IngestOptions;
 let stored: string[] = [];
 
 beforeAll(async () => {
-  db = await createTestDatabase();
   freezer = await createFreezer(db);
   const noted: TestDatabase = {
     ...db,
@@ -43,7 +43,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await freezer.close();
-  await db.drop();
 });
 
 function batch(...records: unknown[]) {
@@ -66,43 +65,6 @@ function record(tenant: string, n: number, more: Record<string, unknown> = {}) {
   };
 }
 const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, n) => from + n);
-
-/** Compares every counter with the records, whole tables at a time. */
-async function expectExactCounters(): Promise<void> {
-  const sums = (key: string) => `select ${key}, sum(count)::int as count, sum(bytes)::int as bytes,
-    mod(sum(digest), 18446744073709551616)::text as digest, min(first_at) as first, max(last_at) as last`;
-  const rows = `with leaf_days as (
-    select tenant, store, (occurred_at at time zone 'UTC')::date as day, count(*) as count, sum(bytes) as bytes,
-      mod(sum(mod(digest::numeric + 18446744073709551616, 18446744073709551616)), 18446744073709551616) as digest,
-      min(occurred_at) as first_at, max(occurred_at) as last_at
-    from enrichment_records group by 1, 2, 3)`;
-  const tables = {
-    leaf_days: 'tenant, store, day::text',
-    leaf_months: "tenant, store, to_char(day, 'YYYY-MM')",
-    leaf_stores: 'tenant, store',
-    tenant_days: 'tenant, day::text',
-    tenant_months: "tenant, to_char(day, 'YYYY-MM')",
-    leaf_tenants: 'tenant',
-  };
-  for (const [table, key] of Object.entries(tables)) {
-    const own = key.replace("to_char(day, 'YYYY-MM')", 'month');
-    const { rows: counted } = await db.pool.query(
-      `${sums(own)} from ${table} group by ${own} order by ${own}`,
-    );
-    const { rows: found } = await db.pool.query(
-      `${rows} ${sums(`${key}`)} from leaf_days group by ${key} order by ${key}`,
-    );
-    const values = (all: object[]) => all.map((row) => Object.values(row));
-    expect(values(counted)).toEqual(values(found));
-  }
-  // What was moved away or erased since stays counted as stored.
-  const { rows: stored } = await db.pool.query(`
-    select tenant, sum(count)::int as count, sum(bytes)::int as bytes from stored_hours
-    where tenant in (select tenant from enrichment_records) group by 1 order by 1`);
-  const { rows: there } = await db.pool.query(`
-    select tenant, count(*)::int as count, sum(bytes)::int as bytes from enrichment_records group by 1 order by 1`);
-  expect(stored).toEqual(there);
-}
 
 test('single records that come at the same time share statements, and each caller hears of its own', async () => {
   stored = [];
@@ -130,7 +92,7 @@ test('single records that come at the same time share statements, and each calle
     [{ index: 0, code: 'field_required', message: expect.any(String) }],
   ]);
   expect(stored.length).toBeLessThan(20);
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('the same record of many callers at once is accepted once', async () => {
@@ -156,7 +118,7 @@ test('two processes store the first records of new months at the same time', asy
     await Promise.all(answers);
   }
   await other.close();
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('a caller whose late record cannot be looked up fails alone', async () => {
@@ -173,18 +135,9 @@ test('a caller whose late record cannot be looked up fails alone', async () => {
     expect(one).toMatchObject({ status: 'fulfilled', value: { accepted: 1 } });
   }
   await db.query(sql`delete from enrichment_records where tenant = 'cold'`);
-  for (const table of [
-    'leaf_days',
-    'leaf_months',
-    'leaf_stores',
-    'tenant_days',
-    'tenant_months',
-    'leaf_tenants',
-  ]) {
-    await db.pool.query(`delete from ${table} where tenant = 'cold'`);
-  }
+  for (const [table] of levels) await db.pool.query(`delete from ${table} where tenant = 'cold'`);
   await db.query(sql`delete from segments where tenant = 'cold'`);
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('a tenant that another transaction locks keeps no other waiting', async () => {
@@ -208,7 +161,7 @@ test('a tenant that another transaction locks keeps no other waiting', async () 
     expect(isStored).toBe(false);
   });
   await Promise.all(waiting);
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('a record that another process stores at the same moment is compared with what that stored', async () => {
@@ -234,23 +187,25 @@ test('a record that another process stores at the same moment is compared with w
     rejected: [{ index: 2, code: 'conflict' }],
   });
   await db.query(sql`delete from enrichment_records where event_id in ('x1', 'x2')`);
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 const odd = [
-  '',
-  '\ufeff',
-  '"',
-  "'",
-  '\\',
-  '\\N',
-  'a\tb\nc\r',
-  '😀',
-  '\uffff',
-  '{,}',
-  'null',
-  'NULL',
-  '$1',
+  ...[
+    '',
+    '\ufeff',
+    '"',
+    "'",
+    '\\',
+    '\\N',
+    'a\tb\nc\r',
+    '😀',
+    '\uffff',
+    '{,}',
+    'null',
+    'NULL',
+    '$1',
+  ],
   '\u007f',
 ];
 
@@ -267,7 +222,7 @@ test('many new records are copied, with values of every sort, and counted as few
   );
   expect(await batch(...many)).toMatchObject({ accepted: many.length, rejected_count: 0 });
   expect(stored).toEqual([]);
-  await expectExactCounters();
+  await expectExactCounters(db);
   for (const some of [many, many.slice(0, 100)]) {
     expect(await batch(...some)).toMatchObject({ accepted: 0, duplicates: some.length });
   }
@@ -279,7 +234,7 @@ test('many new records are copied, with values of every sort, and counted as few
     rejected_count: many.length / 2,
   });
   expect(answer.rejected[0]).toMatchObject({ index: 1, code: 'conflict' });
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('a sender that repeated records is believed again after one part without any', async () => {
@@ -300,7 +255,7 @@ test('a sender that repeated records is believed again after one part without an
   // The last one was tried and failed, so seven parts are not tried now, if all of them repeat.
   expect(await compared(10_000)).toBe(1);
   expect(await compared(20_000)).toBe(0);
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('many records of cold days are looked up first, then copied without those that are there', async () => {

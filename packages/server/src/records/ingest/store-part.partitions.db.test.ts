@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { type TestDatabase, useTestDatabase } from '../../../test/database.ts';
 import { untilLockWaits } from '../../../test/one-server.ts';
 import { startTestService } from '../../../test/service.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
@@ -8,11 +8,7 @@ import { fewRows } from './queries.ts';
 import { createPartitions } from './store-part.ts';
 import { createRecords, postBatch } from './testing/post-records.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 
 test('the partitions of five years are made in three transactions, and those that exist are left alone', async () => {
   let transactions = 0;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { createDuckDb, type DuckDb } from '../../platform/duckdb.ts';
 import { createLog } from '../../platform/log.ts';
@@ -16,11 +16,10 @@ import { instantSql, readSegments } from './segment-sql.ts';
 import { spoolHotRows } from './spool.ts';
 import { writeSegmentFromSegments, writeSegmentFromSpool } from './write-segment.ts';
 
-let db: TestDatabase;
+const db = useTestDatabase();
 let duckdb: DuckDb;
 let dir: string;
 beforeAll(async () => {
-  db = await createTestDatabase();
   dir = await mkdtemp(join(tmpdir(), 'svcctl-segments-'));
   const log = createLog('silent');
   duckdb = createDuckDb({
@@ -34,7 +33,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await duckdb.close();
-  await db.drop();
   await rm(dir, { recursive: true, force: true });
 });
 
@@ -82,25 +80,8 @@ function triples(days: readonly DayTriple[]) {
 }
 
 const pieces = [
-  '"',
-  '""',
-  ',',
-  '\n',
-  '\r',
-  '\r\n',
-  '\\',
-  '\\N',
-  '\\.',
-  '\uFEFF',
-  '\u0001',
-  '\u0001n',
-  '\u0001e',
-  'NULL',
-  "'",
-  '😀',
-  ' ',
-  '\t',
-  'é',
+  ...'",\n\r\\\uFEFF\u0001\'😀 \té',
+  ...['""', '\r\n', '\\N', '\\.', '\u0001n', '\u0001e', 'NULL'],
 ];
 const awkward = fc
   .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ maxLength: 3 })), {

@@ -1,18 +1,16 @@
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
-import { newId } from '../../kernel/ids.ts';
 import { listDatasets } from '../datasets.ts';
 import * as queries from '../queries.ts';
-import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
+import { useColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
 import { ingest } from '../read/testing/walk.ts';
 import { readCoverage } from './coverage.ts';
-import { insertTag } from './queries.ts';
-import { arbitraryTags, countTagged, type TestTag } from './testing/arbitrary-tags.ts';
+import { arbitraryTags, countTagged, putTags, type TestTag } from './testing/arbitrary-tags.ts';
 
 // More stores and tenants than it takes to read their counters in one pass.
 const stores = Array.from({ length: 60 }, (_, n) => `S${String(n).padStart(2, '0')}`);
@@ -25,37 +23,19 @@ const wide = stores.flatMap((store, s) =>
 );
 const many = tenants.flatMap((tenant) => days.map((day) => ({ tenant, store: 'A', day })));
 
-let db: TestDatabase;
-let cold: ColdStore;
+const db = useTestDatabase();
+const cold = useColdStore();
 beforeAll(async () => {
-  db = await createTestDatabase();
-  cold = await openColdStore();
-  const texts = [...wide, ...many].map(({ tenant, store, day }) =>
-    JSON.stringify({
-      tenant,
-      store,
-      event_id: day,
-      occurred_at: `${day}T12:00:00Z`,
-      enrichment: {},
-    }),
-  );
-  await ingest(db, cold, [texts]);
+  const records = [...wide, ...many].map(({ tenant, store, day }) => ({
+    ...{ tenant, store, event_id: day, occurred_at: `${day}T12:00:00Z`, enrichment: {} },
+  }));
+  await ingest(db, cold, [records]);
   await freeze(db, cold, { tenant: 'TX', lastDay: '2001-02-10', id: 'seg_1' });
-});
-afterAll(async () => {
-  await cold.close();
-  await db.drop();
 });
 beforeEach(() => db.query(sql`delete from tags`));
 
-async function setTags(own: readonly string[], tags: readonly TestTag[]): Promise<void> {
-  await db.query(sql`delete from tags`);
-  for (const tenant of own) {
-    for (const tag of tags) {
-      await insertTag(db, { ...tag, tenant, id: newId('tag'), note: null, created_by: 'test' });
-    }
-  }
-}
+const setTags = (own: readonly string[], tags: readonly TestTag[]) =>
+  putTags(db, Object.fromEntries(own.map((tenant) => [tenant, tags])));
 
 const cursorKey = Buffer.alloc(32);
 const tagDays = [...days, '2001-01-01', '2001-02-09', '2001-03-01', '2001-03-31'];

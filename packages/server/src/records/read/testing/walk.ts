@@ -16,11 +16,11 @@ export function bothTiers(db: Database, cold: ColdReader): TestTier {
   return { ...createTiers(db, cold), db };
 }
 
-/** Ingests records given as JSON texts, each batch with a time of its own. */
+/** Ingests new records, given as JSON texts or as what is written so, each batch with a time of its own. */
 export async function ingest(
   db: Database,
   cold: ColdReader,
-  batches: readonly (readonly string[])[],
+  batches: readonly (readonly (string | object)[])[],
 ): Promise<void> {
   const sink = createIngest(db, {
     maxRecords: 100_000,
@@ -31,7 +31,8 @@ export async function ingest(
     clock: systemClock,
     cold,
   });
-  for (const lines of batches) {
+  for (const records of batches) {
+    const lines = records.map((one) => (typeof one === 'string' ? one : JSON.stringify(one)));
     const body = bodyOf(`{"records":[${lines.join(',')}]}`);
     const answer = await sink.batch(body, testActor);
     if (answer.accepted !== lines.length) throw new Error(JSON.stringify(answer));
