@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
+import { storeRecords } from '../../records/ingest/testing/post-records.ts';
 import { openExport } from '../testing/open-export.ts';
 
-let service: TestService;
+const service = useTestService();
 beforeAll(async () => {
-  service = await startTestService();
   const records = [
     {
       event_id: 'e1',
@@ -24,9 +24,8 @@ beforeAll(async () => {
     occurred_at: '2001-03-31T23:59:59.5Z',
     ...record,
   }));
-  await service.call('POST', '/enrichment/records', { body: { records } });
+  await storeRecords(service, records);
 });
-afterAll(() => service.stop());
 
 async function exportCsv(body: object, headers: Record<string, string> = {}) {
   const response = await openExport(service, body, { headers });

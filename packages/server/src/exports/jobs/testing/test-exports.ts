@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { vi } from 'vitest';
 import { testActor } from '../../../../test/actor.ts';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { use } from '../../../../test/use.ts';
 import { createGate } from '../../../kernel/gate.ts';
 import { attemptJob, type TakenJob, takeNextJob } from '../../../platform/jobs/held.ts';
 import { createLog } from '../../../platform/log.ts';
@@ -54,8 +55,12 @@ export type TestExports = {
 
 const partRows = 20;
 
-/** A database, a store of objects, and as many workers as a test wants. */
-export async function startTestExports(): Promise<TestExports> {
+/** A database, a store of objects, and as many workers as a test wants, for all tests of a file. */
+export function useTestExports(): TestExports {
+  return use(startTestExports, (exports) => exports.stop());
+}
+
+async function startTestExports(): Promise<TestExports> {
   const db = await createTestDatabase();
   const cold = await openColdStore();
   const log = createLog('silent');
@@ -65,12 +70,8 @@ export async function startTestExports(): Promise<TestExports> {
   const context = (more: Partial<WorkContext> = {}): WorkContext => ({
     db,
     source: {
-      db,
-      cold,
-      spillDir: spoolDir,
-      spillBytes: 2 ** 30,
-      spoolDir,
-      encoders: createGate(2),
+      ...{ db, cold, encoders: createGate(2) },
+      ...{ spillDir: spoolDir, spillBytes: 2 ** 30, spoolDir },
     },
     store: cold.store,
     fence,
@@ -98,14 +99,10 @@ export async function startTestExports(): Promise<TestExports> {
     context,
     ingest: (tenant, count, kind = 'k') =>
       ingest(db, cold, [Array.from({ length: count }, (_, n) => recordText(tenant, kind, n))]),
-    create: (format, body) =>
-      createJob(db, {
-        format,
-        body,
-        actor: testActor,
-        request: {} as FastifyRequest,
-        audit: async () => {},
-      }),
+    create: (format, body) => {
+      const act = { actor: testActor, request: {} as FastifyRequest, audit: async () => {} };
+      return createJob(db, { format, body, ...act });
+    },
     async work(more, signal) {
       const taken = await tryTake();
       if (taken === undefined) return undefined;
