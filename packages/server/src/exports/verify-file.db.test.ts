@@ -137,14 +137,9 @@ describe.each([
   test('with a lost part says which, and looks at the others', async () => {
     const verdict = await verify(made, (start) => start === startOf(made, 2));
     const count = made.manifest.parts.length;
+    const message = `part 2 of ${count}: it is not in the store`;
     expect(verdict.differences).toEqual([
-      {
-        part: 2,
-        kind: 'lost',
-        expected: null,
-        found: null,
-        message: `part 2 of ${count}: it is not in the store`,
-      },
+      { ...{ part: 2, kind: 'lost', expected: null, found: null }, message },
     ]);
     expect(verdict.parts.filter(({ ok }) => ok)).toHaveLength(count - 1);
     expect(verdict).toMatchObject({ ok: false, rows: null, digest: null, sha256: null });
@@ -181,11 +176,8 @@ describe('what a job cannot see in a part that it does not read back', () => {
     'a lost row': [/^"T","B".*?}"\n/ms, '', 'rows'],
   } as const;
   test.each(Object.entries(lies))('%s is found', async (_, [wrong, right, kind]) => {
-    const made = await make(
-      'csv',
-      {},
-      lying((text) => text.replace(wrong, right)),
-    );
+    const lie = lying((text) => text.replace(wrong, right));
+    const made = await make('csv', {}, lie);
     expect(made.manifest.proof).toBe('sample');
     const verdict = await verify(made);
     expect(verdict.ok).toBe(false);

@@ -45,12 +45,8 @@ test('the tree tells where its records lie and what they take, and else nothing 
   for (const row of hot.flat()) expect(row).toMatchObject({ tier: 'hot', stored_bytes: row.bytes });
 
   await freeze(db, cold, { tenant: 'TX', lastDay: '2001-01-01', id: 'seg_1' });
-  await freeze(db, cold, {
-    tenant: 'TX',
-    firstDay: '2001-02-01',
-    lastDay: '2001-02-28',
-    id: 'seg_2',
-  });
+  const february = { firstDay: '2001-02-01', lastDay: '2001-02-28' };
+  await freeze(db, cold, { tenant: 'TX', ...february, id: 'seg_2' });
   expect(await tiersOf({ level: 'month', store: 'A' })).toEqual(['mixed', 'cold', 'hot']);
   expect(await tiersOf({ level: 'store' })).toEqual(['mixed', 'mixed']);
   expect(await tiersOf({ level: 'tenant' })).toEqual(['mixed']);

@@ -250,4 +250,4 @@ test('any mix of records leaves counters that equal what counting gives, in Node
     { numRuns: runs(25) },
   );
   await expectExactCounters(service.db);
-}, 120_000);
+});

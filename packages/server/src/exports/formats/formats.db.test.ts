@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
 import { useTestService } from '../../../test/service.ts';
-import { storeRecords } from '../../records/ingest/testing/post-records.ts';
+import { numberedRecords, storeRecords } from '../../records/ingest/testing/post-records.ts';
 import { openExport } from '../testing/open-export.ts';
 import { readParquet } from './testing/read-file.ts';
 import { unpackFrame } from './testing/zstd.ts';
@@ -20,13 +20,26 @@ const records = Array.from({ length: 40 }, (_, n) => ({
 }));
 
 const service = useTestService();
-beforeAll(() => storeRecords(service, records));
+beforeAll(async () => {
+  await storeRecords(service, records);
+  const labels = [
+    { kind: 'a,"b"', source: '', confidence: 0.5, enrichment: { a: { b: [1, 'x'] }, f: '=1+1' } },
+    { kind: '=cmd', model: '-5', enrichment: { a: null, f: -5 } },
+    { kind: '＝wide', source: 'line\r\nbreak', enrichment: { f: { g: 1 } } },
+  ];
+  const few = numberedRecords('C', 3, (n) => ({
+    ...{ event_id: `e${n + 1}`, occurred_at: '2001-03-31T23:59:59.5Z', ...labels[n] },
+  }));
+  await storeRecords(service, few);
+});
 
 async function download(format: string, body: object, headers: Record<string, string> = {}) {
   const response = await openExport(service, body, { format, headers });
   const bytes = await buffer(response);
   return { status: response.statusCode, headers: response.headers, response, bytes };
 }
+
+const acceptsGzip = { 'accept-encoding': 'gzip' };
 
 function sha256(bytes: Buffer): string {
   return `sha-256=:${createHash('sha256').update(bytes).digest('base64')}:`;
@@ -45,7 +58,7 @@ test.each([
   expect(answer.json.errors.map((fault: { path: string }) => fault.path)).toContain(path);
 });
 
-test('NDJSON is streamed, counted, named and proved; gzip is a coding of it', async () => {
+test('NDJSON is streamed, counted and named', async () => {
   const plain = await download('ndjson', { tenant: 'T', from: '2001-03-01', to: '2001-03-31' });
   expect(plain.status).toBe(200);
   expect(plain.headers).toMatchObject({
@@ -53,22 +66,13 @@ test('NDJSON is streamed, counted, named and proved; gzip is a coding of it', as
     'content-disposition': 'attachment; filename="T_2001-03-01_2001-03-31.ndjson"',
     'x-record-count': '40',
   });
-  expect(plain.response.trailers['repr-digest']).toBe(sha256(plain.bytes));
   const lines = plain.bytes.toString().split('\n').slice(0, -1);
   expect(lines.map((line) => JSON.parse(line) as object)).toHaveLength(40);
   expect(new Set(lines)).toEqual(new Set(records.map((record) => JSON.stringify(record))));
-  const coded = await download('ndjson', { tenant: 'T' }, { 'accept-encoding': 'gzip' });
-  expect(coded.headers['content-encoding']).toBe('gzip');
-  expect(gunzipSync(coded.bytes).equals(plain.bytes)).toBe(true);
-  expect(coded.response.trailers['repr-digest']).toBe(sha256(plain.bytes));
 });
 
 test('Parquet is one file, which is not coded again', async () => {
-  const file = await download(
-    'parquet',
-    { tenant: 'T', kind: 'early' },
-    { 'accept-encoding': 'gzip' },
-  );
+  const file = await download('parquet', { tenant: 'T', kind: 'early' }, acceptsGzip);
   expect(file.headers).toMatchObject({
     'content-type': 'application/vnd.apache.parquet',
     'content-disposition': 'attachment; filename="T_early.parquet"',
@@ -90,11 +94,7 @@ test.each([
   async (compression, type, ending, unpack) => {
     for (const format of ['csv', 'ndjson']) {
       const plain = await download(format, { tenant: 'T' });
-      const packed = await download(
-        format,
-        { tenant: 'T', compression },
-        { 'accept-encoding': 'gzip' },
-      );
+      const packed = await download(format, { tenant: 'T', compression }, acceptsGzip);
       expect(packed.headers).toMatchObject({
         'content-type': type,
         'content-disposition': `attachment; filename="T.${format}.${ending}"`,
@@ -150,4 +150,116 @@ test('a version is a file of its own, and its splits are all of it', async () =>
       rows.filter((row) => row.split === split).length + 1,
     );
   }
+});
+
+const recordedAt = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z/;
+
+test('the machine profile quotes text, never numbers and times, and writes NULL as nothing', async () => {
+  const { response, bytes } = await download('csv', { tenant: 'C' });
+  expect(response.headers).toMatchObject({
+    'content-type': 'text/csv; charset=utf-8',
+    'x-record-count': '3',
+    'content-disposition': 'attachment; filename="C.csv"',
+  });
+  const text = bytes
+    .toString()
+    .replaceAll(new RegExp(`(?<=\\.500000Z,)${recordedAt.source}`, 'g'), 'NOW');
+  const sizes = [...text.matchAll(/,(\d+),,"/g)].map((match) => match[1]);
+  expect(text).toBe(
+    [
+      'tenant,store,month,event_id,occurred_at,recorded_at,kind,source,model,confidence,bytes,datasets,enrichment',
+      `"C","S",2001-03,"e1",2001-03-31T23:59:59.500000Z,NOW,"a,""b""","",,0.5,${sizes[0]},,"{""a"":{""b"":[1,""x""]},""f"":""=1+1""}"`,
+      `"C","S",2001-03,"e2",2001-03-31T23:59:59.500000Z,NOW,"=cmd",,"-5",,${sizes[1]},,"{""a"":null,""f"":-5}"`,
+      `"C","S",2001-03,"e3",2001-03-31T23:59:59.500000Z,NOW,"＝wide","line\r\nbreak",,,${sizes[2]},,"{""f"":{""g"":1}}"`,
+      '',
+    ].join('\n'),
+  );
+});
+
+test.each(['csv', 'ndjson'])(
+  'the trailer holds the SHA-256 of %s, and gzip changes neither',
+  async (format) => {
+    const plain = await download(format, { tenant: 'T' });
+    const coded = await download(format, { tenant: 'T' }, acceptsGzip);
+    expect(plain.response.trailers['repr-digest']).toBe(sha256(plain.bytes));
+    expect(coded.headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(coded.bytes).equals(plain.bytes)).toBe(true);
+    expect(coded.response.trailers['repr-digest']).toBe(sha256(plain.bytes));
+  },
+);
+
+test.each([
+  ['gzip;q=0', undefined],
+  ['identity', undefined],
+  ['br, gzip;q=0.5', 'gzip'],
+  ['*', 'gzip'],
+])('Accept-Encoding %j is answered with %s', async (accept, coding) => {
+  const { response } = await download('csv', { tenant: 'C' }, { 'accept-encoding': accept });
+  expect(response.headers['content-encoding']).toBe(coding);
+});
+
+test('the spreadsheet profile guards formulas, spares numbers, and has BOM and CRLF', async () => {
+  const { bytes } = await download('csv', {
+    tenant: 'C',
+    columns: ['event_id', 'kind', 'source', 'model', 'confidence', 'enrichment.f'],
+    profile: 'spreadsheet',
+  });
+  expect(bytes.toString()).toBe(
+    [
+      '\ufeffevent_id,kind,source,model,confidence,enrichment.f',
+      `e1,"a,""b""",,,0.5,'=1+1`,
+      `e2,'=cmd,,-5,,-5`,
+      `e3,'＝wide,"line\r\nbreak",,,"{""g"":1}"`,
+      '',
+    ].join('\r\n'),
+  );
+});
+
+test('a field path picks a value to the letter, and nothing where there is none', async () => {
+  const paths = ['enrichment.a.b.0', 'enrichment.a', 'enrichment.no.way'];
+  const columns = ['enrichment.a.b.1', 'event_id', ...paths];
+  const { bytes } = await download('csv', { tenant: 'C', columns });
+  expect(bytes.toString()).toBe(
+    `${columns.join(',')}\n"x","e1",1,"{""b"":[1,""x""]}",\n,"e2",,,\n,"e3",,,\n`,
+  );
+});
+
+test('no rows still have a header, and header false leaves it out', async () => {
+  const none = await download('csv', { tenant: 'nobody', columns: ['tenant', 'bytes'] });
+  expect(none.bytes.toString()).toBe('tenant,bytes\n');
+  expect(none.response.headers['x-record-count']).toBe('0');
+  const bare = await download('csv', { tenant: 'C', columns: ['event_id'], header: false });
+  expect(bare.bytes.toString()).toBe('"e1"\n"e2"\n"e3"\n');
+  const form = { columns: ['event_id'], header: false, profile: 'spreadsheet' };
+  const sheet = await download('csv', { tenant: 'C', ...form });
+  expect(sheet.bytes.toString()).toBe('\ufeffe1\r\ne2\r\ne3\r\n');
+});
+
+test('kind and days narrow the slice, and the count follows', async () => {
+  const kind = await download('csv', { tenant: 'C', kind: '=cmd', columns: ['event_id'] });
+  expect(kind.response.headers['x-record-count']).toBe('1');
+  expect(kind.bytes.toString()).toBe('event_id\n"e2"\n');
+  const days = await download('csv', { tenant: 'C', from: '2001-03-31', to: '2001-03-31' });
+  expect(days.response.headers['x-record-count']).toBe('3');
+  expect(days.response.headers['content-disposition']).toContain('C_2001-03-31_2001-03-31.csv');
+  const after = await download('csv', { tenant: 'C', month: '2001-04' });
+  expect(after.response.headers['x-record-count']).toBe('0');
+});
+
+test.each([
+  [{}, '/tenant'],
+  [{ tenant: 'C', columns: [] }, '/columns'],
+  [{ tenant: 'C', columns: ['nothing'] }, '/columns/0'],
+  [{ tenant: 'C', columns: ['enrichment.'] }, '/columns/0'],
+  [{ tenant: 'C', columns: ['tenant', 'tenant'] }, '/columns'],
+  [{ tenant: 'C', profile: 'excel' }, '/profile'],
+  [{ tenant: 'C', from: '2001-01-02', to: '2001-01-01' }, '/from'],
+  [{ tenant: 'C', month: '2026-13' }, '/month'],
+  [{ tenant: 'C', header: 'yes' }, '/header'],
+  [{ tenant: 5 }, '/tenant'],
+  [{ tenant: 'C', limit: 5 }, '/limit'],
+])('answers 400 to %j', async (body, path) => {
+  const answer = await service.call('POST', '/exports/csv', { body });
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors.map((fault: { path: string }) => fault.path)).toContain(path);
 });

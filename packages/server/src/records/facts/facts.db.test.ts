@@ -69,12 +69,6 @@ function uneven() {
 const facts = (request: SliceRequest & { tenant: string }) =>
   readFacts({ db, cold }, testActor, request);
 
-test('a dataset, days and a month that make no sense are refused', async () => {
-  await expect(facts({ tenant: 'few', from: '2001-01-01' })).rejects.toMatchObject({
-    code: 'request_invalid',
-  });
-});
-
 test('a tenant without records has nothing', async () => {
   const nothing = { count: 0, sampled: 0, is_exact: true, kinds: [], sources: [], models: [] };
   expect(await facts({ tenant: 'nobody' })).toEqual(nothing);

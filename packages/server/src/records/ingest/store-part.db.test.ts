@@ -1,28 +1,29 @@
 import { writeFile } from 'node:fs/promises';
 import sql, { type Sql } from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { type TestDatabase, useTestDatabase } from '../../../test/database.ts';
 import { testOnOneServer, untilLockWaits } from '../../../test/one-server.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import type { Session } from '../../platform/postgres/database.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { openDatabase } from '../../platform/postgres/open-database.ts';
 import { createIngest, type Ingest, type IngestOptions } from './ingest.ts';
 import { Part } from './part.ts';
 import { fewRows, storeNew, storeOne } from './queries.ts';
+import { createPartitions } from './store-part.ts';
 import { expectExactCounters, levels } from './testing/exact-counters.ts';
-import { createFreezer, type Freezer } from './testing/freeze.ts';
-import { bodyOf } from './testing/post-records.ts';
+import { useFreezer } from './testing/freeze.ts';
+import { bodyOf, ingestLimits } from './testing/post-records.ts';
 
 const db = useTestDatabase();
-let freezer: Freezer;
+const freezer = useFreezer(db);
 let ingest: Ingest;
 let ingestOptions: IngestOptions;
 /** The texts of the statements that stored something. */
 let stored: string[] = [];
 
-beforeAll(async () => {
-  freezer = await createFreezer(db);
+beforeAll(() => {
   const noted: TestDatabase = {
     ...db,
     query(statement: Sql, options) {
@@ -30,19 +31,8 @@ beforeAll(async () => {
       return db.query(statement, options);
     },
   };
-  ingestOptions = {
-    maxRecords: 10_000,
-    maxBatchBytes: 2 ** 25,
-    maxEnrichmentBytes: 2 ** 18,
-    inFlightBytes: 2 ** 26,
-    writers: 4,
-    clock: () => Date.parse('2026-01-01T00:00:00Z'),
-    cold: freezer,
-  };
+  ingestOptions = { ...ingestLimits, cold: freezer };
   ingest = createIngest(noted, ingestOptions);
-});
-afterAll(async () => {
-  await freezer.close();
 });
 
 function batch(...records: unknown[]) {
@@ -295,9 +285,11 @@ async function withEmptyCounters(work: (session: Session) => Promise<void>) {
   await session.query(
     sql`truncate leaf_days, leaf_months, leaf_stores, tenant_days, tenant_months, leaf_tenants, stored_hours`,
   );
-  await work(session);
-  await session.query(sql`rollback`);
-  await session.close();
+  try {
+    await work(session);
+  } finally {
+    await session.close();
+  }
 }
 
 /** How many counters the transaction has changed, and how many of them without a new entry in an index. */
@@ -336,3 +328,51 @@ testOnOneServer(
     });
   },
 );
+
+test('the partitions of five years are made in three transactions, and those that exist are left alone', async () => {
+  let transactions = 0;
+  const counted: TestDatabase = {
+    ...db,
+    transaction(work, options) {
+      transactions += 1;
+      return db.transaction(work, options);
+    },
+  };
+  const months = Array.from(
+    { length: 60 },
+    (_, n) => `${1990 + Math.floor(n / 12)}-${String((n % 12) + 1).padStart(2, '0')}`,
+  );
+  await createPartitions(db).ensure(['1991-05', '1991-05']);
+  await createPartitions(counted).ensure(months);
+  expect(transactions).toBe(3);
+  const made = await db.query<{ name: string }>(sql`
+    select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = 'enrichment_records'::regclass and relname like 'enrichment_records_199%' order by 1`);
+  expect(made.map(({ name }) => name.slice(-7).replace('_', '-'))).toEqual(months);
+});
+
+test('a partition that another process has made is believed only when that has told all sessions', async () => {
+  await createPartitions(db).ensure(['1989-01']);
+  const maker = await db.openSession();
+  // PostgreSQL shows a new row of the catalogue to others before it tells them so, and frees locks after both.
+  await maker.query(sql`select pg_advisory_lock(${advisoryLocks.partitions})`);
+  let isBelieved = false;
+  const believing = createPartitions(db)
+    .ensure(['1989-01'])
+    .then(() => {
+      isBelieved = true;
+    });
+  await Promise.race([untilLockWaits(db), believing]);
+  expect(isBelieved).toBe(false);
+  await maker.close();
+  await believing;
+});
+
+test('a partition that is not found is looked for anew, by one record, by few and by many', async () => {
+  const at = { occurred_at: '1984-06-01T00:00:00Z' };
+  for (const [from, count] of [1, 1, 3, 2 * fewRows].entries()) {
+    const some = numbers(count, 10_000 * from).map((n) => record('dropped', n, at));
+    expect(await batch(...some)).toMatchObject({ accepted: count });
+    await db.query(sql`drop table enrichment_records_1984_06`);
+  }
+});

@@ -100,7 +100,7 @@ test('any tags give at every level, filter and day the coverage that counting gi
     }
   });
   await fc.assert(property, { numRuns: runs(20) });
-}, 120_000);
+});
 
 async function calendar(
   { tenant, store }: { tenant: string; store?: string | undefined },

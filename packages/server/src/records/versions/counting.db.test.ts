@@ -122,15 +122,6 @@ test('a version has the same triple and splits wherever its records lie', async 
   expect(found).toEqual([found[0], found[0], found[0]]);
 });
 
-test('what arrives later, moves and is untagged changes nothing', async () => {
-  const id = await freeze('later');
-  await addRecords(mover.db, makeRecords('later', { days, prefix: 'late', perDay: 3 }));
-  await mover.move('later', first);
-  await mover.db.query(sql`delete from tags where tenant = 'later'`);
-  expect(await count()).toEqual([]);
-  expect(await read(id)).toMatchObject({ state: 'ready', is_whole: true, splits: null });
-});
-
 test('a record that is not what was frozen fails the version, which tells both sums', async () => {
   const id = await freeze('differs');
   await mover.db.query(sql`

@@ -10,7 +10,7 @@ import { unpaced } from '../../platform/work/pace.ts';
 import { eraseOnce } from '../../retention/mover/testing/eraser.ts';
 import { startTestMover } from '../../retention/mover/testing/test-mover.ts';
 import { createIngest } from '../ingest/ingest.ts';
-import { bodyOf } from '../ingest/testing/post-records.ts';
+import { bodyOf, ingestLimits } from '../ingest/testing/post-records.ts';
 import type { Slice } from '../slice/slice.ts';
 import { readContent } from './counting.ts';
 import { lockPins } from './pin-queries.ts';
@@ -28,10 +28,7 @@ const objects = use(
 const ingest = use(
   async () =>
     createIngest(mover.db, {
-      ...{ maxRecords: 1000, maxBatchBytes: 2 ** 22, maxEnrichmentBytes: 2 ** 18 },
-      ...{ inFlightBytes: 2 ** 26, writers: 6 },
-      clock: () => Date.parse('2026-06-01T00:00:00Z'),
-      cold: { objects, duckdb: mover.duckdb },
+      ...{ ...ingestLimits, writers: 6, cold: { objects, duckdb: mover.duckdb } },
     }),
   async () => {},
 );

@@ -66,3 +66,10 @@ export async function storeRecords(
   const answer = await service.call('POST', '/enrichment/records', { body: { records } });
   if (answer.json.accepted !== records.length) throw new Error(answer.text);
 }
+
+/** Options of `createIngest` whose limits no test comes near. */
+export const ingestLimits = {
+  ...{ maxRecords: 100_000, maxBatchBytes: 2 ** 27, maxEnrichmentBytes: 2 ** 18 },
+  ...{ inFlightBytes: 2 ** 28, writers: 4 },
+  clock: () => Date.parse('2026-06-01T00:00:00Z'),
+};

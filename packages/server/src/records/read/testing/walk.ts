@@ -2,7 +2,7 @@ import { testActor } from '../../../../test/actor.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { createIngest } from '../../ingest/ingest.ts';
-import { bodyOf } from '../../ingest/testing/post-records.ts';
+import { bodyOf, ingestLimits } from '../../ingest/testing/post-records.ts';
 import type { ColdReader } from '../../segments/segment.ts';
 import { createTiers, listRecords, type PageRequest } from '../pages.ts';
 import type { Tier } from '../tier.ts';
@@ -22,15 +22,7 @@ export async function ingest(
   cold: ColdReader,
   batches: readonly (readonly (string | object)[])[],
 ): Promise<void> {
-  const sink = createIngest(db, {
-    maxRecords: 100_000,
-    maxBatchBytes: 2 ** 27,
-    maxEnrichmentBytes: 2 ** 18,
-    inFlightBytes: 2 ** 28,
-    writers: 2,
-    clock: systemClock,
-    cold,
-  });
+  const sink = createIngest(db, { ...ingestLimits, writers: 2, clock: systemClock, cold });
   for (const records of batches) {
     const lines = records.map((one) => (typeof one === 'string' ? one : JSON.stringify(one)));
     const body = bodyOf(`{"records":[${lines.join(',')}]}`);
