@@ -81,6 +81,8 @@ export async function verifyExport(
     threads: 2,
     tempDir: join(dir, 'duckdb'),
     niceness: 0,
+    // Each part is a file of the same name, so that what was kept of one would be read for the next.
+    cachesFiles: false,
     log,
   });
   try {

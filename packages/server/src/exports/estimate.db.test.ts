@@ -1,17 +1,15 @@
-import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
-import { createFileStore } from '../platform/objects/file-system.ts';
-import { type ColdStore, openColdStore } from '../records/read/testing/cold-store.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestService } from '../../test/service.ts';
+import { storeRecords } from '../records/ingest/testing/post-records.ts';
+import { useColdStore } from '../records/read/testing/cold-store.ts';
 import { freeze } from '../records/read/testing/freeze.ts';
+import { openExport } from './testing/open-export.ts';
 
-let service: TestService;
-let cold: ColdStore;
+const service = useTestService({ SVC_RETENTION_SCHEDULE: 'off' });
+const cold = useColdStore(service);
 beforeAll(async () => {
-  service = await startTestService({ SVC_RETENTION_SCHEDULE: 'off' });
-  const dir = join(service.dataDir, 'cold');
-  cold = { ...(await openColdStore()), dir, store: createFileStore(dir) };
   const records = Array.from({ length: 600 }, (_, n) => ({
     tenant: 'T',
     store: n % 2 === 0 ? 'A' : 'B',
@@ -20,28 +18,14 @@ beforeAll(async () => {
     ...(n % 3 === 0 ? { kind: 'a "quoted" kind', model: 'm', confidence: 0.25 } : {}),
     enrichment: { n, text: `é "${'x'.repeat(n % 100)}"`, list: [1, 2, 3] },
   }));
-  const answer = await service.call('POST', '/enrichment/records', { body: { records } });
-  expect(answer.json.accepted).toBe(600);
+  await storeRecords(service, records);
   await service.db.query(sql`
     insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
     values ('T', '1', 'A', '2001-03-01', '2001-03-03', 'training', 'test')`);
 });
-afterAll(async () => {
-  await cold.close();
-  await service.stop();
-});
 
 async function download(format: string, body: object): Promise<Buffer> {
-  const response = await fetch(`${service.url}/api/v1/exports/${format}`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${service.adminToken}`,
-      'content-type': 'application/json',
-    },
-    body: JSON.stringify(body),
-  });
-  expect(response.status).toBe(200);
-  return Buffer.from(await response.arrayBuffer());
+  return buffer(await openExport(service, body, { format }));
 }
 
 const estimate = (query: string) => service.call('GET', `/exports/estimate?${query}`);
@@ -56,13 +40,9 @@ test('asks for a tenant, and days and a split that make sense', async () => {
   });
 });
 
-test('what is out of reach or empty is nothing', async () => {
+test('what is empty is nothing', async () => {
   const files = { csv: 0, ndjson: 0, parquet: 0 };
   const nothing = { rows: 0, bytes: 0, files, long_records: null };
-  const { token } = await service.makeToken({ preset: 'support-readonly', tenants: ['other'] });
-  expect((await service.call('GET', '/exports/estimate?tenant=T', { token })).json).toEqual(
-    nothing,
-  );
   expect((await estimate('tenant=T&dataset=fine_tuning')).json).toEqual(nothing);
 });
 
@@ -101,7 +81,7 @@ test('for a spreadsheet it tells how many records may not fit into a cell, in bo
     enrichment: { text: 'x'.repeat(length) },
   });
   const sent = [record('short', 1000), record('long', 33_000), record('longer', 50_000)];
-  await service.call('POST', '/enrichment/records', { body: { records: sent } });
+  await storeRecords(service, sent);
   const long = async (query: string) => (await estimate(`tenant=L${query}`)).json.long_records;
   for (const tier of ['hot', 'cold']) {
     if (tier === 'cold') {

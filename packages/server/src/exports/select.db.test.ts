@@ -1,12 +1,12 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { testActor } from '../../test/actor.ts';
-import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { useTestDatabase } from '../../test/database.ts';
 import type { KeyRange, TagWindows } from '../records/index.ts';
 
 import { type SelectionRequest, toSelection } from './select.ts';
 
-let db: TestDatabase;
+const db = useTestDatabase();
 
 const tags: TagWindows = {
   training: [{ store: null, from: '2001-01-01', until: '2001-04-01' }],
@@ -23,7 +23,6 @@ const parts: KeyRange[] = [
 const recordedBefore = '2001-04-02T03:04:05.678901Z';
 
 beforeAll(async () => {
-  db = await createTestDatabase();
   for (const [id, shares] of [
     ['ver_split', [80, 15, 5]],
     ['ver_whole', [null, null, null]],
@@ -36,7 +35,6 @@ beforeAll(async () => {
         ${JSON.stringify(tags)}, ${recordedBefore}, 1, 1, 1, ${JSON.stringify(parts)}, 'test')`);
   }
 });
-afterAll(() => db.drop());
 
 const select = (request: SelectionRequest, actor = testActor) =>
   toSelection(db, request, actor, '/');

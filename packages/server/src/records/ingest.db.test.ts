@@ -1,20 +1,18 @@
 import zlib, { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runs } from '../../test/runs.ts';
-import { startTestService, type TestService } from '../../test/service.ts';
-import { formatDigest, recordDigest, sumDigests } from '../kernel/digest.ts';
+import { useTestService } from '../../test/service.ts';
+import { expectExactCounters } from './ingest/testing/exact-counters.ts';
 import { createRecords, postBatch, postStream } from './ingest/testing/post-records.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ SVC_INGEST_MAX_RECORDS: '50' });
-});
-afterAll(() => service.stop());
+const service = useTestService({ SVC_INGEST_MAX_RECORDS: '50' });
 
 const record = createRecords();
 const batch = (...records: unknown[]) => postBatch(service, ...records);
+const postJson = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
+  postStream(service, body, { 'content-type': 'application/json', ...headers });
 const stream = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
   postStream(service, body, headers);
 
@@ -27,19 +25,7 @@ async function totalCount(): Promise<number> {
 
 test.each([
   ['an unknown field', { wrong: 1 }, 'field_unknown'],
-  ['no tenant', { tenant: undefined }, 'field_required'],
-  ['a number as tenant', { tenant: 5 }, 'field_invalid'],
-  ['a slash in the store', { store: 'a/b' }, 'field_invalid'],
-  ['a control character in the event id', { event_id: 'a\u0007' }, 'field_invalid'],
-  ['a month 13', { occurred_at: '2026-13-01T00:00:00Z' }, 'field_invalid'],
   ['a time far ahead', { occurred_at: '2999-01-01T00:00:00Z' }, 'field_invalid'],
-  ['a time before 1970', { occurred_at: '1969-12-31T23:59:59Z' }, 'field_invalid'],
-  ['7 fraction digits', { occurred_at: '2020-01-01T00:00:00.1234567Z' }, 'field_invalid'],
-  ['a confidence above 1', { confidence: 1.01 }, 'field_invalid'],
-  ['an array as enrichment', { enrichment: [] }, 'field_invalid'],
-  ['NUL in the enrichment', { enrichment: { a: '\u0000' } }, 'json_null_character'],
-  ['NUL in kind', { kind: '\u0000' }, 'json_null_character'],
-  ['a lone surrogate', { enrichment: { a: '\ud800' } }, 'json_lone_surrogate'],
   ['257 KiB of enrichment', { enrichment: { a: 'x'.repeat(257 * 1024) } }, 'enrichment_too_large'],
 ])('rejects a record with %s and stores its neighbours', async (_name, fault, code) => {
   const before = await totalCount();
@@ -51,23 +37,14 @@ test.each([
 });
 
 test.each([
-  ['no JSON', '{"records":[', 'json_invalid'],
   ['nothing', '', 'json_invalid'],
-  ['a trailing word', '{"records":[]} x', 'request_invalid'],
-  ['an array', '[]', 'request_invalid'],
-  ['no records', '{}', 'request_invalid'],
   ['no record', '{"records":[]}', 'request_invalid'],
-  ['records as object', '{"records":{}}', 'request_invalid'],
   ['an unknown field', '{"records":[],"mode":"fast"}', 'request_invalid'],
   ['bytes that are not UTF-8', new Uint8Array([0x7b, 0xff, 0x7d]), 'json_invalid'],
 ])('answers 400 to an envelope of %s and stores nothing', async (_name, body, code) => {
   const before = await totalCount();
-  const answer = await service.call('POST', '/enrichment/records', {
-    body,
-    headers: { 'content-type': 'application/json' },
-  });
-  expect(answer.status).toBe(400);
-  expect(answer.json.code).toBe(code);
+  const answer = await postJson(body);
+  expect(answer.json).toMatchObject({ status: 400, code });
   expect(await totalCount()).toBe(before);
 });
 
@@ -82,26 +59,15 @@ test('a batch of more records than allowed is refused whole', async () => {
 test('a fault after valid records in the envelope stores none of them', async () => {
   const before = await totalCount();
   const body = `{"records":[${JSON.stringify(record())},${JSON.stringify(record())}`;
-  const headers = { 'content-type': 'application/json' };
-  expect((await service.call('POST', '/enrichment/records', { body, headers })).status).toBe(400);
+  expect((await postJson(body)).status).toBe(400);
   expect(await totalCount()).toBe(before);
 });
 
-test('a body of 33 MiB answers 413', async () => {
-  const answer = await service.call('POST', '/enrichment/records', {
-    body: Buffer.alloc(33 * 2 ** 20, ' '),
-    headers: { 'content-type': 'application/json' },
-  });
-  expect(answer.status).toBe(413);
-  expect(answer.json.code).toBe('body_too_large');
-});
-
-test('a small gzip body that unpacks to 33 MiB answers 413', async () => {
-  const answer = await service.call('POST', '/enrichment/records', {
-    body: gzipSync(Buffer.alloc(33 * 2 ** 20, ' ')),
-    headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
-  });
-  expect(answer.status).toBe(413);
+test('a body of 33 MiB answers 413, and so does a small gzip body that unpacks to it', async () => {
+  const body = Buffer.alloc(33 * 2 ** 20, ' ');
+  const plain = await postJson(body);
+  expect(plain.json).toMatchObject({ status: 413, code: 'body_too_large' });
+  expect((await postJson(gzipSync(body), { 'content-encoding': 'gzip' })).status).toBe(413);
 });
 
 test.each([
@@ -141,10 +107,7 @@ test.each([
 });
 
 test('a JSON batch may begin with a byte order mark', async () => {
-  const answer = await service.call('POST', '/enrichment/records', {
-    body: `\ufeff${JSON.stringify({ records: [record()] })}`,
-    headers: { 'content-type': 'application/json' },
-  });
+  const answer = await postJson(`\ufeff${JSON.stringify({ records: [record()] })}`);
   expect(answer.json).toMatchObject({ accepted: 1 });
 });
 
@@ -160,10 +123,7 @@ describe('a body that holds next to nothing', () => {
   const one = () => `${JSON.stringify(record())}\n`;
   const large = () => JSON.stringify(record({ enrichment: 'y'.repeat(250_000) }));
   const padded = (spaces: number) => `${one().slice(0, -2)}${' '.repeat(spaces)}}\n`;
-  const codings = [
-    ['gzip', gzipSync],
-    ['zstd', (zlib as { zstdCompressSync?: typeof gzipSync }).zstdCompressSync],
-  ] as const;
+  const zstd = (zlib as { zstdCompressSync?: typeof gzipSync }).zstdCompressSync;
 
   test.each<[string, () => string]>([
     ['blank lines', () => '\n'.repeat(20 * mebi)],
@@ -177,16 +137,20 @@ describe('a body that holds next to nothing', () => {
       () => `${large()}\n${'x\n'.repeat(900_000)}`.repeat(2),
     ],
   ])('is refused half-way with what was stored of it: %s', async (_name, text) => {
-    for (const [coding, compress] of codings) {
-      if (compress === undefined) continue;
-      const good = one().repeat(60);
-      const answer = await stream(compress(good + text()), { 'content-encoding': coding });
-      expect(answer.status).toBe(413);
-      const { code, accepted, duplicates, next_line } = answer.json;
-      expect(code).toBe('body_mostly_empty');
+    const good = one().repeat(60);
+    const answer = await stream(gzipSync(good + text()), { 'content-encoding': 'gzip' });
+    expect(answer.json).toMatchObject({
+      ...{ status: 413, code: 'body_mostly_empty' },
       // Parts of 50 records: the other ten are in the one that was being filled.
-      expect([accepted, duplicates, next_line]).toEqual([1, 49, 50]);
-    }
+      ...{ accepted: 1, duplicates: 49, next_line: 50 },
+    });
+  });
+
+  test('is refused as zstd, too, where Node makes that', async () => {
+    if (zstd === undefined) return;
+    const body = zstd(one() + '\n'.repeat(20 * mebi));
+    const answer = await stream(body, { 'content-encoding': 'zstd' });
+    expect(answer.json).toMatchObject({ status: 413, code: 'body_mostly_empty' });
   });
 
   test.each<[string, () => string]>([
@@ -198,10 +162,7 @@ describe('a body that holds next to nothing', () => {
     ['inside one', () => `{"records":[${padded(20 * mebi)}]}`],
   ])('is refused whole when it is a batch with blanks %s its records', async (_name, text) => {
     const before = await totalCount();
-    const answer = await service.call('POST', '/enrichment/records', {
-      body: gzipSync(text()),
-      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
-    });
+    const answer = await postJson(gzipSync(text()), { 'content-encoding': 'gzip' });
     expect([answer.status, answer.json.code]).toEqual([413, 'body_mostly_empty']);
     expect(await totalCount()).toBe(before);
   });
@@ -215,25 +176,9 @@ describe('a body that holds next to nothing', () => {
     });
     const deep = { a: [{ b: [[[[{ c: Array.from({ length: 3000 }, (_, n) => n) }]]]] }] };
     const records = Array.from({ length: 45 }, () => record({ enrichment: deep }));
-    const answer = await service.call('POST', '/enrichment/records', {
-      body: JSON.stringify({ records }, null, 8),
-      headers: { 'content-type': 'application/json' },
-    });
+    const answer = await postJson(JSON.stringify({ records }, null, 8));
     expect(answer.json).toMatchObject({ accepted: 45, rejected_count: 0 });
   });
-});
-
-test('a token limited to tenants is told the same of a foreign tenant whether it exists or not', async () => {
-  await batch(record({ tenant: 'exists' }));
-  const { token } = await service.makeToken({ preset: 'pipeline', tenants: ['mine'] });
-  const answer = await service.call('POST', '/enrichment/records', {
-    token,
-    body: { records: ['exists', 'does-not', 'mine'].map((tenant) => record({ tenant })) },
-  });
-  expect(answer.json).toMatchObject({ accepted: 1, rejected_count: 2 });
-  const [one, two] = answer.json.rejected;
-  expect(one).toEqual({ ...two, index: 0 });
-  expect(one.code).toBe('tenant_not_allowed');
 });
 
 test('the same identity twice in one request: same content counts once, other content is a conflict', async () => {
@@ -248,8 +193,7 @@ test('keeps the enrichment and the confidence to the letter', async () => {
     '{"big":12345678901234567890,"one":1.0,"exp":1E+2,"z":1,"a":2,"text":"\\u00e9 \\/ \\ud83d\\ude00 é"}';
   const body = `{"records":[{"tenant":"letter","store":"s","event_id":"e","occurred_at":"2020-01-01T01:00:00.5+01:00",
     "confidence": 0.10, "enrichment": ${enrichment.replaceAll(':', ' : ').replaceAll(',', ' ,\n')} }]}`;
-  const headers = { 'content-type': 'application/json' };
-  await service.call('POST', '/enrichment/records', { body, headers });
+  await postJson(body);
   const page = await service.call('GET', '/enrichment/records?tenant=letter');
   expect(page.text).toContain(`"enrichment":${enrichment}`);
   expect(page.text).toContain('"confidence":0.10,');
@@ -270,7 +214,7 @@ test('two hundred writers at once count exactly', async () => {
   const sum = (field: string) => answers.reduce((total, { json }) => total + json[field], 0);
   expect(sum('accepted')).toBe(401);
   expect(sum('duplicates')).toBe(199);
-  await expectCountersExact();
+  await expectExactCounters(service.db);
 });
 
 test('any mix of records leaves counters that equal what counting gives, in Node and in PostgreSQL', async () => {
@@ -305,46 +249,5 @@ test('any mix of records leaves counters that equal what counting gives, in Node
     }),
     { numRuns: runs(25) },
   );
-  await expectCountersExact();
-}, 120_000);
-
-/** Every counter of every level against the records themselves, digests recomputed from content. */
-async function expectCountersExact(): Promise<void> {
-  const levels = [
-    ['leaf_days', `tenant, store, (occurred_at at time zone 'UTC')::date`, 'tenant, store, day'],
-    [
-      'leaf_months',
-      `tenant, store, to_char(occurred_at at time zone 'UTC', 'YYYY-MM')`,
-      'tenant, store, month',
-    ],
-    ['leaf_stores', 'tenant, store', 'tenant, store'],
-    ['tenant_days', `tenant, (occurred_at at time zone 'UTC')::date`, 'tenant, day'],
-    [
-      'tenant_months',
-      `tenant, to_char(occurred_at at time zone 'UTC', 'YYYY-MM')`,
-      'tenant, month',
-    ],
-    ['leaf_tenants', 'tenant', 'tenant'],
-  ];
-  for (const [table, group, key] of levels) {
-    const { rows } = await service.db.pool.query(`
-      with counted as (
-        select ${group}, count(*)::bigint, sum(bytes)::bigint,
-          mod(mod(sum(record_digest(tenant, store, occurred_at, event_id, kind, source, model, confidence,
-            enrichment)), 18446744073709551616) + 18446744073709551616, 18446744073709551616),
-          min(occurred_at), max(occurred_at)
-        from enrichment_records group by ${group}
-      ), kept as (select ${key}, count, bytes, digest, first_at, last_at from ${table})
-      (table counted except table kept) union all (table kept except table counted)`);
-    expect(rows, table).toEqual([]);
-  }
-  const { rows } = await service.db.pool.query(
-    `select *, (extract(epoch from occurred_at) * 1000000)::bigint as micros, enrichment::text as enrichment from enrichment_records`,
-  );
-  const digests = rows.map((row) =>
-    recordDigest({ ...row, eventId: row.event_id, occurredAtMicros: row.micros }),
-  );
-  const tree = await service.call('GET', '/enrichment/datasets?level=tenant&limit=500');
-  const kept = tree.json.data.map((leaf: { digest: string }) => BigInt(`0x${leaf.digest}`));
-  expect(formatDigest(sumDigests(digests))).toBe(formatDigest(sumDigests(kept)));
-}
+  await expectExactCounters(service.db);
+});

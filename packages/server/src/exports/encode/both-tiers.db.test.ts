@@ -1,14 +1,15 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import sql from 'sql-template-tag';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { createGate } from '../../kernel/gate.ts';
 import { openDatabase } from '../../platform/postgres/open-database.ts';
 import { type CutOptions, type Slice, sumTiers } from '../../records/index.ts';
-import { type ColdStore, openColdStore } from '../../records/read/testing/cold-store.ts';
+import { numberedRecords } from '../../records/ingest/testing/post-records.ts';
+import { type ColdStore, useColdStore } from '../../records/read/testing/cold-store.ts';
 import { compact, freeze } from '../../records/read/testing/freeze.ts';
 import { ingest } from '../../records/read/testing/walk.ts';
 import { usualCut } from '../../records/steps/cut-steps.ts';
@@ -21,18 +22,11 @@ import type { ExportSource } from './rows.ts';
 
 // Whatever lies where, an export is the same bytes.
 
-let db: TestDatabase;
-let cold: ColdStore;
+const db = useTestDatabase();
+const cold = useColdStore();
 let spoolDir: string;
 beforeAll(async () => {
-  db = await createTestDatabase();
-  cold = await openColdStore();
-  spoolDir = await mkdtemp(join(tmpdir(), 'svcctl-spool-'));
-});
-afterAll(async () => {
-  await cold.close();
-  await db.drop();
-  await rm(spoolDir, { recursive: true });
+  spoolDir = await mkdtemp(join(cold.spoolDir, 'exports-'));
 });
 
 type Own = Omit<Slice, 'tenants'>;
@@ -41,22 +35,11 @@ const plain = exportColumns.filter((column) => column !== 'split');
 
 function start(slice: Own, options: Partial<FileOptions> = {}, source: Partial<ExportSource> = {}) {
   const format = createFormat({
-    format: 'csv',
-    columns: plain,
-    header: true,
-    profile: 'machine',
-    compression: 'none',
+    ...{ format: 'csv', columns: plain, header: true, profile: 'machine', compression: 'none' },
     ...options,
   });
-  const from = {
-    db,
-    cold,
-    spillDir: spoolDir,
-    spillBytes: 2 ** 26,
-    spoolDir,
-    encoders: createGate(2),
-    ...source,
-  };
+  const dirs = { spillDir: spoolDir, spillBytes: 2 ** 26, spoolDir };
+  const from = { db, cold, ...dirs, encoders: createGate(2), ...source };
   const own = { ...slice, tenants: null };
   return startFile(from, { format, compression: 'none', slice: own, parts: null });
 }
@@ -89,19 +72,10 @@ const slices: Own[] = [
   { source: '=1+1' },
   { from: '2010-01-01', until: '2011-01-01' },
 ];
-const shapes: Partial<FileOptions>[] = [
-  {},
-  { header: false },
-  { profile: 'spreadsheet' },
-  { columns: ['enrichment.a.b.0', 'event_id', 'enrichment.f', 'month'] },
-  { columns: ['kind'] },
-  { columns: ['bytes', 'datasets'], header: false },
-];
-
-async function exportAll(tenant: string, source: Partial<ExportSource> = {}) {
+/** Slices of a tenant; in what forms they are written is up to the tests of formats. */
+async function exportAll(tenant: string) {
   const all = [];
-  for (const slice of slices) all.push(await exportCsv({ tenant, ...slice }, {}, source));
-  for (const shape of shapes) all.push(await exportCsv({ tenant }, shape, source));
+  for (const slice of slices) all.push(await exportCsv({ tenant, ...slice }));
   return all;
 }
 
@@ -126,7 +100,6 @@ test('an export is the same bytes while its records move from tier to tier', asy
     expect(await freeze(db, cold, { tenant: 'T', ...move }), name).toBe(true);
     expect(await exportAll('T'), name).toEqual(hot);
   }
-  expect(await exportAll('T', { cut: fine }), 'cut finely').toEqual(hot);
 });
 
 const fine: CutOptions = { firstRows: 2, chunkRows: 5, chunkBytes: 2_000, smallRows: 3 };
@@ -165,7 +138,7 @@ test('any records in any places make the same bytes in each format, however cut'
         }
       },
     ),
-    { numRuns: runs(12) },
+    { numRuns: runs(8) },
   );
 });
 
@@ -178,17 +151,8 @@ const bulk = 12_000;
 
 /** Enough that a few megabytes of it are still to come when the first bytes are there. */
 async function makeBulk(tenant: string): Promise<void> {
-  const filler = 'x'.repeat(600);
-  const texts = Array.from({ length: bulk }, (_, n) =>
-    JSON.stringify({
-      tenant,
-      store: 'S',
-      event_id: `e${n}`,
-      occurred_at: '2001-02-01T00:00:00Z',
-      enrichment: { filler },
-    }),
-  );
-  await ingest(db, cold, [texts]);
+  const enrichment = { filler: 'x'.repeat(600) };
+  await ingest(db, cold, [numberedRecords(tenant, bulk, () => ({ enrichment }))]);
   await freeze(db, cold, { tenant, id: `seg_${tenant}` });
 }
 
@@ -275,7 +239,10 @@ test('a slice that is all hot does not start DuckDB', async () => {
 test('a damaged segment fails before the first byte, and says whose data it is', async () => {
   await ingest(db, cold, [[awkwardRecord('BAD', 1).text, awkwardRecord('BAD', 2).text]]);
   await freeze(db, cold, { tenant: 'BAD', id: 'seg_bad' });
-  const path = join(cold.dir, await objectKey('BAD'));
+  const [segment] = await db.query<{ object_key: string }>(
+    sql`select object_key from segments where tenant = 'BAD'`,
+  );
+  const path = join(cold.dir, segment?.object_key ?? '');
   const bytes = await readFile(path);
   const flipped = Buffer.from(bytes);
   flipped.writeUInt8(flipped.readUInt8(100) ^ 1, 100);
@@ -321,11 +288,3 @@ test('an export is never short: rows that the catalogue does not tell of are an 
   );
   await expect(exportCsv({ tenant: 'WRONG' })).rejects.toMatchObject({ code: 'internal_error' });
 });
-
-async function objectKey(tenant: string): Promise<string> {
-  const { rows } = await db.pool.query<{ object_key: string }>(
-    'select object_key from segments where tenant = $1',
-    [tenant],
-  );
-  return rows[0]?.object_key ?? '';
-}

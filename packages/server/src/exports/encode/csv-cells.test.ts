@@ -6,26 +6,23 @@ import { type Cell, dialects, MachineCsvReader } from './csv-cells.ts';
 const sheet = (text: string) => dialects.spreadsheet.encode({ text, isText: true });
 
 test.each([
-  '=1+1',
-  '+cmd',
-  '-x',
-  '@SUM(A1)',
-  '\tx',
-  '＝1',
-  '＋1',
-  '－1',
-  '＠x',
-  '-',
-  '+-1',
-  '-1-1',
-  '=',
-  '--5',
-  '\ufeff=1',
-  '\u200b=1',
-  '\u00a0=1',
-  '\u00a0\u200b\u202e@x',
-  '\u3000＝1',
-  '\u00a0-5',
+  ...[
+    '=1+1',
+    '+cmd',
+    '-x',
+    '@SUM(A1)',
+    '\tx',
+    '＝1',
+    '＋1',
+    '－1',
+    '＠x',
+    '-',
+    '+-1',
+    '-1-1',
+    '=',
+    '--5',
+  ],
+  ...['\ufeff=1', '\u200b=1', '\u00a0=1', '\u00a0\u200b\u202e@x', '\u3000＝1', '\u00a0-5'],
 ])('the spreadsheet profile guards %j', (text) => {
   expect(sheet(text).replace(/^"/, '')).toMatch(/^'/);
 });

@@ -32,26 +32,17 @@ test('merges any rows by the bytes of their keys, wherever the pieces are cut', 
     fc.asyncProperty(keys, fc.infiniteStream(text), cuts, cuts, async (all, cells, left, right) => {
       const rows = all.map((key) => ({ key, cell: cells.next().value, side: key.length % 3 }));
       let count = 0;
-      const merged = mergeRows(
+      const onRows = (number: number) => {
+        count = number;
+      };
+      const sideOf = (other: number, at: readonly number[]) =>
         stream(
           piecesOf(
-            rows.filter(({ side }) => side !== 1),
-            left,
+            rows.filter(({ side }) => side !== other),
+            at,
           ),
-        ),
-        stream(
-          piecesOf(
-            rows.filter(({ side }) => side !== 0),
-            right,
-          ),
-        ),
-        {
-          kind: 'csv',
-          onRows: (number) => {
-            count = number;
-          },
-        },
-      );
+        );
+      const merged = mergeRows(sideOf(1, left), sideOf(0, right), { kind: 'csv', onRows });
       const pieces: Buffer[] = [];
       for await (const piece of merged) pieces.push(piece);
       const sorted = rows.sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));

@@ -25,14 +25,12 @@ test.each(['gzip', 'zstd'] as const)(
   async (compression) => {
     const whole = await run([text], compression);
     expect(whole).toHaveLength(3);
-    for (const size of [100_003, mebibyte, 4 * mebibyte, 5 * mebibyte]) {
+    for (const size of [100_003, 4 * mebibyte, 5 * mebibyte]) {
       expect(Buffer.concat(await run(cut(size), compression)).equals(Buffer.concat(whole))).toBe(
         true,
       );
     }
-    const blocks = whole.map((block) =>
-      compression === 'gzip' ? gunzipSync(block) : unpackFrame(block),
-    );
+    const blocks = whole.map((block) => unpack(block, compression));
     expect(blocks.map((block) => block.length)).toEqual([4 * mebibyte, 4 * mebibyte, mebibyte - 5]);
     expect(Buffer.concat(blocks).equals(text)).toBe(true);
   },
@@ -70,14 +68,8 @@ test.each(['none', 'gzip', 'zstd'] as const)(
 );
 
 function unpack(file: Buffer, compression: 'none' | 'gzip' | 'zstd'): Buffer {
-  switch (compression) {
-    case 'none':
-      return file;
-    case 'gzip':
-      return gunzipSync(file);
-    case 'zstd':
-      return unpackFrame(file);
-  }
+  if (compression === 'none') return file;
+  return compression === 'gzip' ? gunzipSync(file) : unpackFrame(file);
 }
 
 test('a source that fails fails the compression, and its thread ends', async () => {

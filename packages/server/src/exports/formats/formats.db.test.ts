@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
+import { numberedRecords, storeRecords } from '../../records/ingest/testing/post-records.ts';
 import { openExport } from '../testing/open-export.ts';
 import { readParquet } from './testing/read-file.ts';
 import { unpackFrame } from './testing/zstd.ts';
@@ -18,23 +19,27 @@ const records = Array.from({ length: 40 }, (_, n) => ({
   enrichment: { n },
 }));
 
-let service: TestService;
+const service = useTestService();
 beforeAll(async () => {
-  service = await startTestService();
-  await send(records);
+  await storeRecords(service, records);
+  const labels = [
+    { kind: 'a,"b"', source: '', confidence: 0.5, enrichment: { a: { b: [1, 'x'] }, f: '=1+1' } },
+    { kind: '=cmd', model: '-5', enrichment: { a: null, f: -5 } },
+    { kind: '＝wide', source: 'line\r\nbreak', enrichment: { f: { g: 1 } } },
+  ];
+  const few = numberedRecords('C', 3, (n) => ({
+    ...{ event_id: `e${n + 1}`, occurred_at: '2001-03-31T23:59:59.5Z', ...labels[n] },
+  }));
+  await storeRecords(service, few);
 });
-afterAll(() => service.stop());
-
-async function send(batch: readonly object[]): Promise<void> {
-  const answer = await service.call('POST', '/enrichment/records', { body: { records: batch } });
-  expect(answer.status, answer.text).toBe(200);
-}
 
 async function download(format: string, body: object, headers: Record<string, string> = {}) {
   const response = await openExport(service, body, { format, headers });
   const bytes = await buffer(response);
   return { status: response.statusCode, headers: response.headers, response, bytes };
 }
+
+const acceptsGzip = { 'accept-encoding': 'gzip' };
 
 function sha256(bytes: Buffer): string {
   return `sha-256=:${createHash('sha256').update(bytes).digest('base64')}:`;
@@ -53,19 +58,7 @@ test.each([
   expect(answer.json.errors.map((fault: { path: string }) => fault.path)).toContain(path);
 });
 
-test.each(['ndjson', 'parquet'])(
-  '%s needs analytics:read, and a version that is there',
-  async (format) => {
-    const { token } = await service.makeToken({ preset: 'pipeline' });
-    const body = { tenant: 'T' };
-    expect((await service.call('POST', `/exports/${format}`, { token, body })).status).toBe(403);
-    const unknown = { tenant: 'T', version: 'ver_none' };
-    const answer = await service.call('POST', `/exports/${format}`, { body: unknown });
-    expect([answer.status, answer.json.code]).toEqual([404, 'version_not_found']);
-  },
-);
-
-test('NDJSON is streamed, counted, named and proved; gzip is a coding of it', async () => {
+test('NDJSON is streamed, counted and named', async () => {
   const plain = await download('ndjson', { tenant: 'T', from: '2001-03-01', to: '2001-03-31' });
   expect(plain.status).toBe(200);
   expect(plain.headers).toMatchObject({
@@ -73,22 +66,13 @@ test('NDJSON is streamed, counted, named and proved; gzip is a coding of it', as
     'content-disposition': 'attachment; filename="T_2001-03-01_2001-03-31.ndjson"',
     'x-record-count': '40',
   });
-  expect(plain.response.trailers['repr-digest']).toBe(sha256(plain.bytes));
   const lines = plain.bytes.toString().split('\n').slice(0, -1);
   expect(lines.map((line) => JSON.parse(line) as object)).toHaveLength(40);
   expect(new Set(lines)).toEqual(new Set(records.map((record) => JSON.stringify(record))));
-  const coded = await download('ndjson', { tenant: 'T' }, { 'accept-encoding': 'gzip' });
-  expect(coded.headers['content-encoding']).toBe('gzip');
-  expect(gunzipSync(coded.bytes).equals(plain.bytes)).toBe(true);
-  expect(coded.response.trailers['repr-digest']).toBe(sha256(plain.bytes));
 });
 
 test('Parquet is one file, which is not coded again', async () => {
-  const file = await download(
-    'parquet',
-    { tenant: 'T', kind: 'early' },
-    { 'accept-encoding': 'gzip' },
-  );
+  const file = await download('parquet', { tenant: 'T', kind: 'early' }, acceptsGzip);
   expect(file.headers).toMatchObject({
     'content-type': 'application/vnd.apache.parquet',
     'content-disposition': 'attachment; filename="T_early.parquet"',
@@ -110,11 +94,7 @@ test.each([
   async (compression, type, ending, unpack) => {
     for (const format of ['csv', 'ndjson']) {
       const plain = await download(format, { tenant: 'T' });
-      const packed = await download(
-        format,
-        { tenant: 'T', compression },
-        { 'accept-encoding': 'gzip' },
-      );
+      const packed = await download(format, { tenant: 'T', compression }, acceptsGzip);
       expect(packed.headers).toMatchObject({
         'content-type': type,
         'content-disposition': `attachment; filename="T.${format}.${ending}"`,
@@ -146,54 +126,140 @@ test.each(['csv', 'ndjson', 'parquet'])('a link downloads %s', async (format) =>
   expect(bytes.equals(direct.bytes)).toBe(true);
 });
 
-test.each(['csv', 'ndjson', 'parquet'])('the audit log has every export of %s', async (format) => {
-  await download(format, { tenant: 'T', kind: 'none' });
-  const { rows } = await service.db.pool.query(
-    'select action, after from audit_log order by id desc limit 1',
-  );
-  expect(rows[0]).toMatchObject({
-    action: `export.${format}`,
-    after: { kind: 'none', row_count: 0 },
-  });
-});
-
-test('a version is the same bytes whatever is tagged, untagged or stored after it', async () => {
-  const tag = await service.call('POST', '/enrichment/tags', {
-    body: { tenant: 'T', dataset: 'training', from: '2001-03-02', to: '2001-03-05' },
-  });
-  expect(tag.status, tag.text).toBe(201);
+test('a version is a file of its own, and its splits are all of it', async () => {
+  const window = { tenant: 'T', dataset: 'training' };
+  const tag = { ...window, from: '2001-03-02', to: '2001-03-05' };
+  expect((await service.call('POST', '/enrichment/tags', { body: tag })).status).toBe(201);
   const shares = { train: 50, validation: 25, test: 25 };
   const version = await service.call('POST', '/enrichment/dataset-versions', {
-    body: { tenant: 'T', dataset: 'training', name: 'v1', shares },
+    body: { ...window, name: 'v1', shares },
   });
   expect(version.status, version.text).toBe(201);
   const body = { tenant: 'T', version: version.json.id };
-  const read = async () => {
-    const files = [];
-    for (const format of ['csv', 'ndjson', 'parquet']) files.push(await download(format, body));
-    return files;
-  };
-  const before = await read();
+  const { headers, bytes } = await download('parquet', body);
+  expect(headers['content-disposition']).toContain('T_v1.parquet');
+  const rows = await readParquet(bytes);
   const inside = records.filter(({ occurred_at: at }) => at >= '2001-03-02' && at < '2001-03-06');
-  expect(before.map(({ headers }) => headers['x-record-count'])).toEqual(
-    before.map(() => String(inside.length)),
-  );
-  expect(before[0]?.headers['content-disposition']).toContain('T_v1.csv');
-  await send([{ ...records[1], event_id: 'late' }]);
-  await service.call('DELETE', `/enrichment/tags/${tag.json.id ?? tag.json.tag?.id}`);
-  const after = await read();
-  expect(after.map(({ bytes }) => sha256(bytes))).toEqual(before.map(({ bytes }) => sha256(bytes)));
-  const parquet = await readParquet(after[2]?.bytes ?? Buffer.alloc(0));
-  expect(new Set(parquet.map((row) => row.event_id))).toEqual(
+  expect(headers['x-record-count']).toBe(String(inside.length));
+  expect(new Set(rows.map((row) => row.event_id))).toEqual(
     new Set(inside.map(({ event_id }) => event_id)),
   );
-  const splits = await Promise.all(
-    ['train', 'validation', 'test'].map((split) => download('ndjson', { ...body, split })),
+  for (const split of ['train', 'validation', 'test']) {
+    const own = await download('ndjson', { ...body, split });
+    expect(own.bytes.toString().split('\n')).toHaveLength(
+      rows.filter((row) => row.split === split).length + 1,
+    );
+  }
+});
+
+const recordedAt = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z/;
+
+test('the machine profile quotes text, never numbers and times, and writes NULL as nothing', async () => {
+  const { response, bytes } = await download('csv', { tenant: 'C' });
+  expect(response.headers).toMatchObject({
+    'content-type': 'text/csv; charset=utf-8',
+    'x-record-count': '3',
+    'content-disposition': 'attachment; filename="C.csv"',
+  });
+  const text = bytes
+    .toString()
+    .replaceAll(new RegExp(`(?<=\\.500000Z,)${recordedAt.source}`, 'g'), 'NOW');
+  const sizes = [...text.matchAll(/,(\d+),,"/g)].map((match) => match[1]);
+  expect(text).toBe(
+    [
+      'tenant,store,month,event_id,occurred_at,recorded_at,kind,source,model,confidence,bytes,datasets,enrichment',
+      `"C","S",2001-03,"e1",2001-03-31T23:59:59.500000Z,NOW,"a,""b""","",,0.5,${sizes[0]},,"{""a"":{""b"":[1,""x""]},""f"":""=1+1""}"`,
+      `"C","S",2001-03,"e2",2001-03-31T23:59:59.500000Z,NOW,"=cmd",,"-5",,${sizes[1]},,"{""a"":null,""f"":-5}"`,
+      `"C","S",2001-03,"e3",2001-03-31T23:59:59.500000Z,NOW,"＝wide","line\r\nbreak",,,${sizes[2]},,"{""f"":{""g"":1}}"`,
+      '',
+    ].join('\n'),
   );
-  const bySplit = splits.map(({ bytes }) => bytes.toString().split('\n').length - 1);
-  expect(bySplit).toEqual(
-    ['train', 'validation', 'test'].map(
-      (split) => parquet.filter((row) => row.split === split).length,
-    ),
+});
+
+test.each(['csv', 'ndjson'])(
+  'the trailer holds the SHA-256 of %s, and gzip changes neither',
+  async (format) => {
+    const plain = await download(format, { tenant: 'T' });
+    const coded = await download(format, { tenant: 'T' }, acceptsGzip);
+    expect(plain.response.trailers['repr-digest']).toBe(sha256(plain.bytes));
+    expect(coded.headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(coded.bytes).equals(plain.bytes)).toBe(true);
+    expect(coded.response.trailers['repr-digest']).toBe(sha256(plain.bytes));
+  },
+);
+
+test.each([
+  ['gzip;q=0', undefined],
+  ['identity', undefined],
+  ['br, gzip;q=0.5', 'gzip'],
+  ['*', 'gzip'],
+])('Accept-Encoding %j is answered with %s', async (accept, coding) => {
+  const { response } = await download('csv', { tenant: 'C' }, { 'accept-encoding': accept });
+  expect(response.headers['content-encoding']).toBe(coding);
+});
+
+test('the spreadsheet profile guards formulas, spares numbers, and has BOM and CRLF', async () => {
+  const { bytes } = await download('csv', {
+    tenant: 'C',
+    columns: ['event_id', 'kind', 'source', 'model', 'confidence', 'enrichment.f'],
+    profile: 'spreadsheet',
+  });
+  expect(bytes.toString()).toBe(
+    [
+      '\ufeffevent_id,kind,source,model,confidence,enrichment.f',
+      `e1,"a,""b""",,,0.5,'=1+1`,
+      `e2,'=cmd,,-5,,-5`,
+      `e3,'＝wide,"line\r\nbreak",,,"{""g"":1}"`,
+      '',
+    ].join('\r\n'),
   );
+});
+
+test('a field path picks a value to the letter, and nothing where there is none', async () => {
+  const paths = ['enrichment.a.b.0', 'enrichment.a', 'enrichment.no.way'];
+  const columns = ['enrichment.a.b.1', 'event_id', ...paths];
+  const { bytes } = await download('csv', { tenant: 'C', columns });
+  expect(bytes.toString()).toBe(
+    `${columns.join(',')}\n"x","e1",1,"{""b"":[1,""x""]}",\n,"e2",,,\n,"e3",,,\n`,
+  );
+});
+
+test('no rows still have a header, and header false leaves it out', async () => {
+  const none = await download('csv', { tenant: 'nobody', columns: ['tenant', 'bytes'] });
+  expect(none.bytes.toString()).toBe('tenant,bytes\n');
+  expect(none.response.headers['x-record-count']).toBe('0');
+  const bare = await download('csv', { tenant: 'C', columns: ['event_id'], header: false });
+  expect(bare.bytes.toString()).toBe('"e1"\n"e2"\n"e3"\n');
+  const form = { columns: ['event_id'], header: false, profile: 'spreadsheet' };
+  const sheet = await download('csv', { tenant: 'C', ...form });
+  expect(sheet.bytes.toString()).toBe('\ufeffe1\r\ne2\r\ne3\r\n');
+});
+
+test('kind and days narrow the slice, and the count follows', async () => {
+  const kind = await download('csv', { tenant: 'C', kind: '=cmd', columns: ['event_id'] });
+  expect(kind.response.headers['x-record-count']).toBe('1');
+  expect(kind.bytes.toString()).toBe('event_id\n"e2"\n');
+  const days = await download('csv', { tenant: 'C', from: '2001-03-31', to: '2001-03-31' });
+  expect(days.response.headers['x-record-count']).toBe('3');
+  expect(days.response.headers['content-disposition']).toContain('C_2001-03-31_2001-03-31.csv');
+  const after = await download('csv', { tenant: 'C', month: '2001-04' });
+  expect(after.response.headers['x-record-count']).toBe('0');
+});
+
+test.each([
+  [{}, '/tenant'],
+  [{ tenant: 'C', columns: [] }, '/columns'],
+  [{ tenant: 'C', columns: ['nothing'] }, '/columns/0'],
+  [{ tenant: 'C', columns: ['enrichment.'] }, '/columns/0'],
+  [{ tenant: 'C', columns: ['tenant', 'tenant'] }, '/columns'],
+  [{ tenant: 'C', profile: 'excel' }, '/profile'],
+  [{ tenant: 'C', from: '2001-01-02', to: '2001-01-01' }, '/from'],
+  [{ tenant: 'C', month: '2026-13' }, '/month'],
+  [{ tenant: 'C', header: 'yes' }, '/header'],
+  [{ tenant: 5 }, '/tenant'],
+  [{ tenant: 'C', limit: 5 }, '/limit'],
+])('answers 400 to %j', async (body, path) => {
+  const answer = await service.call('POST', '/exports/csv', { body });
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors.map((fault: { path: string }) => fault.path)).toContain(path);
 });

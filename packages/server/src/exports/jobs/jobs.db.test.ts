@@ -3,43 +3,31 @@ import { once } from 'node:events';
 import { open, readdir, stat, utimes } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { runs } from '../../../test/runs.ts';
-import { type Answer, startTestService, type TestService } from '../../../test/service.ts';
-import { createDuckDb } from '../../platform/duckdb.ts';
-import { createLog } from '../../platform/log.ts';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { type Answer, type TestService, useTestService } from '../../../test/service.ts';
+import { numberedRecords, storeRecords } from '../../records/ingest/testing/post-records.ts';
 import type { ExportJob } from '../jobs.contract.ts';
 
+const settings = { SVC_RETENTION_SCHEDULE: 'off', SVC_RATE_LIMIT: '0' };
 /** Works on jobs. */
-let service: TestService;
+const service = useTestService(settings);
 /** Has no role exports: jobs stay queued. */
-let idle: TestService;
+const idle = useTestService({ ...settings, SVC_ROLES: 'api' });
 beforeAll(async () => {
-  const settings = { SVC_RETENTION_SCHEDULE: 'off', SVC_RATE_LIMIT: '0' };
-  service = await startTestService(settings);
-  idle = await startTestService({ ...settings, SVC_ROLES: 'api' });
   await ingest(service, 'T', 300);
   await ingest(idle, 'T', 30);
 });
-afterAll(async () => {
-  await service.stop();
-  await idle.stop();
-});
 
-async function ingest(on: TestService, tenant: string, count: number): Promise<void> {
-  const records = Array.from({ length: count }, (_, n) => ({
-    tenant,
-    store: n % 2 === 0 ? 'A' : 'B',
-    event_id: `e-${n}`,
-    occurred_at: `2001-03-0${(n % 7) + 1}T00:00:00Z`,
-    kind: n % 3 === 0 ? 'k' : 'other',
-    enrichment: { n },
-  }));
-  const answer = await on.call('POST', '/enrichment/records', { body: { records } });
-  expect(answer.json.accepted).toBe(count);
-}
+const ingest = (on: TestService, tenant: string, count: number) =>
+  storeRecords(
+    on,
+    numberedRecords(tenant, count, (n) => ({
+      store: n % 2 === 0 ? 'A' : 'B',
+      occurred_at: `2001-03-0${(n % 7) + 1}T00:00:00Z`,
+      kind: n % 3 === 0 ? 'k' : 'other',
+    })),
+  );
 
 const createJob = (on: TestService, body: object, more: object = {}) =>
   on.call('POST', '/exports/csv', { body, headers: { prefer: 'respond-async' }, ...more });
@@ -47,8 +35,8 @@ async function completedJob(body: object): Promise<ExportJob> {
   const { json } = await createJob(service, body);
   const job = await vi.waitUntil(
     async () => {
-      const answer = await service.call('GET', `/exports/${json.id}`);
-      return answer.json.finished_at !== null && answer.json;
+      const { json: found } = await get(service, json.id);
+      return found.finished_at !== null && found;
     },
     { timeout: 120_000 },
   );
@@ -62,14 +50,8 @@ const audited = async (on: TestService) =>
   (await on.call('GET', '/audit')).json.data.map((row: { action: string }) => row.action);
 
 describe('refuses', () => {
-  test.each([
-    ['GET', 'exp_x'],
-    ['GET', 'exp_x/manifest'],
-    ['GET', 'exp_x/file'],
-    ['GET', '%00'],
-    ['DELETE', 'exp_x'],
-  ])('%s /exports/%s, which does not exist', async (method, path) => {
-    const answer = await idle.call(method, `/exports/${path}`);
+  test('a job whose id is none', async () => {
+    const answer = await get(idle, '%00');
     expect(answer).toMatchObject({ status: 404, json: { code: 'export_not_found' } });
   });
 
@@ -89,15 +71,15 @@ describe('refuses', () => {
 
   test('the file of a job that has none', async () => {
     const { json } = await createJob(idle, { tenant: 'T' });
-    for (const what of ['file', 'manifest']) {
-      const answer = await get(idle, `${json.id}/${what}`);
-      expect(answer).toMatchObject({ status: 409, json: { code: 'export_unfinished' } });
-    }
+    const expectRefused = async (code: string) => {
+      for (const what of ['file', 'manifest']) {
+        const answer = await get(idle, `${json.id}/${what}`);
+        expect(answer).toMatchObject({ status: 409, json: { code } });
+      }
+    };
+    await expectRefused('export_unfinished');
     await cancel(idle, json.id);
-    for (const what of ['file', 'manifest']) {
-      const answer = await get(idle, `${json.id}/${what}`);
-      expect(answer).toMatchObject({ status: 409, json: { code: 'export_without_file' } });
-    }
+    await expectRefused('export_without_file');
   });
 
   test('more than 25 open jobs of a token and 100 of a tenant, however many ask at once', async () => {
@@ -264,19 +246,6 @@ describe('a file', () => {
     expect(answer.headers.get('content-range')).toBe(`bytes 5-9/${job.bytes}`);
   });
 
-  test('gives any range as the slice of the whole', async () => {
-    const place = fc.nat(whole.length - 1);
-    await fc.assert(
-      fc.asyncProperty(place, place, async (a, b) => {
-        const [first, last] = [Math.min(a, b), Math.max(a, b)];
-        const answer = await file({ range: `bytes=${first}-${last}` });
-        expect(answer.status).toBe(206);
-        expect(answer.text).toBe(whole.slice(first, last + 1));
-      }),
-      { numRuns: runs(25) },
-    );
-  });
-
   test('is gone when it is deleted, and has left no object', async () => {
     const { id } = await completedJob({ tenant: 'T', store: 'B' });
     const removed = await cancel(service, id);
@@ -328,41 +297,4 @@ describe('a flipped byte of a part', () => {
     expect(answer).toMatchObject({ status: 500, json: { code: 'segment_damaged' } });
     expect(answer.headers.get('etag')).toBeNull();
   });
-});
-
-test('DuckDB counts the records below records/, whatever exports lie beside them', async () => {
-  await ingest(service, 'cold', 60);
-  const run = await service.call('POST', '/retention/run', { body: { tenant: 'cold' } });
-  await vi.waitUntil(
-    async () => (await service.call('GET', `/retention/runs/${run.json.id}`)).json.finished_at,
-    { timeout: 120_000 },
-  );
-  const queued = await service.call('POST', '/exports/parquet', {
-    body: { tenant: 'cold' },
-    headers: { prefer: 'respond-async' },
-  });
-  await vi.waitUntil(
-    async () => (await service.call('GET', `/exports/${queued.json.id}`)).json.finished_at,
-    { timeout: 120_000 },
-  );
-  const root = join(service.dataDir, 'cold');
-  expect((await readdir(root)).filter((name) => !name.startsWith('.')).sort()).toEqual([
-    '_svcctl-store',
-    'exports',
-    'records',
-  ]);
-  const duckdb = createDuckDb({
-    memoryBytes: 64 * 2 ** 20,
-    threads: 1,
-    tempDir: join(service.dataDir, 'duckdb'),
-    niceness: 0,
-    log: createLog('silent'),
-  });
-  const count = (options: string) =>
-    duckdb.run(`
-      select tenant, count(*)::int as count
-      from read_parquet('${root}/records/**/*.parquet'${options}) group by tenant`);
-  expect(await count('')).toEqual([{ tenant: 'cold', count: 60 }]);
-  expect(await count(', hive_partitioning = true')).toEqual([{ tenant: 'cold', count: 60 }]);
-  await duckdb.close();
 });

@@ -3,22 +3,19 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { createLog } from '../../platform/log.ts';
+import type { Connection } from '../../platform/postgres/database.ts';
 import type { Gone } from '../../records/index.ts';
 import { findOrphans } from '../../retention/verify/find-orphans.ts';
 import { jobFolder, toExportJob } from './job.ts';
 import { manifestOf } from './list.ts';
 import { cancelOpenJob } from './queries.ts';
 import { hasLost, noteGoneExports, sweep } from './sweep.ts';
-import { startTestExports, type TestExports } from './testing/test-exports.ts';
+import { useTestExports } from './testing/test-exports.ts';
 
-let exports: TestExports;
-beforeAll(async () => {
-  exports = await startTestExports();
-  await exports.ingest('T', 60);
-});
-afterAll(() => exports.stop());
+const exports = useTestExports();
+beforeAll(() => exports.ingest('T', 60));
 beforeEach(async () => {
   await exports.db.query(sql`update exports set expires_at = now()`);
   await clean();
@@ -35,6 +32,11 @@ async function completed(): Promise<string> {
   expect((await exports.job(id)).state).toBe('completed');
   return id;
 }
+const days = [{ store: 'A', day: '2001-03-01' }];
+const noteGone = (connection: Connection, more: Partial<Gone> = {}) =>
+  noteGoneExports(connection, { tenant: 'T', kind: 'erase', days, window: null, ...more });
+const gone = (more?: Partial<Gone>) =>
+  exports.db.transaction((connection) => noteGone(connection, more));
 async function orphans(prefix = ''): Promise<string[]> {
   const found: string[] = [];
   await findOrphans(exports.db, exports.cold.store, [prefix], {
@@ -122,37 +124,26 @@ test('a verification knows the objects of files that are kept, and no others', a
 
 test('an erasure removes the files that hold what it erases, and no others', async () => {
   const id = await completed();
-  const gone = (more: Partial<Gone>) =>
-    exports.db.transaction((connection) =>
-      noteGoneExports(connection, {
-        tenant: 'T',
-        kind: 'erase',
-        days: [{ store: 'A', day: '2001-03-01' }],
-        window: null,
-        ...more,
-      }),
-    );
   expect(await gone({ tenant: 'OTHER' })).toBe(0);
   expect(await gone({ days: [] })).toBe(0);
   expect((await exports.job(id)).has_file).toBe(true);
-  expect(await gone({})).toBe(1);
+  expect(await gone()).toBe(1);
   const job = await exports.job(id);
   expect(job).toMatchObject({ state: 'erased', has_file: false, error_code: 'slice_erased' });
   expect(job.error).toContain('erased on request, so its file was removed');
   expect(toExportJob(job)).toMatchObject({ percent: 100, rows_done: 60, expires_at: null });
   expect(manifestOf(job)).toMatchObject({ rows: 60 });
-  expect(await gone({})).toBe(0);
+  expect(await gone()).toBe(0);
   await clean();
   expect(await exports.keys()).toEqual([]);
 });
 
 test('a job that begins while records are erased ends after it began', async () => {
   const { id } = await exports.create('csv', { tenant: 'T' });
-  const days = [{ store: 'A', day: '2001-03-01' }];
   await exports.db.transaction(async (connection) => {
     await connection.query(sql`select now()`);
     const taken = await exports.tryTake();
-    await noteGoneExports(connection, { tenant: 'T', kind: 'erase', days, window: null });
+    await noteGone(connection);
     await taken?.session.close();
   });
   const { state, started_at, finished_at } = await exports.job(id);
@@ -164,13 +155,10 @@ test('a job that begins while records are erased ends after it began', async () 
 test('a job that completes while an erasure waits for it loses its file, too', async () => {
   const id = await completed();
   await exports.db.query(sql`update exports set state = 'running' where id = ${id}`);
-  const days = [{ store: 'A', day: '2001-03-01' }];
   let erased: Promise<number> | undefined;
   await exports.db.transaction(async (completing) => {
     await completing.query(sql`update exports set state = 'completed' where id = ${id}`);
-    erased = exports.db.transaction((connection) =>
-      noteGoneExports(connection, { tenant: 'T', kind: 'erase', days, window: null }),
-    );
+    erased = gone();
     await expect
       .poll(() =>
         exports.db.query(sql`select from pg_stat_activity

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { cutParts, measureSlice } from '../../records/index.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
@@ -13,14 +13,10 @@ import { startFile } from '../stream-file.ts';
 import type { ExportFormat } from '../values.ts';
 import { toFileOptions } from './create.ts';
 import { lockQueue } from './queries.ts';
-import { startTestExports, type TestExports } from './testing/test-exports.ts';
+import { useTestExports } from './testing/test-exports.ts';
 
-let exports: TestExports;
-beforeAll(async () => {
-  exports = await startTestExports();
-  await exports.ingest('T', 100);
-});
-afterAll(() => exports.stop());
+const exports = useTestExports();
+beforeAll(() => exports.ingest('T', 100));
 beforeEach(() => exports.db.query(sql`delete from exports`));
 
 const tags = {
@@ -41,7 +37,7 @@ async function insertVersion(id: string, more: { state?: string; change?: string
       ${more.state ?? 'ready'}, ${more.change ?? null}, 'test')`);
   return { count, digest, parts };
 }
-const completed = async (body: object, format: 'csv' | 'parquet' = 'csv') => {
+const completed = async (body: object, format: ExportFormat = 'csv') => {
   const { id } = await exports.create(format, { tenant: 'T', ...body });
   await exports.work();
   const job = await exports.job(id);
@@ -76,12 +72,8 @@ const files = [
   ['csv', { compression: 'gzip', header: false }],
   ['csv', { compression: 'zstd', profile: 'spreadsheet' }],
   ['csv', { columns: ['split', 'event_id', 'enrichment.n'] }],
-  ['csv', { columns: ['datasets'] }],
-  ['ndjson', { compression: 'none' }],
-  ['ndjson', { compression: 'gzip' }],
   ['ndjson', { compression: 'zstd', columns: ['enrichment.n', 'split'] }],
   ['parquet', {}],
-  ['parquet', { columns: ['split'] }],
   ['csv', { split: 'test' }],
   ['parquet', { split: 'validation' }],
 ] as const;
@@ -90,34 +82,25 @@ test('a job’s file of a version is to the byte what is streamed of it', async 
   await insertVersion('ver_s');
   for (const [format, own] of files) {
     const body = { tenant: 'T', version: 'ver_s', ...own } as ExportRequest;
-    const { id } = await exports.create(format, body);
-    await exports.work();
-    const job = await exports.job(id);
-    expect(job, job.error ?? '').toMatchObject({ state: 'completed' });
-    expect((await exports.file(id)).equals(await streamed(format, body)), job.file_name).toBe(true);
+    const { id, file_name } = await completed(body, format);
+    expect((await exports.file(id)).equals(await streamed(format, body)), file_name).toBe(true);
   }
 });
 
-test.each([
-  ['csv', 'none'],
-  ['csv', 'gzip'],
-  ['csv', 'zstd'],
-  ['ndjson', 'none'],
-  ['ndjson', 'gzip'],
-  ['ndjson', 'zstd'],
-] as const)('%s of no rows and no header with %s is the same both ways too', async (format, by) => {
-  const body = {
-    tenant: 'NOBODY',
-    compression: by,
-    ...(format === 'csv' ? { header: false } : {}),
-  };
-  const { id } = await exports.create(format, body);
-  await exports.work();
-  expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 0 });
-  const file = await exports.file(id);
-  expect(file.equals(await streamed(format, body))).toBe(true);
-  expect(file.length > 0).toBe(by !== 'none');
-});
+test.each(['none', 'gzip', 'zstd'] as const)(
+  'no rows and no header with %s are the same both ways too',
+  async (compression) => {
+    for (const [format, own] of [['csv', { header: false }] as const, ['ndjson', {}] as const]) {
+      const body = { tenant: 'NOBODY', compression, ...own };
+      const { id } = await exports.create(format, body);
+      await exports.work();
+      expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_done: 0 });
+      const file = await exports.file(id);
+      expect(file.equals(await streamed(format, body))).toBe(true);
+      expect(file.length > 0).toBe(compression !== 'none');
+    }
+  },
+);
 
 async function streamed(format: ExportFormat, body: ExportRequest): Promise<Buffer> {
   const { db, source } = exports.context();
@@ -138,18 +121,16 @@ async function streamed(format: ExportFormat, body: ExportRequest): Promise<Buff
 test('its splits are counted, and are all of it together', async () => {
   const { count } = await insertVersion('ver_2');
   let rows = 0;
-  for (const split of ['train', 'validation', 'test']) {
-    const { id, rows_total } = await exports.create('csv', {
-      tenant: 'T',
-      version: 'ver_2',
-      split: split as 'train',
-    });
+  for (const split of ['train', 'validation', 'test'] as const) {
+    const body = { tenant: 'T', version: 'ver_2', split };
+    const { id, rows_total } = await exports.create('csv', body);
     expect(rows_total).toBeNull();
     await exports.work();
     const job = await exports.job(id);
     expect(job.state).toBe('completed');
-    expect((await exports.file(id)).toString().match(/^"T",/gm)).toHaveLength(job.rows_done);
-    expect((await exports.file(id)).toString()).toContain(`"${split}"`);
+    const text = (await exports.file(id)).toString();
+    expect(text.match(/^"T",/gm)).toHaveLength(job.rows_done);
+    expect(text).toContain(`"${split}"`);
     rows += job.rows_done;
   }
   expect(rows).toBe(count);

@@ -1,12 +1,8 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = useTestService();
 
 const recordOf = (tenant: string, store: string, event_id: string) => ({
   ...{ tenant, store, event_id, occurred_at: '2001-01-01T00:00:00Z', enrichment: {} },

@@ -1,32 +1,21 @@
 import { open, rename, unlink } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { useTestDatabase } from '../../../test/database.ts';
 import { createIngest, type Ingest } from './ingest.ts';
-import { createFreezer, type Freezer } from './testing/freeze.ts';
-import { bodyOf } from './testing/post-records.ts';
+import { useFreezer } from './testing/freeze.ts';
+import { bodyOf, ingestLimits } from './testing/post-records.ts';
 
-let db: TestDatabase;
-let freezer: Freezer;
+const db = useTestDatabase();
+const freezer = useFreezer(db);
 let ingest: Ingest;
 /** Runs once, after the next look into a segment. */
 let afterLook: (() => Promise<unknown>) | null = null;
 
-const ingestOptions = {
-  maxRecords: 20,
-  maxBatchBytes: 2 ** 20,
-  maxEnrichmentBytes: 2 ** 18,
-  inFlightBytes: 2 ** 26,
-  writers: 2,
-  clock: () => Date.parse('2026-01-01T00:00:00Z'),
-};
-
-beforeAll(async () => {
-  db = await createTestDatabase();
-  freezer = await createFreezer(db);
+beforeAll(() => {
   ingest = createIngest(db, {
-    ...ingestOptions,
+    ...{ ...ingestLimits, maxRecords: 20 },
     cold: {
       objects: freezer.objects,
       duckdb: {
@@ -41,10 +30,6 @@ beforeAll(async () => {
       },
     },
   });
-});
-afterAll(async () => {
-  await freezer.close();
-  await db.drop();
 });
 
 const batch = (...records: unknown[]) =>

@@ -18,15 +18,8 @@ const records = fc.array(
 function partOf(keys: readonly Partial<IncomingRecord>[]): Part {
   const part = new Part();
   for (const [index, key] of keys.entries()) {
-    const rest = {
-      kind: null,
-      source: null,
-      model: null,
-      confidence: null,
-      enrichment: '{}',
-      bytes: 9,
-    };
-    part.add(index, { ...rest, ...key } as IncomingRecord);
+    const labels = { kind: null, source: null, model: null, confidence: null };
+    part.add(index, { ...labels, enrichment: '{}', bytes: 9, ...key } as IncomingRecord);
   }
   return part;
 }

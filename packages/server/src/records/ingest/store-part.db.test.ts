@@ -1,28 +1,29 @@
 import { writeFile } from 'node:fs/promises';
 import sql, { type Sql } from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { type TestDatabase, useTestDatabase } from '../../../test/database.ts';
 import { testOnOneServer, untilLockWaits } from '../../../test/one-server.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import type { Session } from '../../platform/postgres/database.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { openDatabase } from '../../platform/postgres/open-database.ts';
 import { createIngest, type Ingest, type IngestOptions } from './ingest.ts';
 import { Part } from './part.ts';
 import { fewRows, storeNew, storeOne } from './queries.ts';
-import { createFreezer, type Freezer } from './testing/freeze.ts';
-import { bodyOf } from './testing/post-records.ts';
+import { createPartitions } from './store-part.ts';
+import { expectExactCounters, levels } from './testing/exact-counters.ts';
+import { useFreezer } from './testing/freeze.ts';
+import { bodyOf, ingestLimits } from './testing/post-records.ts';
 
-let db: TestDatabase;
-let freezer: Freezer;
+const db = useTestDatabase();
+const freezer = useFreezer(db);
 let ingest: Ingest;
 let ingestOptions: IngestOptions;
 /** The texts of the statements that stored something. */
 let stored: string[] = [];
 
-beforeAll(async () => {
-  db = await createTestDatabase();
-  freezer = await createFreezer(db);
+beforeAll(() => {
   const noted: TestDatabase = {
     ...db,
     query(statement: Sql, options) {
@@ -30,20 +31,8 @@ beforeAll(async () => {
       return db.query(statement, options);
     },
   };
-  ingestOptions = {
-    maxRecords: 10_000,
-    maxBatchBytes: 2 ** 25,
-    maxEnrichmentBytes: 2 ** 18,
-    inFlightBytes: 2 ** 26,
-    writers: 4,
-    clock: () => Date.parse('2026-01-01T00:00:00Z'),
-    cold: freezer,
-  };
+  ingestOptions = { ...ingestLimits, cold: freezer };
   ingest = createIngest(noted, ingestOptions);
-});
-afterAll(async () => {
-  await freezer.close();
-  await db.drop();
 });
 
 function batch(...records: unknown[]) {
@@ -66,43 +55,6 @@ function record(tenant: string, n: number, more: Record<string, unknown> = {}) {
   };
 }
 const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, n) => from + n);
-
-/** Compares every counter with the records, whole tables at a time. */
-async function expectExactCounters(): Promise<void> {
-  const sums = (key: string) => `select ${key}, sum(count)::int as count, sum(bytes)::int as bytes,
-    mod(sum(digest), 18446744073709551616)::text as digest, min(first_at) as first, max(last_at) as last`;
-  const rows = `with leaf_days as (
-    select tenant, store, (occurred_at at time zone 'UTC')::date as day, count(*) as count, sum(bytes) as bytes,
-      mod(sum(mod(digest::numeric + 18446744073709551616, 18446744073709551616)), 18446744073709551616) as digest,
-      min(occurred_at) as first_at, max(occurred_at) as last_at
-    from enrichment_records group by 1, 2, 3)`;
-  const tables = {
-    leaf_days: 'tenant, store, day::text',
-    leaf_months: "tenant, store, to_char(day, 'YYYY-MM')",
-    leaf_stores: 'tenant, store',
-    tenant_days: 'tenant, day::text',
-    tenant_months: "tenant, to_char(day, 'YYYY-MM')",
-    leaf_tenants: 'tenant',
-  };
-  for (const [table, key] of Object.entries(tables)) {
-    const own = key.replace("to_char(day, 'YYYY-MM')", 'month');
-    const { rows: counted } = await db.pool.query(
-      `${sums(own)} from ${table} group by ${own} order by ${own}`,
-    );
-    const { rows: found } = await db.pool.query(
-      `${rows} ${sums(`${key}`)} from leaf_days group by ${key} order by ${key}`,
-    );
-    const values = (all: object[]) => all.map((row) => Object.values(row));
-    expect(values(counted)).toEqual(values(found));
-  }
-  // What was moved away or erased since stays counted as stored.
-  const { rows: stored } = await db.pool.query(`
-    select tenant, sum(count)::int as count, sum(bytes)::int as bytes from stored_hours
-    where tenant in (select tenant from enrichment_records) group by 1 order by 1`);
-  const { rows: there } = await db.pool.query(`
-    select tenant, count(*)::int as count, sum(bytes)::int as bytes from enrichment_records group by 1 order by 1`);
-  expect(stored).toEqual(there);
-}
 
 test('single records that come at the same time share statements, and each caller hears of its own', async () => {
   stored = [];
@@ -130,7 +82,7 @@ test('single records that come at the same time share statements, and each calle
     [{ index: 0, code: 'field_required', message: expect.any(String) }],
   ]);
   expect(stored.length).toBeLessThan(20);
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('the same record of many callers at once is accepted once', async () => {
@@ -156,7 +108,7 @@ test('two processes store the first records of new months at the same time', asy
     await Promise.all(answers);
   }
   await other.close();
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('a caller whose late record cannot be looked up fails alone', async () => {
@@ -173,18 +125,9 @@ test('a caller whose late record cannot be looked up fails alone', async () => {
     expect(one).toMatchObject({ status: 'fulfilled', value: { accepted: 1 } });
   }
   await db.query(sql`delete from enrichment_records where tenant = 'cold'`);
-  for (const table of [
-    'leaf_days',
-    'leaf_months',
-    'leaf_stores',
-    'tenant_days',
-    'tenant_months',
-    'leaf_tenants',
-  ]) {
-    await db.pool.query(`delete from ${table} where tenant = 'cold'`);
-  }
+  for (const [table] of levels) await db.pool.query(`delete from ${table} where tenant = 'cold'`);
   await db.query(sql`delete from segments where tenant = 'cold'`);
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('a tenant that another transaction locks keeps no other waiting', async () => {
@@ -208,7 +151,7 @@ test('a tenant that another transaction locks keeps no other waiting', async () 
     expect(isStored).toBe(false);
   });
   await Promise.all(waiting);
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('a record that another process stores at the same moment is compared with what that stored', async () => {
@@ -234,23 +177,25 @@ test('a record that another process stores at the same moment is compared with w
     rejected: [{ index: 2, code: 'conflict' }],
   });
   await db.query(sql`delete from enrichment_records where event_id in ('x1', 'x2')`);
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 const odd = [
-  '',
-  '\ufeff',
-  '"',
-  "'",
-  '\\',
-  '\\N',
-  'a\tb\nc\r',
-  '😀',
-  '\uffff',
-  '{,}',
-  'null',
-  'NULL',
-  '$1',
+  ...[
+    '',
+    '\ufeff',
+    '"',
+    "'",
+    '\\',
+    '\\N',
+    'a\tb\nc\r',
+    '😀',
+    '\uffff',
+    '{,}',
+    'null',
+    'NULL',
+    '$1',
+  ],
   '\u007f',
 ];
 
@@ -267,7 +212,7 @@ test('many new records are copied, with values of every sort, and counted as few
   );
   expect(await batch(...many)).toMatchObject({ accepted: many.length, rejected_count: 0 });
   expect(stored).toEqual([]);
-  await expectExactCounters();
+  await expectExactCounters(db);
   for (const some of [many, many.slice(0, 100)]) {
     expect(await batch(...some)).toMatchObject({ accepted: 0, duplicates: some.length });
   }
@@ -279,7 +224,7 @@ test('many new records are copied, with values of every sort, and counted as few
     rejected_count: many.length / 2,
   });
   expect(answer.rejected[0]).toMatchObject({ index: 1, code: 'conflict' });
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('a sender that repeated records is believed again after one part without any', async () => {
@@ -300,7 +245,7 @@ test('a sender that repeated records is believed again after one part without an
   // The last one was tried and failed, so seven parts are not tried now, if all of them repeat.
   expect(await compared(10_000)).toBe(1);
   expect(await compared(20_000)).toBe(0);
-  await expectExactCounters();
+  await expectExactCounters(db);
 });
 
 test('many records of cold days are looked up first, then copied without those that are there', async () => {
@@ -340,9 +285,11 @@ async function withEmptyCounters(work: (session: Session) => Promise<void>) {
   await session.query(
     sql`truncate leaf_days, leaf_months, leaf_stores, tenant_days, tenant_months, leaf_tenants, stored_hours`,
   );
-  await work(session);
-  await session.query(sql`rollback`);
-  await session.close();
+  try {
+    await work(session);
+  } finally {
+    await session.close();
+  }
 }
 
 /** How many counters the transaction has changed, and how many of them without a new entry in an index. */
@@ -381,3 +328,51 @@ testOnOneServer(
     });
   },
 );
+
+test('the partitions of five years are made in three transactions, and those that exist are left alone', async () => {
+  let transactions = 0;
+  const counted: TestDatabase = {
+    ...db,
+    transaction(work, options) {
+      transactions += 1;
+      return db.transaction(work, options);
+    },
+  };
+  const months = Array.from(
+    { length: 60 },
+    (_, n) => `${1990 + Math.floor(n / 12)}-${String((n % 12) + 1).padStart(2, '0')}`,
+  );
+  await createPartitions(db).ensure(['1991-05', '1991-05']);
+  await createPartitions(counted).ensure(months);
+  expect(transactions).toBe(3);
+  const made = await db.query<{ name: string }>(sql`
+    select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = 'enrichment_records'::regclass and relname like 'enrichment_records_199%' order by 1`);
+  expect(made.map(({ name }) => name.slice(-7).replace('_', '-'))).toEqual(months);
+});
+
+test('a partition that another process has made is believed only when that has told all sessions', async () => {
+  await createPartitions(db).ensure(['1989-01']);
+  const maker = await db.openSession();
+  // PostgreSQL shows a new row of the catalogue to others before it tells them so, and frees locks after both.
+  await maker.query(sql`select pg_advisory_lock(${advisoryLocks.partitions})`);
+  let isBelieved = false;
+  const believing = createPartitions(db)
+    .ensure(['1989-01'])
+    .then(() => {
+      isBelieved = true;
+    });
+  await Promise.race([untilLockWaits(db), believing]);
+  expect(isBelieved).toBe(false);
+  await maker.close();
+  await believing;
+});
+
+test('a partition that is not found is looked for anew, by one record, by few and by many', async () => {
+  const at = { occurred_at: '1984-06-01T00:00:00Z' };
+  for (const [from, count] of [1, 1, 3, 2 * fewRows].entries()) {
+    const some = numbers(count, 10_000 * from).map((n) => record('dropped', n, at));
+    expect(await batch(...some)).toMatchObject({ accepted: count });
+    await db.query(sql`drop table enrichment_records_1984_06`);
+  }
+});

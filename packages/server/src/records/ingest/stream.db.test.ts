@@ -1,14 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { describe, expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
 import { createRecords, postStream } from './testing/post-records.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ SVC_INGEST_MAX_RECORDS: '50' });
-});
-afterAll(() => service.stop());
+const service = useTestService({ SVC_INGEST_MAX_RECORDS: '50' });
 
 const record = createRecords();
 const stream = (body: string | Uint8Array, headers: Record<string, string> = {}) =>

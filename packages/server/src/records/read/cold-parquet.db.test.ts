@@ -1,50 +1,37 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { useTestDatabase } from '../../../test/database.ts';
+import type { AppError } from '../../kernel/errors.ts';
 import { DuckDbError } from '../../platform/duckdb.ts';
+import { numberedRecords } from '../ingest/testing/post-records.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { createColdTier } from './cold-parquet.ts';
 import { createHotTier } from './hot-postgres.ts';
 import type { PageRequest } from './pages.ts';
 import { maxSegments } from './plan-scan.ts';
 import { measureSlice } from './sum-segments.ts';
-import { type ColdStore, openColdStore } from './testing/cold-store.ts';
+import { useColdStore } from './testing/cold-store.ts';
 import { compact, freeze } from './testing/freeze.ts';
 import { bothTiers, ingest, page, walk } from './testing/walk.ts';
-import { mergeTiers, type Tier, usualLimits } from './tier.ts';
+import { mergeTiers, usualLimits } from './tier.ts';
 
-let db: TestDatabase;
-let cold: ColdStore;
-let records: Tier;
-beforeAll(async () => {
-  db = await createTestDatabase();
-  cold = await openColdStore();
-  records = bothTiers(db, cold);
-});
-afterAll(async () => {
-  await cold.close();
-  await db.drop();
-});
+const db = useTestDatabase();
+const cold = useColdStore();
+const records = bothTiers(db, cold);
 
-function texts(tenant: string, count: number, more: (n: number) => object = () => ({})): string[] {
-  return Array.from({ length: count }, (_, n) =>
-    JSON.stringify({
-      tenant,
-      store: `S${n % 3}`,
-      event_id: `e${String(n).padStart(5, '0')}`,
-      occurred_at: `2001-01-${String(1 + (n % 9)).padStart(2, '0')}T00:00:00Z`,
-      enrichment: { n },
-      ...more(n),
-    }),
-  );
-}
+const some = (tenant: string, count: number, more: (n: number) => object = () => ({})) =>
+  numberedRecords(tenant, count, (n) => ({
+    ...{ store: `S${n % 3}`, event_id: `e${String(n).padStart(5, '0')}` },
+    occurred_at: `2001-01-${String(1 + (n % 9)).padStart(2, '0')}T00:00:00Z`,
+    ...more(n),
+  }));
 
 /** A segment of a tenant's records, all of them cold, and where its object lies. */
 async function frozenTenant(tenant: string, count = 30): Promise<{ key: string; path: string }> {
-  await ingest(db, cold, [texts(tenant, count)]);
+  await ingest(db, cold, [some(tenant, count)]);
   await freeze(db, cold, { tenant, id: `seg_${tenant}` });
   const key = `records/tenant=${tenant}/2001-01-01_2001-01-09_seg_${tenant}.parquet`;
   return { key, path: join(cold.dir, key) };
@@ -76,7 +63,7 @@ function idle(): ColdReader {
 
 test('DuckDB and the objects are left alone where nothing is cold', async () => {
   await frozenTenant('elsewhere');
-  await ingest(db, cold, [texts('warm', 30)]);
+  await ingest(db, cold, [some('warm', 30)]);
   const alone = bothTiers(db, idle());
   expect((await page(alone, { tenant: 'warm' })).data).toHaveLength(30);
   expect((await page(alone, { tenant: 'warm', kind: 'none' })).data).toHaveLength(0);
@@ -128,14 +115,13 @@ test.each<[string, (path: string) => Promise<void>, string]>([
     () => records.find([tenant, ...first]),
     () => measureSlice(db, { tenant, kind: 'any', tenants: null }, cold),
   ];
+  const told = `tenant ${tenant} from 2001-01-01 to 2001-01-09 cannot be read: the object ${key} ${what}.`;
   for (const read of reads) {
-    await expect(read()).rejects.toMatchObject({
-      code: 'segment_damaged',
-      detail: expect.stringContaining(
-        `tenant ${tenant} from 2001-01-01 to 2001-01-09 cannot be read: the object ${key} ${what}.`,
-      ),
-      cause: expect.any(Error),
-    });
+    const error = await read().catch((thrown: unknown) => thrown);
+    const detail = expect.stringContaining(told);
+    expect(error).toMatchObject({ code: 'segment_damaged', detail, cause: expect.any(Error) });
+    // Where the service keeps its files is nobody's business.
+    expect((error as AppError).detail).not.toContain(cold.dir);
   }
 });
 
@@ -173,7 +159,7 @@ test('an object replaced between catalogue and opening is looked for again', asy
 });
 
 test('records that move between the reading of the tiers are shown once', async () => {
-  await ingest(db, cold, [texts('moving', 90)]);
+  await ingest(db, cold, [some('moving', 90)]);
   const asHot = await walk(records, { tenant: 'moving', limit: 20 });
   const hot = createHotTier(db, usualLimits);
   let day = 0;
@@ -198,7 +184,7 @@ test('records that move between the reading of the tiers are shown once', async 
 });
 
 test('a walk during which the data moves between two pages shows each record once', async () => {
-  await ingest(db, cold, [texts('wander', 100)]);
+  await ingest(db, cold, [some('wander', 100)]);
   const seen: string[] = [];
   let cursor: string | undefined;
   for (let step = 1; step < 50; step++) {
@@ -217,10 +203,14 @@ test('a walk during which the data moves between two pages shows each record onc
 
 test('pages of very large records are cut alike in both tiers', async () => {
   const text = 'x'.repeat(250 * 1024);
-  const large = texts('large', 60, (n) => ({ enrichment: { n, text } }));
-  await ingest(db, cold, [large.slice(0, 30), large.slice(30)]);
+  const large = some('large', 40, (n) => ({ enrichment: { n, text } }));
+  await ingest(db, cold, [large]);
   const asHot = await walk(records, { tenant: 'large', limit: 500 });
-  expect(asHot.length).toBeGreaterThan(2);
+  const [first, second, back] = asHot.map((page) => JSON.parse(page).data);
+  const ids = [...first, ...second].map(({ store, event_id }) => `${store} ${event_id}`);
+  expect(ids.sort()).toEqual(large.map(({ store, event_id }) => `${store} ${event_id}`).sort());
+  expect(first.length).toBeLessThan(40);
+  expect(back).toEqual(first);
   await freeze(db, cold, { tenant: 'large', id: 'seg_large_1', lastDay: '2001-01-04' });
   expect(await walk(records, { tenant: 'large', limit: 500 })).toEqual(asHot);
   await freeze(db, cold, { tenant: 'large', id: 'seg_large_2' });
@@ -228,15 +218,15 @@ test('pages of very large records are cut alike in both tiers', async () => {
 });
 
 test('a huge day is read by its rows, and a filter looks at 10,000 records at most', async () => {
-  const huge = texts('huge', 10_050, (n) => ({
+  const huge = some('huge', 10_050, (n) => ({
     store: 'S',
     occurred_at: `2001-01-01T${String(Math.floor(n / 3600)).padStart(2, '0')}:00:00.${String(n % 997).padStart(6, '0')}Z`,
     kind: n % 1000 === 7 ? 'rare' : n === 10_049 ? 'last' : 'usual',
   }));
   await ingest(db, cold, [huge]);
   const requests: PageRequest[] = [
-    { tenant: 'huge', limit: 500 },
-    { tenant: 'huge', limit: 500, order: 'desc' },
+    { tenant: 'huge', limit: 4000 },
+    { tenant: 'huge', limit: 4000, order: 'desc' },
     { tenant: 'huge', limit: 4, kind: 'rare' },
     { tenant: 'huge', limit: 500, kind: 'last' },
     { tenant: 'huge', limit: 500, kind: 'last', order: 'desc' },
@@ -259,9 +249,9 @@ test('a huge day is read by its rows, and a filter looks at 10,000 records at mo
 });
 
 test('many tiny segments are opened a few at a time, and the page is full all the same', async () => {
-  const names = Array.from({ length: 40 }, (_, n) => `tiny${String(n).padStart(2, '0')}`);
+  const names = Array.from({ length: maxSegments + 4 }, (_, n) => `tiny${n}`);
   for (const tenant of names) {
-    await ingest(db, cold, [texts(tenant, 2)]);
+    await ingest(db, cold, [some(tenant, 2)]);
     await freeze(db, cold, { tenant, id: `seg_${tenant}` });
   }
   let opened = 0;
@@ -287,7 +277,7 @@ test('many tiny segments are opened a few at a time, and the page is full all th
   };
   const limited = { ...testActor, tenants: names };
   const tiers = bothTiers(db, counting);
-  expect((await page(tiers, { limit: 500 }, limited)).data).toHaveLength(80);
-  expect((await page(tiers, { limit: 79 }, limited)).data).toHaveLength(79);
+  expect((await page(tiers, { limit: 500 }, limited)).data).toHaveLength(40);
+  expect((await page(tiers, { limit: 39 }, limited)).data).toHaveLength(39);
   expect([opened, most]).toEqual([0, maxSegments]);
 });

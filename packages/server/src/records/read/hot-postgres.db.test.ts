@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
-import { type ColdStore, openColdStore } from './testing/cold-store.ts';
+import { expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
+import { useColdStore } from './testing/cold-store.ts';
 import { freeze } from './testing/freeze.ts';
 import { bothTiers, ingest, page } from './testing/walk.ts';
 
-let db: TestDatabase;
-let cold: ColdStore;
-beforeAll(async () => {
-  db = await createTestDatabase();
-  cold = await openColdStore();
-});
-afterAll(async () => {
-  await cold.close();
-  await db.drop();
-});
+const db = useTestDatabase();
+const cold = useColdStore();
 
 /** The event happened in each store, and twice in one of them; others surround it. */
 const linesOf = (tenant: string) =>

@@ -4,20 +4,11 @@ import { boundary, clip, firstDayBeyond, maxSegments, planScan } from './plan-sc
 import type { DayInSegment } from './queries.ts';
 import { compareKeys } from './tier.ts';
 
-function day(date: string, segment: string, [first_row, count]: [number, number]): DayInSegment {
+function day(date: string, id: string, [first_row, count]: [number, number]): DayInSegment {
   return {
-    tenant: 'TX',
-    store: 'DFW',
-    day: date,
-    segment_id: segment,
-    first_row,
-    count,
-    bytes: 100 * count,
-    object_key: `tenant=TX/${segment}.parquet`,
-    size_bytes: 1,
-    sha256: Buffer.alloc(32),
-    first_day: date,
-    last_day: date,
+    ...{ tenant: 'TX', store: 'DFW', day: date, first_day: date, last_day: date },
+    ...{ segment_id: id, first_row, count, bytes: 100 * count },
+    ...{ object_key: `tenant=TX/${id}.parquet`, size_bytes: 1, sha256: Buffer.alloc(32) },
   };
 }
 
@@ -49,12 +40,8 @@ test('the day of the cursor is read whole and counts as none', () => {
 
 test('a scan to the last day has no end, unless the catalogue has more days', () => {
   expect(planScan(days, { ...onward, limit: 100 }).end).toBeNull();
-  expect(planScan(days, { ...onward, limit: 100, mayBeMore: true }).end).toEqual([
-    'TX',
-    'DFW',
-    '2001-01-04T00:00:00.000000Z',
-    '',
-  ]);
+  const { end } = planScan(days, { ...onward, limit: 100, mayBeMore: true });
+  expect(end).toEqual(['TX', 'DFW', '2001-01-04T00:00:00.000000Z', '']);
   expect(planScan([], { ...onward, limit: 100 })).toMatchObject({ parts: [], end: null });
 });
 

@@ -4,20 +4,11 @@ import { compareText } from '../../kernel/names.ts';
 import { keyOf, type RecordRow } from '../queries.ts';
 import { compareKeys, compareRows, mergeTiers, type Scan, type Tier } from './tier.ts';
 
-function row(store: string, id: string, bytes = 100): RecordRow {
-  return {
-    tenant: 'TX',
-    store,
-    event_id: id,
-    occurred_at: '2001-01-01T00:00:00.000000Z',
-    recorded_at: '2001-01-01T00:00:00.000000Z',
-    kind: null,
-    source: null,
-    model: null,
-    confidence: null,
-    bytes,
-    enrichment: '{}',
-  };
+function row(store: string, event_id: string, bytes = 100): RecordRow {
+  const at = '2001-01-01T00:00:00.000000Z';
+  const labels = { kind: null, source: null, model: null, confidence: null };
+  const key = { tenant: 'TX', store, event_id, occurred_at: at };
+  return { ...key, recorded_at: at, ...labels, bytes, enrichment: '{}' };
 }
 
 /** A tier over rows in memory that stops after `step` of them, whatever was asked for. */
@@ -75,15 +66,11 @@ test('a walk over two tiers shows each record once and in order, however they sh
         isFiltered: fc.boolean(),
       }),
       async (rows, shares, { limit, steps, descending, isFiltered }) => {
-        const hot = tierOf(
-          rows.filter((_, n) => shares[n] !== 'cold'),
-          steps[0],
+        const without = (other: string) => rows.filter((_, n) => shares[n] !== other);
+        const both = mergeTiers(
+          tierOf(without('cold'), steps[0]),
+          tierOf(without('hot'), steps[1]),
         );
-        const cold = tierOf(
-          rows.filter((_, n) => shares[n] !== 'hot'),
-          steps[1],
-        );
-        const both = mergeTiers(hot, cold);
         const asked = isFiltered ? { ...slice, kind: 'any' } : slice;
         const seen: RecordRow[] = [];
         let after: Scan['end'] = null;
@@ -102,17 +89,10 @@ test('a walk over two tiers shows each record once and in order, however they sh
 
 test('a page is full though each scan of a tier stops early, but not for ever', async () => {
   const rows = Array.from({ length: 40 }, (_, n) => row('S', String(n).padStart(3, '0')));
-  const full = await mergeTiers(tierOf([], 1), tierOf(rows, 2)).scan(slice, {
-    after: null,
-    descending: false,
-    limit: 10,
-  });
-  expect(full.rows).toHaveLength(10);
-  const short = await mergeTiers(tierOf([], 1), tierOf(rows, 2)).scan(slice, {
-    after: null,
-    descending: false,
-    limit: 40,
-  });
+  const both = mergeTiers(tierOf([], 1), tierOf(rows, 2));
+  const scan = (limit: number) => both.scan(slice, { after: null, descending: false, limit });
+  expect((await scan(10)).rows).toHaveLength(10);
+  const short = await scan(40);
   expect(short.rows).toHaveLength(16);
   expect(short.end?.[3]).toBe('015');
 });

@@ -9,13 +9,13 @@ import { readSegmentDays } from './read-segment.ts';
 import { type DayTriple, sumByDay } from './segment.ts';
 import { segmentFormatFor, segmentOrder } from './segment-sql.ts';
 
-// As much memory as a service gives DuckDB to merge with.
+// Half as much memory as a service gives DuckDB to merge with, for half as many records as do not fit into it.
 let dir: string;
 let duckdb: DuckDb;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'svcctl-merge-'));
   duckdb = createDuckDb({
-    ...{ memoryBytes: 128 * 2 ** 20, threads: 1, niceness: 0 },
+    ...{ memoryBytes: 64 * 2 ** 20, threads: 1, niceness: 0 },
     tempDir: join(dir, 'duckdb'),
     log: createLog('silent'),
   });
@@ -25,18 +25,18 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** A segment of every fourth record, from the `first` on, of 300,000 on one day and 8 on the next. */
+/** A segment of every fourth record, from the `first` on, of 150,000 on one day and 8 on the next. */
 async function writeQuarter(first: number): Promise<string> {
   const path = join(dir, `${first}.parquet`);
   const text = `repeat(md5(i::varchar), 12)`;
   await duckdb.run(`copy (
       select 'TX' as tenant, 'DFW' as store,
-        make_timestamptz(if(i < 8, 983491200000000, 983404800000000) + (i % 250000) * 345600) as occurred_at,
+        make_timestamptz(if(i < 8, 983491200000000, 983404800000000) + (i % 125000) * 691200) as occurred_at,
         'e' || i as event_id, make_timestamptz(983577600000000) as recorded_at, 'tag' as kind,
         'vision' as source, null::varchar as model, '0.9' as confidence, 450::integer as bytes,
         '{"text":"' || ${text} || '"}' as enrichment
-      from range(${first}, 300000, 4) numbers(i) order by ${segmentOrder}
-    ) to ${literal(path)} (${segmentFormatFor(75_000, 75_000 * 450)})`);
+      from range(${first}, 150000, 4) numbers(i) order by ${segmentOrder}
+    ) to ${literal(path)} (${segmentFormatFor(37_500, 37_500 * 450)})`);
   return path;
 }
 
@@ -53,7 +53,7 @@ test('a day that memory cannot sort at once is merged piece by piece', async () 
   await mergeSegments(duckdb, { paths, days, target });
   const after = await readSegmentDays(duckdb, { tenant: 'TX', path: target });
   expect([...sumByDay(after).values()]).toEqual(days);
-  expect(days.map(({ count }) => count)).toEqual([299_992, 8]);
+  expect(days.map(({ count }) => count)).toEqual([149_992, 8]);
   expect((await readdir(dir)).filter((name) => name.startsWith('merged'))).toEqual([
     'merged.parquet',
   ]);

@@ -1,16 +1,12 @@
-import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import sql, { raw } from 'sql-template-tag';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { createPartitions } from '../ingest/store-part.ts';
 import { removeHotRows, replaceSegments } from './replace-segments.ts';
 import { type NewSegment, type SegmentDay, sumTriples } from './segment.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-  await createPartitions(db).ensure(['2001-03', '2001-04']);
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
+beforeAll(() => createPartitions(db).ensure(['2001-03', '2001-04']));
 
 /** Seven bytes and the digest 5 a record; the first at one o'clock. */
 function day(store: string, date: string, count: number, hour = 1): SegmentDay {
@@ -26,26 +22,31 @@ function segment(id: string, days: SegmentDay[], size = 101): NewSegment {
   return { id, ...object, days, pieces: null };
 }
 
+/** The tables of counters, and by what they count a tenant's records. */
+const levels = {
+  days: ['leaf_days', 'store, day'],
+  months: ['leaf_months', 'store, month'],
+  stores: ['leaf_stores', 'store'],
+  tenantDays: ['tenant_days', 'day'],
+  tenantMonths: ['tenant_months', 'month'],
+  tenants: ['leaf_tenants', ''],
+} as const;
+const keyOf = (key: string) => (key === '' ? 'tenant' : `tenant, ${key}`);
+
 /** Counters as if all of this were hot, and the hot rows with it. */
 async function addHot(tenant: string, days: readonly SegmentDay[]): Promise<void> {
   for (const { store, day: date, count, bytes, digest, first_at, last_at } of days) {
-    const values = sql`${count}::bigint, ${bytes}::bigint, ${digest}::numeric, ${first_at}::timestamptz,
-      ${last_at}::timestamptz`;
-    const add = sql`count = c.count + excluded.count, bytes = c.bytes + excluded.bytes,
-      digest = c.digest + excluded.digest, first_at = least(c.first_at, excluded.first_at),
-      last_at = greatest(c.last_at, excluded.last_at)`;
-    await db.query(sql`insert into leaf_days as c (tenant, store, day, count, bytes, digest, first_at, last_at)
-      values (${tenant}, ${store}, ${date}::date, ${values}) on conflict (tenant, store, day) do update set ${add}`);
-    await db.query(sql`insert into leaf_months as c (tenant, store, month, count, bytes, digest, first_at, last_at)
-      values (${tenant}, ${store}, ${date.slice(0, 7)}, ${values}) on conflict (tenant, store, month) do update set ${add}`);
-    await db.query(sql`insert into leaf_stores as c (tenant, store, count, bytes, digest, first_at, last_at)
-      values (${tenant}, ${store}, ${values}) on conflict (tenant, store) do update set ${add}`);
-    await db.query(sql`insert into tenant_days as c (tenant, day, count, bytes, digest, first_at, last_at)
-      values (${tenant}, ${date}::date, ${values}) on conflict (tenant, day) do update set ${add}`);
-    await db.query(sql`insert into tenant_months as c (tenant, month, count, bytes, digest, first_at, last_at)
-      values (${tenant}, ${date.slice(0, 7)}, ${values}) on conflict (tenant, month) do update set ${add}`);
-    await db.query(sql`insert into leaf_tenants as c (tenant, count, bytes, digest, first_at, last_at)
-      values (${tenant}, ${values}) on conflict (tenant) do update set ${add}`);
+    for (const [table, key] of Object.values(levels)) {
+      const columns = raw(`${keyOf(key)}, count, bytes, digest, first_at, last_at`);
+      await db.query(sql`
+        insert into ${raw(table)} as c (${columns})
+        select ${columns} from (select ${tenant} as tenant, ${store} as store, ${date}::date as day,
+          ${date.slice(0, 7)} as month, ${count}::bigint as count, ${bytes}::bigint as bytes,
+          ${digest}::numeric as digest, ${first_at}::timestamptz as first_at, ${last_at}::timestamptz as last_at) given
+        on conflict (${raw(keyOf(key))}) do update set count = c.count + excluded.count,
+          bytes = c.bytes + excluded.bytes, digest = c.digest + excluded.digest,
+          first_at = least(c.first_at, excluded.first_at), last_at = greatest(c.last_at, excluded.last_at)`);
+    }
     await db.query(sql`
       insert into enrichment_records (tenant, store, occurred_at, event_id, recorded_at, bytes, digest, enrichment)
       select ${tenant}, ${store}, ${first_at}::timestamptz + n * interval '1 hour', 'e', now(), 7, 5, '{}'
@@ -68,27 +69,20 @@ async function freeze(tenant: string, segments: readonly NewSegment[]) {
   );
 }
 
-async function counters(tenant: string) {
-  const columns = sql`count, bytes, digest, cold_count, cold_bytes, cold_stored_bytes,
-    to_char(first_at at time zone 'UTC', 'DD HH24') as first, to_char(last_at at time zone 'UTC', 'DD HH24') as last`;
-  return {
-    days: await db.query(
-      sql`select store, day, cold_digest, ${columns} from leaf_days where tenant = ${tenant} order by store, leaf_days.day`,
-    ),
-    months: await db.query(
-      sql`select store, month, ${columns} from leaf_months where tenant = ${tenant} order by store, month`,
-    ),
-    stores: await db.query(
-      sql`select store, ${columns} from leaf_stores where tenant = ${tenant} order by store`,
-    ),
-    tenantDays: await db.query(
-      sql`select day, ${columns} from tenant_days where tenant = ${tenant} order by tenant_days.day`,
-    ),
-    tenantMonths: await db.query(
-      sql`select month, ${columns} from tenant_months where tenant = ${tenant} order by month`,
-    ),
-    tenants: await db.query(sql`select ${columns} from leaf_tenants where tenant = ${tenant}`),
-  };
+type Level = keyof typeof levels;
+type Counters = Record<Level, Record<string, unknown>[]>;
+
+async function counters(tenant: string): Promise<Counters> {
+  const found = Object.entries(levels).map(async ([level, [table, key]]) => {
+    const columns = `${keyOf(key)}, ${table === 'leaf_days' ? 'cold_digest, ' : ''}`;
+    const rows = await db.query(sql`
+      select ${raw(columns)} count, bytes, digest, cold_count, cold_bytes, cold_stored_bytes,
+        to_char(first_at at time zone 'UTC', 'DD HH24') as first,
+        to_char(last_at at time zone 'UTC', 'DD HH24') as last
+      from ${raw(table)} where tenant = ${tenant} order by ${raw(keyOf(key))}`);
+    return [level, rows] as const;
+  });
+  return Object.fromEntries(await Promise.all(found)) as Counters;
 }
 
 async function hotCount(tenant: string) {
@@ -105,35 +99,25 @@ test('hot days become cold: cold shares come in on every level, the rest stays',
     await freeze('move', [segment('s1', days.slice(0, 2)), segment('s2', days.slice(2), 9)]),
   ).toEqual([]);
   const after = await counters('move');
+  const cold = ([cold_count, cold_bytes, cold_stored_bytes]: readonly number[]) => ({
+    ...{ count: cold_count, cold_count, cold_bytes, cold_stored_bytes },
+  });
+  const [one, two, three] = [cold([3, 21, 61]), cold([2, 14, 40]), cold([1, 7, 9])];
   expect(after.days).toMatchObject([
-    {
-      store: 'A',
-      count: 3,
-      cold_count: 3,
-      cold_bytes: 21,
-      cold_digest: '15',
-      cold_stored_bytes: 61,
-    },
-    {
-      store: 'A',
-      count: 2,
-      cold_count: 2,
-      cold_bytes: 14,
-      cold_digest: '10',
-      cold_stored_bytes: 40,
-    },
-    { store: 'B', count: 1, cold_count: 1, cold_bytes: 7, cold_digest: '5', cold_stored_bytes: 9 },
+    { store: 'A', ...one, cold_digest: '15' },
+    { store: 'A', ...two, cold_digest: '10' },
+    { store: 'B', ...three, cold_digest: '5' },
   ]);
   expect(after.months).toMatchObject([{ cold_count: 5 }, { cold_count: 1 }]);
   expect(after.stores).toMatchObject([{ cold_count: 5 }, { cold_count: 1 }]);
   expect(after.tenantDays).toMatchObject([
-    { day: '2001-03-01', count: 3, cold_count: 3, cold_bytes: 21, cold_stored_bytes: 61 },
-    { day: '2001-03-02', count: 2, cold_count: 2, cold_bytes: 14, cold_stored_bytes: 40 },
-    { day: '2001-04-01', count: 1, cold_count: 1, cold_bytes: 7, cold_stored_bytes: 9 },
+    { day: '2001-03-01', ...one },
+    { day: '2001-03-02', ...two },
+    { day: '2001-04-01', ...three },
   ]);
   expect(after.tenantMonths).toMatchObject([
-    { month: '2001-03', count: 5, cold_count: 5, cold_bytes: 35, cold_stored_bytes: 101 },
-    { month: '2001-04', count: 1, cold_count: 1, cold_bytes: 7, cold_stored_bytes: 9 },
+    { month: '2001-03', ...cold([5, 35, 101]) },
+    { month: '2001-04', ...three },
   ]);
   expect(after.tenants).toMatchObject([
     { count: 6, bytes: 42, digest: '30', cold_count: 6, cold_bytes: 42, cold_stored_bytes: 110 },
@@ -210,33 +194,25 @@ test('erased records leave all counters, and first and last times follow', async
     }),
   );
   expect(sumTriples(gone)).toEqual({ count: 5, bytes: 35, digest: '25' });
+  const march = { count: 1, bytes: 7, digest: '5', cold_count: 1, first: '02 02', last: '02 02' };
+  const april = { count: 1, bytes: 7, digest: '5', cold_count: 0, first: '01 02', last: '01 02' };
+  const both = { ...{ ...march, count: 2, bytes: 14, digest: '10' }, last: '01 02' };
   expect(await counters('erase')).toMatchObject({
-    days: [
-      {
-        count: 1,
-        bytes: 7,
-        digest: '5',
-        cold_count: 1,
-        cold_stored_bytes: 20,
-        first: '02 02',
-        last: '02 02',
-      },
-      { count: 1, bytes: 7, digest: '5', cold_count: 0, first: '01 02', last: '01 02' },
-    ],
+    days: [{ ...march, cold_stored_bytes: 20 }, april],
     months: [
-      { month: '2001-03', count: 1, cold_count: 1, first: '02 02', last: '02 02' },
-      { month: '2001-04', count: 1, cold_count: 0, first: '01 02' },
+      { month: '2001-03', ...march },
+      { month: '2001-04', ...april },
     ],
-    stores: [{ count: 2, bytes: 14, digest: '10', cold_count: 1, first: '02 02', last: '01 02' }],
+    stores: [both],
     tenantDays: [
-      { day: '2001-03-02', count: 1, digest: '5', cold_count: 1, first: '02 02', last: '02 02' },
-      { day: '2001-04-01', count: 1, digest: '5', cold_count: 0, first: '01 02', last: '01 02' },
+      { day: '2001-03-02', ...march },
+      { day: '2001-04-01', ...april },
     ],
     tenantMonths: [
-      { month: '2001-03', count: 1, digest: '5', cold_count: 1, first: '02 02', last: '02 02' },
-      { month: '2001-04', count: 1, digest: '5', cold_count: 0, first: '01 02', last: '01 02' },
+      { month: '2001-03', ...march },
+      { month: '2001-04', ...april },
     ],
-    tenants: [{ count: 2, bytes: 14, digest: '10', cold_count: 1, first: '02 02', last: '01 02' }],
+    tenants: [both],
   });
 });
 

@@ -1,14 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
-import { createDuckDb, type DuckDb } from '../../platform/duckdb.ts';
-import { createLog } from '../../platform/log.ts';
 import { createPartitions } from '../ingest/store-part.ts';
+import { useColdStore } from '../read/testing/cold-store.ts';
 import { mergeSegments } from './merge-segments.ts';
 import { readSegmentDays, readSegmentKeys } from './read-segment.ts';
 import type { DayTriple } from './segment.ts';
@@ -16,27 +13,10 @@ import { instantSql, readSegments } from './segment-sql.ts';
 import { spoolHotRows } from './spool.ts';
 import { writeSegmentFromSegments, writeSegmentFromSpool } from './write-segment.ts';
 
-let db: TestDatabase;
-let duckdb: DuckDb;
-let dir: string;
-beforeAll(async () => {
-  db = await createTestDatabase();
-  dir = await mkdtemp(join(tmpdir(), 'svcctl-segments-'));
-  const log = createLog('silent');
-  duckdb = createDuckDb({
-    memoryBytes: 512 * 2 ** 20,
-    threads: 2,
-    tempDir: join(dir, 'duckdb'),
-    niceness: 0,
-    log,
-  });
-  await createPartitions(db).ensure(['2001-03']);
-});
-afterAll(async () => {
-  await duckdb.close();
-  await db.drop();
-  await rm(dir, { recursive: true, force: true });
-});
+const db = useTestDatabase();
+const cold = useColdStore();
+const fileOf = (name: string) => join(cold.spoolDir, name);
+beforeAll(() => createPartitions(db).ensure(['2001-03']));
 
 type Stored = {
   store: string;
@@ -69,11 +49,11 @@ async function makeSegment(records: readonly Stored[]) {
       mod(mod(sum(digest), 18446744073709551616) + 18446744073709551616, 18446744073709551616),
       min(occurred_at), max(occurred_at)
     from enrichment_records where tenant = ${tenant} group by 1, 2, 3`);
-  const spoolPath = join(dir, `${tenant}.csv`);
-  const path = join(dir, `${tenant}.parquet`);
+  const spoolPath = fileOf(`${tenant}.csv`);
+  const path = fileOf(`${tenant}.parquet`);
   const days = await spoolHotRows(db, { tenant, ...range, path: spoolPath });
   const { length: count } = records;
-  await writeSegmentFromSpool(duckdb, { tenant, spoolPath, target: path, count, bytes: 100 });
+  await writeSegmentFromSpool(cold.duckdb, { tenant, spoolPath, target: path, count, bytes: 100 });
   return { tenant, path, days };
 }
 
@@ -82,25 +62,8 @@ function triples(days: readonly DayTriple[]) {
 }
 
 const pieces = [
-  '"',
-  '""',
-  ',',
-  '\n',
-  '\r',
-  '\r\n',
-  '\\',
-  '\\N',
-  '\\.',
-  '\uFEFF',
-  '\u0001',
-  '\u0001n',
-  '\u0001e',
-  'NULL',
-  "'",
-  '😀',
-  ' ',
-  '\t',
-  'é',
+  ...'",\n\r\\\uFEFF\u0001\'😀 \té',
+  ...['""', '\r\n', '\\N', '\\.', '\u0001n', '\u0001e', 'NULL'],
 ];
 const awkward = fc
   .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ maxLength: 3 })), {
@@ -130,9 +93,9 @@ test('what is awkward in CSV comes through the spool file to the letter', async 
       fc.uniqueArray(record, { minLength: 1, maxLength: 40, selector: keyOf }),
       async (records) => {
         const { tenant, path, days } = await makeSegment(records);
-        const found = await readSegmentDays(duckdb, { tenant, path });
+        const found = await readSegmentDays(cold.duckdb, { tenant, path });
         expect(triples(found)).toEqual(triples(days));
-        const [row] = await duckdb.run<{ rows: string }>(`
+        const [row] = await cold.duckdb.run<{ rows: string }>(`
           select to_json(list({store: store, occurred_at: ${instantSql('occurred_at')},
             event_id: event_id, kind: kind, source: source, model: model, confidence: confidence,
             enrichment: enrichment}))::varchar as rows from ${readSegments([path])}`);
@@ -147,7 +110,7 @@ test('what is awkward in CSV comes through the spool file to the letter', async 
     ),
     { numRuns: runs(40) },
   );
-}, 60_000);
+});
 
 function simple(n: number, more: Partial<Stored> = {}): Stored {
   return {
@@ -165,27 +128,33 @@ function simple(n: number, more: Partial<Stored> = {}): Stored {
 
 test('an enrichment of 16 MiB, all quotes, comes through', async () => {
   const enrichment = JSON.stringify({ text: '"'.repeat(8 * 2 ** 20 - 6) });
-  const { tenant, path, days } = await makeSegment([
-    simple(0),
-    simple(1, { enrichment }),
-    simple(2),
-  ]);
-  expect(triples(await readSegmentDays(duckdb, { tenant, path }))).toEqual(triples(days));
-}, 60_000);
+  const records = [simple(0), simple(1, { enrichment }), simple(2)];
+  const { tenant, path, days } = await makeSegment(records);
+  expect(triples(await readSegmentDays(cold.duckdb, { tenant, path }))).toEqual(triples(days));
+});
 
 test('a segment made of two has the records of both in order, or those that a filter keeps', async () => {
   const [a, b] = [
     await makeSegment([simple(0), simple(2), simple(4)]),
     await makeSegment([simple(1), simple(3)]),
   ];
-  const merged = join(dir, 'merged.parquet');
+  const merged = fileOf('merged.parquet');
   const sizes = { count: 5, bytes: 500 };
-  await writeSegmentFromSegments(duckdb, { paths: [a.path, b.path], target: merged, ...sizes });
-  const rows = await duckdb.run(`select event_id from ${readSegments([merged])}`);
+  await writeSegmentFromSegments(cold.duckdb, {
+    paths: [a.path, b.path],
+    target: merged,
+    ...sizes,
+  });
+  const rows = await cold.duckdb.run(`select event_id from ${readSegments([merged])}`);
   expect(rows.map((row) => row.event_id)).toEqual(['e0', 'e1', 'e2', 'e3', 'e4']);
   const filter = `event_id not in ('e0', 'e4')`;
-  await writeSegmentFromSegments(duckdb, { paths: [a.path], target: merged, ...sizes, filter });
-  expect(await readSegmentDays(duckdb, { tenant: a.tenant, path: merged })).toMatchObject([
+  await writeSegmentFromSegments(cold.duckdb, {
+    paths: [a.path],
+    target: merged,
+    ...sizes,
+    filter,
+  });
+  expect(await readSegmentDays(cold.duckdb, { tenant: a.tenant, path: merged })).toMatchObject([
     { store: 'A', day: '2001-03-03', first_row: 0, count: 1 },
   ]);
 });
@@ -194,17 +163,17 @@ test('stretch by stretch merged, segments have all records in order', async () =
   const stores = ['A', "o'hara", '\uFEFFB', '\uFFFD', '😀'];
   const records = stores.flatMap((store) => [0, 1, 2, 3, 4, 5].map((n) => simple(n, { store })));
   const whole = await makeSegment(records);
-  const halves = [0, 1].map((half) => join(dir, `half-${half}.parquet`));
+  const halves = [0, 1].map((half) => fileOf(`half-${half}.parquet`));
   for (const [half, target] of halves.entries()) {
     const filter = `file_row_number % 2 = ${half}`;
     const sizes = { count: 15, bytes: 1500 };
-    await writeSegmentFromSegments(duckdb, { paths: [whole.path], target, ...sizes, filter });
+    await writeSegmentFromSegments(cold.duckdb, { paths: [whole.path], target, ...sizes, filter });
   }
   // As large as this, each store's day is sorted by itself.
   const days = whole.days.map((day) => ({ ...day, bytes: 2 ** 26 }));
-  const target = join(dir, 'stretches.parquet');
-  await mergeSegments(duckdb, { paths: halves, days, target });
-  const merged = await readSegmentDays(duckdb, { tenant: whole.tenant, path: target });
+  const target = fileOf('stretches.parquet');
+  await mergeSegments(cold.duckdb, { paths: halves, days, target });
+  const merged = await readSegmentDays(cold.duckdb, { tenant: whole.tenant, path: target });
   expect(triples(merged)).toEqual(triples(whole.days));
 });
 
@@ -213,7 +182,7 @@ test('keys are read from the rows asked for', async () => {
     [0, 1, 2, 3].map((n) => simple(n, { event_id: `\uFEFF"e${n}` })),
   );
   const keys = [];
-  for await (const page of readSegmentKeys(duckdb, { path, first_row: 1, count: 2 }))
+  for await (const page of readSegmentKeys(cold.duckdb, { path, first_row: 1, count: 2 }))
     keys.push(page);
   expect(keys).toEqual([
     {
@@ -233,12 +202,12 @@ test.each([
   ['tenant', `select * replace ('other' as tenant) from rows`, /tenant other/],
 ])('a file that is wrong in its %s is told', async (kind, query, message) => {
   const { tenant, path } = await makeSegment([0, 1, 2, 3].map((n) => simple(n)));
-  const wrong = join(dir, 'wrong.parquet');
-  await duckdb.run(
+  const wrong = fileOf('wrong.parquet');
+  await cold.duckdb.run(
     `copy (with rows as (select * exclude (file_row_number) from ${readSegments([path])}) ${query})
      to '${wrong}' (format parquet)`,
   );
-  const reading = readSegmentDays(duckdb, { tenant, path: wrong });
+  const reading = readSegmentDays(cold.duckdb, { tenant, path: wrong });
   await expect(reading).rejects.toMatchObject({
     name: 'SegmentFault',
     kind,
@@ -248,7 +217,7 @@ test.each([
 
 test('a file that is no Parquet is told', async () => {
   const { tenant } = await makeSegment([simple(0)]);
-  const reading = readSegmentDays(duckdb, { tenant, path: join(dir, `${tenant}.csv`) });
+  const reading = readSegmentDays(cold.duckdb, { tenant, path: fileOf(`${tenant}.csv`) });
   await expect(reading).rejects.toMatchObject({ name: 'SegmentFault', kind: 'unreadable' });
 });
 
@@ -272,7 +241,7 @@ test('a store is copied out of the partitions of its own days alone', async () =
       where pid <> pg_backend_pid() and mode = 'AccessShareLock'
         and relation::regclass::text ~ '^enrichment_records_[0-9_]+$'`);
   };
-  await spoolHotRows(db, { ...range, path: join(dir, 'spread.csv'), rest });
+  await spoolHotRows(db, { ...range, path: fileOf('spread.csv'), rest });
   expect(read).toEqual({
     partitions: ['enrichment_records_1970_01', 'enrichment_records_2001_03'],
   });
@@ -280,7 +249,7 @@ test('a store is copied out of the partitions of its own days alone', async () =
 
 test('an aborted spool leaves the pool usable', async () => {
   const stopped = AbortSignal.abort(new Error('stopped'));
-  const path = join(dir, 'aborted.csv');
+  const path = fileOf('aborted.csv');
   const spooling = spoolHotRows(db, { tenant: 'TX-1', ...range, path, signal: stopped });
   await expect(spooling).rejects.toThrow('stopped');
   expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);

@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { sumLeafDays, sumRecords } from '../queries.ts';
-import { type ColdStore, openColdStore } from '../read/testing/cold-store.ts';
+import { useColdStore } from '../read/testing/cold-store.ts';
 import { ingest } from '../read/testing/walk.ts';
 import { listIslands } from '../steps/queries.ts';
 import { selectSlice } from './queries.ts';
@@ -14,19 +14,13 @@ const records = stores.flatMap((store) =>
   days.flatMap((day) => [1, 2].map((n) => ({ store, day, event_id: `e${n}`, kind: `k${n}` }))),
 );
 
-let db: TestDatabase;
-let cold: ColdStore;
+const db = useTestDatabase();
+const cold = useColdStore();
 beforeAll(async () => {
-  db = await createTestDatabase();
-  cold = await openColdStore();
   const lines = records.map(({ day, ...rest }) =>
     JSON.stringify({ tenant: 'T', ...rest, occurred_at: `${day}T12:00:00Z`, enrichment: {} }),
   );
   await ingest(db, cold, [lines]);
-});
-afterAll(async () => {
-  await cold.close();
-  await db.drop();
 });
 
 function dayAt(n: number): string {

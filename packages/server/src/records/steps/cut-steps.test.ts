@@ -16,14 +16,8 @@ function islandsOf(days: readonly StoreDay[], rowBytes: number): Island[] {
     const store = `s${String(Math.floor(n / 28)).padStart(4, '0')}`;
     const cold = parts.reduce((sum, { count }) => sum + count, 0);
     const base = {
-      first_store: store,
-      first_day: day,
-      last_store: store,
-      last_day: day,
-      min_day: day,
-      max_day: day,
-      days: 1,
-      count: hot + cold,
+      ...{ first_store: store, first_day: day, last_store: store, last_day: day },
+      ...{ min_day: day, max_day: day, days: 1, count: hot + cold },
     };
     if (parts.length === 0) {
       const none = { segment_id: null, first_row: null, row_count: 0, bytes: 0 };

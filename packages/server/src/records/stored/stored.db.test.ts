@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { type TestDatabase, useTestDatabase } from '../../../test/database.ts';
 import { testOnOneServer } from '../../../test/one-server.ts';
 import { addDays } from '../../kernel/day.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -8,11 +8,7 @@ import type { RecordsOverview } from '../stored.contract.ts';
 import { findTimes } from './queries.ts';
 import { readStored, sumStored } from './stored.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 beforeEach(() => db.query(sql`truncate stored_hours, stored_days, leaf_tenants`));
 
 const today = async () => (await findTimes(db)).today;

@@ -1,15 +1,13 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
 import { lockQueue } from '../../exports/jobs/queries.ts';
+import { storeRecords } from '../ingest/testing/post-records.ts';
 
-let service: TestService;
+const service = useTestService();
 let curator: string;
-let limited: string;
 beforeAll(async () => {
-  service = await startTestService();
   curator = (await service.makeToken({ preset: 'curator', name: 'curator' })).token;
-  limited = (await service.makeToken({ preset: 'curator', tenants: ['TX'] })).token;
   const records = ['CA', 'TX'].flatMap((tenant) =>
     ['A', 'B'].flatMap((store) =>
       ['2001-01-01', '2001-01-31', '2001-02-10', '2001-03-01'].map((day) => ({
@@ -17,17 +15,14 @@ beforeAll(async () => {
       })),
     ),
   );
-  const answer = await service.call('POST', '/enrichment/records', { body: { records } });
-  if (answer.json.accepted !== records.length) throw new Error(answer.text);
+  await storeRecords(service, records);
 });
-afterAll(() => service.stop());
 beforeEach(() => service.db.query(sql`truncate tags, audit_log`));
 
 const path = '/enrichment/tags';
 const tag = (body: object, token = curator) =>
   service.call('POST', path, { token, body: { tenant: 'TX', dataset: 'training', ...body } });
-const list = async (query = '', token = curator) =>
-  (await service.call('GET', `${path}?${query}`, { token })).json;
+const list = async (query = '') => (await service.call('GET', `${path}?${query}`)).json;
 const idsOf = (page: { data: { id: string }[] }) => page.data.map(({ id }) => id);
 const storedIds = async () =>
   (await service.db.query<{ id: string }>(sql`select id from tags order by id`)).map(
@@ -200,11 +195,17 @@ test('tags are listed latest first, over pages, by whom and what they touch', as
   }
 });
 
-test('a token whose tenant is its own tags, lists and untags it', async () => {
+test('a token whose tenant is its own tags and untags it', async () => {
+  const limited = (await service.makeToken({ preset: 'curator', tenants: ['TX'] })).token;
   const made = await tag({ month: '2001-01' }, limited);
   expect(made.status).toBe(201);
-  expect((await list('', limited)).data).toHaveLength(1);
-  const days = await service.call('GET', '/enrichment/days?tenant=TX&limit=1', { token: limited });
+  const gone = await service.call('DELETE', `${path}/${made.json.id}`, { token: limited });
+  expect(gone.status).toBe(204);
+});
+
+test('days are listed page by page with what is tagged of them', async () => {
+  await tag({ month: '2001-01' });
+  const days = await service.call('GET', '/enrichment/days?tenant=TX&limit=1');
   expect(days.json.data).toEqual([
     {
       ...{ day: '2001-01-01', count: 2, bytes: expect.any(Number), tier: 'hot', covered: 2 },
@@ -215,8 +216,6 @@ test('a token whose tenant is its own tags, lists and untags it', async () => {
   expect((await service.call('GET', next)).json.data[0].day).toBe('2001-01-31');
   const other = `/enrichment/days?tenant=TX&store=A&cursor=${days.json.next_cursor}`;
   expect((await service.call('GET', other)).json.code).toBe('cursor_invalid');
-  const gone = await service.call('DELETE', `${path}/${made.json.id}`, { token: limited });
-  expect(gone.status).toBe(204);
 });
 
 test('a tag is made while exports of its tenant wait to be queued', async () => {

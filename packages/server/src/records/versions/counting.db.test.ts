@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import { rename } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { countPace, holdPace } from '../../../test/held-pace.ts';
+import { use } from '../../../test/use.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import { createLog, type Log } from '../../platform/log.ts';
@@ -12,18 +13,13 @@ import {
   addRecords,
   makeRecords,
   startTestMover,
-  type TestMover,
 } from '../../retention/mover/testing/test-mover.ts';
 import type { Shares } from '../versions.contract.ts';
 import { countNow } from './testing/count-now.ts';
 import { addTag, freezeVersion } from './testing/freeze-version.ts';
 import { readVersionSlice } from './version.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = use(startTestMover, (started) => started.stop());
 
 const days = ['2001-03-30', '2001-03-31', '2001-04-01'];
 const [first = '', second = '', third = ''] = days;
@@ -124,15 +120,6 @@ test('a version has the same triple and splits wherever its records lie', async 
     found.push(version?.splits);
   }
   expect(found).toEqual([found[0], found[0], found[0]]);
-});
-
-test('what arrives later, moves and is untagged changes nothing', async () => {
-  const id = await freeze('later');
-  await addRecords(mover.db, makeRecords('later', { days, prefix: 'late', perDay: 3 }));
-  await mover.move('later', first);
-  await mover.db.query(sql`delete from tags where tenant = 'later'`);
-  expect(await count()).toEqual([]);
-  expect(await read(id)).toMatchObject({ state: 'ready', is_whole: true, splits: null });
 });
 
 test('a record that is not what was frozen fails the version, which tells both sums', async () => {

@@ -1,40 +1,37 @@
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { untilLockWaits } from '../../../test/one-server.ts';
+import { use } from '../../../test/use.ts';
 import { createLog } from '../../platform/log.ts';
-import type { ObjectReader } from '../../platform/objects/objects.ts';
 import { createObjectReader } from '../../platform/objects/reader.ts';
 import { unpaced } from '../../platform/work/pace.ts';
 import { eraseOnce } from '../../retention/mover/testing/eraser.ts';
-import { startTestMover, type TestMover } from '../../retention/mover/testing/test-mover.ts';
-import { createIngest, type Ingest } from '../ingest/ingest.ts';
-import { bodyOf } from '../ingest/testing/post-records.ts';
+import { startTestMover } from '../../retention/mover/testing/test-mover.ts';
+import { createIngest } from '../ingest/ingest.ts';
+import { bodyOf, ingestLimits } from '../ingest/testing/post-records.ts';
 import type { Slice } from '../slice/slice.ts';
 import { readContent } from './counting.ts';
 import { lockPins } from './pin-queries.ts';
 import { cutParts, type PinnedSlice, pinSlice, withPin } from './pin-slice.ts';
 import { addTag } from './testing/freeze-version.ts';
 
-let mover: TestMover;
-let objects: ObjectReader;
-let ingest: Ingest;
-beforeAll(async () => {
-  mover = await startTestMover();
-  const dir = join(mover.context().spoolDir, 'reader');
-  objects = createObjectReader(mover.store, { dir, maxBytes: 2 ** 30, log: createLog('silent') });
-  ingest = createIngest(mover.db, {
-    ...{ maxRecords: 1000, maxBatchBytes: 2 ** 22, maxEnrichmentBytes: 2 ** 18 },
-    ...{ inFlightBytes: 2 ** 26, writers: 6 },
-    clock: () => Date.parse('2026-06-01T00:00:00Z'),
-    cold: { objects, duckdb: mover.duckdb },
-  });
-});
-afterAll(async () => {
-  await objects.close();
-  await mover.stop();
-});
+const mover = use(startTestMover, (started) => started.stop());
+const objects = use(
+  async () => {
+    const dir = join(mover.context().spoolDir, 'reader');
+    return createObjectReader(mover.store, { dir, maxBytes: 2 ** 30, log: createLog('silent') });
+  },
+  (reader) => reader.close(),
+);
+const ingest = use(
+  async () =>
+    createIngest(mover.db, {
+      ...{ ...ingestLimits, writers: 6, cold: { objects, duckdb: mover.duckdb } },
+    }),
+  async () => {},
+);
 
 const never = new AbortController().signal;
 

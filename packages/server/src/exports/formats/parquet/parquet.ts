@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { randomText } from '../../../kernel/ids.ts';
 import { type DuckDb, literal } from '../../../platform/duckdb.ts';
 import { readHotRows, readPieces, readRows, type Snapshot } from '../../encode/both-tiers.ts';
 import { dialects } from '../../encode/csv-cells.ts';
@@ -51,7 +52,7 @@ export async function proveParquet(
 ): Promise<Proved> {
   const { path, layout, rows, dir, signal } = written;
   const { size } = await stat(path);
-  const whole = join(dir, 'proof.parquet');
+  const whole = join(dir, `proof-${randomText(8)}.parquet`);
   const pieces = async function* () {
     yield magic;
     yield* createReadStream(path, { highWaterMark: 1024 * 1024 });

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
 import { vi } from 'vitest';
 import { testActor } from '../../../../test/actor.ts';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
+import { use } from '../../../../test/use.ts';
 import { createGate } from '../../../kernel/gate.ts';
 import { attemptJob, type TakenJob, takeNextJob } from '../../../platform/jobs/held.ts';
 import { createLog } from '../../../platform/log.ts';
-import { createStoreFence, type StoreFence } from '../../../platform/objects/fence.ts';
+import { createStoreFence } from '../../../platform/objects/fence.ts';
 import { unpaced } from '../../../platform/work/pace.ts';
 import { cutParts } from '../../../records/index.ts';
 import { type ColdStore, openColdStore } from '../../../records/read/testing/cold-store.ts';
@@ -22,55 +23,26 @@ import { piecesOf } from '../file.ts';
 import type { StoredJob } from '../job.ts';
 import { findJob, listObjects } from '../queries.ts';
 
-export type TestExports = {
-  readonly db: TestDatabase;
-  readonly cold: ColdStore;
-  readonly fence: StoreFence;
-  /** What the work on jobs needs; a slice is cut every few rows. */
-  context(more?: Partial<WorkContext>): WorkContext;
-  /** Stores as many records in two stores and seven days; their ids begin with the kind. */
-  ingest(tenant: string, count: number, kind?: string): Promise<void>;
-  create(format: ExportFormat, body: ExportRequest): Promise<ExportJob>;
-  /** Takes the next job and works on it, as a process would; undefined when there is none. */
-  work(more?: Partial<WorkContext>, signal?: AbortSignal): Promise<string | undefined>;
-  /** Takes the next job; undefined when there is none. */
-  tryTake(): Promise<TakenJob<StoredJob> | undefined>;
-  /** Takes the next job. The server may take a moment to notice that a session ended. */
-  take(): Promise<TakenJob<StoredJob>>;
-  /** Works on a job that was taken. */
-  attempt(
-    taken: TakenJob<StoredJob>,
-    more?: Partial<WorkContext>,
-    signal?: AbortSignal,
-  ): Promise<void>;
-  /** The store, but something is done before an object is put. */
-  storeWith(beforePut: (key: string) => Promise<void> | void): Pick<WorkContext, 'store'>;
-  job(id: string): Promise<StoredJob>;
-  /** The bytes of a file as its objects hold them. */
-  file(id: string): Promise<Buffer>;
-  keys(): Promise<string[]>;
-  stop(): Promise<void>;
-};
-
 const partRows = 20;
 
-/** A database, a store of objects, and as many workers as a test wants. */
-export async function startTestExports(): Promise<TestExports> {
+/** A database, a store of objects, and as many workers as a test wants, for all tests of a file. */
+export function useTestExports(): Awaited<ReturnType<typeof startTestExports>> {
+  return use(startTestExports, (exports) => exports.stop());
+}
+
+async function startTestExports() {
   const db = await createTestDatabase();
   const cold = await openColdStore();
   const log = createLog('silent');
   const fence = createStoreFence({ db, store: cold.store, isKnown: async () => true });
   const spoolDir = join(cold.spoolDir, 'exports');
   await mkdir(spoolDir);
+  /** What the work on jobs needs; a slice is cut every few rows. */
   const context = (more: Partial<WorkContext> = {}): WorkContext => ({
     db,
     source: {
-      db,
-      cold,
-      spillDir: spoolDir,
-      spillBytes: 2 ** 30,
-      spoolDir,
-      encoders: createGate(2),
+      ...{ db, cold, encoders: createGate(2) },
+      ...{ spillDir: spoolDir, spillBytes: 2 ** 30, spoolDir },
     },
     store: cold.store,
     fence,
@@ -86,8 +58,15 @@ export async function startTestExports(): Promise<TestExports> {
     if (found === undefined) throw new Error(`there is no job ${id}`);
     return found;
   };
-  const tryTake = () => takeNextJob(db, createExportKind(context()));
-  const attempt: TestExports['attempt'] = (taken, more, signal = new AbortController().signal) => {
+  /** Takes the next job; undefined when there is none. */
+  const tryTake = (): Promise<TakenJob<StoredJob> | undefined> =>
+    takeNextJob(db, createExportKind(context()));
+  /** Works on a job that was taken. */
+  const attempt = (
+    taken: TakenJob<StoredJob>,
+    more?: Partial<WorkContext>,
+    signal = new AbortController().signal,
+  ): Promise<void> => {
     const own = context(more);
     return attemptJob(own.db, createExportKind(own), { taken, signal, log });
   };
@@ -96,26 +75,26 @@ export async function startTestExports(): Promise<TestExports> {
     cold,
     fence,
     context,
-    ingest: (tenant, count, kind = 'k') =>
+    /** Stores as many records in two stores and seven days; their ids begin with the kind. */
+    ingest: (tenant: string, count: number, kind = 'k'): Promise<void> =>
       ingest(db, cold, [Array.from({ length: count }, (_, n) => recordText(tenant, kind, n))]),
-    create: (format, body) =>
-      createJob(db, {
-        format,
-        body,
-        actor: testActor,
-        request: {} as FastifyRequest,
-        audit: async () => {},
-      }),
-    async work(more, signal) {
+    create: (format: ExportFormat, body: ExportRequest): Promise<ExportJob> => {
+      const act = { actor: testActor, request: {} as FastifyRequest, audit: async () => {} };
+      return createJob(db, { format, body, ...act });
+    },
+    /** Takes the next job and works on it, as a process would; undefined when there is none. */
+    async work(more?: Partial<WorkContext>, signal?: AbortSignal): Promise<string | undefined> {
       const taken = await tryTake();
       if (taken === undefined) return undefined;
       await attempt(taken, more, signal);
       return taken.job.id;
     },
     tryTake,
-    take: () => vi.waitUntil(tryTake, { timeout: 120_000 }),
+    /** Takes the next job. The server may take a moment to notice that a session ended. */
+    take: (): Promise<TakenJob<StoredJob>> => vi.waitUntil(tryTake, { timeout: 120_000 }),
     attempt,
-    storeWith(beforePut) {
+    /** The store, but something is done before an object is put. */
+    storeWith(beforePut: (key: string) => Promise<void> | void): Pick<WorkContext, 'store'> {
       const { store } = cold;
       return {
         store: {
@@ -129,18 +108,19 @@ export async function startTestExports(): Promise<TestExports> {
       };
     },
     job,
-    async file(id) {
+    /** The bytes of a file as its objects hold them. */
+    async file(id: string): Promise<Buffer> {
       const { ends } = await job(id);
       if (ends === null) throw new Error('the job has no file');
       const pieces = piecesOf(ends, await listObjects(db, await job(id)));
       return Buffer.concat(await Promise.all(pieces.map((piece) => readPiece(cold, piece))));
     },
-    async keys() {
+    async keys(): Promise<string[]> {
       const keys: string[] = [];
       for await (const { key } of cold.store.list('exports/')) keys.push(key);
       return keys.sort();
     },
-    async stop() {
+    async stop(): Promise<void> {
       await cold.close();
       await db.drop();
     },

@@ -1,4 +1,5 @@
 import sql from 'sql-template-tag';
+import { use } from '../../../../test/use.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { type ColdStore, openColdStore } from '../../read/testing/cold-store.ts';
 import { freeze } from '../../read/testing/freeze.ts';
@@ -24,4 +25,12 @@ export async function createFreezer(db: Database): Promise<Freezer> {
       return cold.store.pathOf(segment?.key ?? '') ?? '';
     },
   };
+}
+
+/** Such a tier for all tests of a file. */
+export function useFreezer(db: Database): Freezer {
+  return use(
+    () => createFreezer(db),
+    (freezer) => freezer.close(),
+  );
 }

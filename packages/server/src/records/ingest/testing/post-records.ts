@@ -44,3 +44,32 @@ export function bodyOf(text: string, isStream = false): Body {
     discard: async () => {},
   };
 }
+
+/** Records of a tenant with the ids e0, e1 and so on, each with what `more` says of it. */
+export function numberedRecords(
+  tenant: string,
+  count: number,
+  more: (n: number) => object = () => ({}),
+) {
+  return Array.from({ length: count }, (_, n) => ({
+    ...{ tenant, store: 'S', event_id: `e${n}`, occurred_at: '2001-01-01T00:00:00Z' },
+    enrichment: { n },
+    ...more(n),
+  }));
+}
+
+/** Stores records over HTTP, all of them new. */
+export async function storeRecords(
+  service: Pick<TestService, 'call'>,
+  records: readonly object[],
+): Promise<void> {
+  const answer = await service.call('POST', '/enrichment/records', { body: { records } });
+  if (answer.json.accepted !== records.length) throw new Error(answer.text);
+}
+
+/** Options of `createIngest` whose limits no test comes near. */
+export const ingestLimits = {
+  ...{ maxRecords: 100_000, maxBatchBytes: 2 ** 27, maxEnrichmentBytes: 2 ** 18 },
+  ...{ inFlightBytes: 2 ** 28, writers: 4 },
+  clock: () => Date.parse('2026-06-01T00:00:00Z'),
+};

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { use } from '../../../../test/use.ts';
 import { createDuckDb } from '../../../platform/duckdb.ts';
 import { createLog } from '../../../platform/log.ts';
 import { createFileStore } from '../../../platform/objects/file-system.ts';
@@ -49,4 +50,12 @@ export async function openColdStore(blobDir?: string): Promise<ColdStore> {
       await rm(root, { recursive: true, force: true });
     },
   };
+}
+
+/** Such a store for all tests of a file, in a folder of its own or in that of a service. */
+export function useColdStore(service?: { readonly dataDir: string }): ColdStore {
+  return use(
+    () => openColdStore(service && join(service.dataDir, 'cold')),
+    (cold) => cold.close(),
+  );
 }

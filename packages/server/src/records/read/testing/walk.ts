@@ -2,7 +2,7 @@ import { testActor } from '../../../../test/actor.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { createIngest } from '../../ingest/ingest.ts';
-import { bodyOf } from '../../ingest/testing/post-records.ts';
+import { bodyOf, ingestLimits } from '../../ingest/testing/post-records.ts';
 import type { ColdReader } from '../../segments/segment.ts';
 import { createTiers, listRecords, type PageRequest } from '../pages.ts';
 import type { ScanLimits, Tier } from '../tier.ts';
@@ -16,22 +16,15 @@ export function bothTiers(db: Database, cold: ColdReader, limits?: ScanLimits): 
   return { ...createTiers(db, cold, limits), db };
 }
 
-/** Ingests records given as JSON texts, each batch with a time of its own. */
+/** Ingests new records, given as JSON texts or as what is written so, each batch with a time of its own. */
 export async function ingest(
   db: Database,
   cold: ColdReader,
-  batches: readonly (readonly string[])[],
+  batches: readonly (readonly (string | object)[])[],
 ): Promise<void> {
-  const sink = createIngest(db, {
-    maxRecords: 100_000,
-    maxBatchBytes: 2 ** 27,
-    maxEnrichmentBytes: 2 ** 18,
-    inFlightBytes: 2 ** 28,
-    writers: 2,
-    clock: systemClock,
-    cold,
-  });
-  for (const lines of batches) {
+  const sink = createIngest(db, { ...ingestLimits, writers: 2, clock: systemClock, cold });
+  for (const records of batches) {
+    const lines = records.map((one) => (typeof one === 'string' ? one : JSON.stringify(one)));
     const body = bodyOf(`{"records":[${lines.join(',')}]}`);
     const answer = await sink.batch(body, testActor);
     if (answer.accepted !== lines.length) throw new Error(JSON.stringify(answer));

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
+import sql from 'sql-template-tag';
 import { dayAfter } from '../../../kernel/day.ts';
+import { newId } from '../../../kernel/ids.ts';
+import type { Queryable } from '../../../platform/postgres/database.ts';
 import { beyondLastDay, firstDay, type TagWindows } from '../../slice/slice.ts';
 import { type DatasetName, datasetNames } from '../../values.ts';
+import { insertTag } from '../queries.ts';
 import { mergeWindows } from '../windows.ts';
 
 /** A tag as a test makes it: first and last day, null = open. */
@@ -13,10 +17,10 @@ export type TestTag = {
 };
 
 /** Any tags that overlap, touch, repeat each other or are open, around these days and stores. */
-export function arbitraryTags(options: {
-  stores: readonly string[];
-  days: readonly string[];
-}): fc.Arbitrary<TestTag[]> {
+export function arbitraryTags(
+  options: { stores: readonly string[]; days: readonly string[] },
+  maxLength = 8,
+): fc.Arbitrary<TestTag[]> {
   const day = fc.option(fc.constantFrom(...options.days));
   const tag = fc
     .record({
@@ -28,7 +32,7 @@ export function arbitraryTags(options: {
       const isTurned = a !== null && b !== null && a > b;
       return { store, from: isTurned ? b : a, to: isTurned ? a : b, dataset };
     });
-  return fc.uniqueArray(tag, { maxLength: 8, selector: (one) => JSON.stringify(one) });
+  return fc.uniqueArray(tag, { maxLength, selector: (one) => JSON.stringify(one) });
 }
 
 export function toWindows(tags: readonly TestTag[]): TagWindows {
@@ -62,4 +66,17 @@ export function countTagged(
     for (const dataset of datasets) sum[dataset] += count;
   }
   return sum;
+}
+
+/** Has these tenants tagged so, and nobody else. */
+export async function putTags(
+  db: Queryable,
+  tags: Readonly<Record<string, readonly TestTag[]>>,
+): Promise<void> {
+  await db.query(sql`delete from tags`);
+  for (const [tenant, own] of Object.entries(tags)) {
+    for (const tag of own) {
+      await insertTag(db, { ...tag, tenant, id: newId('tag'), note: null, created_by: 'test' });
+    }
+  }
 }

@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import type { Actor } from '../../../kernel/actor.ts';
+import { testActor } from '../../../../test/actor.ts';
 import { newId } from '../../../kernel/ids.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import type { DatasetName } from '../../values.ts';
@@ -8,14 +8,6 @@ import { createVersion } from '../versions.ts';
 
 /** Days of a store, or of all; null: open at this end. */
 export type TestTag = { store?: string | null; from?: string | null; to?: string | null };
-
-const testActor: Actor = {
-  tokenId: 'tok_test',
-  name: 'test',
-  scopes: ['admin'],
-  tenants: null,
-  expiresAt: null,
-};
 
 export async function addTag(
   db: Queryable,

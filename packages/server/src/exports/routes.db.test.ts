@@ -1,0 +1,119 @@
+import sql from 'sql-template-tag';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestService } from '../../test/service.ts';
+import { numberedRecords, storeRecords } from '../records/ingest/testing/post-records.ts';
+
+// Exports as streams and as links, and what the audit log has of them.
+
+const service = useTestService();
+beforeAll(() =>
+  storeRecords(
+    service,
+    numberedRecords('T', 7, (n) => ({ occurred_at: `2001-03-0${n + 1}T00:00:00Z` })),
+  ),
+);
+
+const entries = async () => (await service.call('GET', '/audit?action=export.')).json.data;
+const exportCsv = (body: object, token = service.adminToken) =>
+  service.call('POST', '/exports/csv', { token, body: { columns: ['event_id'], ...body } });
+
+async function makeLink(body: object, token = service.adminToken) {
+  const answer = await exportCsv({ delivery: 'link', ...body }, token);
+  expect(answer.status, answer.text).toBe(201);
+  return answer.json as { url: string; expires_at: string; row_count: number };
+}
+
+const download = (url: string, method = 'GET') =>
+  service.call(method, url.replace('/api/v1', ''), {
+    token: null,
+    headers: { 'user-agent': 'browser' },
+  });
+
+test('an export that is refused leaves no entry, and an estimate is none', async () => {
+  const { token } = await service.makeToken({ preset: 'pipeline' });
+  expect((await exportCsv({ tenant: 'T' }, token)).status).toBe(403);
+  expect((await exportCsv({ tenant: 'T', from: '2001-03-01' })).status).toBe(400);
+  expect((await service.call('GET', '/exports/estimate?tenant=T')).status).toBe(200);
+  expect((await download('/api/v1/exports/links/nothing')).status).toBe(404);
+  expect(await entries()).toEqual([]);
+});
+
+test('an export that cannot be told sends nothing', async () => {
+  await service.db.query(
+    sql`alter table audit_log add constraint closed check (action not like 'export%') not valid`,
+  );
+  const answer = await exportCsv({ tenant: 'T' });
+  expect(answer.json).toMatchObject({ status: 500, code: 'internal_error' });
+  expect((await exportCsv({ tenant: 'T', delivery: 'link' })).status).toBe(500);
+  expect(await service.db.query(sql`select token_id from export_links`)).toEqual([]);
+  await service.db.query(sql`alter table audit_log drop constraint closed`);
+  expect(await entries()).toEqual([]);
+});
+
+test('an export is told with its slice and how many rows it has', async () => {
+  const { id, token } = await service.makeToken({ name: 'support', preset: 'support-readonly' });
+  const file = await exportCsv({ tenant: 'T', month: '2001-03' }, token);
+  const [entry] = await entries();
+  expect(entry).toMatchObject({
+    ...{ actor: { token_id: id, name: 'support' }, action: 'export.csv', target: null },
+    ...{ tenant: 'T', request_id: file.headers.get('x-request-id'), before: null },
+    after: {
+      ...{ tenant: 'T', month: '2001-03', columns: ['event_id'] },
+      ...{ delivery: 'stream', row_count: 7 },
+    },
+  });
+});
+
+test('a link downloads the export once, without a token, and both are told as its own', async () => {
+  const { id, token } = await service.makeToken({ preset: 'support-readonly' });
+  const slice = { tenant: 'T', from: '2001-03-02', to: '2001-03-03' };
+  const link = await makeLink(slice, token);
+  expect(link.row_count).toBe(2);
+  expect(Date.parse(link.expires_at)).toBeGreaterThan(Date.now());
+  const told = { actor: { token_id: id }, tenant: 'T' };
+  expect((await entries())[0]).toMatchObject({
+    ...{ ...told, action: 'export.link' },
+    after: { ...slice, row_count: 2, expires_at: link.expires_at },
+  });
+  const file = await download(link.url);
+  expect(file.text).toBe('event_id\n"e1"\n"e2"\n');
+  expect(file.headers.get('content-disposition')).toContain('T_2001-03-02_2001-03-03.csv');
+  expect((await entries())[0]).toMatchObject({
+    ...{ ...told, action: 'export.csv', user_agent: 'browser' },
+    after: { ...slice, delivery: 'link', row_count: 2 },
+  });
+  expect((await download(link.url)).json).toMatchObject({ status: 404, code: 'link_not_found' });
+  const rows = await service.db.query(sql`select audit_log::text as row from audit_log`);
+  expect(JSON.stringify(rows)).not.toContain(link.url.split('/').at(-1));
+});
+
+test('HEAD of a link says what it downloads, and does not use it up', async () => {
+  const { url } = await makeLink({ tenant: 'T' });
+  const asked = await download(url, 'HEAD');
+  const file = await download(url);
+  expect([asked.status, file.status]).toEqual([200, 200]);
+  for (const name of ['content-type', 'content-disposition', 'cache-control']) {
+    expect(asked.headers.get(name)).toBe(file.headers.get(name));
+  }
+  expect((await download(url, 'HEAD')).status).toBe(404);
+});
+
+test('a link that has expired answers 404', async () => {
+  const link = await makeLink({ tenant: 'T' });
+  await service.db.query(sql`update export_links set expires_at = now() - interval '1 second'`);
+  expect((await download(link.url)).json.code).toBe('link_not_found');
+});
+
+test('a link is dead with the token it was made with', async () => {
+  const made = await service.makeToken({ preset: 'curator' });
+  const link = await makeLink({ tenant: 'T' }, made.token);
+  await service.call('DELETE', `/tokens/${made.id}`);
+  expect((await download(link.url)).json.code).toBe('token_revoked');
+});
+
+test('a link shows no more than its token may see', async () => {
+  const { token } = await service.makeToken({ preset: 'curator', tenants: ['other'] });
+  const link = await makeLink({ tenant: 'T' }, token);
+  expect(link.row_count).toBe(0);
+  expect((await download(link.url)).text).toBe('event_id\n');
+});
