@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
 import { startCuttingProxy } from './testing/cutting-proxy.ts';
-import { newFolder, type RunOptions, type RunResult, run } from './testing/run.ts';
+import { ends, newFolder, type RunOptions, type RunResult, run } from './testing/run.ts';
 
 // The command line against the service itself.
 let service: TestService;
@@ -56,9 +56,7 @@ test('tags cover, refuse to stand twice, warn, and go', async () => {
   expect((await call(`${add} --dataset training`)).code).toBe(6);
   const day =
     'records tags add --tenant CA --from 2001-01-01 --to 2001-01-01 --dataset fine_tuning';
-  const both = await call(day);
-  expect(both.code).toBe(6);
-  expect(both.stderr).toContain('50 records would be in both datasets');
+  await ends(call(day), 6, ['50 records would be in both datasets']);
   const second = ok(await call(`${day} --yes`)).stdout.trim();
   expect(await jsonOf('records tags ls --tenant CA --json id,store,dataset,count')).toEqual([
     { id: second, store: null, dataset: 'fine_tuning', count: 100 },
@@ -109,9 +107,7 @@ test('a job gives the file the stream gives, and exports get takes it again', as
   });
   expect(await jsonOf('exports ls --tenant TX --state completed --json id')).toEqual([{ id }]);
   ok(await call(`exports cancel ${id}`));
-  const gone = await call(`exports get ${id} --out gone`);
-  expect(gone).toMatchObject({ code: 3 });
-  expect(gone.stderr).toContain('(export_file_gone)');
+  await ends(call(`exports get ${id} --out gone`), 3, ['(export_file_gone)']);
   expect((await readdir(cwd)).sort()).toEqual(['again', 'job', 'manifest.json', 'streamed']);
 });
 
@@ -187,8 +183,6 @@ test('a token without datasets:write neither tags nor freezes', async () => {
     'records tags add --tenant TX --dataset training',
     'records versions create --tenant TX --dataset training --name q2',
   ]) {
-    const { code, stderr } = await call(words, { env });
-    expect(code).toBe(4);
-    expect(stderr).toContain('svcctl tokens create --name NAME --preset curator');
+    await ends(call(words, { env }), 4, ['svcctl tokens create --name NAME --preset curator']);
   }
 });

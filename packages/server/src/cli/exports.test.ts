@@ -5,7 +5,7 @@ import type { ExportJob } from './exports/jobs.ts';
 import { completedJob, offerFile } from './testing/export-jobs.ts';
 import { refusesUsage, useReceiver } from './testing/prepare-cli.ts';
 import { inTurn, json, pages, problem } from './testing/receiver.ts';
-import { newFolder, type RunOptions, run } from './testing/run.ts';
+import { ends, newFolder, type RunOptions, run } from './testing/run.ts';
 
 const api = useReceiver();
 let cwd: string;
@@ -97,9 +97,7 @@ describe('analytics export --async', () => {
 
   test('ends with 1 when the job fails, and keeps no file', async () => {
     offerJob(running, { ...failed, id: 'exp_1' });
-    const { code, stderr } = await cli(`${exporting} --out x`);
-    expect(code).toBe(1);
-    expect(stderr).toContain('exp_1 failed: 1 row is missing');
+    await ends(cli(`${exporting} --out x`), 1, ['exp_1 failed: 1 row is missing']);
     expect(await files()).toEqual([]);
   });
 
@@ -115,20 +113,18 @@ describe('analytics export --async', () => {
       json(running)(request, response);
       interrupt.abort();
     });
-    const { code, stderr } = await cli(`${exporting} --out x`, { signal: interrupt.signal });
-    expect(code).toBe(130);
-    expect(stderr).toContain(
+    await ends(cli(`${exporting} --out x`, { signal: interrupt.signal }), 130, [
       'svcctl exports get exp_1 --wait · stop it: svcctl exports cancel exp_1',
-    );
+    ]);
     expect(api.requests.some(({ method }) => method === 'DELETE')).toBe(false);
     expect(await files()).toEqual([]);
   });
 
   test('asks for a job, follows it, and keeps the file when all is equal', async () => {
     offerJob(queued, running, done);
-    const { code, stdout, stderr } = await cli(`${exporting} --out x.csv`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-    expect(stderr).toMatch(/^✓ x\.csv: 512,991 rows · 15 B · sha-256 .* and manifest equal · /);
+    await ends(cli(`${exporting} --out x.csv`), 0, '', [
+      /^✓ x\.csv: 512,991 rows · 15 B · sha-256 .* and manifest equal · /,
+    ]);
     const [asked] = api.requests;
     expect(asked?.headers.prefer).toBe('respond-async');
     expect(JSON.parse(String(asked?.body))).toEqual({ tenant: 'TX', month: '2001-02' });
@@ -202,8 +198,7 @@ test('show tells how far a job is, or why it failed', async () => {
 
 test('show --watch follows a job to its end, whatever that is', async () => {
   offerJob(running, running, { ...failed, id: 'exp_1' });
-  const { code, stdout } = await cli('exports show exp_1 --watch --json state');
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '{"state":"failed"}\n' });
+  await ends(cli('exports show exp_1 --watch --json state'), 0, '{"state":"failed"}\n', []);
 });
 
 test('cancel tells of each what became of it', async () => {
@@ -211,7 +206,7 @@ test('cancel tells of each what became of it', async () => {
   api.on('DELETE /exports/exp_2', json({ ...done, id: 'exp_2', has_file: false }));
   api.on('DELETE /exports/exp_9', problem(404, 'export_not_found', 'There is no such export.'));
   expect((await cli('exports cancel exp_9')).code).toBe(3);
-  const { code, stderr } = await cli('exports cancel exp_1 exp_2 exp_9');
-  expect(code).toBe(7);
-  expect(stderr).toContain('Cancelled exp_1.\nexp_2 was completed. Its file is removed.\n✗ exp_9:');
+  await ends(cli('exports cancel exp_1 exp_2 exp_9'), 7, [
+    'Cancelled exp_1.\nexp_2 was completed. Its file is removed.\n✗ exp_9:',
+  ]);
 });

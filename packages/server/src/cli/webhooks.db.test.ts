@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../test/service.ts';
-import { type RunResult, run } from './testing/run.ts';
+import { ends, type RunResult, run } from './testing/run.ts';
 
 // The command line against the service itself; this one attempts nothing by itself: `drain` does.
 let service: TestService;
@@ -51,11 +51,11 @@ async function listen(words: string) {
 
 test('a token without admin is refused, and a foreign or unknown id is not found', async () => {
   const { token } = await service.makeToken({ preset: 'support-readonly' });
-  const refused = await run(['dlq', 'ls', '--status', 'pending'], {
-    env: { ...connection, SVC_TOKEN: token },
-  });
-  expect(refused).toMatchObject({ code: 4, stdout: '' });
-  expect(refused.stderr).toContain('lacks the scope admin (403 scope_missing)');
+  await ends(
+    run(['dlq', 'ls', '--status', 'pending'], { env: { ...connection, SVC_TOKEN: token } }),
+    4,
+    ['lacks the scope admin (403 scope_missing)'],
+  );
   for (const words of ['dlq show', 'dlq retry', 'endpoints show', 'incidents show', 'dlq pause']) {
     expect(await call(`${words} nothing`)).toMatchObject({ code: 3, stdout: '' });
   }
@@ -72,12 +72,13 @@ test('an empty queue is valid JSON and says that it is clean', async () => {
 test('a target that is not allowed explains how to allow it', async () => {
   const strict = await startTestService({ SVC_ROLES: 'api' });
   try {
-    const { code, stderr } = await run(['listen', '--register', '--tenant', 'TX'], {
-      env: { SVC_URL: strict.url, SVC_TOKEN: strict.adminToken },
-    });
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/target_(blocked|invalid)/);
-    expect(stderr).toContain('SVC_ALLOW_TARGETS=127.0.0.0/8 svcctl serve');
+    await ends(
+      run(['listen', '--register', '--tenant', 'TX'], {
+        env: { SVC_URL: strict.url, SVC_TOKEN: strict.adminToken },
+      }),
+      2,
+      [/target_(blocked|invalid)/, 'SVC_ALLOW_TARGETS=127.0.0.0/8 svcctl serve'],
+    );
   } finally {
     await strict.stop();
   }
@@ -148,10 +149,7 @@ test('several ids of which one is unknown end with 7, the others are purged', as
   ok(await call('incidents send --tenant WA --type incident.created'));
   await drain();
   const [row] = await jsonOf('dlq ls --status pending --tenant WA --json');
-  const { code, stderr } = await call(`dlq purge ${row.id} nothing --yes`);
-  expect(code).toBe(7);
-  expect(stderr).toContain(`Discarded ${row.id}.`);
-  expect(stderr).toContain('✗ nothing: ');
+  await ends(call(`dlq purge ${row.id} nothing --yes`), 7, [`Discarded ${row.id}.`, '✗ nothing: ']);
   expect(await call(`dlq retry ${row.id}`)).toMatchObject({ code: 6 });
   receiver.end();
   await receiver.done;
@@ -219,7 +217,5 @@ test('drain ends with 130 on Ctrl-C and leaves no row leased', async () => {
 });
 
 test('drain names a setting that is wrong, with exit 2', async () => {
-  const { code, stderr } = await run(['drain'], { env: { SVC_PORTT: '1' } });
-  expect(code).toBe(2);
-  expect(stderr).toContain('SVC_PORTT: no such setting');
+  await ends(run(['drain'], { env: { SVC_PORTT: '1' } }), 2, ['SVC_PORTT: no such setting']);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends, run } from '../testing/run.ts';
 
 const api = useReceiver();
 
@@ -102,9 +102,12 @@ test('audit export writes entries as the service wrote them, from place to place
   api.on('GET /audit', (request, response) =>
     pages(request.query.after === '7' ? page : [last])(request, response),
   );
-  const { code, stdout } = await exported(['--after', '7', '--action', 'token.']);
-  expect(code).toBe(0);
-  expect(stdout).toBe(`${[...page, last].join('\n')}\n`);
+  await ends(
+    exported(['--after', '7', '--action', 'token.']),
+    0,
+    `${[...page, last].join('\n')}\n`,
+    [],
+  );
   expect(api.requests.map(({ query }) => query)).toEqual([
     { action: 'token.', after: '7', limit: '500' },
     { action: 'token.', after: '507', limit: '500' },
@@ -120,9 +123,7 @@ test('audit export goes on by cursor where the service tells no places', async (
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(isFirst ? page(Array(500).fill(hidden), 'c1') : page([hidden], 'c2'));
   });
-  const { code, stdout } = await exported([]);
-  expect(code).toBe(0);
-  expect(stdout).toBe(`${hidden}\n`.repeat(501));
+  await ends(exported([]), 0, `${hidden}\n`.repeat(501), []);
   expect(api.requests.map(({ query }) => query)).toEqual([
     { after: '0', limit: '500' },
     { after: '0', limit: '500', cursor: 'c1' },
@@ -135,9 +136,12 @@ const verify = (argv: string[]) => run(['audit', 'verify', ...argv], { env: api.
 
 test('audit verify tells the head, and gives the one of before to the service', async () => {
   api.on('POST /audit/verify', json({ ...verdict, pruned_place: 4 }));
-  const { code, stdout } = await verify(['--head', head]);
-  expect(code).toBe(0);
-  expect(stdout).toBe(`ok: 18 entries, those up to place 4 pruned by age · head ${head}\n`);
+  await ends(
+    verify(['--head', head]),
+    0,
+    `ok: 18 entries, those up to place 4 pruned by age · head ${head}\n`,
+    [],
+  );
   expect(api.requests.map(({ body }) => JSON.parse(String(body)))).toEqual([{ head }]);
 });
 
@@ -146,9 +150,8 @@ test('audit verify names what differs, and fails', async () => {
   const problems = [{ kind: 'removed', place: 7, entry_id: '7', message }];
   const found = { ...verdict, ok: false, problem_count: 1, problems };
   api.on('POST /audit/verify', json(found));
-  const { code, stdout, stderr } = await verify([]);
-  expect(code).toBe(1);
-  expect(stdout).toBe(`${message}\n`);
-  expect(stderr).toContain('the audit log is not as it was written: 1 difference');
+  await ends(verify([]), 1, `${message}\n`, [
+    'the audit log is not as it was written: 1 difference',
+  ]);
   expect(JSON.parse((await verify(['--json'])).stdout)).toEqual(found);
 });

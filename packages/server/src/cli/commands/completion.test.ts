@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { useReceiver } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
-import { newFolder, run } from '../testing/run.ts';
+import { ends, newFolder, run } from '../testing/run.ts';
 
 const api = useReceiver();
 
@@ -92,8 +92,7 @@ test('__complete prints tenants that begin so', async () => {
     'GET /enrichment/datasets',
     json({ data: [{ tenant: 'TX' }, { tenant: 'TY' }], next_cursor: null }),
   );
-  const { code, stdout } = await run(['__complete', 'tenant', '--', 'T'], { env: api.env });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: 'TX\nTY\n' });
+  await ends(run(['__complete', 'tenant', '--', 'T'], { env: api.env }), 0, 'TX\nTY\n', []);
   expect(api.requests[0]?.query).toEqual({ level: 'tenant', limit: '50', q: 'T' });
 });
 

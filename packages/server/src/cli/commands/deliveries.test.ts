@@ -1,16 +1,14 @@
 import { expect, test } from 'vitest';
 import { useReceiver } from '../testing/prepare-cli.ts';
 import { pages } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends, run } from '../testing/run.ts';
 
 const api = useReceiver();
 
 test('a status that does not exist is a usage error, before anything is asked', async () => {
-  const { code, stdout, stderr } = await run(['deliveries', 'ls', '--status', 'lost'], {
-    env: api.env,
-  });
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain('Allowed choices are queued');
+  await ends(run(['deliveries', 'ls', '--status', 'lost'], { env: api.env }), 2, [
+    'Allowed choices are queued',
+  ]);
   expect(api.requests).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { useReceiver } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends, run } from '../testing/run.ts';
 
 const api = useReceiver();
 
@@ -19,14 +19,12 @@ const bodyOf = () => JSON.parse(String(api.requests.at(-1)?.body));
 test('notify add prints the secret alone, and sends what was asked for', async () => {
   api.on('POST /notify/targets', json({ ...target, secret: 'whsec_x' }, 201));
   const words = ['notify', 'add', '--webhook', 'https://pager.example/in', '--kind', 'export_done'];
-  const done = await run([...words, '--severity', 'info'], { env: api.env });
-  expect(done).toMatchObject({ code: 0, stdout: 'whsec_x\n' });
+  await ends(run([...words, '--severity', 'info'], { env: api.env }), 0, 'whsec_x\n', []);
   expect(bodyOf()).toEqual({
     ...{ kind: 'webhook', url: 'https://pager.example/in' },
     ...{ kinds: ['export_done'], min_severity: 'info' },
   });
-  const missing = await run(['notify', 'add'], { env: api.env });
-  expect(missing).toMatchObject({ code: 2, stdout: '' });
+  await ends(run(['notify', 'add'], { env: api.env }), 2);
   const wrong = await run([...words.slice(0, 4), '--kind', 'rain'], { env: api.env });
   expect(wrong.code).toBe(2);
 });
@@ -42,8 +40,12 @@ test('notify ls says whether it arrives', async () => {
 
 test('notify change takes all for every kind, and asks for something to change', async () => {
   api.on('PATCH /notify/targets/ntt_1', json({ ...target, enabled: false }));
-  const done = await run(['notify', 'change', 'ntt_1', '--kind', 'all', '--off'], { env: api.env });
-  expect(done).toMatchObject({ code: 0, stdout: '' });
+  await ends(
+    run(['notify', 'change', 'ntt_1', '--kind', 'all', '--off'], { env: api.env }),
+    0,
+    '',
+    [],
+  );
   expect(bodyOf()).toEqual({ kinds: null, enabled: false });
   for (const words of [[], ['--on', '--off']]) {
     const refused = await run(['notify', 'change', 'ntt_1', ...words], { env: api.env });
@@ -60,10 +62,8 @@ test.each([
   ],
 ])('notify test of %j exits with %d', async (answer, code, text) => {
   api.on('POST /notify/targets/ntt_1/test', json(answer));
-  const done = await run(['notify', 'test', 'ntt_1', '--json'], { env: api.env });
-  expect(done.code).toBe(code);
-  expect(done.stderr).toContain(text);
-  expect(JSON.parse(done.stdout)).toEqual(answer);
+  const running = run(['notify', 'test', 'ntt_1', '--json'], { env: api.env });
+  await ends(running, code, `${JSON.stringify(answer)}\n`, [text]);
 });
 
 test('notify rm without a terminal needs --yes', async () => {

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { useReceiver } from '../testing/prepare-cli.ts';
 import { json, problem, startReceiver } from '../testing/receiver.ts';
-import { newFolder, run } from '../testing/run.ts';
+import { ends, newFolder, run } from '../testing/run.ts';
 
 const api = useReceiver();
 let cwd: string;
@@ -51,8 +51,7 @@ test('stdin is sent as NDJSON, piece by piece', async () => {
 test('rejected records are listed by line on stderr, and the exit code is 7', async () => {
   const rejected = [{ index: 4, code: 'field_unknown', message: '"x\u001b[31m" is not a field' }];
   api.on('POST /enrichment/records', answer(rejected, 2500));
-  const { code, stdout, stderr } = await ingest(['-'], '{}');
-  expect({ code, stdout }).toEqual({ code: 7, stdout: '3\t1\t2500\n' });
+  const { stderr } = await ends(ingest(['-'], '{}'), 7, '3\t1\t2500\n', []);
   expect(stderr).toBe(
     'LINE  CODE           MESSAGE\n' +
       '   5  field_unknown  "x [31m" is not a field\n' +
@@ -68,9 +67,9 @@ test('rejected records of a batch are listed by their index', async () => {
     answer([{ index: 0, code: 'conflict', message: 'Other content.' }]),
   );
   await writeFile(join(cwd, 'b.json'), '{"records":[]}');
-  const { code, stderr } = await ingest(['b.json']);
-  expect(code).toBe(7);
-  expect(stderr).toContain('INDEX  CODE      MESSAGE\n    0  conflict  Other content.\n');
+  await ends(ingest(['b.json']), 7, '3\t1\t1\n', [
+    'INDEX  CODE      MESSAGE\n    0  conflict  Other content.\n',
+  ]);
 });
 
 test('of a stream that broke off it prints what is stored, and how to go on', async () => {
@@ -84,11 +83,11 @@ test('of a stream that broke off it prints what is stored, and how to go on', as
     response.end(JSON.stringify({ code, detail: 'The gzip ends too early.', ...members }));
   });
   await writeFile(join(cwd, 'it is.ndjson'), '{}\n');
-  const file = await ingest(['it is.ndjson']);
-  expect(file).toMatchObject({ code: 2, stdout: '20000\t3\t1\n' });
-  expect(file.stderr).toContain('   5  json_invalid  no JSON');
-  expect(file.stderr).toContain('What comes before line 20005 is stored or rejected');
-  expect(file.stderr).toContain("tail -n +20005 'it is.ndjson' | svcctl records ingest -");
+  await ends(ingest(['it is.ndjson']), 2, '20000\t3\t1\n', [
+    '   5  json_invalid  no JSON',
+    'What comes before line 20005 is stored or rejected',
+    "tail -n +20005 'it is.ndjson' | svcctl records ingest -",
+  ]);
   const stdin = await ingest(['-', '--json'], '{}');
   expect(JSON.parse(stdin.stdout)).toEqual(members);
   expect(stdin.stderr).not.toContain('tail -n');
@@ -149,9 +148,9 @@ test('a connection cut on the way is exit 5', async () => {
   const cut = await startReceiver((request) => {
     request.once('data', () => request.socket.destroy());
   });
-  const { code, stderr } = await run(['records', 'ingest', '-'], { env: cut.env, stdin: '{}' });
-  expect(code).toBe(5);
-  expect(stderr).toContain('the connection was cut (service_unreachable)');
+  await ends(run(['records', 'ingest', '-'], { env: cut.env, stdin: '{}' }), 5, [
+    'the connection was cut (service_unreachable)',
+  ]);
   await cut.close();
 });
 
@@ -159,9 +158,7 @@ test.each([
   ['none.ndjson', 'there is no such file'],
   ['.', 'it is a folder'],
 ])('%s cannot be read: exit 1, nothing is sent', async (file, reason) => {
-  const { code, stderr } = await ingest([file]);
-  expect(code).toBe(1);
-  expect(stderr).toContain(`${reason} (file_unreadable)`);
+  await ends(ingest([file]), 1, [`${reason} (file_unreadable)`]);
   expect(api.requests).toEqual([]);
 });
 
@@ -171,7 +168,5 @@ test('stdin that breaks is told as such, not as a fault of the service', async (
       this.destroy(new Error('disk on fire'));
     },
   });
-  const { code, stderr } = await ingest(['-'], broken);
-  expect(code).toBe(1);
-  expect(stderr).toContain('stdin cannot be read: disk on fire (file_unreadable)');
+  await ends(ingest(['-'], broken), 1, ['stdin cannot be read: disk on fire (file_unreadable)']);
 });

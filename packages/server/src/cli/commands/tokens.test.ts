@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
 import { json, noContent } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends, run } from '../testing/run.ts';
 
 const api = useReceiver();
 
@@ -21,11 +21,9 @@ const create = (argv: string[]) =>
 
 test('tokens create prints the token alone on stdout, the talk on stderr', async () => {
   api.on('POST /tokens', json({ ...row, token: 'svc_secret' }, 201));
-  const { code, stdout, stderr } = await create(['--preset', 'support-readonly']);
-  expect({ code, stdout }).toEqual({ code: 0, stdout: 'svc_secret\n' });
-  expect(stderr).toContain(
+  const { stderr } = await ends(create(['--preset', 'support-readonly']), 0, 'svc_secret\n', [
     'Made tok_1 "ops" with enrichment:read; never expires. It is shown only this once.',
-  );
+  ]);
   expect(stderr).not.toContain('svc_secret');
 });
 
@@ -99,12 +97,7 @@ test.each([
   api.on('DELETE /tokens/tok_1', noContent);
   const stdin = new PassThrough();
   stdin.write(typed);
-  const { code, stdout } = await run(['tokens', 'revoke', 'tok_1'], {
-    env: api.env,
-    stdin,
-    isTerminal: true,
-  });
-  expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
+  await ends(run(['tokens', 'revoke', 'tok_1'], { env: api.env, stdin, isTerminal: true }), exit);
   expect(api.requests).toHaveLength(calls);
 });
 
@@ -136,11 +129,12 @@ test('login shows nothing of what is typed and ends with 130 when interrupted', 
   const stdin = new PassThrough();
   stdin.write(`${api.token}x\u007f\r`);
   api.on('GET /me', json({ name: 'ops', scopes: ['admin'], tenants: null, expires_at: null }));
-  const { code, stdout, stderr } = await run(['login', '--url', api.url], {
-    stdin,
-    isTerminal: true,
-  });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  const { stderr } = await ends(
+    run(['login', '--url', api.url], { stdin, isTerminal: true }),
+    0,
+    '',
+    [],
+  );
   expect(stderr).not.toContain(api.token);
   const interrupt = new AbortController();
   const waiting = run(['login', '--url', api.url], {

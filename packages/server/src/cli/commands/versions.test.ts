@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Version } from '../dataset-versions.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { inTurn, json, noContent, pages, problem } from '../testing/receiver.ts';
+import { ends } from '../testing/run.ts';
 
 const { api, cli, sent } = prepareCli();
 
@@ -68,10 +69,10 @@ describe('versions create', () => {
 
   test('ends with 6 when what was counted is not what was frozen', async () => {
     offerVersion({ ...counting, state: 'failed', error: '1 record is missing.' });
-    const { code, stdout, stderr } = await cli(create);
-    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
-    expect(stderr).toContain('1 record is missing (version_changed)');
-    expect(stderr).toContain('svcctl records versions show ver_1');
+    await ends(cli(create), 6, [
+      '1 record is missing (version_changed)',
+      'svcctl records versions show ver_1',
+    ]);
   });
 
   test('says on Ctrl-C that the counting goes on', async () => {
@@ -81,15 +82,14 @@ describe('versions create', () => {
       json(counting)(request, response);
       interrupt.abort();
     });
-    const { code, stderr } = await cli(create, { signal: interrupt.signal });
-    expect(code).toBe(130);
-    expect(stderr).toContain('The version is counted without this command.');
+    await ends(cli(create, { signal: interrupt.signal }), 130, [
+      'The version is counted without this command.',
+    ]);
   });
 
   test('waits until it is counted, and prints count, digest and splits', async () => {
     offerVersion(counting, version);
-    const { code, stdout, stderr } = await cli(`${create} --split 80/10/10 --note n`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'ver_1\n' });
+    const { stderr } = await ends(cli(`${create} --split 80/10/10 --note n`), 0, 'ver_1\n', []);
     expect(stderr).toBe(
       '✓ 2026-q1: 512,991 records (246 MB) · digest 9f3c00000000abe1\n' +
         '  train: 410,000 records · digest 000000000000000a\n' +
@@ -132,9 +132,7 @@ test('versions show finds an id, and a name among those of a tenant', async () =
   const list = [JSON.stringify(version), JSON.stringify(erased)];
   api.on('GET /enrichment/dataset-versions', pages(list));
   api.on('GET /enrichment/dataset-versions/ver_1', json(version));
-  const unknown = await cli('records versions show 2024-q1 --tenant TX');
-  expect(unknown.code).toBe(3);
-  expect(unknown.stderr).toContain('It has: 2026-q1, 2025-q4.');
+  await ends(cli('records versions show 2024-q1 --tenant TX'), 3, ['It has: 2026-q1, 2025-q4.']);
   const byId = await cli('records versions show ver_1', { isTerminal: true });
   expect(byId.stdout).toContain('validation  51,000 records · digest 000000000000000b\n');
   expect(byId.stdout).toContain('store DFW · 2001-01-01 … 2001-01-31 · tag_1 · first\n');

@@ -7,7 +7,7 @@ import { runs } from '../../../test/runs.ts';
 import { etagOf, manifestOf, offerFile, servesFile } from '../testing/export-jobs.ts';
 import { useReceiver } from '../testing/prepare-cli.ts';
 import { inTurn, problem } from '../testing/receiver.ts';
-import { newFolder, type RunOptions, run } from '../testing/run.ts';
+import { ends, newFolder, type RunOptions, run } from '../testing/run.ts';
 
 const api = useReceiver();
 let cwd: string;
@@ -51,9 +51,7 @@ describe('there is no file when', () => {
     ],
   ] as const)('the job is %j', async (job, exit, message) => {
     offerFile(api, content, { job });
-    const { code, stdout, stderr } = await get('--out x');
-    expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
-    expect(stderr).toContain(message);
+    await ends(get('--out x'), exit, [message]);
     expect(await files()).toEqual([]);
   });
 
@@ -65,9 +63,7 @@ describe('there is no file when', () => {
   test('the name is taken, and --force is not given', async () => {
     await writeFile(join(cwd, 'x'), 'precious');
     offerFile(api, content);
-    const { code, stderr } = await get('--out x --wait');
-    expect(code).toBe(1);
-    expect(stderr).toContain('exists already');
+    await ends(get('--out x --wait'), 1, ['exists already']);
     expect(api.requests).toEqual([]);
     expect((await get('--out x --force')).code).toBe(0);
     expect(await readFile(join(cwd, 'x'))).toEqual(content);
@@ -77,9 +73,7 @@ describe('there is no file when', () => {
     ['--json', '--json needs --out FILE'],
     ['--manifest -', '--manifest needs the name'],
   ])('%s is a usage error', async (words, message) => {
-    const { code, stderr } = await get(words);
-    expect(code).toBe(2);
-    expect(stderr).toContain(message);
+    await ends(get(words), 2, [message]);
   });
 
   test.each([
@@ -90,10 +84,7 @@ describe('there is no file when', () => {
     [{}, { parts: [] }, 'rows of its parts 0, and 512991'],
   ])('the job says %j and the manifest %j', async (job, manifest, message) => {
     offerFile(api, content, { job, manifest });
-    const { code, stderr } = await get('--out x');
-    expect(code).toBe(1);
-    expect(stderr).toContain(message);
-    expect(stderr).toContain('(export_mismatch)');
+    await ends(get('--out x'), 1, [message, '(export_mismatch)']);
     expect(await files()).toEqual([]);
   });
 
@@ -117,11 +108,9 @@ describe('there is no file when', () => {
 
 test('a whole file stands under the name the service gave it', async () => {
   offerFile(api, content);
-  const { code, stdout, stderr } = await get('', { isTerminal: true });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-  expect(stderr).toMatch(
+  await ends(get('', { isTerminal: true }), 0, '', [
     /✓ TX_2001-02\.parquet: 512,991 rows · 60\.0 kB · sha-256 [0-9a-f]{4}…[0-9a-f]{2} and manifest equal · 0\.0 s\n$/,
-  );
+  ]);
   expect(await readFile(join(cwd, 'TX_2001-02.parquet'))).toEqual(content);
   expect(await files()).toEqual(['TX_2001-02.parquet']);
 });
@@ -154,9 +143,9 @@ test('what was printed cannot be taken back when the file changes', async () => 
   const onStdout = (piece: string) => {
     printed += piece.length;
   };
-  const { code, stderr } = await get('--out -', { onStdout });
-  expect(code).toBe(1);
-  expect(stderr).toContain('Do not use what was printed');
+  await ends(get('--out -', { onStdout }), 1, text.toString().slice(0, 1001), [
+    'Do not use what was printed',
+  ]);
 });
 
 test('the manifest is written beside it, and --json says what was', async () => {
@@ -227,11 +216,9 @@ describe('what a broken run left', () => {
         beforeBreak: () => expect.poll(() => sizeOf('x.part')).toBe(20_000),
       }),
     });
-    const { code, stderr } = await get('--out x');
-    expect(code).toBe(5);
-    expect(stderr).toContain(
+    await ends(get('--out x'), 5, [
       `20.0 kB of 60.0 kB lie in ${join(cwd, 'x')}.part. Go on: svcctl exports get exp_1 --out ${join(cwd, 'x')}`,
-    );
+    ]);
     expect(await files()).toEqual(['x.part', 'x.part.json']);
     api.reset();
   };
@@ -239,9 +226,7 @@ describe('what a broken run left', () => {
   test('a later run goes on with', async () => {
     await leavePart();
     offerFile(api, content);
-    const { code, stderr } = await get('--out x');
-    expect(code).toBe(0);
-    expect(stderr).toContain('went on at 20.0 kB');
+    await ends(get('--out x'), 0, ['went on at 20.0 kB']);
     expect(ranges()).toEqual([['bytes=20000-', etagOf(content)]]);
     expect(await readFile(join(cwd, 'x'))).toEqual(content);
     expect(await files()).toEqual(['x']);
@@ -282,9 +267,7 @@ describe('what a broken run left', () => {
     part[7] = (part[7] ?? 0) ^ 1;
     await writeFile(join(cwd, 'x.part'), part);
     offerFile(api, content);
-    const { code, stderr } = await get('--out x');
-    expect(code).toBe(1);
-    expect(stderr).toContain('(export_mismatch)');
+    await ends(get('--out x'), 1, ['(export_mismatch)']);
     expect(await files()).toEqual([]);
     expect((await get('--out x')).code).toBe(0);
   });

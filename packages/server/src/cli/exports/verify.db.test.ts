@@ -2,7 +2,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../../test/service.ts';
-import { newFolder, type RunOptions, run } from '../testing/run.ts';
+import { ends, newFolder, type RunOptions, run } from '../testing/run.ts';
 
 let service: TestService;
 let cwd: string;
@@ -114,9 +114,9 @@ describe('svcctl exports verify', () => {
     const manifest = JSON.parse(await readFile(join(cwd, 't.csv.gz.json'), 'utf8'));
     manifest.parts[0].rows = 31;
     await writeFile(join(cwd, 'wrong.json'), JSON.stringify(manifest));
-    const { code, stderr } = await offline('exports verify --file t.csv.gz --manifest wrong.json');
-    expect(code).toBe(1);
-    expect(stderr).toContain('✗ rows  part 1 of 1: rows 30, and not 31 as in the manifest');
+    await ends(offline('exports verify --file t.csv.gz --manifest wrong.json'), 1, [
+      '✗ rows  part 1 of 1: rows 30, and not 31 as in the manifest',
+    ]);
   });
 
   test('ends with 1 and names a part that the service has lost', async () => {
@@ -125,9 +125,9 @@ describe('svcctl exports verify', () => {
     for (const name of await readdir(folder)) {
       if (name.startsWith('1.')) await rm(join(folder, name));
     }
-    const { code, stdout, stderr } = await svcctl(`exports verify ${id}`);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '1\tdiffers\t\t\t0\t\n' });
-    expect(stderr).toContain('✗ lost  part 1 of 1: A part of the file');
+    await ends(svcctl(`exports verify ${id}`), 1, '1\tdiffers\t\t\t0\t\n', [
+      '✗ lost  part 1 of 1: A part of the file',
+    ]);
     // What was downloaded before is whole, and the manifest is still there.
     expect((await svcctl(`exports verify ${id} --file lost.csv`)).code).toBe(0);
   });
@@ -141,9 +141,7 @@ describe('svcctl exports verify', () => {
     ['exports verify --file t.parquet --manifest t.parquet', 1, 'is not the manifest of an export'],
     ['exports verify exp_none --json size', 2, 'there is no field'],
   ])('%s ends with %d', async (words, exit, message) => {
-    const { code, stdout, stderr } = await svcctl(words);
-    expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
-    expect(stderr).toContain(message);
+    await ends(svcctl(words), exit, [message]);
   });
 
   test('tells other tenants’ tokens nothing, and needs the scope of exports', async () => {

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import { expect } from 'vitest';
 import type { Io, Timeouts } from '../io.ts';
 import { runCli } from '../run.ts';
 
@@ -51,6 +52,29 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   const code = await runCli(argv, io);
   if (options.cwd === undefined) await rm(cwd, { recursive: true });
   return { code, stdout: stdout.text(), stderr: stderr.text(), sleepsMillis };
+}
+
+type Text = string | RegExp;
+
+/**
+ * Proves how a run ended: with this exit code, this stdout, and each of these texts on stderr. What fails prints nothing on
+ * stdout, unless told what; what succeeds is looked at only where it is told.
+ */
+export async function ends(
+  running: Promise<RunResult>,
+  code: number,
+  ...expected: [said?: readonly Text[]] | [stdout: string, said?: readonly Text[]]
+): Promise<RunResult> {
+  const result = await running;
+  const said = expected.find((text) => typeof text !== 'string') ?? [];
+  const told = expected.find((text) => typeof text === 'string');
+  const stdout = told ?? (code === 0 ? result.stdout : '');
+  expect({ code: result.code, stdout: result.stdout }, result.stderr).toEqual({ code, stdout });
+  for (const text of said) {
+    if (typeof text === 'string') expect(result.stderr).toContain(text);
+    else expect(result.stderr).toMatch(text);
+  }
+  return result;
 }
 
 export function newFolder(): Promise<string> {
