@@ -1,20 +1,14 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ExportJob } from './exports/jobs.ts';
 import { completedJob, offerFile } from './testing/export-jobs.ts';
-import { refusesUsage, useReceiver } from './testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from './testing/prepare-cli.ts';
 import { inTurn, json, pages, problem } from './testing/receiver.ts';
-import { ends, newFolder, type RunOptions, run } from './testing/run.ts';
+import { ends, useFolder } from './testing/run.ts';
 
-const api = useReceiver();
-let cwd: string;
-beforeEach(async () => {
-  cwd = await newFolder();
-});
-afterEach(async () => {
-  await rm(cwd, { recursive: true });
-});
+const folder = useFolder();
+const { api, cli, jsonOf } = prepareCli(folder);
 
 const content = Buffer.from('"event_id"\n"a"\n');
 const done = completedJob(content, { format: 'csv', file_name: 'TX_2001-02.csv' });
@@ -56,10 +50,8 @@ const failed: ExportJob = {
   error: '1 row is missing.',
 };
 
-const cli = (words: string, options: RunOptions = {}) =>
-  run(words.split(' '), { cwd, ...options, env: { ...api.env, NO_COLOR: '1' } });
 const exporting = 'analytics export --tenant TX --month 2001-02 --async';
-const files = async () => (await readdir(cwd)).sort();
+const files = async () => (await readdir(folder.path)).sort();
 /** A job, and how it goes on; its file at the end. */
 const offerJob = (...states: ExportJob[]) => {
   offerFile(api, content, { job: { format: 'csv', file_name: 'TX_2001-02.csv' } });
@@ -83,7 +75,7 @@ describe('analytics export --async', () => {
   });
 
   test('asks for nothing when the file exists already', async () => {
-    await writeFile(join(cwd, 'x'), 'precious');
+    await writeFile(join(folder.path, 'x'), 'precious');
     expect((await cli(`${exporting} --out x`)).code).toBe(1);
     expect(api.requests).toEqual([]);
   });
@@ -128,7 +120,7 @@ describe('analytics export --async', () => {
     const [asked] = api.requests;
     expect(asked?.headers.prefer).toBe('respond-async');
     expect(JSON.parse(String(asked?.body))).toEqual({ tenant: 'TX', month: '2001-02' });
-    expect(await readFile(join(cwd, 'x.csv'))).toEqual(content);
+    expect(await readFile(join(folder.path, 'x.csv'))).toEqual(content);
   });
 
   test('in a pipe the file goes to stdout', async () => {
@@ -161,7 +153,7 @@ describe('analytics export --async', () => {
     expect(await cli(`${exporting} --no-wait`)).toMatchObject({ code: 0, stdout: 'exp_1\n' });
     const shown = await cli(`${exporting} --no-wait`, { isTerminal: true });
     expect(shown.stderr).toContain('svcctl exports get exp_1 --wait');
-    expect(JSON.parse((await cli(`${exporting} --no-wait --json`)).stdout)).toEqual(queued);
+    expect(await jsonOf(`${exporting} --no-wait --json`)).toEqual(queued);
     expect(await files()).toEqual([]);
   });
 });
@@ -177,7 +169,7 @@ test('ls lists jobs: a table, tabs, or JSON, at most as many as asked for', asyn
   const shown = await cli('exports ls --limit 1', { isTerminal: true });
   expect(shown.stdout).toMatch(/exp_1 +TX +csv +running, 70 % +364,120 of 512,991 +92\.0 MB/);
   expect(shown.stderr).toContain('1 export · older ones: --limit');
-  expect(JSON.parse((await cli('exports ls --json id,state')).stdout)).toEqual([
+  expect(await jsonOf('exports ls --json id,state')).toEqual([
     { id: 'exp_1', state: 'running' },
     { id: 'exp_2', state: 'failed' },
   ]);
@@ -192,7 +184,7 @@ test('show tells how far a job is, or why it failed', async () => {
   expect(stdout).toMatch(/taken up +2 times\n/);
   const shown = await cli('exports show exp_2', { isTerminal: true });
   expect(shown.stdout).toMatch(/error +1 row is missing\. \(export_mismatch\)\n/);
-  expect(JSON.parse((await cli('exports show exp_1')).stdout)).toEqual(running);
+  expect(await jsonOf('exports show exp_1')).toEqual(running);
   expect((await cli('exports show exp_1 --json percent')).stdout).toBe('{"percent":70.97}\n');
 });
 

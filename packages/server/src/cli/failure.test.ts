@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { useReceiver } from './testing/prepare-cli.ts';
+import { prepareCli } from './testing/prepare-cli.ts';
 import { json, problem, startReceiver } from './testing/receiver.ts';
 import { ends, run } from './testing/run.ts';
 
-const api = useReceiver();
+const { api, cli } = prepareCli();
 
 test.each([
   [401, 'token_expired', 4],
@@ -20,7 +20,7 @@ test.each([
   [418, 'something_new', 2],
 ])('%d %s ends with exit %d', async (status, errorCode, exit) => {
   api.on('*', problem(status, errorCode, 'So it is.'));
-  await ends(run(['records', 'ls'], { env: api.env }), exit, [
+  await ends(cli('records ls'), exit, [
     `error: so it is (${status} ${errorCode})`,
     'request req_1',
   ]);
@@ -37,16 +37,16 @@ test('a refusal before anything was done is waited for, if not for long, and els
     });
   };
   refuse('requests_busy', '2');
-  expect(await run(['whoami'], { env: api.env })).toMatchObject({
+  expect(await cli('whoami')).toMatchObject({
     code: 0,
     sleepsMillis: [2000, 2000],
   });
   refuse('requests_busy', '6');
-  const late = await run(['whoami'], { env: api.env });
+  const late = await cli('whoami');
   expect(late).toMatchObject({ code: 5, sleepsMillis: [] });
   expect(late.stderr).toContain('\n  Try again in 6 s.\n');
   refuse('sign_in_limited', '1');
-  expect(await run(['whoami'], { env: api.env })).toMatchObject({ code: 5, sleepsMillis: [] });
+  expect(await cli('whoami')).toMatchObject({ code: 5, sleepsMillis: [] });
 });
 
 test('an export is asked for again while as many run as may', async () => {
@@ -59,7 +59,7 @@ test('an export is asked for again while as many run as may', async () => {
       response,
     );
   });
-  const { code, sleepsMillis } = await run(exportArgv, { env: api.env });
+  const { code, sleepsMillis } = await cli(exportArgv);
   expect({ code, sleepsMillis }).toEqual({ code: 5, sleepsMillis: [5000, 5000, 5000] });
 });
 
@@ -69,7 +69,7 @@ test('several faults have a line each', async () => {
     { path: '?q', code: 'value_invalid', message: 'is too long' },
   ];
   api.on('*', problem(400, 'request_invalid', 'level: …; q: …', { errors }));
-  const { stderr } = await run(['records', 'ls'], { env: api.env });
+  const { stderr } = await cli('records ls');
   expect(stderr).toContain(
     '(400 request_invalid)\n  level: must be one of tenant, store\n  q: is too long\n',
   );
@@ -80,7 +80,7 @@ test('an answer that is not ours is told as such, with the status', async () => 
     response.writeHead(200, { 'content-type': 'text/html' });
     response.end('<html>');
   });
-  await ends(run(['records', 'ls'], { env: api.env }), 1, ['(answer_unexpected)']);
+  await ends(cli('records ls'), 1, ['(answer_unexpected)']);
 });
 
 test('a gateway without the service behind it is a service that does not answer', async () => {
@@ -88,7 +88,7 @@ test('a gateway without the service behind it is a service that does not answer'
     response.writeHead(502, { 'content-type': 'text/html' });
     response.end('<html>');
   });
-  await ends(run(['whoami'], { env: api.env }), 5, ['(502 service_unreachable)']);
+  await ends(cli('whoami'), 5, ['(502 service_unreachable)']);
 });
 
 test('a redirect is not followed: the token must not travel', async () => {
@@ -97,7 +97,7 @@ test('a redirect is not followed: the token must not travel', async () => {
     response.end();
   });
   api.on('GET /elsewhere', json({ name: 'x', scopes: [], tenants: null, expires_at: null }));
-  await ends(run(['whoami'], { env: api.env }), 1, [`points to ${api.url}/api/v1/elsewhere`]);
+  await ends(cli('whoami'), 1, [`points to ${api.url}/api/v1/elsewhere`]);
 });
 
 test('nobody listening ends with exit 5 and says where the URL is from', async () => {
@@ -114,9 +114,7 @@ test('nobody listening ends with exit 5 and says where the URL is from', async (
 test('a service that does not answer in time ends with exit 5', async () => {
   api.on('*', () => new Promise(() => {}));
   for (const argv of [['whoami'], exportArgv]) {
-    await ends(run(argv, { env: api.env, timeouts: { answerMillis: 50 } }), 5, [
-      'no answer within 0.05 s',
-    ]);
+    await ends(cli(argv, { timeouts: { answerMillis: 50 } }), 5, ['no answer within 0.05 s']);
   }
 });
 
@@ -127,7 +125,7 @@ test('an interrupt ends with exit 130', async () => {
       interrupt.abort();
       return new Promise(() => {});
     });
-    await ends(run(argv, { env: api.env, signal: interrupt.signal }), 130, ['(interrupted)']);
+    await ends(cli(argv, { signal: interrupt.signal }), 130, ['(interrupted)']);
   }
 });
 

@@ -7,7 +7,7 @@ import { prepareCli, refusesUsage } from './testing/prepare-cli.ts';
 import { inTurn, json, pages } from './testing/receiver.ts';
 import { ends } from './testing/run.ts';
 
-const { api, cli, sent } = prepareCli();
+const { api, cli, jsonOf, sent } = prepareCli();
 
 const row: PlanRow = {
   tenant: 'TX',
@@ -192,8 +192,7 @@ test('plan walks all pages, and says when there is nothing to do', async () => {
   api.on('GET /retention/plan', (request, response) =>
     json(answers[request.query.cursor === 'c1' ? 1 : 0] ?? {})(request, response),
   );
-  const all = await cli('retention plan --json tenant,count');
-  expect(JSON.parse(all.stdout)).toEqual([
+  expect(await jsonOf('retention plan --json tenant,count')).toEqual([
     { tenant: 'TX', count: 512_991 },
     { tenant: 'CA', count: 1204 },
   ]);
@@ -213,7 +212,7 @@ test('run tells the plan, waits, and ends with what moved, how fast, and what ca
       '✓ 512,991 records (246 MB) moved to the cold tier, 128,248 records/s · 254 MB of hot space given back · 4.0 s\n',
   );
   expect(sent('POST', '/retention/run')).toEqual([{ tenant: 'TX' }]);
-  expect(JSON.parse((await cli('retention run --json')).stdout)).toEqual(freed);
+  expect(await jsonOf('retention run --json')).toEqual(freed);
 });
 
 test('run asks only where something would be deleted, and not without a terminal', async () => {
@@ -303,7 +302,7 @@ test('move shows both triples', async () => {
   const failed = await cli('retention move mv_2', { isTerminal: true });
   expect(failed.stdout).toContain('state     failed, when copied');
   expect(failed.stdout).toContain('✗ differs');
-  expect(JSON.parse((await cli('retention move mv_1 --json source')).stdout)).toEqual({
+  expect(await jsonOf('retention move mv_1 --json source')).toEqual({
     source: triple,
   });
 });
@@ -316,7 +315,7 @@ test('verify that finds nothing ends with 0, and its report is JSON', async () =
     '✓ 12 objects (1.2 GB) read back, 3,000,000 records: objects, catalogue and counters agree · 3.2 s\n',
   );
   expect(sent('POST', '/retention/verify')).toEqual([{ tenant: 'TX' }]);
-  expect(JSON.parse((await cli('retention verify --json')).stdout)).toEqual(verification);
+  expect(await jsonOf('retention verify --json')).toEqual(verification);
   expect((await cli('retention verify --no-wait')).stdout).toBe('vrf_1\n');
   expect((await cli('retention verify vrf_1 --json ok')).stdout).toBe('{"ok":true}\n');
 });

@@ -3,7 +3,7 @@ import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
 
-const { api, cli, sent } = prepareCli();
+const { api, cli, jsonOf, sent } = prepareCli();
 
 refusesUsage(api, [
   ['records erase --event-id e1 --yes', '--tenant is missing'],
@@ -58,8 +58,7 @@ test('erase tells what would go, asks, and prints the receipt', async () => {
     tenant: 'TX',
     event_ids: ['e1', 'e2', 'e3'],
   });
-  const dry = await cli(`${words} --dry-run --json`);
-  expect(JSON.parse(dry.stdout)).toMatchObject({ id: null, dry_run: true });
+  expect(await jsonOf(`${words} --dry-run --json`)).toMatchObject({ id: null, dry_run: true });
   expect(sent('POST', '/enrichment/erase').at(-1)).toMatchObject({ dry_run: true });
 });
 
@@ -81,6 +80,6 @@ test('erase that goes on, or failed, says so', async () => {
   });
   api.on('POST /enrichment/erase', json({ ...receipt, state: 'failed', erased_at: null }));
   const failed = await cli(words);
-  expect(failed.code).toBe(1);
+  expect(failed).toMatchObject({ code: 1 });
   expect(failed.stderr).toContain('the records are still there');
 });

@@ -4,7 +4,7 @@ import { json, noContent, pages, problem } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
 import type { Tag, Tagged } from './tags.ts';
 
-const { api, cli, sent } = prepareCli();
+const { api, cli, jsonOf, sent } = prepareCli();
 
 const tag: Tag = {
   id: 'tag_1',
@@ -99,7 +99,7 @@ describe('tags add', () => {
     expect(JSON.parse(dry.stdout)).toEqual({ ...tag, id: null, warnings: [] });
     expect(dry.stderr).toContain('Would tag 41,022 records');
     expect(sent('POST', '/enrichment/tags')).toEqual([expect.objectContaining({ dry_run: true })]);
-    expect(JSON.parse((await cli(`${add} --json`)).stdout)).toEqual({ ...tag, warnings: [] });
+    expect(await jsonOf(`${add} --json`)).toEqual({ ...tag, warnings: [] });
   });
 });
 
@@ -119,7 +119,7 @@ test('tags ls walks all pages: a table, tabs, or JSON', async () => {
   expect(shown.stdout).toMatch(/^ID +TENANT +STORE +DAYS \(UTC\) +DATASET +RECORDS/);
   expect(shown.stdout).toMatch(/tag_2 +TX +all +all days/);
   expect(shown.stderr).toContain('2 tags');
-  expect(JSON.parse((await cli('records tags ls --json id,store')).stdout)).toEqual([
+  expect(await jsonOf('records tags ls --json id,store')).toEqual([
     { id: 'tag_1', store: 'DFW' },
     { id: 'tag_2', store: null },
   ]);

@@ -4,7 +4,7 @@ import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { inTurn, json, noContent, pages, problem } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
 
-const { api, cli, sent } = prepareCli();
+const { api, cli, jsonOf, sent } = prepareCli();
 
 const version: Version = {
   id: 'ver_1',
@@ -109,8 +109,7 @@ describe('versions create', () => {
 
   test('--no-wait leaves it counting', async () => {
     offerVersion(version);
-    const { stdout } = await cli(`${create} --no-wait --json`);
-    expect(JSON.parse(stdout)).toEqual(counting);
+    expect(await jsonOf(`${create} --no-wait --json`)).toEqual(counting);
   });
 });
 
@@ -122,7 +121,7 @@ test('versions ls shows what is left of those that were changed', async () => {
   const shown = await cli('records versions ls --tenant TX', { isTerminal: true });
   expect(shown.stdout).toMatch(/ver_1 +TX +training +2026-q1 +512,991 +246 MB +80\/10\/10 +ready/);
   expect(shown.stdout).toMatch(/ver_2 .* 512,990 .* ready, some erased/);
-  expect(JSON.parse((await cli('records versions ls --json name,current')).stdout)).toEqual([
+  expect(await jsonOf('records versions ls --json name,current')).toEqual([
     { name: '2026-q1', current: null },
     { name: '2025-q4', current: erased.current },
   ]);
@@ -139,9 +138,10 @@ test('versions show finds an id, and a name among those of a tenant', async () =
   expect(byId.stdout).toContain('all stores · all days · tag_2\n');
   const byName = await cli('records versions show 2025-q4 --tenant TX', { isTerminal: true });
   expect(byName.stdout).toMatch(/left of it +512,990 records/);
-  expect(JSON.parse((await cli('records versions show ver_1 --json count,digest')).stdout)).toEqual(
-    { count: 512_991, digest: '9f3c00000000abe1' },
-  );
+  expect(await jsonOf('records versions show ver_1 --json count,digest')).toEqual({
+    count: 512_991,
+    digest: '9f3c00000000abe1',
+  });
 });
 
 test('versions rm asks, and deletes', async () => {
