@@ -1,13 +1,7 @@
 import { runSections } from './lib/run-sections.mjs';
-import { benchDeadLetters } from './webhooks/dead-letters.mjs';
-import { benchIncidents } from './webhooks/incidents.mjs';
-import { benchIsolation } from './webhooks/isolation.mjs';
-import { benchLatency } from './webhooks/latency.mjs';
-import { benchRearm } from './webhooks/rearm.mjs';
-import { sizes } from './webhooks/sizes.mjs';
-import { benchSlow } from './webhooks/slow.mjs';
-import { benchThrottled } from './webhooks/throttled.mjs';
-import { benchThroughput } from './webhooks/throughput.mjs';
+import { benchIsolation, benchLatency, benchSlow, benchThrottled } from './webhooks/beside.mjs';
+import { benchDeadLetters, benchRearm } from './webhooks/dead-letters.mjs';
+import { benchIncidents, benchThroughput } from './webhooks/rates.mjs';
 
 const sections = {
   incidents: benchIncidents,
@@ -18,6 +12,43 @@ const sections = {
   throttled: benchThrottled,
   'dead-letters': benchDeadLetters,
   rearm: benchRearm,
+};
+
+const standard = {
+  incidents: { requests: 15_000, pairs: 3 },
+  throughput: { deliveries: 30_000, pairs: 3 },
+  latency: { seconds: 30, singles: 50, warmSeconds: 2 },
+  isolation: { seconds: 20, backlog: 100_000, pairs: 2, warmSeconds: 2 },
+  slow: { seconds: 60, backlog: 1000, warmSeconds: 2, answerMillis: 12_000 },
+  throttled: { seconds: 120 },
+  deadLetters: { few: 10_000, many: 1_000_000, requests: 300 },
+  rearm: { rows: 1_000_000, warmSeconds: 2, beforeSeconds: 5, duringSeconds: 10 },
+};
+
+/** How much each kind of run measures; `smallest` only shows that a section still runs. */
+const sizes = {
+  smallest: {
+    incidents: { requests: 80, pairs: 1 },
+    throughput: { deliveries: 200, pairs: 1 },
+    latency: { seconds: 0.3, singles: 2, warmSeconds: 0.2 },
+    isolation: { seconds: 0.3, backlog: 200, pairs: 1, warmSeconds: 0.2 },
+    slow: { seconds: 0.3, backlog: 20, warmSeconds: 0.2, answerMillis: 100 },
+    throttled: { seconds: 1 },
+    deadLetters: { few: 500, many: 1000, requests: 2 },
+    rearm: { rows: 500, warmSeconds: 0.2, beforeSeconds: 0.3, duringSeconds: 0.5 },
+  },
+  quick: {
+    incidents: { requests: 8000, pairs: 1 },
+    throughput: { deliveries: 5000, pairs: 1 },
+    latency: { seconds: 5, singles: 10, warmSeconds: 2 },
+    isolation: { seconds: 5, backlog: 10_000, pairs: 1, warmSeconds: 2 },
+    slow: { seconds: 30, backlog: 500, warmSeconds: 2, answerMillis: 12_000 },
+    throttled: { seconds: 30 },
+    deadLetters: { few: 2000, many: 50_000, requests: 50 },
+    rearm: { rows: 20_000, warmSeconds: 2, beforeSeconds: 5, duringSeconds: 10 },
+  },
+  standard,
+  full: standard,
 };
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { compare, readRatios } from '../bench/guard.mjs';
-import { markdownTable } from '../bench/lib/table.mjs';
+import { goal, markdownTable } from '../bench/lib/table.mjs';
 
 const table = markdownTable(
   ['', 'ours:', 'ratio:', 'goal', 'p99:', 'goal'],
@@ -10,6 +10,19 @@ const table = markdownTable(
     ['memory', '90 MiB', '–', '–', '–', ''],
   ],
 );
+
+test.each([
+  ['≤ 1.5', 1.5, 1.51],
+  ['≥ 0.8', 0.8, 0.79],
+  ['p50 ≤ 25 ms', 25, 25.1],
+  ['< 1 s', 999, 1000],
+  ['≥ 50,000', 50_000, 49_999],
+  ['≥ 90 %', 0.9, 0.89],
+  ['< 512 MB', 511e6, 512e6],
+  ['flat: < 32 MiB more', 32 * 2 ** 20 - 1, 32 * 2 ** 20],
+])('a goal of %s is reached by %d, and missed by %d', (text, within, beyond) => {
+  expect([goal(text, within), goal(text, beyond)]).toEqual([`${text} ✓`, `${text} ✗`]);
+});
 
 test('the guard reads the ratios that have a goal', () => {
   expect(readRatios(`### A\n\n${table}\n\nmore`, 'records a')).toEqual({

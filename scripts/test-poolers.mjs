@@ -13,9 +13,8 @@ await tellingFaults(async () => {
     );
   }
   await build();
-  const [{ tryPoolers }, { replaceBetweenMarkers }, { markdownTable }] = await Promise.all([
+  const [{ tryPoolers }, { markdownTable, replaceBetweenMarkers }] = await Promise.all([
     import('../sim/poolers/try.mjs'),
-    import('../bench/lib/document.mjs'),
     import('../bench/lib/table.mjs'),
   ]);
   const { cases, version } = await tryPoolers();

@@ -8,6 +8,8 @@ const duration = fc.integer({ min: 100, max: 1500 });
  * The kinds of fault. `begin` breaks something and answers how it is mended; between the two pass `millis`. `mayRepeat`
  * says whether a delivery may come twice because of it, `isQuiet` that no call to another process may fail because of it.
  * What must hold is the same for all of them: see invariants.mjs.
+ *
+ * @type {any[]}
  */
 export const faults = [
   {
@@ -57,76 +59,72 @@ export const faults = [
       return () => {};
     },
   },
-  {
-    name: 'cut the connections to the database',
-    weight: 3,
-    mayRepeat: true,
-    async begin(world) {
-      world.databaseProxy.cut();
-      return () => {};
+  ofDatabase('cut the connections to the database', 3, (proxy) => proxy.cut()),
+  ofDatabase(
+    'slow the database down',
+    2,
+    (proxy) => proxy.slow(30),
+    (proxy) => proxy.heal(),
+  ),
+  ofDatabase(
+    'slow the database down and cut its connections',
+    2,
+    (proxy) => proxy.slow(30),
+    (proxy) => {
+      proxy.cut();
+      proxy.heal();
     },
-  },
-  {
-    name: 'slow the database down',
-    weight: 2,
-    mayRepeat: true,
-    async begin(world) {
-      world.databaseProxy.slow(30);
-      return () => world.databaseProxy.heal();
+  ),
+  ofDatabase(
+    'let the database not answer',
+    2,
+    (proxy) => proxy.deafen(),
+    (proxy) => {
+      proxy.heal();
+      proxy.cut();
     },
-  },
-  {
-    name: 'slow the database down and cut its connections',
-    weight: 2,
-    mayRepeat: true,
-    async begin(world) {
-      world.databaseProxy.slow(30);
-      return () => {
-        world.databaseProxy.cut();
-        world.databaseProxy.heal();
-      };
-    },
-  },
-  {
-    name: 'let the database not answer',
-    weight: 2,
-    mayRepeat: true,
-    async begin(world) {
-      world.databaseProxy.deafen();
-      return () => {
-        world.databaseProxy.heal();
-        world.databaseProxy.cut();
-      };
-    },
-  },
+  ),
   { name: 'fill the disk of the store', weight: 2, ...ofStore({ storeError: 'ENOSPC' }) },
   { name: 'let the disk of the store fail', weight: 1, ...ofStore({ storeError: 'EIO' }) },
   { name: 'let the store not answer', weight: 2, ...ofStore({ storeError: 'ETIMEDOUT' }) },
   { name: 'slow the store down', weight: 2, ...ofStore({ storeDelayMillis: 200 }) },
   { name: 'set a clock ahead', weight: 1, ...ofProcess({ clockMillis: 7_200_000 }) },
   { name: 'set a clock back', weight: 1, ...ofProcess({ clockMillis: -7_200_000 }) },
-  {
-    name: 'reset all webhooks',
-    weight: 2,
-    mayRepeat: true,
-    async begin({ receiver }) {
-      receiver.down(true);
-      return () => receiver.down(false);
-    },
-  },
-  {
-    name: 'let receivers answer late',
-    weight: 2,
-    mayRepeat: true,
-    async begin({ receiver }) {
-      receiver.slow(2500);
-      return () => receiver.slow(0);
-    },
-  },
+  ofReceiver(
+    'reset all webhooks',
+    (receiver) => receiver.down(true),
+    (receiver) => receiver.down(false),
+  ),
+  ofReceiver(
+    'let receivers answer late',
+    (receiver) => receiver.slow(2500),
+    (receiver) => receiver.slow(0),
+  ),
 ];
 
 /** What is drawn of a fault: which process it meets, and how long it lasts. */
 export const drawnFault = fc.record({ at, millis: duration });
+
+/** What stands between the processes and the database breaks something; where nothing mends it, it mends itself. */
+function ofDatabase(name, weight, hurt, mend = (_proxy) => {}) {
+  return {
+    ...{ name, weight, mayRepeat: true },
+    async begin({ databaseProxy }) {
+      hurt(databaseProxy);
+      return () => mend(databaseProxy);
+    },
+  };
+}
+
+function ofReceiver(name, hurt, mend) {
+  return {
+    ...{ name, weight: 2, mayRepeat: true },
+    async begin({ receiver }) {
+      hurt(receiver);
+      return () => mend(receiver);
+    },
+  };
+}
 
 /** All processes see their store so. */
 function ofStore(how) {

@@ -1,6 +1,4 @@
-/** What the scripts of in-page.mjs leave for the bench to read. */
+/** What runs inside the page leaves for the bench to read. */
 interface Window {
-  firstRowsMillis?: number;
-  clickedMillis?: number;
   frameTimes?: number[];
 }

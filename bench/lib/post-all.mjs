@@ -1,14 +1,16 @@
 import { connect } from 'node:net';
+import { median, summary } from './measure.mjs';
+import { formatCount, latencyCells, ratioCells } from './table.mjs';
 
 /**
  * Sends one request after another on each of `clients` kept-alive connections, as many in all as `bodies` yields, and
- * reads the answers with as little work as possible: clients share the machine with what is measured. `check` is given
- * the body of every answer and throws when it is wrong. Answers the requests a second and each one's milliseconds.
+ * reads the answers with as little work as possible: clients share the machine with what is measured. The body of
+ * each answer must begin with `answer`. Answers the requests a second and each one's milliseconds.
  *
  * @param {{ origin: string, token?: string }} service
- * @param {{ path: string, bodies: Iterable<string>, clients: number, check: (body: string) => void }} load
+ * @param {{ path: string, bodies: Iterable<string>, clients: number, answer: string }} load
  */
-export async function postAll(service, { path, bodies, clients, check }) {
+export async function postAll(service, { path, bodies, clients, answer }) {
   const { host, hostname, port } = new URL(service.origin);
   const authorization =
     service.token === undefined ? '' : `authorization: Bearer ${service.token}\r\n`;
@@ -35,8 +37,7 @@ export async function postAll(service, { path, bodies, clients, check }) {
         const body = bodyOf(heard);
         if (body === null) return;
         try {
-          if (!heard.startsWith('HTTP/1.1 20')) throw new Error(heard);
-          check(body);
+          if (!heard.startsWith('HTTP/1.1 20') || !body.startsWith(answer)) throw new Error(heard);
           millis.push(performance.now() - sentAt);
           sendNext();
         } catch (error) {
@@ -57,3 +58,16 @@ function bodyOf(heard) {
   const body = heard.slice(end + 4);
   return body.length < length ? null : body;
 }
+
+/** The cells of ours beside a bare server: requests a second, their ratio and its goal, and the latencies of both. */
+export function rateCells({ ours, bare }, goal) {
+  const times = (runs) => latencyCells(summary(runs.flatMap(({ millis }) => millis)));
+  return [
+    ...[ours, bare].map((runs) => `${formatCount(rateOf(runs))}/s`),
+    ...ratioCells(rateOf(ours) / rateOf(bare), goal),
+    ...times(ours),
+    ...times(bare),
+  ];
+}
+
+export const rateOf = (runs) => median(runs.map(({ perSecond }) => perSecond));

@@ -74,3 +74,21 @@ export async function withClient(url, work) {
     await client.end();
   }
 }
+
+/** What an ingest fills. */
+export const recordTables =
+  'enrichment_records, leaf_days, leaf_months, leaf_stores, leaf_tenants, tenant_days, tenant_months';
+
+/** A table `bare_records` of the same columns, key and partitions as that of the records. */
+export async function createBareRecords(db) {
+  await db.query(
+    'create table bare_records (like enrichment_records including all) partition by range (occurred_at)',
+  );
+  const { rows } = await db.query(`
+    select relname as name, pg_get_expr(relpartbound, pg_class.oid) as bound
+    from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = 'enrichment_records'::regclass`);
+  for (const { name, bound } of rows) {
+    await db.query(`create table bare_${name} partition of bare_records ${bound}`);
+  }
+}

@@ -1,10 +1,9 @@
+import { cpus, loadavg, platform, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { replaceBetweenMarkers } from './document.mjs';
-import { describeMachine } from './machine.mjs';
 import { startPostgres } from './postgres.mjs';
 import { makeTempDir, runInScope, withScope } from './scope.mjs';
-import { formatSeconds } from './table.mjs';
+import { formatSeconds, replaceBetweenMarkers } from './table.mjs';
 
 const documentPath = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
 
@@ -66,4 +65,17 @@ function chooseSections(names, only) {
 
 function say(text) {
   process.stderr.write(`${text}\n`);
+}
+
+/** What the figures were taken on, one line. */
+function describeMachine(postgresVersion) {
+  const processors = cpus();
+  return [
+    `${processors.length} × ${processors[0]?.model.trim() ?? 'unknown processor'}`,
+    `${Math.round(totalmem() / 2 ** 30)} GiB memory`,
+    `${platform()} ${release()}`,
+    `Node ${process.versions.node}`,
+    `PostgreSQL ${postgresVersion}`,
+    `load before the run ${loadavg()[0].toFixed(1)}`,
+  ].join(' · ');
 }

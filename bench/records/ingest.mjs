@@ -1,72 +1,74 @@
 import { createReadStream, createWriteStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { createClient, ingestFile } from '../lib/client.mjs';
-import { writeFlights } from '../lib/flights-file.mjs';
-import { watchMemory } from '../lib/memory.mjs';
-import { connect } from '../lib/postgres.mjs';
-import { startService } from '../lib/service.mjs';
-import { median } from '../lib/stats.mjs';
-import { formatCount, formatMiB, formatRatio, goal, markdownTable, none } from '../lib/table.mjs';
+import { startBare } from '../lib/bare.mjs';
+import { ingestFile } from '../lib/client.mjs';
+import { inTurn, timed } from '../lib/measure.mjs';
+import { postAll, rateCells, rateOf } from '../lib/post-all.mjs';
+import { createBareRecords, recordTables } from '../lib/postgres.mjs';
+import { watchMemory } from '../lib/processes.mjs';
+import { startAlone, writeFlights } from '../lib/service.mjs';
+import {
+  formatCount,
+  formatMiB,
+  goal,
+  markdownTable,
+  none,
+  ratioCells,
+  section,
+} from '../lib/table.mjs';
 
 const columns =
   'tenant, store, occurred_at, event_id, recorded_at, kind, source, model, confidence, bytes, digest, enrichment';
 
 /** One NDJSON stream through the API against a bare COPY FROM of the very same rows. */
-export async function benchIngest({ scope, dir, postgres, sizes, say }) {
+export async function benchIngest({ sizes, say, ...bench }) {
   const { flights, pairs } = sizes.ingest;
-  const url = await postgres.createDatabase(scope, 'bench_ingest');
-  const db = await connect(scope, url);
-  const service = await startService(scope, { dir, name: 'ingest', databaseUrl: url });
-  const client = createClient(scope, service);
-  const linesPath = join(dir, 'flights.ndjson');
-  const rowsPath = join(dir, 'flights.copy');
+  const { service, client, db } = await startAlone(bench, 'ingest');
+  const linesPath = join(bench.dir, 'flights.ndjson');
+  const rowsPath = join(bench.dir, 'flights.copy');
 
   say(`ingest: writing ${formatCount(flights)} flights to a file`);
   const count = await writeFlights(linesPath, flights);
   say('ingest: warming up, and writing the same rows as a file for COPY');
-  assertAccepted(await ingestFile(client, linesPath), count);
+  /** All must be of this kind: accepted, or duplicates. */
+  const ingest = async (kind) => {
+    const answer = await ingestFile(client, linesPath);
+    if (answer[kind] === count && answer.rejected_count === 0) return;
+    throw new Error(`ingest answered ${JSON.stringify(answer).slice(0, 500)} for ${count} records`);
+  };
+  await ingest('accepted');
   await writeRows(db, rowsPath);
-  await createBareTable(db);
+  await createBareRecords(db);
 
-  const runs = { ours: [], repeated: [], bare: [] };
-  for (let pair = 1; pair <= pairs; pair += 1) {
-    say(`ingest: pair ${pair} of ${pairs}`);
-    await db.query(
-      'truncate enrichment_records, leaf_days, leaf_months, leaf_stores, leaf_tenants, tenant_days, tenant_months',
-    );
-    await db.query('checkpoint');
-    runs.ours.push(await ingestOurs(service, client, { linesPath, count }));
-    runs.repeated.push(await ingestAgain(client, { linesPath, count }));
-    await db.query('truncate bare_records');
-    await db.query('checkpoint');
-    runs.bare.push(await copyBare(db, { rowsPath, count }));
-  }
-  return report(runs, { count, pairs });
-}
-
-async function ingestOurs(service, client, { linesPath, count }) {
-  const startedAt = performance.now();
-  const memory = await watchMemory(service.pid, () => ingestFile(client, linesPath));
-  assertAccepted(memory.result, count);
-  return { perSecond: (count / (performance.now() - startedAt)) * 1000, memory };
-}
-
-/** The same records once more: all are duplicates. */
-async function ingestAgain(client, { linesPath, count }) {
-  const startedAt = performance.now();
-  const { duplicates } = await ingestFile(client, linesPath);
-  if (duplicates !== count) throw new Error(`${duplicates} duplicates of ${count}`);
-  return { perSecond: (count / (performance.now() - startedAt)) * 1000 };
+  const perSecond = (timing) => (count / timing[0]) * 1000;
+  const runs = await inTurn(
+    {
+      async ours() {
+        await db.query(`truncate ${recordTables}`);
+        await db.query('checkpoint');
+        const memory = await watchMemory(service.pid, () => timed(() => ingest('accepted')));
+        return { perSecond: perSecond(memory.result), memory };
+      },
+      repeated: async () => ({ perSecond: perSecond(await timed(() => ingest('duplicates'))) }),
+      async bare() {
+        await db.query('truncate bare_records');
+        await db.query('checkpoint');
+        return { perSecond: perSecond(await timed(() => copyBare(db, { rowsPath, count }))) };
+      },
+    },
+    pairs,
+    { onRound: (round) => say(`ingest: pair ${round + 1} of ${pairs}`) },
+  );
+  return reportIngest(runs, { count, pairs });
 }
 
 async function copyBare(db, { rowsPath, count }) {
-  const startedAt = performance.now();
   const copy = db.query(copyFrom(`copy bare_records (${columns}) from stdin`));
   await pipeline(createReadStream(rowsPath), copy);
   if (copy.rowCount !== count) throw new Error(`COPY stored ${copy.rowCount} of ${count}`);
-  return { perSecond: (count / (performance.now() - startedAt)) * 1000 };
 }
 
 /** In the order in which the lines come: flights are numbered in it. */
@@ -77,59 +79,88 @@ async function writeRows(db, path) {
   await pipeline(copy, createWriteStream(path));
 }
 
-/** Same columns, same key, the same months as partitions. */
-async function createBareTable(db) {
-  await db.query(
-    'create table bare_records (like enrichment_records including all) partition by range (occurred_at)',
-  );
-  const { rows } = await db.query(`
-    select relname as name, pg_get_expr(relpartbound, pg_class.oid) as bound
-    from pg_inherits join pg_class on pg_class.oid = inhrelid
-    where inhparent = 'enrichment_records'::regclass`);
-  for (const { name, bound } of rows) {
-    await db.query(`create table bare_${name} partition of bare_records ${bound}`);
-  }
-}
-
-function assertAccepted(answer, count) {
-  if (answer.accepted === count && answer.rejected_count === 0) return;
-  throw new Error(`ingest answered ${JSON.stringify(answer).slice(0, 500)} for ${count} records`);
-}
-
-function report(runs, { count, pairs }) {
-  const ours = median(runs.ours.map((run) => run.perSecond));
-  const bare = median(runs.bare.map((run) => run.perSecond));
-  const repeated = median(runs.repeated.map((run) => run.perSecond));
+function reportIngest(runs, { count, pairs }) {
+  const [ours, bare, repeated] = [runs.ours, runs.bare, runs.repeated].map(rateOf);
   const most = (field) => Math.max(...runs.ours.map((run) => run.memory[field]));
   const growthBytes = most('lastThirdBytes') - most('firstThirdBytes');
-  const rows = [
-    [
-      'records/s',
-      formatCount(ours),
-      formatCount(bare),
-      formatRatio(ours / bare),
-      goal('≥ 0.8', ours / bare >= 0.8),
-    ],
-    [
-      'records/s, all of them duplicates; the ratio is to all new',
-      formatCount(repeated),
-      none,
-      formatRatio(repeated / ours),
-      goal('≥ 0.7', repeated / ours >= 0.7),
-    ],
-    ['memory of the service before', formatMiB(runs.ours[0].memory.beforeBytes), none, none, none],
-    ['memory, peak of the first third', formatMiB(most('firstThirdBytes')), none, none, none],
-    [
-      'memory, peak of the last third',
-      formatMiB(most('lastThirdBytes')),
-      none,
-      none,
-      goal('flat: < 32 MiB more', growthBytes < 32 * 2 ** 20),
-    ],
-  ];
-  return [
-    `### Ingest: ${formatCount(count)} flights`,
+  const memory = (name, bytes, cell = none) => [name, formatMiB(bytes), none, none, cell];
+  return section(
+    `Ingest: ${formatCount(count)} flights`,
     `One NDJSON stream through \`POST /enrichment/records\` against one \`COPY bare_records FROM STDIN\` of the same rows into a table of the same shape (columns, key, partitions). In turn, ${pairs} × each, after one warm-up; medians.`,
-    markdownTable(['', 'ours:', 'COPY:', 'ratio:', 'goal'], rows),
-  ].join('\n\n');
+    markdownTable(
+      ['', 'ours:', 'COPY:', 'ratio:', 'goal'],
+      [
+        ['records/s', formatCount(ours), formatCount(bare), ...ratioCells(ours / bare, '≥ 0.8')],
+        [
+          'records/s, all of them duplicates; the ratio is to all new',
+          formatCount(repeated),
+          none,
+          ...ratioCells(repeated / ours, '≥ 0.7'),
+        ],
+        memory('memory of the service before', runs.ours[0].memory.beforeBytes),
+        memory('memory, peak of the first third', most('firstThirdBytes')),
+        memory(
+          'memory, peak of the last third',
+          most('lastThirdBytes'),
+          goal('flat: < 32 MiB more', growthBytes),
+        ),
+      ],
+    ),
+  );
+}
+
+const clientCounts = [1, 16, 64];
+
+/** One record a request, as a pipeline writes, against a bare server with one durable INSERT each. */
+export async function benchSingles({ sizes, say, ...bench }) {
+  const { requests, pairs } = sizes.singles;
+  const { databaseUrl, service, db } = await startAlone(bench, 'singles');
+  const flights = join(bench.dir, 'singles.ndjson');
+  await writeFlights(flights, requests);
+  const lines = (await readFile(flights, 'utf8')).trimEnd().split('\n');
+  const oneLeaf = lines.map((line) =>
+    line.replace(/"tenant":"[^"]*","store":"[^"]*"/, '"tenant":"TX","store":"DFW"'),
+  );
+  const send = (asked, set, clients) => {
+    const bodies = set.map((line) => `{"records":[${line}]}`);
+    const load = { path: '/api/v1/enrichment/records', answer: '{"accepted":1' };
+    return postAll(asked, { ...load, bodies, clients });
+  };
+  // The partitions are made before anything is measured.
+  await send(service, [lines[0], lines.at(-1)], 1);
+  await createBareRecords(db);
+  const bare = await startBare(bench.scope, 'records', databaseUrl);
+
+  const rows = [];
+  for (const clients of clientCounts) {
+    const part = clients === 1 ? lines.length / 8 : lines.length;
+    const sending = (asked, set) => async () => {
+      await db.query(`truncate ${recordTables}, bare_records`);
+      await db.query('checkpoint');
+      return send(asked, set.slice(0, part), clients);
+    };
+    const runs = await inTurn(
+      {
+        ours: sending(service, lines),
+        bare: sending(bare, lines),
+        leaf: sending(service, oneLeaf),
+      },
+      pairs,
+      { onRound: (round) => say(`singles: ${clients} clients, pair ${round + 1} of ${pairs}`) },
+    );
+    const leaf = rateOf(runs.leaf);
+    rows.push([
+      clients,
+      ...rateCells(runs, '≥ 1'),
+      `${formatCount(leaf)}/s`,
+      ...ratioCells(leaf / rateOf(runs.ours), '≥ 0.9'),
+    ]);
+  }
+  const titles =
+    'clients|ours:|bare:|ratio:|goal|ours p50:|p99:|bare p50:|p99:|one leaf:|to spread:|goal';
+  return section(
+    `Single records: ${formatCount(requests)} requests of one flight each`,
+    `Each client sends the next record when the last one is answered. Against a node:http server with one durable INSERT a request into a table of the same columns, key and partitions. "One leaf" sends every record for one tenant and store. In turn, ${pairs} × each; medians.`,
+    markdownTable(titles.split('|'), rows),
+  );
 }

@@ -2,11 +2,10 @@ import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { barePath, startBareHandler } from '../lib/bare.mjs';
-import { createClient, ingestFile } from '../lib/client.mjs';
-import { compareLatencies, summary } from '../lib/latency.mjs';
-import { connect } from '../lib/postgres.mjs';
-import { startService } from '../lib/service.mjs';
+import { barePath, startBare } from '../lib/bare.mjs';
+import { createClient, ingestFile, pagesOf } from '../lib/client.mjs';
+import { compareLatencies, summary } from '../lib/measure.mjs';
+import { startAlone } from '../lib/service.mjs';
 import {
   formatCount,
   formatMillis,
@@ -15,32 +14,26 @@ import {
   goal,
   markdownTable,
   none,
+  ratioCells,
+  section,
 } from '../lib/table.mjs';
 
-const path = '/api/v1/enrichment/records';
-const leaf = { tenant: 'big', store: 'leaf', month: '2001-03' };
-const slice = {
-  tenant: 'big',
-  store: 'leaf',
-  from: '2001-03-01',
-  until: '2001-04-01',
-  tenants: null,
-};
+const store = { tenant: 'big', store: 'leaf' };
+const leaf = { ...store, month: '2001-03' };
+const slice = { ...store, from: '2001-03-01', until: '2001-04-01', tenants: null };
 const pageRows = 500;
 
-/** Pages at both ends of one large leaf against a bare handler of the same statement. */
-export async function benchPages({ scope, dir, postgres, sizes, say }) {
+/** Pages at both ends of one large leaf against a bare server of the same statement. */
+export async function benchPages({ sizes, say, ...bench }) {
   const size = sizes.pages;
-  const url = await postgres.createDatabase(scope, 'bench_pages');
-  const service = await startService(scope, { dir, name: 'pages', databaseUrl: url });
-  const ours = createClient(scope, service);
-  const bare = createClient(scope, await startBareHandler(scope, url));
+  const { databaseUrl, client: ours, db } = await startAlone(bench, 'pages');
+  const bare = createClient(bench.scope, await startBare(bench.scope, 'queries', databaseUrl));
 
   say(`pages: storing a leaf of ${formatCount(size.records)} records`);
-  const linesPath = join(dir, 'leaf.ndjson');
+  const linesPath = join(bench.dir, 'leaf.ndjson');
   await pipeline(Readable.from(leafLines(size.records)), createWriteStream(linesPath));
   await ingestFile(ours, linesPath);
-  await (await connect(scope, url)).query('vacuum (analyze) enrichment_records');
+  await db.query('vacuum (analyze) enrichment_records');
 
   say('pages: walking over the whole leaf');
   const walk = await walkLeaf(ours, size.records);
@@ -72,8 +65,7 @@ function* leafLines(count) {
     const micros = start + i * stepMicros;
     const seconds = new Date(Math.floor(micros / 1_000_000) * 1000).toISOString().slice(0, 19);
     const record = {
-      tenant: leaf.tenant,
-      store: leaf.store,
+      ...store,
       event_id: `ev-${String(i).padStart(8, '0')}`,
       occurred_at: `${seconds}.${String(micros % 1_000_000).padStart(6, '0')}Z`,
       kind: ['theft', 'queue', 'spill', 'entry'][i % 4],
@@ -106,18 +98,16 @@ async function walkLeaf(client, records) {
   const times = [];
   const lastPlaces = [];
   let seen = 0;
-  let cursor = null;
-  do {
-    const { body, elapsedMillis } = await client.get(requestPath(cursor, 'asc', pageRows));
+  for await (const { body, elapsedMillis } of pagesOf(client, requestPath(null, 'asc', pageRows))) {
     times.push(elapsedMillis);
     seen += body.data.length;
     for (const record of body.data) eventIds.add(record.event_id);
-    cursor = body.next_cursor;
+    const cursor = body.next_cursor;
     const { tenant, store, occurred_at, event_id } = body.data.at(-1);
     const isNearEnd = cursor !== null && seen <= records - 100;
     if (isNearEnd) lastPlaces.push({ cursor, after: [tenant, store, occurred_at, event_id] });
     if (lastPlaces.length > 10) lastPlaces.shift();
-  } while (cursor !== null);
+  }
   const [counted] = (await client.get(`/api/v1/enrichment/datasets?${new URLSearchParams(leaf)}`))
     .body.data;
   if (seen !== records || eventIds.size !== records || counted.count !== records) {
@@ -125,23 +115,15 @@ async function walkLeaf(client, records) {
       `the walk saw ${seen} records, ${eventIds.size} different ones, of ${records}; the leaf says ${counted.count}`,
     );
   }
-  return {
-    lastPlaces,
-    pages: times.length,
-    totalMillis: times.reduce((a, b) => a + b),
-    ...summary(times),
-  };
+  const totalMillis = times.reduce((a, b) => a + b);
+  return { lastPlaces, pages: times.length, totalMillis, ...summary(times) };
 }
 
 function places(lastPlaces) {
+  const last = (i) => lastPlaces[i % lastPlaces.length];
   return [
     { name: 'first page', order: 'asc', place: () => null },
-    {
-      name: 'page at the end',
-      order: 'asc',
-      isEnd: true,
-      place: (i) => lastPlaces[i % lastPlaces.length],
-    },
+    { name: 'page at the end', order: 'asc', isEnd: true, place: last },
     { name: 'first page, newest first', order: 'desc', place: () => null },
   ];
 }
@@ -149,7 +131,7 @@ function places(lastPlaces) {
 function requestPath(cursor, order, limit) {
   const asked = new URLSearchParams({ ...leaf, order, limit: String(limit) });
   if (cursor !== null) asked.set('cursor', cursor);
-  return `${path}?${asked}`;
+  return `/api/v1/enrichment/records?${asked}`;
 }
 
 function pathsOf(place, order, limit) {
@@ -182,20 +164,19 @@ function report(rows, { walk, size }) {
       `${row.name}, ${row.limit} records`,
       formatMillis(row.ours.p50),
       formatMillis(row.bare.p50),
-      formatRatio(row.ratio),
-      goal('≤ 1.5', row.ratio <= 1.5),
+      ...ratioCells(row.ratio, '≤ 1.5'),
       formatMillis(row.ours.p99),
       row === first ? none : formatRatio(toFirst),
-      row.isEnd ? goal('≤ 1.2', toFirst <= 1.2) : none,
+      row.isEnd ? goal('≤ 1.2', toFirst) : none,
     ];
   });
-  return [
-    `### Pages: a leaf of ${formatCount(size.records)} records`,
+  return section(
+    `Pages: a leaf of ${formatCount(size.records)} records`,
     `\`GET /enrichment/records\` against a bare node:http handler of the same statement; ${size.requests} requests a side, in turn.`,
     markdownTable(
       ['', 'ours p50:', 'bare p50:', 'ratio:', 'goal', 'ours p99:', 'to the first page:', 'goal'],
       cells,
     ),
     `A walk over the whole leaf, ${formatCount(walk.pages)} pages of ${pageRows}: ${formatSeconds(walk.totalMillis)}, p50 ${formatMillis(walk.p50)}, p99 ${formatMillis(walk.p99)}; it saw each record exactly once, as many as the leaf counts.`,
-  ].join('\n\n');
+  );
 }

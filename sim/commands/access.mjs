@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { content, tenant } from '../values.mjs';
 import { call, outcomeOf } from '../world.mjs';
-import { isAnswer } from './records.mjs';
+import { ask, via } from './records.mjs';
 
-const via = fc.nat(3);
 /** A stream of a revoked token ends within so many milliseconds, also on a machine that is busy. */
 const revokedWithinMillis = 20_000;
 
@@ -61,15 +60,11 @@ export const accessCommands = [
   },
 ];
 
-async function mint(world, via, own) {
+async function mint(world, at, own) {
   const scopes = ['enrichment:write', 'enrichment:read'];
-  const answer = await call(world, 'POST', '/tokens', {
-    body: { name: 'simulated', scopes, tenants: [own] },
-    via,
-  });
-  return isAnswer(world, answer, 'token', [201])
-    ? { id: answer.json.id, token: answer.json.token }
-    : undefined;
+  const body = { name: 'simulated', scopes, tenants: [own] };
+  const answer = await ask(world, 'token', [201], 'POST', '/tokens', { body, via: at });
+  return answer && { id: answer.json.id, token: answer.json.token };
 }
 
 /** Sends records for ever, until the service ends it: soon after the token was revoked. */
@@ -86,14 +81,8 @@ async function revokeAmidStream(world, via, own, afterMillis) {
       const made = Array.from({ length: 200 }, () => {
         n += 1;
         return content({
-          tenant: own,
-          store: 'S1',
-          day: '2001-01-01',
-          time: '00:00:00.000000',
-          event: `${token.id}-${n}`,
-          kind: null,
-          size: 0,
-          variant: 0,
+          ...{ tenant: own, store: 'S1', day: '2001-01-01', time: '00:00:00.000000' },
+          ...{ event: `${token.id}-${n}`, kind: null, size: 0, variant: 0 },
         });
       });
       contents.push(made);
@@ -115,12 +104,8 @@ async function revokeAmidStream(world, via, own, afterMillis) {
   );
   const answer = await Promise.race([streaming, late]);
   isAnswered = true;
-  world.faults.push(
-    ...world.records.endWrite(
-      write,
-      write.contents.map(() => 'lost'),
-    ),
-  );
+  const outcomes = write.contents.map(() => 'lost');
+  world.faults.push(...world.records.endWrite(write, outcomes));
   if (answer === null && isRevoked && world.isCalm()) {
     world.say(`the stream of a revoked token went on for ${revokedWithinMillis / 1000} s`);
   }

@@ -4,9 +4,8 @@ import { parquetMetadata } from 'hyparquet';
 import { rowsOf } from '../rows.mjs';
 import { slice, tenant } from '../values.mjs';
 import { call, until } from '../world.mjs';
-import { isAnswer } from './records.mjs';
+import { ask, via } from './records.mjs';
 
-const via = fc.nat(3);
 const format = fc.constantFrom('csv', 'ndjson', 'parquet');
 
 export const exportCommands = [
@@ -39,25 +38,14 @@ export const exportCommands = [
     }),
     async play(world, { via: at, slice: filter, format: as, isCancelled }) {
       const read = world.records.beginRead(filter);
-      const headers = { prefer: 'respond-async' };
-      const answer = await call(world, 'POST', `/exports/${as}`, {
-        body: filter,
-        via: at,
-        headers,
-      });
-      if (!isAnswer(world, answer, 'export job', [202])) return;
+      const options = { body: filter, via: at, headers: { prefer: 'respond-async' } };
+      const answer = await ask(world, 'export job', [202], 'POST', `/exports/${as}`, options);
+      if (answer === undefined) return;
       // What it exports is what was there when it was asked for.
       const { id } = answer.json;
       const expected = world.records.exactSum(read);
-      world.pending.push({
-        what: `export ${id}`,
-        id,
-        kind: 'export',
-        expected,
-        filter,
-        format: as,
-        isCancelled,
-      });
+      const job = { what: `export ${id}`, id, kind: 'export' };
+      world.pending.push({ ...job, expected, filter, format: as, isCancelled });
       if (isCancelled) await call(world, 'DELETE', `/exports/${id}`, { via: at });
     },
   },
@@ -67,14 +55,13 @@ export const exportCommands = [
     draw: fc.record({ via, tenant, dataset: fc.constantFrom('training', 'fine_tuning') }),
     async play(world, { via: at, tenant: own, dataset }) {
       const body = { tenant: own, dataset, name: `version ${world.pending.length}` };
-      const answer = await call(world, 'POST', '/enrichment/dataset-versions', { body, via: at });
       // 409: there is nothing tagged to freeze, or too much is being frozen.
-      if (!isAnswer(world, answer, 'version', [201, 400, 409]) || answer.status !== 201) return;
-      world.pending.push({
-        what: `version ${answer.json.id}`,
-        kind: 'version',
-        id: answer.json.id,
-      });
+      const statuses = [201, 400, 409];
+      const options = { body, via: at };
+      const answer = await ask(world, 'version', statuses, 'POST', paths.version, options);
+      if (answer?.status !== 201) return;
+      const { id } = answer.json;
+      world.pending.push({ what: `version ${id}`, kind: 'version', id });
     },
   },
 ];
@@ -82,12 +69,10 @@ export const exportCommands = [
 /** Streams a slice. A file that ends whole has as many rows as it announced, and each as it was sent. */
 export async function streamExport(world, via, filter, format) {
   const read = world.records.beginRead(filter);
-  const answer = await call(world, 'POST', `/exports/${format}`, {
-    body: filter,
-    via,
-    timeoutMillis: 60_000,
-  });
-  if (!isAnswer(world, answer, `${format} export`, [200])) return false;
+  const options = { body: filter, via, timeoutMillis: 60_000 };
+  const path = `/exports/${format}`;
+  const answer = await ask(world, `${format} export`, [200], 'POST', path, options);
+  if (answer === undefined) return false;
   const { bytes, headers, trailers, text } = answer;
   const announced = Number(headers['x-record-count']);
   const digest = `sha-256=:${createHash('sha256').update(bytes).digest('base64')}:`;

@@ -5,7 +5,8 @@ import { compareKeys, rowsOf } from '../rows.mjs';
 import { batch, contentsOf, day, slice, store, tenant, timeOf } from '../values.mjs';
 import { call, outcomeOf } from '../world.mjs';
 
-const via = fc.nat(3);
+/** Through which of the processes that serve the API a call goes. */
+export const via = fc.nat(3);
 /** How an NDJSON stream is sent: whole, zipped, in pieces with a pause between, or broken off by its client. */
 const sendings = ['whole', 'gzip', 'slow', 'hang-up'];
 
@@ -17,19 +18,14 @@ export const recordCommands = [
     name: 'ingest a batch',
     weight: 10,
     draw: fc.record({ via, contents: batch }),
-    async play(world, { via: at, contents }) {
-      await ingestBatch(world, contents, at);
-    },
+    play: (world, { via: at, contents }) => ingestBatch(world, contents, at),
   },
   {
     name: 'ingest a stream',
     weight: 5,
     draw: fc.record({ via, contents: batch, sending: fc.constantFrom(...sendings) }),
-    async play(world, { via: at, contents, sending }) {
-      const write = world.records.beginWrite(contents);
-      const answer = await sendLines(world, contents, { via: at, sending });
-      endIngest(world, write, answer);
-    },
+    play: (world, { via: at, contents, sending }) =>
+      ingestLines(world, contents, { via: at, sending }),
   },
   {
     name: 'ingest many small records of a day',
@@ -38,24 +34,13 @@ export const recordCommands = [
       ...{ via, tenant, store, day },
       // Around the size of a row group, whose multiples DuckDB may cut anew.
       count: fc.constantFrom(
-        ...Array(5).fill(3000),
-        10_001,
-        10_001,
-        10_001,
-        70_000,
-        70_000,
-        123_000,
+        ...[...Array(5).fill(3000), ...Array(3).fill(10_001), 70_000, 70_000, 123_000],
       ),
       series: fc.nat(2),
     }),
     async play(world, { via: at, count, series, ...where }) {
-      const contents = await contentsOf(count, (n) => ({
-        ...where,
-        time: timeOf(n),
-        event: `b${series}-${n}`,
-      }));
-      const write = world.records.beginWrite(contents);
-      endIngest(world, write, await sendLines(world, contents, { via: at, sending: 'whole' }));
+      const made = (n) => ({ ...where, time: timeOf(n), event: `b${series}-${n}` });
+      await ingestLines(world, await contentsOf(count, made), { via: at, sending: 'whole' });
     },
   },
   {
@@ -67,14 +52,9 @@ export const recordCommands = [
       series: fc.nat(2),
     }),
     async play(world, { via: at, count, series, ...where }) {
-      const contents = await contentsOf(count, (n) => ({
-        ...where,
-        store: `many-${n}`,
-        time: timeOf(n),
-        event: `m${series}`,
-      }));
-      const write = world.records.beginWrite(contents);
-      endIngest(world, write, await sendLines(world, contents, { via: at, sending: 'whole' }));
+      const event = `m${series}`;
+      const made = (n) => ({ ...where, store: `many-${n}`, time: timeOf(n), event });
+      await ingestLines(world, await contentsOf(count, made), { via: at, sending: 'whole' });
     },
   },
   {
@@ -103,8 +83,9 @@ export const recordCommands = [
     async play(world, { via: at, slice: filter, limit, isDescending }) {
       const query = `${queryOf(filter)}&limit=${limit}&order=${isDescending ? 'desc' : 'asc'}`;
       const read = world.records.beginRead(filter);
-      const answer = await call(world, 'GET', `/enrichment/records?${query}`, { via: at });
-      if (!isAnswer(world, answer, 'page', [200])) return;
+      const asked = `/enrichment/records?${query}`;
+      const answer = await ask(world, 'page', [200], 'GET', asked, { via: at });
+      if (answer === undefined) return;
       const rows = rowsOf(answer.text);
       world.faults.push(...world.records.endRead(read, rows, { isPartial: true }));
       world.faults.push(...faultsOfOrder(rows, isDescending));
@@ -137,13 +118,8 @@ export const recordCommands = [
       for (let n = 0; n < count; n += 1) {
         const from = `20${String(n % 90).padStart(2, '0')}-01-${String(1 + (n % 28)).padStart(2, '0')}`;
         const store = `many-${n}`;
-        await addTag(world, at, {
-          tenant: own,
-          store,
-          from,
-          to: '2099-12-31',
-          dataset: 'training',
-        });
+        const tag = { tenant: own, store, from, to: '2099-12-31', dataset: 'training' };
+        await addTag(world, at, tag);
       }
     },
   },
@@ -195,11 +171,8 @@ async function erase(world, via, { filter, ids, isDryRun }) {
   const named = eventIds === undefined ? { from, to } : { event_ids: eventIds };
   const body = { ...of, ...named, ...(isDryRun && { dry_run: true }) };
   const erasure = world.records.beginErasure(meant);
-  const answer = await call(world, 'POST', '/enrichment/erase', {
-    body,
-    via,
-    timeoutMillis: 40_000,
-  });
+  const options = { body, via, timeoutMillis: 40_000 };
+  const answer = await call(world, 'POST', '/enrichment/erase', options);
   if (answer.status === 200 && isDryRun) return void world.records.cancelErasure(erasure);
   if (answer.status === 200 && answer.json.erased_at !== null) {
     const at = Date.now();
@@ -229,8 +202,7 @@ export async function walkPages(world, via, { slice: filter, limit, isDescending
     }
     if (answer.status !== 200) return;
     rows.push(...rowsOf(answer.text));
-    const { next_cursor: next } = answer.json;
-    cursor = next === null ? '' : `&cursor=${encodeURIComponent(next)}`;
+    cursor = cursorOf(answer);
   } while (cursor !== '');
   world.faults.push(...world.records.endRead(read, rows), ...faultsOfOrder(rows, isDescending));
 }
@@ -243,13 +215,10 @@ export async function readTree(world, via, own, level) {
   let cursor = '';
   do {
     const path = `/enrichment/datasets?tenant=${encodeURIComponent(own)}&level=${level}&limit=500${cursor}`;
-    const answer = await call(world, 'GET', path, { via });
-    if (!isAnswer(world, answer, 'tree', [200])) return;
+    const answer = await ask(world, 'tree', [200], 'GET', path, { via });
+    if (answer === undefined) return;
     rows.push(...answer.json.data);
-    cursor =
-      answer.json.next_cursor === null
-        ? ''
-        : `&cursor=${encodeURIComponent(answer.json.next_cursor)}`;
+    cursor = cursorOf(answer);
   } while (cursor !== '');
   world.faults.push(...world.records.endTree(read, rows));
   const shown = rows.reduce((sum, { count }) => sum + count, 0);
@@ -261,11 +230,21 @@ export async function readTree(world, via, own, level) {
   world.observed.push({ key, from, to: performance.now(), value: shown, what: String(shown) });
 }
 
+/** What is added to the query for the next page; nothing where there is none. */
+const cursorOf = ({ json: { next_cursor: next } }) =>
+  next === null ? '' : `&cursor=${encodeURIComponent(next)}`;
+
 /** Sends records in one JSON body, and tells the model what became of them. */
 async function ingestBatch(world, contents, via) {
   const write = world.records.beginWrite(contents);
   const body = `{"records":[${contents.map(({ text }) => text()).join()}]}`;
   endIngest(world, write, await call(world, 'POST', '/enrichment/records', { body, via }));
+}
+
+/** Sends records as lines of NDJSON, and tells the model what became of them. */
+async function ingestLines(world, contents, how) {
+  const write = world.records.beginWrite(contents);
+  endIngest(world, write, await sendLines(world, contents, how));
 }
 
 /** Sends records as lines of NDJSON. */
@@ -279,12 +258,8 @@ async function sendLines(world, contents, { via, sending }) {
   const headers = { 'content-type': 'application/x-ndjson' };
   const path = '/enrichment/records';
   if (sending === 'gzip') {
-    const body = gzipSync(bytes);
-    return call(world, 'POST', path, {
-      body,
-      via,
-      headers: { ...headers, 'content-encoding': 'gzip' },
-    });
+    const zipped = { ...headers, 'content-encoding': 'gzip' };
+    return call(world, 'POST', path, { body: gzipSync(bytes), via, headers: zipped });
   }
   if (sending === 'whole') return call(world, 'POST', path, { body: bytes, via, headers });
   const onRequest = (sent) => {
@@ -303,12 +278,8 @@ function endIngest(world, write, answer) {
   const { contents } = write;
   if (answer.status !== 200) {
     const outcome = outcomeOf(answer) === 'refused' ? 'refused' : 'lost';
-    world.faults.push(
-      ...world.records.endWrite(
-        write,
-        contents.map(() => outcome),
-      ),
-    );
+    const outcomes = contents.map(() => outcome);
+    world.faults.push(...world.records.endWrite(write, outcomes));
     // One that its client broke off has no answer.
     if (answer.error?.message !== 'hung up') isAnswer(world, answer, 'ingest', []);
     return;
@@ -329,6 +300,19 @@ function endIngest(world, write, answer) {
     codes.has(at) ? 'conflict' : isTold ? 'stored' : 'lost',
   );
   world.faults.push(...world.records.endWrite(write, outcomes));
+}
+
+/**
+ * Makes a call, whose answer must have one of these statuses; answers it where it has.
+ *
+ * @param {any} world
+ * @param {string} what
+ * @param {number[]} statuses
+ * @param {[method: string, path: string, options?: object]} asked
+ */
+export async function ask(world, what, statuses, ...asked) {
+  const answer = await call(world, ...asked);
+  return isAnswer(world, answer, what, statuses) ? answer : undefined;
 }
 
 /**

@@ -1,9 +1,6 @@
 import fc from 'fast-check';
 import { day, tenant } from '../values.mjs';
-import { call } from '../world.mjs';
-import { isAnswer } from './records.mjs';
-
-const via = fc.nat(3);
+import { ask, via } from './records.mjs';
 
 export const retentionCommands = [
   {
@@ -19,10 +16,11 @@ export const retentionCommands = [
         ...(own !== undefined && { tenant: own }),
         ...(before !== undefined && { before }),
       };
-      const answer = await call(world, 'POST', '/retention/run', { body, via: at });
-      if (isAnswer(world, answer, 'run', [202])) {
-        world.pending.push({ what: `run ${answer.json.id}`, kind: 'run', id: answer.json.id });
-      }
+      const options = { body, via: at };
+      const answer = await ask(world, 'run', [202], 'POST', '/retention/run', options);
+      if (answer === undefined) return;
+      const { id } = answer.json;
+      world.pending.push({ what: `run ${id}`, kind: 'run', id });
     },
   },
   {
@@ -31,8 +29,8 @@ export const retentionCommands = [
     draw: fc.record({ via, tenant, hotDays: fc.constantFrom(0, 3, 30, 20_000) }),
     async play(world, { via: at, tenant: own, hotDays }) {
       const path = `/retention/policies/${encodeURIComponent(own)}`;
-      const answer = await call(world, 'PUT', path, { body: { hot_days: hotDays }, via: at });
-      isAnswer(world, answer, 'policy', [200]);
+      const options = { body: { hot_days: hotDays }, via: at };
+      await ask(world, 'policy', [200], 'PUT', path, options);
     },
   },
   {
@@ -48,23 +46,19 @@ export const retentionCommands = [
         '/doctor',
       ),
     }),
-    async play(world, { via: at, path }) {
-      isAnswer(world, await call(world, 'GET', path, { via: at }), path, [200]);
-    },
+    play: (world, { via: at, path }) => ask(world, path, [200], 'GET', path, { via: at }),
   },
   {
     name: 'verify cold data',
     weight: 1,
     draw: fc.record({ via }),
     async play(world, { via: at }) {
-      const answer = await call(world, 'POST', '/retention/verify', { body: {}, via: at });
-      if (!isAnswer(world, answer, 'verification', [202])) return;
+      const options = { body: {}, via: at };
+      const answer = await ask(world, 'verification', [202], 'POST', '/retention/verify', options);
+      if (answer === undefined) return;
       // What it finds while the store fails is judged by the verification at rest.
-      world.pending.push({
-        what: `verification ${answer.json.id}`,
-        kind: 'look',
-        id: answer.json.id,
-      });
+      const { id } = answer.json;
+      world.pending.push({ what: `verification ${id}`, kind: 'look', id });
     },
   },
 ];

@@ -3,11 +3,27 @@ import { behaviours } from '../receiver.mjs';
 import { incident, tenant, tenants } from '../values.mjs';
 import { copyPrefix } from '../webhook-model.mjs';
 import { call, outcomeOf } from '../world.mjs';
-import { isAnswer } from './records.mjs';
+import { ask, isAnswer, via } from './records.mjs';
 
-const via = fc.nat(3);
 /** One of those that there are, by its place. */
 const at = fc.nat(1000);
+
+/** A command on one of those that are there; it does nothing where none is. */
+const ofOne = (find, name, weight, play, drawn = {}) => ({
+  name,
+  weight,
+  draw: fc.record({ via, at, ...drawn }),
+  async play(world, { at: place, ...more }) {
+    const list = find(world);
+    if (list.length > 0) await play(world, list[place % list.length], more);
+  },
+});
+
+const endpoints = ({ webhooks }) =>
+  [...webhooks.endpoints.values()].filter(({ isDeleted }) => !isDeleted);
+const deliveries = ({ webhooks }) => [...webhooks.deliveries.values()];
+const incidents = ({ webhooks }) => [...webhooks.incidents.values()];
+const answeredIncidents = (world) => incidents(world).filter(({ answer }) => answer !== undefined);
 
 export const webhookCommands = [
   {
@@ -39,40 +55,26 @@ export const webhookCommands = [
       await Promise.all(Array.from({ length: count }, (_, n) => reportOne(n)));
     },
   },
-  {
-    name: 'report an incident again',
-    weight: 2,
-    draw: fc.record({ via, at }),
-    async play(world, { via: through, at: place }) {
-      const known = pick([...world.webhooks.incidents.values()], place);
-      if (known !== undefined) await report(world, through, known);
-    },
-  },
-  {
-    name: 'enable or disable an endpoint',
-    weight: 2,
-    draw: fc.record({ via, at, isEnabled: fc.boolean() }),
-    async play(world, { via: through, at: place, isEnabled }) {
-      const endpoint = pick(alive(world), place);
-      if (endpoint === undefined) return;
+  ofOne(incidents, 'report an incident again', 2, (world, known, { via: through }) =>
+    report(world, through, known),
+  ),
+  ofOne(
+    endpoints,
+    'enable or disable an endpoint',
+    2,
+    async (world, endpoint, { via: through, isEnabled }) => {
       endpoint.changedAt = world.webhooks.now();
-      const path = `/webhook/endpoints/${endpoint.id}`;
-      isAnswer(
-        world,
-        await call(world, 'PATCH', path, { body: { enabled: isEnabled }, via: through }),
-        'change',
-        [200, 404],
-      );
+      const options = { body: { enabled: isEnabled }, via: through };
+      await ask(world, 'change', [200, 404], 'PATCH', pathOf(endpoint), options);
     },
-  },
-  {
-    name: 'discard a backlog while incidents come in',
-    weight: 1,
-    draw: fc.record({ via, at, number: fc.nat(1_000_000) }),
-    async play(world, { via: through, at: place, number }) {
-      const endpoint = pick(alive(world), place);
-      if (endpoint === undefined) return;
-      const path = `/webhook/endpoints/${endpoint.id}`;
+    { isEnabled: fc.boolean() },
+  ),
+  ofOne(
+    endpoints,
+    'discard a backlog while incidents come in',
+    1,
+    async (world, endpoint, { via: through, number }) => {
+      const path = pathOf(endpoint);
       await call(world, 'PATCH', path, { body: { enabled: false }, via: through });
       await lengthenBacklog(world, endpoint);
       // What is reported once this is answered is delivered; before, and while it is under way, it may go.
@@ -81,117 +83,76 @@ export const webhookCommands = [
       if (outcomeOf(answer) !== 'lost') world.webhooks.endDiscard(mine);
       const { tenant: own, types } = endpoint;
       const type = types[0] === '*' ? 'incident.created' : types[0];
-      const one = (n) =>
-        report(world, through, {
-          tenant: own,
-          type,
-          size: 0,
-          key: `late-${endpoint.path}-${number}-${n}`,
-        });
+      const one = (n) => {
+        const key = `late-${endpoint.path}-${number}-${n}`;
+        return report(world, through, { tenant: own, type, size: 0, key });
+      };
       await Promise.all(Array.from({ length: 5 }, (_, n) => one(n)));
       isAnswer(world, answer, 'discard', [200, 404, 409]);
     },
-  },
-  {
-    name: 'rotate a secret',
-    weight: 1,
-    draw: fc.record({ via, at }),
-    async play(world, { via: through, at: place }) {
-      const endpoint = pick(alive(world), place);
-      if (endpoint === undefined) return;
-      // Until its answer says the new secret, nothing that it signs can be told from what is not signed.
-      const { areSecretsKnown } = endpoint;
-      endpoint.areSecretsKnown = false;
-      const answer = await call(world, 'POST', `/webhook/endpoints/${endpoint.id}/rotate-secret`, {
-        via: through,
-      });
-      if (answer.status === 200) endpoint.secrets.push(answer.json.secret);
-      const outcome = outcomeOf(answer);
-      if (outcome !== 'lost') endpoint.areSecretsKnown = outcome === 'done' || areSecretsKnown;
-      isAnswer(world, answer, 'rotation', [200, 404]);
-    },
-  },
-  {
-    name: 'ping an endpoint',
-    weight: 1,
-    draw: fc.record({ via, at }),
-    async play(world, { via: through, at: place }) {
-      const endpoint = pick(alive(world), place);
-      if (endpoint === undefined) return;
-      const answer = await call(world, 'POST', `/webhook/endpoints/${endpoint.id}/ping`, {
-        via: through,
-      });
-      isAnswer(world, answer, 'ping', [202, 404, 409]);
-    },
-  },
-  {
-    name: 'delete an endpoint',
-    weight: 1,
-    draw: fc.record({ via, at }),
-    async play(world, { via: through, at: place }) {
-      const endpoint = pick(alive(world), place);
-      if (endpoint === undefined || alive(world).length < 3) return;
-      endpoint.isDeleted = true;
-      // Nobody knows when it happens until it is answered.
-      endpoint.changedAt = Infinity;
-      world.webhooks.letGo((delivery) => delivery.endpointId === endpoint.id);
-      const answer = await call(world, 'DELETE', `/webhook/endpoints/${endpoint.id}`, {
-        via: through,
-      });
-      if (outcomeOf(answer) === 'refused' && answer.status !== 404) endpoint.isDeleted = false;
-      endpoint.isUnsure = outcomeOf(answer) === 'lost';
-      endpoint.changedAt = world.webhooks.now();
-    },
-  },
+    { number: fc.nat(1_000_000) },
+  ),
+  ofOne(endpoints, 'rotate a secret', 1, async (world, endpoint, { via: through }) => {
+    // Until its answer says the new secret, nothing that it signs can be told from what is not signed.
+    const { areSecretsKnown } = endpoint;
+    endpoint.areSecretsKnown = false;
+    const path = `${pathOf(endpoint)}/rotate-secret`;
+    const answer = await call(world, 'POST', path, { via: through });
+    if (answer.status === 200) endpoint.secrets.push(answer.json.secret);
+    const outcome = outcomeOf(answer);
+    if (outcome !== 'lost') endpoint.areSecretsKnown = outcome === 'done' || areSecretsKnown;
+    isAnswer(world, answer, 'rotation', [200, 404]);
+  }),
+  ofOne(endpoints, 'ping an endpoint', 1, (world, endpoint, { via: through }) =>
+    ask(world, 'ping', [202, 404, 409], 'POST', `${pathOf(endpoint)}/ping`, { via: through }),
+  ),
+  ofOne(endpoints, 'delete an endpoint', 1, async (world, endpoint, { via: through }) => {
+    if (endpoints(world).length < 3) return;
+    endpoint.isDeleted = true;
+    // Nobody knows when it happens until it is answered.
+    endpoint.changedAt = Infinity;
+    world.webhooks.letGo((delivery) => delivery.endpointId === endpoint.id);
+    const answer = await call(world, 'DELETE', pathOf(endpoint), { via: through });
+    if (outcomeOf(answer) === 'refused' && answer.status !== 404) endpoint.isDeleted = false;
+    endpoint.isUnsure = outcomeOf(answer) === 'lost';
+    endpoint.changedAt = world.webhooks.now();
+  }),
   {
     name: 'read the dead letters',
     weight: 3,
     draw: fc.record({ via, status: fc.constantFrom('pending', 'abandoned') }),
     async play(world, { via: through, status }) {
-      const answer = await call(world, 'GET', `/webhook/dlq?status=${status}`, { via: through });
-      if (!isAnswer(world, answer, 'dead letters', [200])) return;
+      const look = (what, path) =>
+        ask(world, what, [200], 'GET', `/webhook/dlq${path}?status=${status}`, { via: through });
+      const answer = await look('dead letters', '');
+      if (answer === undefined) return;
       const { data, total } = answer.json;
       if (total < data.length) world.say(`${data.length} dead letters of ${total}`);
       for (const row of data) {
         const isTold = row.status === status && (status !== 'abandoned' || row.next_retry === null);
         if (!isTold) world.say(`a ${status} row says ${JSON.stringify(row)}`);
       }
-      isAnswer(
-        world,
-        await call(world, 'GET', `/webhook/dlq/groups?status=${status}`, { via: through }),
-        'groups',
-        [200],
-      );
+      await look('groups', '/groups');
     },
   },
-  {
-    name: 'retry a delivery',
-    weight: 3,
-    draw: fc.record({ via, at }),
-    async play(world, { via: through, at: place }) {
-      const delivery = pick([...world.webhooks.deliveries.values()], place);
-      if (delivery === undefined) return;
-      delivery.retries += 1;
-      const answer = await call(world, 'POST', `/webhook/dlq/${delivery.id}/retry`, {
-        via: through,
-      });
-      isAnswer(world, answer, 'retry', [202, 404, 409]);
-    },
-  },
-  {
-    name: 'look at a delivery',
-    weight: 4,
+  ofOne(deliveries, 'retry a delivery', 3, async (world, delivery, { via: through }) => {
+    delivery.retries += 1;
+    const path = `/webhook/dlq/${delivery.id}/retry`;
+    await ask(world, 'retry', [202, 404, 409], 'POST', path, { via: through });
+  }),
+  ofOne(
     // Of few, so that several look at the same.
-    draw: fc.record({ via, at: fc.nat(5) }),
-    async play(world, { via: through, at: place }) {
-      const delivery = pick([...world.webhooks.deliveries.values()].slice(-6), place);
-      if (delivery === undefined) return;
+    (world) => deliveries(world).slice(-6),
+    'look at a delivery',
+    4,
+    async (world, delivery, { via: through }) => {
       const from = performance.now();
-      const answer = await call(world, 'GET', `/webhook/dlq/${delivery.id}`, { via: through });
-      if (!isAnswer(world, answer, 'delivery', [200])) return;
-      observe(world, answer.json, from);
+      const path = `/webhook/dlq/${delivery.id}`;
+      const answer = await ask(world, 'delivery', [200], 'GET', path, { via: through });
+      if (answer !== undefined) observe(world, answer.json, from);
     },
-  },
+    { at: fc.nat(5) },
+  ),
   {
     name: 'retry in bulk',
     weight: 2,
@@ -203,44 +164,29 @@ export const webhookCommands = [
     async play(world, { via: through, status, rate }) {
       const body = { ...(status && { status }), ...(rate && { rate }) };
       for (const delivery of world.webhooks.deliveries.values()) delivery.retries += 1;
-      const answer = await call(world, 'POST', '/webhook/dlq/retry', { body, via: through });
-      if (!isAnswer(world, answer, 'bulk retry', [202, 409])) return;
+      const options = { body, via: through };
+      const path = '/webhook/dlq/retry';
+      const answer = await ask(world, 'bulk retry', [202, 409], 'POST', path, options);
       // It waits for endpoints that are disabled, so it need not end by itself.
-      if (answer.status === 202) world.retries.push(answer.json.id);
+      if (answer?.status === 202) world.retries.push(answer.json.id);
     },
   },
-  {
-    name: 'purge a delivery',
-    weight: 1,
-    draw: fc.record({ via, at }),
-    async play(world, { via: through, at: place }) {
-      const delivery = pick([...world.webhooks.deliveries.values()], place);
-      if (delivery === undefined) return;
-      delivery.mayGo = true;
-      const answer = await call(world, 'DELETE', `/webhook/dlq/${delivery.id}`, { via: through });
-      isAnswer(world, answer, 'purge', [204, 404, 409]);
-    },
-  },
-  {
-    name: 'erase an incident',
-    weight: 1,
-    draw: fc.record({ via, at }),
-    async play(world, { via: through, at: place }) {
-      const erased = pick(
-        [...world.webhooks.incidents.values()].filter(({ answer }) => answer !== undefined),
-        place,
-      );
-      if (erased === undefined) return;
-      world.webhooks.letGo((delivery) => delivery.incident === erased);
-      erased.mayBeErased = true;
-      const answer = await call(world, 'POST', `/incidents/${erased.answer.id}/erase`, {
-        via: through,
-      });
-      if (answer.status === 200) world.erased.set(erased.marker, { content: null, at: Date.now() });
-      isAnswer(world, answer, 'erasure of an incident', [200, 404, 409]);
-    },
-  },
+  ofOne(deliveries, 'purge a delivery', 1, async (world, delivery, { via: through }) => {
+    delivery.mayGo = true;
+    const path = `/webhook/dlq/${delivery.id}`;
+    await ask(world, 'purge', [204, 404, 409], 'DELETE', path, { via: through });
+  }),
+  ofOne(answeredIncidents, 'erase an incident', 1, async (world, erased, { via: through }) => {
+    world.webhooks.letGo((delivery) => delivery.incident === erased);
+    erased.mayBeErased = true;
+    const path = `/incidents/${erased.answer.id}/erase`;
+    const answer = await call(world, 'POST', path, { via: through });
+    if (answer.status === 200) world.erased.set(erased.marker, { content: null, at: Date.now() });
+    isAnswer(world, answer, 'erasure of an incident', [200, 404, 409]);
+  }),
 ];
+
+const pathOf = ({ id }) => `/webhook/endpoints/${id}`;
 
 /** Notes what was seen of a delivery: attempts are only ever added, and what ended stays so. */
 function observe(world, { id, status, attempts }, from) {
@@ -271,14 +217,8 @@ export async function register(world, via, { tenant: own, behaviour, types, maxA
 export async function report(world, via, { key, tenant: own, type, size }) {
   const { webhooks } = world;
   const marker = `mki${key}x`;
-  const known = webhooks.incidents.get(key) ?? {
-    key,
-    tenant: own,
-    type,
-    size,
-    marker,
-    isRepeated: false,
-  };
+  const made = { key, tenant: own, type, size, marker, isRepeated: false };
+  const known = webhooks.incidents.get(key) ?? made;
   if (webhooks.incidents.has(key)) known.isRepeated = true;
   webhooks.incidents.set(key, known);
   const startedAt = webhooks.now();
@@ -301,12 +241,4 @@ async function lengthenBacklog(world, { id }) {
     )
     // The database may be away just now: then the backlog is as short as it is.
     .catch(() => {});
-}
-
-function alive(world) {
-  return [...world.webhooks.endpoints.values()].filter(({ isDeleted }) => !isDeleted);
-}
-
-function pick(list, place) {
-  return list.length === 0 ? undefined : list[place % list.length];
 }

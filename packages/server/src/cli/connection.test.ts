@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newAccessToken } from '../kernel/ids.ts';
 import { useReceiver } from './testing/prepare-cli.ts';
 import { json, problem, startReceiver } from './testing/receiver.ts';
-import { newFolder, run } from './testing/run.ts';
+import { ends, newFolder, run } from './testing/run.ts';
 
 const me = { name: 'ops', scopes: ['admin'], tenants: null, expires_at: null };
 const api = useReceiver();
@@ -64,11 +64,9 @@ test('the default profile goes before the service of this folder, and says so if
   expect((await run(['whoami'], { cwd })).stderr).not.toContain('./data');
 
   await leaveLocalService(undefined, newAccessToken(), 'http://127.0.0.1:9');
-  const { code, stderr } = await run(['whoami'], { cwd });
-  expect(code).toBe(0);
-  expect(stderr).toContain(
+  await ends(run(['whoami'], { cwd }), 0, [
     `note: this goes to ${api.url}, the default profile default, and not to the service of ./data at http://127.0.0.1:9`,
-  );
+  ]);
 });
 
 test('SVC_DATA_DIR, which is given for the call, goes before the default profile', async () => {
@@ -85,9 +83,9 @@ test('SVC_DATA_DIR, which is given for the call, goes before the default profile
 test('where no service runs on SVC_DATA_DIR, the default profile is no substitute', async () => {
   await login();
   const before = api.requests.length;
-  const { code, stderr } = await run(['whoami'], { cwd, env: { SVC_DATA_DIR: 'nowhere' } });
-  expect(code).toBe(4);
-  expect(stderr).toContain('SVC_DATA_DIR: no service runs on nowhere');
+  await ends(run(['whoami'], { cwd, env: { SVC_DATA_DIR: 'nowhere' } }), 4, [
+    'SVC_DATA_DIR: no service runs on nowhere',
+  ]);
   expect(api.requests.length).toBe(before);
 });
 
@@ -108,9 +106,9 @@ test.each([
   ['retention', 'orphans', 'rm', 'records/a'],
 ])('%s %s asks with the name of the service that a profile stands for', async (...argv) => {
   await login();
-  const { code, stderr } = await run(argv, { cwd, isTerminal: true, stdin: 'n\n' });
-  expect(code).toBe(130);
-  expect(stderr).toContain(`On ${api.url} (profile default): `);
+  await ends(run(argv, { cwd, isTerminal: true, stdin: 'n\n' }), 130, [
+    `On ${api.url} (profile default): `,
+  ]);
 
   const local = await run(argv, { cwd, isTerminal: true, stdin: 'n\n', env: api.env });
   expect(local.stderr).toContain('? ');
@@ -179,18 +177,16 @@ test('SVC_TOKEN alone goes to the service of the profile', async () => {
 
 test('an unknown profile is a usage error that lists those there are', async () => {
   await login(['--profile', 'ops']);
-  const { code, stderr } = await run(['--profile', 'opps', 'whoami'], { cwd });
-  expect(code).toBe(2);
-  expect(stderr).toContain('there is no profile "opps"');
-  expect(stderr).toContain('There are: ops.');
+  await ends(run(['--profile', 'opps', 'whoami'], { cwd }), 2, [
+    'there is no profile "opps"',
+    'There are: ops.',
+  ]);
 });
 
 test.each(['not a url', 'ftp://x', 'http://u:p@x'])(
   'SVC_URL=%s is a usage error',
   async (SVC_URL) => {
-    const { code, stderr } = await run(['whoami'], { cwd, env: { SVC_URL, SVC_TOKEN: api.token } });
-    expect(code).toBe(2);
-    expect(stderr).toContain('SVC_URL:');
+    await ends(run(['whoami'], { cwd, env: { SVC_URL, SVC_TOKEN: api.token } }), 2, ['SVC_URL:']);
   },
 );
 
@@ -202,9 +198,7 @@ test('login stores nothing that the service does not know', async () => {
 });
 
 test('login never prints the token and stores it for its owner only', async () => {
-  const { code, stdout, stderr } = await login();
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-  expect(stderr).toContain(`Signed in to ${api.url} as "ops" with admin.`);
+  const { stderr } = await ends(login(), 0, '', [`Signed in to ${api.url} as "ops" with admin.`]);
   expect(stderr).not.toContain(api.token);
   const path = join(cwd, '.config', 'svcctl', 'config.json');
   expect((await stat(path)).mode & 0o777).toBe(0o600);
@@ -228,7 +222,5 @@ test('logout forgets one profile and leaves the others', async () => {
 test('a broken profile file is named', async () => {
   await mkdir(join(cwd, '.config', 'svcctl'), { recursive: true });
   await writeFile(join(cwd, '.config', 'svcctl', 'config.json'), '{');
-  const { code, stderr } = await run(['whoami'], { cwd });
-  expect(code).toBe(1);
-  expect(stderr).toContain('config.json is not a profile file: it is not JSON');
+  await ends(run(['whoami'], { cwd }), 1, ['config.json is not a profile file: it is not JSON']);
 });

@@ -1,25 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
-import { run } from './testing/run.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { ends } from './testing/run.ts';
+import { useServiceCli } from './testing/service-cli.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-  const records = [1, 2, 3].map((day) => ({
-    tenant: 'TX',
-    store: 'DFW',
-    event_id: `e${day}`,
-    occurred_at: `2001-03-0${day}T00:00:00Z`,
-    kind: 'flight',
-    enrichment: {},
-  }));
-  const answer = await service.call('POST', '/enrichment/records', { body: { records } });
-  expect(answer.json.accepted).toBe(3);
-});
-afterAll(() => service.stop());
-
-const call = (words: string, token = service.adminToken) =>
-  run(words.split(' '), { env: { SVC_URL: service.url, SVC_TOKEN: token, NO_COLOR: '1' } });
+const { service, cli, store } = useServiceCli();
+beforeAll(() =>
+  store(
+    [1, 2, 3].map((day) => ({
+      ...{ tenant: 'TX', store: 'DFW', kind: 'flight', enrichment: {} },
+      ...{ event_id: `e${day}`, occurred_at: `2001-03-0${day}T00:00:00Z` },
+    })),
+  ),
+);
 
 test.each([
   ['--tenant NOSUCH --month 2001-03', 'There is no tenant NOSUCH within reach of this token'],
@@ -39,34 +30,33 @@ test.each([
     'analytics export --format ndjson --out - --async',
     'records show --ndjson',
   ]) {
-    const { code, stdout, stderr } = await call(`${command} ${words}`);
+    const { code, stdout, stderr } = await cli(`${command} ${words}`);
     expect([command, code, stdout]).toEqual([command, 0, '']);
     expect(stderr).toContain('note: no record matches.');
     expect(stderr).toContain(reason);
   }
-  const later = await call(`analytics export ${words} --async --no-wait`);
+  const later = await cli(`analytics export ${words} --async --no-wait`);
   // By kind it is counted when the work on it begins.
   if (!words.includes('--kind')) expect(later.stderr).toContain(reason);
 });
 
 test('a tenant out of reach is told in the words of one that does not exist', async () => {
   const { token } = await service.makeToken({ preset: 'support-readonly', tenants: ['CA'] });
-  const { code, stderr } = await call('analytics export --tenant TX --month 2001-03', token);
-  expect(code).toBe(0);
-  expect(stderr).toContain('There is no tenant TX within reach of this token');
+  await ends(cli('analytics export --tenant TX --month 2001-03', { token }), 0, [
+    'There is no tenant TX within reach of this token',
+  ]);
 });
 
 test('a token that may export alone is told that the slice is empty', async () => {
   const { token } = await service.makeToken({ scopes: ['analytics:read'] });
-  const { code, stdout, stderr } = await call(
-    'analytics export --tenant NO --month 2001-03',
+  const { code, stdout, stderr } = await cli('analytics export --tenant NO --month 2001-03', {
     token,
-  );
+  });
   expect([code, stdout.split('\n')]).toEqual([0, [expect.stringContaining('tenant,store'), '']]);
   expect(stderr).toBe('note: no record matches.\n');
 });
 
 test('a slice with records says nothing', async () => {
-  const { stderr } = await call('analytics export --tenant TX --month 2001-03');
+  const { stderr } = await cli('analytics export --tenant TX --month 2001-03');
   expect(stderr).toBe('');
 });

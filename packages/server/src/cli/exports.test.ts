@@ -1,20 +1,14 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ExportJob } from './exports/jobs.ts';
 import { completedJob, offerFile } from './testing/export-jobs.ts';
-import { refusesUsage, useReceiver } from './testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from './testing/prepare-cli.ts';
 import { inTurn, json, pages, problem } from './testing/receiver.ts';
-import { newFolder, type RunOptions, run } from './testing/run.ts';
+import { ends, useFolder } from './testing/run.ts';
 
-const api = useReceiver();
-let cwd: string;
-beforeEach(async () => {
-  cwd = await newFolder();
-});
-afterEach(async () => {
-  await rm(cwd, { recursive: true });
-});
+const folder = useFolder();
+const { api, cli, jsonOf } = prepareCli(folder);
 
 const content = Buffer.from('"event_id"\n"a"\n');
 const done = completedJob(content, { format: 'csv', file_name: 'TX_2001-02.csv' });
@@ -56,10 +50,8 @@ const failed: ExportJob = {
   error: '1 row is missing.',
 };
 
-const cli = (words: string, options: RunOptions = {}) =>
-  run(words.split(' '), { cwd, ...options, env: { ...api.env, NO_COLOR: '1' } });
 const exporting = 'analytics export --tenant TX --month 2001-02 --async';
-const files = async () => (await readdir(cwd)).sort();
+const files = async () => (await readdir(folder.path)).sort();
 /** A job, and how it goes on; its file at the end. */
 const offerJob = (...states: ExportJob[]) => {
   offerFile(api, content, { job: { format: 'csv', file_name: 'TX_2001-02.csv' } });
@@ -83,7 +75,7 @@ describe('analytics export --async', () => {
   });
 
   test('asks for nothing when the file exists already', async () => {
-    await writeFile(join(cwd, 'x'), 'precious');
+    await writeFile(join(folder.path, 'x'), 'precious');
     expect((await cli(`${exporting} --out x`)).code).toBe(1);
     expect(api.requests).toEqual([]);
   });
@@ -97,9 +89,7 @@ describe('analytics export --async', () => {
 
   test('ends with 1 when the job fails, and keeps no file', async () => {
     offerJob(running, { ...failed, id: 'exp_1' });
-    const { code, stderr } = await cli(`${exporting} --out x`);
-    expect(code).toBe(1);
-    expect(stderr).toContain('exp_1 failed: 1 row is missing');
+    await ends(cli(`${exporting} --out x`), 1, ['exp_1 failed: 1 row is missing']);
     expect(await files()).toEqual([]);
   });
 
@@ -115,24 +105,22 @@ describe('analytics export --async', () => {
       json(running)(request, response);
       interrupt.abort();
     });
-    const { code, stderr } = await cli(`${exporting} --out x`, { signal: interrupt.signal });
-    expect(code).toBe(130);
-    expect(stderr).toContain(
+    await ends(cli(`${exporting} --out x`, { signal: interrupt.signal }), 130, [
       'svcctl exports get exp_1 --wait · stop it: svcctl exports cancel exp_1',
-    );
+    ]);
     expect(api.requests.some(({ method }) => method === 'DELETE')).toBe(false);
     expect(await files()).toEqual([]);
   });
 
   test('asks for a job, follows it, and keeps the file when all is equal', async () => {
     offerJob(queued, running, done);
-    const { code, stdout, stderr } = await cli(`${exporting} --out x.csv`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-    expect(stderr).toMatch(/^✓ x\.csv: 512,991 rows · 15 B · sha-256 .* and manifest equal · /);
+    await ends(cli(`${exporting} --out x.csv`), 0, '', [
+      /^✓ x\.csv: 512,991 rows · 15 B · sha-256 .* and manifest equal · /,
+    ]);
     const [asked] = api.requests;
     expect(asked?.headers.prefer).toBe('respond-async');
     expect(JSON.parse(String(asked?.body))).toEqual({ tenant: 'TX', month: '2001-02' });
-    expect(await readFile(join(cwd, 'x.csv'))).toEqual(content);
+    expect(await readFile(join(folder.path, 'x.csv'))).toEqual(content);
   });
 
   test('in a pipe the file goes to stdout', async () => {
@@ -165,7 +153,7 @@ describe('analytics export --async', () => {
     expect(await cli(`${exporting} --no-wait`)).toMatchObject({ code: 0, stdout: 'exp_1\n' });
     const shown = await cli(`${exporting} --no-wait`, { isTerminal: true });
     expect(shown.stderr).toContain('svcctl exports get exp_1 --wait');
-    expect(JSON.parse((await cli(`${exporting} --no-wait --json`)).stdout)).toEqual(queued);
+    expect(await jsonOf(`${exporting} --no-wait --json`)).toEqual(queued);
     expect(await files()).toEqual([]);
   });
 });
@@ -181,7 +169,7 @@ test('ls lists jobs: a table, tabs, or JSON, at most as many as asked for', asyn
   const shown = await cli('exports ls --limit 1', { isTerminal: true });
   expect(shown.stdout).toMatch(/exp_1 +TX +csv +running, 70 % +364,120 of 512,991 +92\.0 MB/);
   expect(shown.stderr).toContain('1 export · older ones: --limit');
-  expect(JSON.parse((await cli('exports ls --json id,state')).stdout)).toEqual([
+  expect(await jsonOf('exports ls --json id,state')).toEqual([
     { id: 'exp_1', state: 'running' },
     { id: 'exp_2', state: 'failed' },
   ]);
@@ -196,14 +184,13 @@ test('show tells how far a job is, or why it failed', async () => {
   expect(stdout).toMatch(/taken up +2 times\n/);
   const shown = await cli('exports show exp_2', { isTerminal: true });
   expect(shown.stdout).toMatch(/error +1 row is missing\. \(export_mismatch\)\n/);
-  expect(JSON.parse((await cli('exports show exp_1')).stdout)).toEqual(running);
+  expect(await jsonOf('exports show exp_1')).toEqual(running);
   expect((await cli('exports show exp_1 --json percent')).stdout).toBe('{"percent":70.97}\n');
 });
 
 test('show --watch follows a job to its end, whatever that is', async () => {
   offerJob(running, running, { ...failed, id: 'exp_1' });
-  const { code, stdout } = await cli('exports show exp_1 --watch --json state');
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '{"state":"failed"}\n' });
+  await ends(cli('exports show exp_1 --watch --json state'), 0, '{"state":"failed"}\n', []);
 });
 
 test('cancel tells of each what became of it', async () => {
@@ -211,7 +198,7 @@ test('cancel tells of each what became of it', async () => {
   api.on('DELETE /exports/exp_2', json({ ...done, id: 'exp_2', has_file: false }));
   api.on('DELETE /exports/exp_9', problem(404, 'export_not_found', 'There is no such export.'));
   expect((await cli('exports cancel exp_9')).code).toBe(3);
-  const { code, stderr } = await cli('exports cancel exp_1 exp_2 exp_9');
-  expect(code).toBe(7);
-  expect(stderr).toContain('Cancelled exp_1.\nexp_2 was completed. Its file is removed.\n✗ exp_9:');
+  await ends(cli('exports cancel exp_1 exp_2 exp_9'), 7, [
+    'Cancelled exp_1.\nexp_2 was completed. Its file is removed.\n✗ exp_9:',
+  ]);
 });

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { useReceiver } from './testing/prepare-cli.ts';
+import { prepareCli } from './testing/prepare-cli.ts';
 import { json, problem, startReceiver } from './testing/receiver.ts';
-import { run } from './testing/run.ts';
+import { ends, run } from './testing/run.ts';
 
-const api = useReceiver();
+const { api, cli } = prepareCli();
 
 test.each([
   [401, 'token_expired', 4],
@@ -20,10 +20,10 @@ test.each([
   [418, 'something_new', 2],
 ])('%d %s ends with exit %d', async (status, errorCode, exit) => {
   api.on('*', problem(status, errorCode, 'So it is.'));
-  const { code, stdout, stderr } = await run(['records', 'ls'], { env: api.env });
-  expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
-  expect(stderr).toContain(`error: so it is (${status} ${errorCode})`);
-  expect(stderr).toContain('request req_1');
+  await ends(cli('records ls'), exit, [
+    `error: so it is (${status} ${errorCode})`,
+    'request req_1',
+  ]);
 });
 
 test('a refusal before anything was done is waited for, if not for long, and else says for how long', async () => {
@@ -37,16 +37,16 @@ test('a refusal before anything was done is waited for, if not for long, and els
     });
   };
   refuse('requests_busy', '2');
-  expect(await run(['whoami'], { env: api.env })).toMatchObject({
+  expect(await cli('whoami')).toMatchObject({
     code: 0,
     sleepsMillis: [2000, 2000],
   });
   refuse('requests_busy', '6');
-  const late = await run(['whoami'], { env: api.env });
+  const late = await cli('whoami');
   expect(late).toMatchObject({ code: 5, sleepsMillis: [] });
   expect(late.stderr).toContain('\n  Try again in 6 s.\n');
   refuse('sign_in_limited', '1');
-  expect(await run(['whoami'], { env: api.env })).toMatchObject({ code: 5, sleepsMillis: [] });
+  expect(await cli('whoami')).toMatchObject({ code: 5, sleepsMillis: [] });
 });
 
 test('an export is asked for again while as many run as may', async () => {
@@ -59,7 +59,7 @@ test('an export is asked for again while as many run as may', async () => {
       response,
     );
   });
-  const { code, sleepsMillis } = await run(exportArgv, { env: api.env });
+  const { code, sleepsMillis } = await cli(exportArgv);
   expect({ code, sleepsMillis }).toEqual({ code: 5, sleepsMillis: [5000, 5000, 5000] });
 });
 
@@ -69,7 +69,7 @@ test('several faults have a line each', async () => {
     { path: '?q', code: 'value_invalid', message: 'is too long' },
   ];
   api.on('*', problem(400, 'request_invalid', 'level: …; q: …', { errors }));
-  const { stderr } = await run(['records', 'ls'], { env: api.env });
+  const { stderr } = await cli('records ls');
   expect(stderr).toContain(
     '(400 request_invalid)\n  level: must be one of tenant, store\n  q: is too long\n',
   );
@@ -80,9 +80,7 @@ test('an answer that is not ours is told as such, with the status', async () => 
     response.writeHead(200, { 'content-type': 'text/html' });
     response.end('<html>');
   });
-  const { code, stderr } = await run(['records', 'ls'], { env: api.env });
-  expect(code).toBe(1);
-  expect(stderr).toContain('(answer_unexpected)');
+  await ends(cli('records ls'), 1, ['(answer_unexpected)']);
 });
 
 test('a gateway without the service behind it is a service that does not answer', async () => {
@@ -90,9 +88,7 @@ test('a gateway without the service behind it is a service that does not answer'
     response.writeHead(502, { 'content-type': 'text/html' });
     response.end('<html>');
   });
-  const { code, stderr } = await run(['whoami'], { env: api.env });
-  expect(code).toBe(5);
-  expect(stderr).toContain('(502 service_unreachable)');
+  await ends(cli('whoami'), 5, ['(502 service_unreachable)']);
 });
 
 test('a redirect is not followed: the token must not travel', async () => {
@@ -101,28 +97,24 @@ test('a redirect is not followed: the token must not travel', async () => {
     response.end();
   });
   api.on('GET /elsewhere', json({ name: 'x', scopes: [], tenants: null, expires_at: null }));
-  const { code, stderr } = await run(['whoami'], { env: api.env });
-  expect(code).toBe(1);
-  expect(stderr).toContain(`points to ${api.url}/api/v1/elsewhere`);
+  await ends(cli('whoami'), 1, [`points to ${api.url}/api/v1/elsewhere`]);
 });
 
 test('nobody listening ends with exit 5 and says where the URL is from', async () => {
   const gone = await startReceiver();
   await gone.close();
   for (const argv of [['whoami'], ['records', 'ingest', '-'], exportArgv]) {
-    const { code, stderr } = await run(argv, { env: gone.env, stdin: '{}' });
-    expect(code).toBe(5);
-    expect(stderr).toContain('does not answer: connection refused (service_unreachable)');
-    expect(stderr).toContain('It is from SVC_URL and SVC_TOKEN.');
+    await ends(run(argv, { env: gone.env, stdin: '{}' }), 5, [
+      'does not answer: connection refused (service_unreachable)',
+      'It is from SVC_URL and SVC_TOKEN.',
+    ]);
   }
 });
 
 test('a service that does not answer in time ends with exit 5', async () => {
   api.on('*', () => new Promise(() => {}));
   for (const argv of [['whoami'], exportArgv]) {
-    const { code, stderr } = await run(argv, { env: api.env, timeouts: { answerMillis: 50 } });
-    expect(code).toBe(5);
-    expect(stderr).toContain('no answer within 0.05 s');
+    await ends(cli(argv, { timeouts: { answerMillis: 50 } }), 5, ['no answer within 0.05 s']);
   }
 });
 
@@ -133,9 +125,7 @@ test('an interrupt ends with exit 130', async () => {
       interrupt.abort();
       return new Promise(() => {});
     });
-    const { code, stdout, stderr } = await run(argv, { env: api.env, signal: interrupt.signal });
-    expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
-    expect(stderr).toContain('(interrupted)');
+    await ends(cli(argv, { signal: interrupt.signal }), 130, ['(interrupted)']);
   }
 });
 
@@ -151,9 +141,9 @@ test('a full disk behind stdout is an error', async () => {
   const fill = () => {
     throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
   };
-  const { code, stderr } = await run(['completion', 'bash'], { onStdout: fill });
-  expect(code).toBe(1);
-  expect(stderr).toContain('no space left on device (file_unreadable)');
+  await ends(run(['completion', 'bash'], { onStdout: fill }), 1, [
+    'no space left on device (file_unreadable)',
+  ]);
 });
 
 test('colour is only for terminals that want it', async () => {

@@ -1,56 +1,33 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
-import { type RunResult, run } from './testing/run.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { ends } from './testing/run.ts';
+import { useServiceCli } from './testing/service-cli.ts';
 
-// The command line against the service itself.
-let service: TestService;
-let connection: Record<string, string>;
-
-beforeAll(async () => {
-  service = await startTestService({
-    SVC_ROLES: 'api,retention',
-    SVC_COLD_GRACE_SECONDS: '0',
-    // The tests' clock does not wait between two looks.
-    SVC_RATE_LIMIT: '0',
-  });
-  connection = { SVC_URL: service.url, SVC_TOKEN: service.adminToken, NO_COLOR: '1' };
-  const records = ['TX', 'CA'].flatMap((tenant) =>
-    Array.from({ length: 60 }, (_, i) => ({
-      tenant,
-      store: i % 2 === 0 ? 'AUS' : 'DFW',
-      occurred_at: `2001-01-0${1 + (i % 3)}T00:00:${String(i).padStart(2, '0')}Z`,
-      event_id: `e${i}`,
-      enrichment: { i },
-    })),
-  );
-  const { status, text } = await service.call('POST', '/enrichment/records', { body: { records } });
-  if (status !== 200) throw new Error(text);
-});
-afterAll(() => service.stop());
-
-/** A busy machine may be slow. */
-const timeouts = { answerMillis: 60_000 };
-const call = (words: string, options: { isTerminal?: boolean } = {}) =>
-  run(words.split(' '), { env: connection, now: Date.now, timeouts, ...options });
-const ok = (result: RunResult) => {
-  expect(result, result.stderr).toMatchObject({ code: 0 });
-  return result;
-};
-const jsonOf = async (words: string) => JSON.parse(ok(await call(words)).stdout);
+const settings = { SVC_ROLES: 'api,retention', SVC_COLD_GRACE_SECONDS: '0' };
+const { service, cli, ok, jsonOf, store } = useServiceCli(settings);
+beforeAll(() =>
+  store(
+    ['TX', 'CA'].flatMap((tenant) =>
+      Array.from({ length: 60 }, (_, i) => ({
+        ...{ tenant, store: i % 2 === 0 ? 'AUS' : 'DFW', event_id: `e${i}`, enrichment: { i } },
+        occurred_at: `2001-01-0${1 + (i % 3)}T00:00:${String(i).padStart(2, '0')}Z`,
+      })),
+    ),
+  ),
+);
 
 test('what plan tells is what run moves, verify passes, and nothing is left to move', async () => {
   expect(await jsonOf('retention plan --json tenant,kind,count')).toEqual([
     { tenant: 'CA', kind: 'move', count: 60 },
     { tenant: 'TX', kind: 'move', count: 60 },
   ]);
-  const { stderr } = ok(await call('retention run --tenant TX'));
+  const { stderr } = await ok('retention run --tenant TX');
   expect(stderr).toContain('60 records');
   expect(stderr).toContain('✓ 60 records');
-  ok(await call('retention run'));
+  await ok('retention run');
   expect(await jsonOf('retention plan --json')).toEqual([]);
-  const verified = ok(await call('retention verify'));
+  const verified = await ok('retention verify');
   expect(verified.stderr).toMatch(/✓ 2 objects .* read back, 120 records/);
 });
 
@@ -64,7 +41,7 @@ test('segments lists the objects that are read, for programs that read them with
   );
   const path = join(service.dataDir, 'cold', live[0].object_key);
   expect((await readFile(path)).subarray(0, 4).toString()).toBe('PAR1');
-  const { stdout } = ok(await call('retention segments --tenant TX'));
+  const { stdout } = await ok('retention segments --tenant TX');
   expect(stdout.split('\t').slice(0, 3)).toEqual(['TX', live[1].object_key, 'live']);
 });
 
@@ -74,26 +51,24 @@ test('the journal shows each move with both triples', async () => {
   for (const { id, source, object } of moves) {
     expect(source).toMatchObject({ count: 60 });
     expect(object).toEqual(source);
-    expect(ok(await call(`retention move ${id}`, { isTerminal: true })).stdout).toContain(
-      '✓ equal',
-    );
+    expect((await ok(`retention move ${id}`, { isTerminal: true })).stdout).toContain('✓ equal');
   }
-  expect(await call('retention move mv_none')).toMatchObject({ code: 3, stdout: '' });
+  expect(await cli('retention move mv_none')).toMatchObject({ code: 3, stdout: '' });
 });
 
 test('policies are set, shown, and removed', async () => {
-  expect(ok(await call('retention policy ls')).stdout).toMatch(/^\*\t3\tnever\t/);
-  ok(await call('retention policy set TX --hot-days 7 --hold'));
-  ok(await call('retention policy set TX --delete-days 30000'));
+  expect((await ok('retention policy ls')).stdout).toMatch(/^\*\t3\tnever\t/);
+  await ok('retention policy set TX --hot-days 7 --hold');
+  await ok('retention policy set TX --delete-days 30000');
   expect(await jsonOf('retention policy show TX --json hot_days,delete_days,hold')).toEqual({
     hot_days: 7,
     delete_days: 30_000,
     hold: true,
   });
-  const asked = await call('retention policy set TX --delete-days 30 --no-hold');
-  expect(asked.code).toBe(2);
-  expect(asked.stderr).toContain('would DELETE 60 records');
-  ok(await call('retention policy rm TX --yes'));
+  await ends(cli('retention policy set TX --delete-days 30 --no-hold'), 2, [
+    'would DELETE 60 records',
+  ]);
+  await ok('retention policy rm TX --yes');
   expect(await jsonOf('retention policy show TX --json from_default')).toEqual({
     from_default: true,
   });
@@ -109,28 +84,26 @@ test('erase tells, and then erases, in the cold tier too', async () => {
   });
   expect(await jsonOf(`${words} --yes`)).toMatchObject({ dry_run: false, erased: { count: 2 } });
   expect(await jsonOf(`${words} --dry-run`)).toMatchObject({ erased: { count: 0 } });
-  ok(await call('retention verify'));
+  await ok('retention verify');
 });
 
 test('what a dataset version has is kept, told, and deleted only when that is said', async () => {
-  ok(
-    await call('records tags add --tenant TX --from 2001-01-01 --to 2001-01-01 --dataset training'),
-  );
-  ok(await call('records versions create --tenant TX --dataset training --name q1 --no-wait'));
-  ok(await call('retention policy set TX --delete-days 30 --yes'));
+  await ok('records tags add --tenant TX --from 2001-01-01 --to 2001-01-01 --dataset training');
+  await ok('records versions create --tenant TX --dataset training --name q1 --no-wait');
+  await ok('retention policy set TX --delete-days 30 --yes');
   const [row] = await jsonOf('retention plan --tenant TX --json kind,versioned_count,versions');
   expect(row).toEqual({ kind: 'delete', versioned_count: 20, versions: ['q1'] });
-  const { stderr } = ok(await call('retention run --tenant TX --yes'));
+  const { stderr } = await ok('retention run --tenant TX --yes');
   expect(stderr).toContain('20 records left alone, because dataset versions have them');
   const held = 'records ls --tenant TX --level tenant --json count';
   expect(await jsonOf(held)).toEqual([{ count: 20 }]);
-  expect((await call('retention run --tenant TX --delete-versioned')).code).toBe(2);
-  ok(await call('retention run --tenant TX --delete-versioned --yes'));
+  expect((await cli('retention run --tenant TX --delete-versioned')).code).toBe(2);
+  await ok('retention run --tenant TX --delete-versioned --yes');
   expect(await jsonOf(held)).toEqual([]);
   expect(await jsonOf('records versions ls --tenant TX --json count,change')).toEqual([
     { count: 20, change: 'deleted' },
   ]);
-  ok(await call('retention policy rm TX --yes'));
+  await ok('retention policy rm TX --yes');
 });
 
 test('verify finds a flipped byte, tells where, and ends with 1', async () => {
@@ -140,7 +113,7 @@ test('verify finds a flipped byte, tells where, and ends with 1', async () => {
   const at = Math.floor(content.length / 2);
   content[at] = (content[at] ?? 0) ^ 1;
   await writeFile(join(folder, name), content);
-  const { code, stdout, stderr } = await call('retention verify --tenant CA --json');
+  const { code, stdout, stderr } = await cli('retention verify --tenant CA --json');
   expect(code).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({
     ok: false,
@@ -151,5 +124,5 @@ test('verify finds a flipped byte, tells where, and ends with 1', async () => {
   // On a busy machine a line before it says that the verification waits.
   const lastLine = stderr.trimEnd().split('\n').at(-1) ?? '';
   expect(JSON.parse(lastLine)).toMatchObject({ code: 'verify_failed' });
-  ok(await call('retention verify --tenant TX'));
+  await ok('retention verify --tenant TX');
 });

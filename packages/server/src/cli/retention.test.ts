@@ -5,8 +5,9 @@ import type { Run } from './retention/runs.ts';
 import type { Verification } from './retention/verifications.ts';
 import { prepareCli, refusesUsage } from './testing/prepare-cli.ts';
 import { inTurn, json, pages } from './testing/receiver.ts';
+import { ends } from './testing/run.ts';
 
-const { api, cli, sent } = prepareCli();
+const { api, cli, jsonOf, sent } = prepareCli();
 
 const row: PlanRow = {
   tenant: 'TX',
@@ -191,8 +192,7 @@ test('plan walks all pages, and says when there is nothing to do', async () => {
   api.on('GET /retention/plan', (request, response) =>
     json(answers[request.query.cursor === 'c1' ? 1 : 0] ?? {})(request, response),
   );
-  const all = await cli('retention plan --json tenant,count');
-  expect(JSON.parse(all.stdout)).toEqual([
+  expect(await jsonOf('retention plan --json tenant,count')).toEqual([
     { tenant: 'TX', count: 512_991 },
     { tenant: 'CA', count: 1204 },
   ]);
@@ -206,25 +206,22 @@ test('run tells the plan, waits, and ends with what moved, how fast, and what ca
   offerPlan(moveTotals, row);
   const freed = { ...ended, freed_bytes: 254_000_000 };
   offerRun({ ...started, state: 'running', total_count: 512_991 }, freed);
-  const { code, stdout, stderr } = await cli('retention run --tenant TX');
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  const { stderr } = await ends(cli('retention run --tenant TX'), 0, '', []);
   expect(stderr).toBe(
     '512,991 records (246 MB) of 1 tenant would move to the cold tier\n' +
       '✓ 512,991 records (246 MB) moved to the cold tier, 128,248 records/s · 254 MB of hot space given back · 4.0 s\n',
   );
   expect(sent('POST', '/retention/run')).toEqual([{ tenant: 'TX' }]);
-  expect(JSON.parse((await cli('retention run --json')).stdout)).toEqual(freed);
+  expect(await jsonOf('retention run --json')).toEqual(freed);
 });
 
 test('run asks only where something would be deleted, and not without a terminal', async () => {
   offerPlan(deleteTotals, row, gone);
   offerRun(ended);
-  const piped = await cli('retention run');
-  expect(piped.code).toBe(2);
-  expect(piped.stderr).toContain('Delete without asking: --yes');
-  const refused = await cli('retention run', { typed: 'n\n' });
-  expect(refused.code).toBe(130);
-  expect(refused.stderr).toContain('Delete 1,204 records (611 kB) of 1 tenant for good? [y/N]');
+  await ends(cli('retention run'), 2, ['Delete without asking: --yes']);
+  await ends(cli('retention run', { typed: 'n\n' }), 130, [
+    'Delete 1,204 records (611 kB) of 1 tenant for good? [y/N]',
+  ]);
   expect(sent('POST', '/retention/run')).toEqual([]);
   expect((await cli('retention run', { typed: 'y\n' })).code).toBe(0);
   expect((await cli('retention run --yes')).code).toBe(0);
@@ -241,11 +238,9 @@ test('plan and run say what dataset versions keep; run deletes it only when told
   expect((await cli('retention run --yes')).stderr).toContain(
     '300 records left alone, because dataset versions have them',
   );
-  const refused = await cli('retention run --delete-versioned', { typed: 'n\n' });
-  expect(refused.code).toBe(130);
-  expect(refused.stderr).toContain(
+  await ends(cli('retention run --delete-versioned', { typed: 'n\n' }), 130, [
     'Delete 1,204 records (611 kB) of 1 tenant, and 300 records (144 kB) of 1 tenant that DATASET VERSIONS keep for good? [y/N]',
-  );
+  ]);
   expect(sent('POST', '/retention/run')).toEqual([{}]);
   await cli('retention run --delete-versioned --yes');
   expect(sent('POST', '/retention/run')[1]).toEqual({ delete_versioned: true });
@@ -270,13 +265,11 @@ test('a run with a move that failed ends with 1, and tells which and why', async
   offerPlan(moveTotals, row);
   offerRun({ ...ended, failed_moves: 1, moved_count: 0, busy_tenants: 2 });
   api.on('GET /retention/moves', json({ data: [failedMove], next_cursor: null }));
-  const { code, stderr } = await cli('retention run');
-  expect(code).toBe(1);
-  expect(stderr).toContain('2 tenants passed over, because another move had them');
-  expect(stderr).toContain('1 move failed; what was to be moved is where it was (move_failed)');
-  expect(stderr).toContain(
+  await ends(cli('retention run'), 1, [
+    '2 tenants passed over, because another move had them',
+    '1 move failed; what was to be moved is where it was (move_failed)',
     '✗ mv_2  TX  2001-01-01 … 2001-01-31  segment_damaged: the object is not what was written',
-  );
+  ]);
   offerRun({ ...ended, state: 'failed', error: 'database_full: no space left' });
   expect((await cli('retention run')).stderr).toContain('database_full: no space left');
 });
@@ -309,7 +302,7 @@ test('move shows both triples', async () => {
   const failed = await cli('retention move mv_2', { isTerminal: true });
   expect(failed.stdout).toContain('state     failed, when copied');
   expect(failed.stdout).toContain('✗ differs');
-  expect(JSON.parse((await cli('retention move mv_1 --json source')).stdout)).toEqual({
+  expect(await jsonOf('retention move mv_1 --json source')).toEqual({
     source: triple,
   });
 });
@@ -317,25 +310,24 @@ test('move shows both triples', async () => {
 test('verify that finds nothing ends with 0, and its report is JSON', async () => {
   api.on('POST /retention/verify', json({ ...verification, state: 'queued', ok: null }, 202));
   api.on('GET /retention/verify/vrf_1', json(verification));
-  const { code, stdout, stderr } = await cli('retention verify --tenant TX');
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  const { stderr } = await ends(cli('retention verify --tenant TX'), 0, '', []);
   expect(stderr).toBe(
     '✓ 12 objects (1.2 GB) read back, 3,000,000 records: objects, catalogue and counters agree · 3.2 s\n',
   );
   expect(sent('POST', '/retention/verify')).toEqual([{ tenant: 'TX' }]);
-  expect(JSON.parse((await cli('retention verify --json')).stdout)).toEqual(verification);
+  expect(await jsonOf('retention verify --json')).toEqual(verification);
   expect((await cli('retention verify --no-wait')).stdout).toBe('vrf_1\n');
   expect((await cli('retention verify vrf_1 --json ok')).stdout).toBe('{"ok":true}\n');
 });
 
 test('verify that finds differences prints each and ends with 1', async () => {
   api.on('GET /retention/verify/vrf_1', json(damaged));
-  const piped = await cli('retention verify vrf_1');
-  expect(piped.code).toBe(1);
-  expect(piped.stdout).toBe(
+  await ends(
+    cli('retention verify vrf_1'),
+    1,
     'object_damaged\tTX\ttenant=TX/2001-01-01_2001-01-31_seg_1.parquet\t\t2001-01-01\t2001-01-31\tThe object is not what was written. Put it back from a copy.\n',
+    ['1 difference found (verify_failed)'],
   );
-  expect(piped.stderr).toContain('1 difference found (verify_failed)');
   const shown = await cli('retention verify vrf_1', { isTerminal: true });
   expect(shown.stdout).toBe(
     '✗ object_damaged  tenant=TX/2001-01-01_2001-01-31_seg_1.parquet  2001-01-01 … 2001-01-31\n' +
@@ -355,9 +347,7 @@ test('a verification that could not be done, and one that is left alone, say so'
     error: 'cold_tier_unavailable: away',
   };
   api.on('GET /retention/verify/vrf_1', json(failed));
-  const { code, stderr } = await cli('retention verify vrf_1');
-  expect(code).toBe(1);
-  expect(stderr).toContain('could not be done: cold_tier_unavailable: away');
+  await ends(cli('retention verify vrf_1'), 1, ['could not be done: cold_tier_unavailable: away']);
   api.on('GET /retention/verify/vrf_1', json({ ...verification, state: 'running', ok: null }));
   const running = await cli('retention verify vrf_1 --no-wait');
   expect(running).toMatchObject({ code: 0, stderr: 'vrf_1 is running.\n' });

@@ -1,22 +1,18 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { type Handler, json, pages, problem } from '../testing/receiver.ts';
-import { newFolder, type RunOptions, run } from '../testing/run.ts';
+import { ends, type RunOptions, useFolder } from '../testing/run.ts';
 
-const api = useReceiver();
-let cwd: string;
-beforeEach(async () => {
-  cwd = await newFolder();
-  api.on('GET /enrichment/datasets', json({ data: [{ count: 2 }], next_cursor: null }));
-});
-afterEach(async () => {
-  await rm(cwd, { recursive: true });
-});
+const folder = useFolder();
+const { api, cli } = prepareCli(folder);
+beforeEach(() =>
+  api.on('GET /enrichment/datasets', json({ data: [{ count: 2 }], next_cursor: null })),
+);
 
 const csv = '"tenant","event_id"\n"TX","a\n""b"""\n"TX","c"\n';
 const digestOf = (text: string | Buffer) =>
@@ -54,17 +50,15 @@ function sends(sent: Sent = {}): Handler {
 
 const words = ['analytics', 'export', '--tenant', 'TX', '--month', '2001-02'];
 const exports = (argv: string[] = [], options: RunOptions = {}) =>
-  run([...words, ...argv], { cwd, ...options, env: { ...api.env, NO_COLOR: '1' } });
-const files = () => readdir(cwd);
+  cli([...words, ...argv], options);
+const files = () => readdir(folder.path);
 
 test('a whole export stands under its name, with what was proved', async () => {
   api.on('POST /exports/csv', sends());
-  const { code, stdout, stderr } = await exports(['--out', 'tx.csv']);
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-  expect(stderr).toMatch(
+  await ends(exports(['--out', 'tx.csv']), 0, '', [
     /^✓ tx\.csv: 2 rows, as many as its leaves hold · 44 B · sha-256 [0-9a-f]{4}…[0-9a-f]{2} equal · 0\.0 s\n$/,
-  );
-  expect(await readFile(join(cwd, 'tx.csv'), 'utf8')).toBe(csv);
+  ]);
+  expect(await readFile(join(folder.path, 'tx.csv'), 'utf8')).toBe(csv);
   expect(await files()).toEqual(['tx.csv']);
 });
 
@@ -120,13 +114,11 @@ describe('nothing stays under the name when', () => {
     ['nothing more comes', { end: () => {} }, 'it ended after 2 of 2 rows'],
   ])('%s', async (_name, sent, message) => {
     api.on('POST /exports/csv', sends(sent));
-    const { code, stdout, stderr } = await exports(['--out', 'tx.csv'], {
-      timeouts: { idleMillis: 100 },
-    });
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('the export is not whole:');
-    expect(stderr).toContain(message);
-    expect(stderr).toContain('(export_mismatch)');
+    await ends(exports(['--out', 'tx.csv'], { timeouts: { idleMillis: 100 } }), 1, [
+      'the export is not whole:',
+      message,
+      '(export_mismatch)',
+    ]);
     expect(await files()).toEqual([]);
   });
 
@@ -143,17 +135,15 @@ describe('nothing stays under the name when', () => {
       'POST /exports/csv',
       problem(403, 'scope_missing', 'This token lacks the scope analytics:read.'),
     );
-    const { code, stderr } = await exports(['--out', 'tx.csv']);
-    expect(code).toBe(4);
-    expect(stderr).toContain('svcctl tokens create --name NAME --preset support-readonly');
+    await ends(exports(['--out', 'tx.csv']), 4, [
+      'svcctl tokens create --name NAME --preset support-readonly',
+    ]);
     expect(await files()).toEqual([]);
   });
 
   test('the row count is not announced', async () => {
     api.on('POST /exports/csv', sends({ rows: '' }));
-    const { code, stderr } = await exports(['--out', 'tx.csv']);
-    expect(code).toBe(1);
-    expect(stderr).toContain('(answer_unexpected)');
+    await ends(exports(['--out', 'tx.csv']), 1, ['(answer_unexpected)']);
     expect(await files()).toEqual([]);
   });
 });
@@ -166,9 +156,7 @@ test('in a pipe the CSV goes to stdout, and nothing else', async () => {
 
 test('a mismatch in a pipe is an exit code and a warning', async () => {
   api.on('POST /exports/csv', sends({ rows: '3' }));
-  const { code, stderr } = await exports(['--out', '-']);
-  expect(code).toBe(1);
-  expect(stderr).toContain('Do not use what was printed.');
+  await ends(exports(['--out', '-']), 1, csv, ['Do not use what was printed.']);
 });
 
 test('a reader that hangs up ends the export quietly', async () => {
@@ -185,34 +173,29 @@ test.each([
   ['.bashrc', 'bashrc'],
 ])('on a terminal the service names the file: %s becomes %s', async (name, file) => {
   api.on('POST /exports/csv', sends({ name }));
-  const { code, stdout } = await exports([], { isTerminal: true });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  await ends(exports([], { isTerminal: true }), 0, '', []);
   expect(await files()).toEqual([file]);
 });
 
 test('a file that exists is replaced only with --force', async () => {
   api.on('POST /exports/csv', sends());
-  await writeFile(join(cwd, 'tx.csv'), 'precious');
-  const refused = await exports(['--out', 'tx.csv']);
-  expect(refused.code).toBe(1);
-  expect(refused.stderr).toContain('exists already (file_unreadable)');
+  await writeFile(join(folder.path, 'tx.csv'), 'precious');
+  await ends(exports(['--out', 'tx.csv']), 1, ['exists already (file_unreadable)']);
   expect(api.requests).toEqual([]);
-  expect(await readFile(join(cwd, 'tx.csv'), 'utf8')).toBe('precious');
+  expect(await readFile(join(folder.path, 'tx.csv'), 'utf8')).toBe('precious');
   expect(await exports(['--out', 'tx.csv', '--force'])).toMatchObject({ code: 0 });
-  expect(await readFile(join(cwd, 'tx.csv'), 'utf8')).toBe(csv);
+  expect(await readFile(join(folder.path, 'tx.csv'), 'utf8')).toBe(csv);
 });
 
 test('what is not an ordinary file is never replaced', async () => {
-  const { code, stderr } = await exports(['--out', '/dev/null', '--force']);
-  expect(code).toBe(1);
-  expect(stderr).toContain('not an ordinary file');
+  await ends(exports(['--out', '/dev/null', '--force']), 1, ['not an ordinary file']);
 });
 
 test('what a killed export left does not stand in the way', async () => {
   api.on('POST /exports/csv', sends());
-  await writeFile(join(cwd, 'tx.csv.part'), 'half');
+  await writeFile(join(folder.path, 'tx.csv.part'), 'half');
   // What a download would go on with.
-  await writeFile(join(cwd, 'tx.csv.part.json'), '{}');
+  await writeFile(join(folder.path, 'tx.csv.part.json'), '{}');
   expect(await exports(['--out', 'tx.csv'])).toMatchObject({ code: 0 });
   expect(await files()).toEqual(['tx.csv']);
 });
@@ -233,7 +216,7 @@ test('two exports to one file never mix: the first one to be overtaken fails', a
   expect(await exports(['--out', 'tx.csv'])).toMatchObject({ code: 0 });
   release();
   expect(await first).toMatchObject({ code: 1 });
-  expect(await readFile(join(cwd, 'tx.csv'), 'utf8')).toBe(csv);
+  expect(await readFile(join(folder.path, 'tx.csv'), 'utf8')).toBe(csv);
   expect(await files()).toEqual(['tx.csv']);
 });
 
@@ -246,14 +229,14 @@ test.each([
   api.on('POST /exports/csv', sends());
   api.on('GET /enrichment/datasets', json({ data: [leaf], next_cursor: null }));
   const argv = ['analytics', 'export', '--tenant', 'TX', ...days, '--out', 'tx.csv'];
-  expect((await run(argv, { cwd, env: api.env })).stderr).toContain(said);
+  expect((await cli(argv)).stderr).toContain(said);
 });
 
 test('--json says what was written', async () => {
   api.on('POST /exports/csv', sends());
   const { stdout } = await exports(['--out', 'tx.csv', '--json']);
   expect(JSON.parse(stdout)).toEqual({
-    file: join(cwd, 'tx.csv'),
+    file: join(folder.path, 'tx.csv'),
     rows: 2,
     bytes: csv.length,
     sha256: createHash('sha256').update(csv).digest('hex'),
@@ -306,10 +289,10 @@ test.each([
   ['parquet', [], Buffer.from('PAR1'), 'tx.parquet'],
 ])('%s %j is kept byte by byte', async (format, argv, bytes, name) => {
   api.on(`POST /exports/${format}`, sends({ text: bytes, name }));
-  const { code, stderr } = await exports(['--format', format, ...argv], { isTerminal: true });
-  expect(code, stderr).toBe(0);
-  expect(stderr).toContain(`${name}: 2 rows, as many as its leaves hold`);
-  expect(await readFile(join(cwd, name))).toEqual(Buffer.from(bytes));
+  await ends(exports(['--format', format, ...argv], { isTerminal: true }), 0, [
+    `${name}: 2 rows, as many as its leaves hold`,
+  ]);
+  expect(await readFile(join(folder.path, name))).toEqual(Buffer.from(bytes));
   expect(JSON.parse(String(api.requests[0]?.body))).toEqual({
     tenant: 'TX',
     month: '2001-02',
@@ -326,9 +309,7 @@ test.each([
   '%s %j that is not whole is not kept, though its digest fits',
   async (format, argv, bytes, said) => {
     api.on(`POST /exports/${format}`, sends({ text: bytes }));
-    const { code, stderr } = await exports(['--format', format, ...argv, '--out', 'x']);
-    expect(code).toBe(1);
-    expect(stderr).toContain(said);
+    await ends(exports(['--format', format, ...argv, '--out', 'x']), 1, [said]);
     expect(await files()).toEqual([]);
   },
 );
@@ -345,20 +326,18 @@ test('a version is found by its name; its split is compared with what was frozen
   api.on('GET /enrichment/dataset-versions', pages([JSON.stringify(version)]));
   api.on('POST /exports/parquet', sends({ text: 'PAR1' }));
   const words = 'analytics export --tenant TX --format parquet --out x --force'.split(' ');
-  const unknown = await run([...words, '--version', 'q2'], { cwd, env: api.env });
+  const unknown = await cli([...words, '--version', 'q2']);
   expect(unknown.code).toBe(3);
-  const split = await run([...words, '--version', 'q1', '--split', 'train'], { cwd, env: api.env });
+  const split = await cli([...words, '--version', 'q1', '--split', 'train']);
   expect(split.stderr).toContain('2 rows, as many as the version holds');
   const bodies = api.requests.filter(({ method }) => method === 'POST');
   expect(bodies.map(({ body }) => JSON.parse(String(body)))).toEqual([
     { tenant: 'TX', version: 'ver_1', split: 'train' },
   ]);
-  const whole = await run([...words, '--version', 'q1'], { cwd, env: api.env });
+  const whole = await cli([...words, '--version', 'q1']);
   expect(whole.stderr).toContain('2 rows, as many as announced');
 });
 
 test('an export without days is a usage error: it must not widen to everything', async () => {
-  const { code, stderr } = await run(['analytics', 'export', '--tenant', 'TX'], { env: api.env });
-  expect(code).toBe(2);
-  expect(stderr).toContain('say which days');
+  await ends(cli('analytics export --tenant TX'), 2, ['say which days']);
 });

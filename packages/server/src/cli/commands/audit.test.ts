@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends } from '../testing/run.ts';
 
-const api = useReceiver();
+const { api, cli, jsonOf } = prepareCli();
 
 const entry = {
   id: '7',
@@ -21,8 +21,6 @@ const entry = {
   place: 7,
   hash: 'ab'.repeat(32),
 };
-const audit = (argv: string[], isTerminal = false) =>
-  run(['audit', 'ls', ...argv], { env: { ...api.env, NO_COLOR: '1' }, isTerminal });
 
 refusesUsage(api, [
   ['audit ls --from 2026-03-01', '--from and --to need each other'],
@@ -36,7 +34,16 @@ test('audit ls asks with its filters and turns pages up to its limit', async () 
   api.on('GET /audit', pages([JSON.stringify(entry)], [JSON.stringify(entry)], ['{"id":"1"}']));
   const argv = ['--actor', 'tok_1', '--action', 'token.', '--tenant', 'TX'];
   const days = ['--from', '2026-03-01', '--to', '2026-03-31'];
-  const { code, stdout } = await audit([...argv, ...days, '--limit', '2', '--json', 'id,actor']);
+  const { code, stdout } = await cli([
+    'audit',
+    'ls',
+    ...argv,
+    ...days,
+    '--limit',
+    '2',
+    '--json',
+    'id,actor',
+  ]);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual([
     { id: '7', actor: entry.actor },
@@ -57,19 +64,19 @@ test('audit ls asks with its filters and turns pages up to its limit', async () 
 
 test('audit ls is a table on a terminal, tab-separated in a pipe, and JSON as the service wrote it', async () => {
   api.on('GET /audit', pages([JSON.stringify(entry)], []));
-  const shown = await audit(['--limit', '1'], true);
+  const shown = await cli('audit ls --limit 1', { isTerminal: true });
   expect(shown.stdout).toBe(
     'AT (UTC)             ACTOR  ACTION        TARGET  TENANT  FROM\n' +
       '2026-03-05 11:59:00  ops    token.revoke  tok_2   –       127.0.0.1\n',
   );
   expect(shown.stderr).toContain('1 entry · there are older ones: --limit');
-  const piped = await audit([]);
+  const piped = await cli('audit ls');
   expect(piped).toMatchObject({
     stdout: '2026-03-05T11:59:00.000000Z\tops\ttoken.revoke\ttok_2\t\t127.0.0.1\n',
     stderr: '',
   });
   expect(api.requests[1]?.query).toEqual({ limit: '100' });
-  expect(JSON.parse((await audit(['--json'])).stdout)).toEqual([entry]);
+  expect(await jsonOf('audit ls --json')).toEqual([entry]);
 });
 
 test('what could steer a terminal or hide in it is escaped there, also in JSON, and nowhere else', async () => {
@@ -78,23 +85,21 @@ test('what could steer a terminal or hide in it is escaped there, also in JSON, 
     'GET /audit',
     pages([JSON.stringify({ ...entry, actor: { token_id: 'tok_1', name } })], []),
   );
-  const shown = (await audit(['--limit', '1', '--json', 'actor'], true)).stdout;
+  const shown = (await cli('audit ls --limit 1 --json actor', { isTerminal: true })).stdout;
   expect(shown).toContain(
     'ops\\u009b31m \\u202eexe.pdf\\u2028\\u200b\\u007f\\u00ad\\udb40\\udc41 👩‍💻 ✈️ é',
   );
   expect(JSON.parse(shown)[0].actor.name).toBe(name);
-  expect((await audit(['--limit', '1', '--json', 'actor'])).stdout).toContain(name);
+  expect((await cli('audit ls --limit 1 --json actor')).stdout).toContain(name);
 });
 
 test('audit ls says when nothing matches, and prints valid JSON then', async () => {
   api.on('GET /audit', json({ data: [], next_cursor: null }));
-  const { stdout, stderr } = await audit([], true);
+  const { stdout, stderr } = await cli('audit ls', { isTerminal: true });
   expect(stdout).toBe('');
   expect(stderr).toContain('No entries match.');
-  expect((await audit(['--json'])).stdout).toBe('[]\n');
+  expect((await cli('audit ls --json')).stdout).toBe('[]\n');
 });
-
-const exported = (argv: string[]) => run(['audit', 'export', ...argv], { env: api.env });
 
 test('audit export writes entries as the service wrote them, from place to place', async () => {
   const page = Array.from({ length: 500 }, (_, n) => JSON.stringify({ ...entry, place: n + 8 }));
@@ -102,9 +107,12 @@ test('audit export writes entries as the service wrote them, from place to place
   api.on('GET /audit', (request, response) =>
     pages(request.query.after === '7' ? page : [last])(request, response),
   );
-  const { code, stdout } = await exported(['--after', '7', '--action', 'token.']);
-  expect(code).toBe(0);
-  expect(stdout).toBe(`${[...page, last].join('\n')}\n`);
+  await ends(
+    cli('audit export --after 7 --action token.'),
+    0,
+    `${[...page, last].join('\n')}\n`,
+    [],
+  );
   expect(api.requests.map(({ query }) => query)).toEqual([
     { action: 'token.', after: '7', limit: '500' },
     { action: 'token.', after: '507', limit: '500' },
@@ -120,9 +128,7 @@ test('audit export goes on by cursor where the service tells no places', async (
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(isFirst ? page(Array(500).fill(hidden), 'c1') : page([hidden], 'c2'));
   });
-  const { code, stdout } = await exported([]);
-  expect(code).toBe(0);
-  expect(stdout).toBe(`${hidden}\n`.repeat(501));
+  await ends(cli('audit export'), 0, `${hidden}\n`.repeat(501), []);
   expect(api.requests.map(({ query }) => query)).toEqual([
     { after: '0', limit: '500' },
     { after: '0', limit: '500', cursor: 'c1' },
@@ -131,13 +137,15 @@ test('audit export goes on by cursor where the service tells no places', async (
 
 const head = `18:${'ab'.repeat(32)}`;
 const verdict = { ok: true, entries: 18, head, pruned_place: 0, problem_count: 0, problems: [] };
-const verify = (argv: string[]) => run(['audit', 'verify', ...argv], { env: api.env });
 
 test('audit verify tells the head, and gives the one of before to the service', async () => {
   api.on('POST /audit/verify', json({ ...verdict, pruned_place: 4 }));
-  const { code, stdout } = await verify(['--head', head]);
-  expect(code).toBe(0);
-  expect(stdout).toBe(`ok: 18 entries, those up to place 4 pruned by age · head ${head}\n`);
+  await ends(
+    cli(`audit verify --head ${head}`),
+    0,
+    `ok: 18 entries, those up to place 4 pruned by age · head ${head}\n`,
+    [],
+  );
   expect(api.requests.map(({ body }) => JSON.parse(String(body)))).toEqual([{ head }]);
 });
 
@@ -146,9 +154,8 @@ test('audit verify names what differs, and fails', async () => {
   const problems = [{ kind: 'removed', place: 7, entry_id: '7', message }];
   const found = { ...verdict, ok: false, problem_count: 1, problems };
   api.on('POST /audit/verify', json(found));
-  const { code, stdout, stderr } = await verify([]);
-  expect(code).toBe(1);
-  expect(stdout).toBe(`${message}\n`);
-  expect(stderr).toContain('the audit log is not as it was written: 1 difference');
-  expect(JSON.parse((await verify(['--json'])).stdout)).toEqual(found);
+  await ends(cli('audit verify'), 1, `${message}\n`, [
+    'the audit log is not as it was written: 1 difference',
+  ]);
+  expect(await jsonOf('audit verify --json')).toEqual(found);
 });

@@ -3,11 +3,11 @@ import { chmod, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
-import { newFolder, run } from '../testing/run.ts';
+import { ends, newFolder, run } from '../testing/run.ts';
 
-const api = useReceiver();
+const { api, cli } = prepareCli();
 
 /** What bash offers for the last word; `tenants` are what the service answers. */
 async function complete(
@@ -92,17 +92,16 @@ test('__complete prints tenants that begin so', async () => {
     'GET /enrichment/datasets',
     json({ data: [{ tenant: 'TX' }, { tenant: 'TY' }], next_cursor: null }),
   );
-  const { code, stdout } = await run(['__complete', 'tenant', '--', 'T'], { env: api.env });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: 'TX\nTY\n' });
+  await ends(cli('__complete tenant -- T'), 0, 'TX\nTY\n', []);
   expect(api.requests[0]?.query).toEqual({ level: 'tenant', limit: '50', q: 'T' });
 });
 
 test('__complete is silent when the service takes too long, refuses or is unknown', async () => {
   const silent = { code: 0, stdout: '', stderr: '' };
   expect(await run(['__complete', 'tenant', ''])).toMatchObject(silent);
-  expect(await run(['__complete', 'tenant', ''], { env: api.env })).toMatchObject(silent);
+  expect(await cli('__complete tenant ')).toMatchObject(silent);
   api.on('*', () => new Promise(() => {}));
-  expect(await run(['__complete', 'tenant', ''], { env: api.env })).toMatchObject(silent);
+  expect(await cli('__complete tenant ')).toMatchObject(silent);
 });
 
 test.each(['zsh', 'fish'])('the %s script knows every command and option', async (shell) => {

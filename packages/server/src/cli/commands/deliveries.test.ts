@@ -1,16 +1,12 @@
 import { expect, test } from 'vitest';
-import { useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli } from '../testing/prepare-cli.ts';
 import { pages } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends } from '../testing/run.ts';
 
-const api = useReceiver();
+const { api, cli } = prepareCli();
 
 test('a status that does not exist is a usage error, before anything is asked', async () => {
-  const { code, stdout, stderr } = await run(['deliveries', 'ls', '--status', 'lost'], {
-    env: api.env,
-  });
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain('Allowed choices are queued');
+  await ends(cli('deliveries ls --status lost'), 2, ['Allowed choices are queued']);
   expect(api.requests).toEqual([]);
 });
 
@@ -23,10 +19,7 @@ test('deliveries ls asks with its filters and says that there are older ones', a
   });
   api.on('GET /webhook/deliveries', pages([row], [row]));
   const filters = '--status delivered --tenant TX --endpoint ep_1 --incident inc_1';
-  const { stderr } = await run(`deliveries ls ${filters} --limit 1`.split(' '), {
-    env: { ...api.env, NO_COLOR: '1' },
-    isTerminal: true,
-  });
+  const { stderr } = await cli(`deliveries ls ${filters} --limit 1`, { isTerminal: true });
   expect(stderr).toBe('1 delivery · there are older ones: --limit · one: svcctl dlq show dlv_…\n');
   expect(api.requests.map(({ query }) => query)).toEqual([
     { status: 'delivered', tenant: 'TX', endpoint_id: 'ep_1', incident_id: 'inc_1', limit: '1' },

@@ -1,12 +1,11 @@
-import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { inTurn, json, noContent, pages, problem } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends } from '../testing/run.ts';
 import type { DeliveryRow } from '../webhooks/deliveries.ts';
 import type { RetryJob } from '../webhooks/retry-jobs.ts';
 
-const api = useReceiver();
+const { api, cli, jsonOf } = prepareCli();
 
 const row: DeliveryRow = {
   id: 'dlv_070t1x2y3Kq2LmNC7Kq2',
@@ -55,19 +54,6 @@ const preview = {
 };
 const list = (rows: object[], total: number | null) =>
   json({ data: rows, next_cursor: null, total });
-const dlq = (
-  argv: string[],
-  options: { isTerminal?: boolean; columns?: number; typed?: string } = {},
-) => {
-  const stdin = new PassThrough();
-  if (options.typed !== undefined) stdin.write(options.typed);
-  return run(['dlq', ...argv], {
-    env: { ...api.env, NO_COLOR: '1' },
-    isTerminal: options.isTerminal ?? options.typed !== undefined,
-    ...(options.columns === undefined ? {} : { columns: options.columns }),
-    stdin,
-  });
-};
 /** The API of bulk retries: a preview, a job, and how it goes on. */
 const offerJob = (...states: Partial<RetryJob>[]) => {
   api.on('POST /webhook/dlq/retry', (request, response) => {
@@ -100,9 +86,12 @@ refusesUsage(api, [
 test('dlq ls is a table with the total and what to do next on a terminal', async () => {
   const timedOut = { ...row, last_status: null, error: 'connect timed out after 5 s' };
   api.on('GET /webhook/dlq', list([row, timedOut], 2));
-  const { code, stdout, stderr } = await dlq(['ls', '--status', 'abandoned', '--tenant', 'T X'], {
-    isTerminal: true,
-  });
+  const { code, stdout, stderr } = await cli(
+    ['dlq', 'ls', '--status', 'abandoned', '--tenant', 'T X'],
+    {
+      isTerminal: true,
+    },
+  );
   expect(code).toBe(0);
   const [header, first, second] = stdout.split('\n');
   expect(header).toMatch(/^ID +KEY +TARGET +ATTEMPTS +LAST +FAILED +ERROR$/);
@@ -124,7 +113,7 @@ test.each(['pending', 'abandoned'])(
     const rows = ['first', 'second'].map((part) => ({ ...row, target: long(part), error, status }));
     api.on('GET /webhook/dlq', list(rows, 2));
     const options = { isTerminal: true, columns: 80 };
-    const { stdout } = await dlq(['ls', '--status', status], options);
+    const { stdout } = await cli(`dlq ls --status ${status}`, options);
     const [header, ...lines] = stdout.trimEnd().split('\n');
     expect(header).toMatch(/^ID +TARGET +ATTEMPTS +LAST +(NEXT RETRY|FAILED)$/);
     expect(lines[0]).toMatch(/^dlv_070t1x2y3Kq2LmNC7Kq2 {2}hooks\.first\S+…\S+first-last +8\/8/);
@@ -137,7 +126,7 @@ test('a pending row that waits for its disabled endpoint says so', async () => {
   const next_retry = '2026-03-05T11:30:00.000000Z';
   const waiting = { ...row, status: 'pending', next_retry, waits_for_endpoint: true };
   api.on('GET /webhook/dlq', list([waiting], 1));
-  const { stdout } = await dlq(['ls', '--status', 'pending'], { isTerminal: true });
+  const { stdout } = await cli('dlq ls --status pending', { isTerminal: true });
   expect(stdout).toMatch(/ 8\/8 +503 +disabled +Serv/);
 });
 
@@ -149,9 +138,9 @@ test('dlq ls of pending rows says when they are tried next', async () => {
     next_retry: '2026-03-05T12:30:00.000000Z',
   };
   api.on('GET /webhook/dlq', list([pending], 1));
-  const shown = await dlq(['ls', '--status', 'pending'], { isTerminal: true });
+  const shown = await cli('dlq ls --status pending', { isTerminal: true });
   expect(shown.stdout).toMatch(/NEXT RETRY +ERROR\n.* 3\/8 +503 +in 30 min +Serv/);
-  const piped = await dlq(['ls', '--status', 'pending']);
+  const piped = await cli('dlq ls --status pending');
   expect(piped).toMatchObject({ stderr: '' });
   expect(piped.stdout).toBe(
     `${row.id}\t${row.idempotency_key}\t${row.target}\t3\t503\t2026-03-05T12:30:00.000000Z\tService Unavailable\n`,
@@ -161,15 +150,9 @@ test('dlq ls of pending rows says when they are tried next', async () => {
 test('dlq ls turns all pages in a pipe, 200 rows each, with all its filters', async () => {
   api.on('GET /webhook/dlq', pages([JSON.stringify(row)], [JSON.stringify(row)]));
   const filters = ['--endpoint', 'ep_1', '--class', 'status', '--q', 'acme'];
-  const { stdout } = await dlq([
-    'ls',
-    '--status',
-    'abandoned',
-    ...filters,
-    '--json',
-    'id,attempts',
-  ]);
-  expect(JSON.parse(stdout)).toEqual(Array(2).fill({ id: row.id, attempts: 8 }));
+  expect(
+    await jsonOf(['dlq', 'ls', '--status', 'abandoned', ...filters, '--json', 'id,attempts']),
+  ).toEqual(Array(2).fill({ id: row.id, attempts: 8 }));
   const query = { status: 'abandoned', endpoint_id: 'ep_1', failure_class: 'status', q: 'acme' };
   expect(api.requests.map((request) => request.query)).toEqual([
     { ...query, limit: '200' },
@@ -182,7 +165,7 @@ test.each([
   [['--q', 'x'], 'None pending that match.'],
 ])('dlq ls %j says so when there is nothing', async (argv, text) => {
   api.on('GET /webhook/dlq', list([], 0));
-  const { stdout, stderr } = await dlq(['ls', '--status', 'pending', ...argv], {
+  const { stdout, stderr } = await cli(['dlq', 'ls', '--status', 'pending', ...argv], {
     isTerminal: true,
   });
   expect({ stdout, stderr }).toEqual({ stdout: '', stderr: `${text}\n` });
@@ -191,7 +174,7 @@ test.each([
 test('dlq ls stops at its limit and says that there is more; it offers no retry of what --q finds', async () => {
   api.on('GET /webhook/dlq', pages([JSON.stringify(row)], [JSON.stringify(row)]));
   const argv = ['ls', '--status', 'abandoned', '--limit', '1', '--q', 'acme'];
-  const { stderr } = await dlq(argv, { isTerminal: true });
+  const { stderr } = await cli(['dlq', ...argv], { isTerminal: true });
   expect(stderr).toBe('1 abandoned · more: --limit · retry one: svcctl dlq retry dlv_…\n');
 });
 
@@ -220,7 +203,7 @@ const detail = {
 
 test('dlq show tells why it waits, what it sends and its attempts, without control characters', async () => {
   api.on(`GET /webhook/dlq/${row.id}`, json(detail));
-  const { stdout, stderr } = await dlq(['show', row.id], { isTerminal: true });
+  const { stdout, stderr } = await cli(`dlq show ${row.id}`, { isTerminal: true });
   expect(stdout).toMatch(/^waiting +8 of 8 attempts failed: retry to send it again$/m);
   expect(stdout).toContain('PAYLOAD\n{\n  "type": "incident.created",\n');
   expect(stdout).toMatch(
@@ -229,20 +212,20 @@ test('dlq show tells why it waits, what it sends and its attempts, without contr
   expect(stdout).toContain('     down [31m for 31m maintenance\n');
   expect(stdout).not.toMatch(/[\u001b\u009b]/);
   expect(stderr).toContain(`retry: svcctl dlq retry ${row.id}`);
-  expect(JSON.parse((await dlq(['show', row.id])).stdout)).toEqual(detail);
-  const picked = await dlq(['show', row.id, '--json', 'waiting']);
-  expect(JSON.parse(picked.stdout)).toEqual({ waiting: detail.waiting });
+  expect(await jsonOf(`dlq show ${row.id}`)).toEqual(detail);
+  expect(await jsonOf(`dlq show ${row.id} --json waiting`)).toEqual({ waiting: detail.waiting });
 });
 
 test('dlq retry says where it goes, and that the drainer sends it', async () => {
   api.on(`POST /webhook/dlq/${row.id}/retry`, json({ ...row, status: 'queued' }, 202));
-  expect(await dlq(['retry', row.id])).toMatchObject({
+  expect(await cli(`dlq retry ${row.id}`)).toMatchObject({
     code: 0,
     stdout: '',
     stderr: `Retry queued for ${row.id} (https://hooks.acme.example/in). The drainer sends it when it runs.\n`,
   });
-  const { stdout } = await dlq(['retry', row.id, row.id, '--json']);
-  expect(JSON.parse(stdout)).toEqual([{ ...row, status: 'queued' }]);
+  expect(await jsonOf(`dlq retry ${row.id} ${row.id} --json`)).toEqual([
+    { ...row, status: 'queued' },
+  ]);
 });
 
 test('dlq retry of several ids goes on after a refusal and ends with 7', async () => {
@@ -252,11 +235,11 @@ test('dlq retry of several ids goes on after a refusal and ends with 7', async (
     problem(409, 'endpoint_disabled', 'The endpoint is off.'),
   );
   api.on('POST /webhook/dlq/dlv_3/retry', json(row, 202));
-  const { code, stderr } = await dlq(['retry', 'dlv_1', 'dlv_2', 'dlv_3']);
-  expect(code).toBe(7);
-  expect(stderr).toContain('✗ dlv_2: The endpoint is off. (409 endpoint_disabled)\n');
-  expect(stderr).toContain('Retry queued for dlv_3');
-  expect(stderr).toContain('error: 1 of 3 refused (partly_done)');
+  await ends(cli('dlq retry dlv_1 dlv_2 dlv_3'), 7, [
+    '✗ dlv_2: The endpoint is off. (409 endpoint_disabled)\n',
+    'Retry queued for dlv_3',
+    'error: 1 of 3 refused (partly_done)',
+  ]);
 });
 
 test.each([
@@ -264,20 +247,20 @@ test.each([
   [409, 'delivery_finished', 6],
 ])('dlq retry of one id that is refused with %d %s ends with %d', async (status, code, exit) => {
   api.on('POST /webhook/dlq/dlv_1/retry', problem(status, code, 'No.'));
-  expect(await dlq(['retry', 'dlv_1', '--json'])).toMatchObject({ code: exit, stdout: '' });
+  expect(await cli('dlq retry dlv_1 --json')).toMatchObject({ code: exit, stdout: '' });
 });
 
 test('dlq retry of several ids stops at what would befall them all', async () => {
   api.on('POST /webhook/dlq/dlv_1/retry', json(row, 202));
   api.on('POST /webhook/dlq/dlv_2/retry', problem(401, 'token_revoked', 'The token is revoked.'));
-  expect(await dlq(['retry', 'dlv_1', 'dlv_2', 'dlv_3'])).toMatchObject({ code: 4 });
+  expect(await cli('dlq retry dlv_1 dlv_2 dlv_3')).toMatchObject({ code: 4 });
   expect(api.requests.map(({ path }) => path)).not.toContain('/webhook/dlq/dlv_3/retry');
 });
 
 test('dlq retry --all --dry-run prints what it would do and does nothing', async () => {
   offerJob();
   const argv = 'retry --all --status abandoned --from 2h --to 2026-03-05 --dry-run'.split(' ');
-  expect((await dlq(argv)).stdout).toBe(`1204\tstatus\tep_1\t${row.target}\n`);
+  expect((await cli(['dlq', ...argv])).stdout).toBe(`1204\tstatus\tep_1\t${row.target}\n`);
   expect(bodies()).toEqual([
     {
       status: 'abandoned',
@@ -286,33 +269,31 @@ test('dlq retry --all --dry-run prints what it would do and does nothing', async
       dry_run: true,
     },
   ]);
-  expect(JSON.parse((await dlq([...argv, '--json'])).stdout)).toEqual(preview);
-  expect((await dlq(argv, { isTerminal: true })).stderr).toContain(
+  expect(await jsonOf(['dlq', ...argv, '--json'])).toEqual(preview);
+  expect((await cli(['dlq', ...argv], { isTerminal: true })).stderr).toContain(
     '1,204 rows would be retried; 3 left alone, because their endpoint is disabled · do it: svcctl dlq retry --all --status abandoned --from 2h --to 2026-03-05',
   );
 });
 
 test('dlq retry --all shows which rows, asks, and follows the job to its end', async () => {
   offerJob({ rows_done: 500 }, { state: 'completed', rows_done: 1201, rows_skipped: 3 });
-  const { code, stdout, stderr } = await dlq(['retry', '--all', '--rate', '100'], { typed: 'y\n' });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-  expect(stderr).toMatch(/ROWS +CLASS +ENDPOINT +TARGET\n1,204 +status +ep_1 +hooks/);
-  expect(stderr).toContain('Retry 1,204 rows? [y/N]');
-  expect(stderr).toContain(
+  await ends(cli('dlq retry --all --rate 100', { typed: 'y\n' }), 0, '', [
+    /ROWS +CLASS +ENDPOINT +TARGET\n1,204 +status +ep_1 +hooks/,
+    'Retry 1,204 rows? [y/N]',
     '✓ Retry queued for 1,201 rows, 3 left alone, because their endpoint is disabled.',
-  );
+  ]);
   expect(bodies()).toEqual([{ dry_run: true }, { rate: 100 }]);
 });
 
 test('dlq retry --all does nothing after a no', async () => {
   offerJob();
-  expect(await dlq(['retry', '--all'], { typed: 'n\n' })).toMatchObject({ code: 130, stdout: '' });
+  expect(await cli('dlq retry --all', { typed: 'n\n' })).toMatchObject({ code: 130, stdout: '' });
   expect(bodies()).toEqual([{ dry_run: true }]);
 });
 
 test('dlq retry --all says so when there is nothing to retry', async () => {
   api.on('POST /webhook/dlq/retry', json({ count: 0, skipped: 0, groups: [] }));
-  expect(await dlq(['retry', '--all', '--yes'])).toMatchObject({
+  expect(await cli('dlq retry --all --yes')).toMatchObject({
     code: 0,
     stderr: 'Nothing to retry.\n',
   });
@@ -321,19 +302,18 @@ test('dlq retry --all says so when there is nothing to retry', async () => {
 
 test('dlq retry --all --no-wait prints the job alone; --json prints it whole', async () => {
   offerJob({ state: 'completed', rows_done: 1204 });
-  expect((await dlq(['retry', '--all', '--yes', '--no-wait'])).stdout).toBe('rty_1\n');
+  expect((await cli('dlq retry --all --yes --no-wait')).stdout).toBe('rty_1\n');
   expect(asked('GET')).toEqual([]);
-  const { stdout } = await dlq(['retry', '--all', '--yes', '--json']);
-  expect(JSON.parse(stdout)).toMatchObject({ state: 'completed', rows_done: 1204 });
+  expect(await jsonOf('dlq retry --all --yes --json')).toMatchObject({
+    state: 'completed',
+    rows_done: 1204,
+  });
 });
 
 test('dlq retry --all leaves the job at work on Ctrl-C and says how to look and to stop it', async () => {
   offerJob({ rows_done: 500 });
   const interrupt = new AbortController();
-  const waiting = run(['dlq', 'retry', '--all', '--yes'], {
-    env: api.env,
-    signal: interrupt.signal,
-  });
+  const waiting = cli('dlq retry --all --yes', { signal: interrupt.signal });
   await expect.poll(() => asked('GET').length).toBeGreaterThan(0);
   interrupt.abort();
   const { code, stderr } = await waiting;
@@ -346,7 +326,7 @@ test('dlq retry --all leaves the job at work on Ctrl-C and says how to look and 
 
 test('dlq retry --all tells a pause once and ends with 7 when the job is cancelled', async () => {
   offerJob({ state: 'paused' }, { state: 'paused' }, { state: 'cancelled', rows_done: 500 });
-  const { code, stderr } = await dlq(['retry', '--all', '--yes']);
+  const { code, stderr } = await cli('dlq retry --all --yes');
   expect(code).toBe(7);
   expect(stderr.match(/rty_1 is paused\. Go on: svcctl dlq resume rty_1/g)).toHaveLength(1);
   expect(stderr).toContain('rty_1 was cancelled after 500 of 1,204 rows');
@@ -355,7 +335,7 @@ test('dlq retry --all tells a pause once and ends with 7 when the job is cancell
 test('dlq retry --all says once that it waits for its endpoint, and goes on when that is enabled', async () => {
   const waits = { waits_for_endpoint: true, endpoint_id: 'ep_1', rows_done: 500 };
   offerJob(waits, waits, { state: 'completed', rows_done: 1204 });
-  const { code, stderr } = await dlq(['retry', '--all', '--endpoint', 'ep_1', '--yes']);
+  const { code, stderr } = await cli('dlq retry --all --endpoint ep_1 --yes');
   expect(code).toBe(0);
   expect(stderr.match(/waits: its endpoint is disabled/g)).toHaveLength(1);
   expect(stderr).toContain('Go on: svcctl endpoints enable ep_1');
@@ -363,15 +343,15 @@ test('dlq retry --all says once that it waits for its endpoint, and goes on when
 
 test('dlq retry --all ends with 7 and the command for the rest when an endpoint was disabled meanwhile', async () => {
   offerJob({ state: 'completed', rows_done: 1000, rows_skipped: 204, rows_left: 201 });
-  const { code, stderr } = await dlq(['retry', '--all', '--tenant', 'TX', '--yes']);
-  expect(code).toBe(7);
-  expect(stderr).toContain('201 were left alone, because their endpoint was disabled meanwhile');
-  expect(stderr).toContain('ask for the rest: svcctl dlq retry --all --tenant TX');
+  await ends(cli('dlq retry --all --tenant TX --yes'), 7, [
+    '201 were left alone, because their endpoint was disabled meanwhile',
+    'ask for the rest: svcctl dlq retry --all --tenant TX',
+  ]);
 });
 
 test('dlq retries lists the jobs with their filters', async () => {
   api.on('GET /webhook/dlq/retries', json({ data: [{ ...job, rate: 5 }], next_cursor: null }));
-  const { stdout } = await dlq(['retries']);
+  const { stdout } = await cli('dlq retries');
   expect(stdout).toBe(
     'rty_1\trunning\t0\t1204\t0\tstatus=abandoned rate=5\tops\t2026-03-05T11:00:00.000000Z\n',
   );
@@ -381,15 +361,15 @@ test('dlq pause, resume and cancel change the job', async () => {
   api.on('PATCH /webhook/dlq/retries/rty_1', json({ ...job, rows_done: 7 }));
   api.on('DELETE /webhook/dlq/retries/rty_1', noContent);
   api.on('GET /webhook/dlq/retries/rty_1', json({ ...job, state: 'completed' }));
-  expect((await dlq(['pause', 'rty_1'])).stderr).toContain('Paused rty_1 at 7 of 1,204.');
-  await dlq(['resume', 'rty_1']);
-  await dlq(['resume', 'rty_1', '--rate', 'none']);
+  expect((await cli('dlq pause rty_1')).stderr).toContain('Paused rty_1 at 7 of 1,204.');
+  await cli('dlq resume rty_1');
+  await cli('dlq resume rty_1 --rate none');
   expect(asked('PATCH').map(({ body }) => JSON.parse(String(body)))).toEqual([
     { state: 'paused' },
     { state: 'running' },
     { state: 'running', rate: null },
   ]);
-  expect((await dlq(['cancel', 'rty_1'])).stderr).toBe('rty_1 had ended already: completed.\n');
+  expect((await cli('dlq cancel rty_1')).stderr).toBe('rty_1 had ended already: completed.\n');
 });
 
 test('dlq groups sums up by endpoint and class', async () => {
@@ -404,7 +384,7 @@ test('dlq groups sums up by endpoint and class', async () => {
     error: 'Service Unavailable',
   };
   api.on('GET /webhook/dlq/groups', json({ data: [group], next_cursor: null }));
-  const { stdout } = await dlq(['groups', '--status', 'abandoned'], { isTerminal: true });
+  const { stdout } = await cli('dlq groups --status abandoned', { isTerminal: true });
   expect(stdout).toMatch(/\n1,204 +status +TX +ep_1 +hooks.* 3 h ago +1 h ago +Serv/);
   expect(api.requests[0]?.query).toEqual({ status: 'abandoned', limit: '100' });
 });
@@ -414,8 +394,8 @@ test.each([
   ['n\n', 130, 0],
 ])('dlq purge asks at a terminal: %j ends with %d', async (typed, exit, calls) => {
   api.on('*', noContent);
-  const { code, stderr } = await dlq(['purge', 'dlv_1', 'dlv_2'], { typed });
-  expect(code).toBe(exit);
-  expect(stderr).toContain('Discard 2 deliveries? It cannot be undone. [y/N]');
+  await ends(cli('dlq purge dlv_1 dlv_2', { typed }), exit, [
+    'Discard 2 deliveries? It cannot be undone. [y/N]',
+  ]);
   expect(asked('DELETE')).toHaveLength(calls);
 });

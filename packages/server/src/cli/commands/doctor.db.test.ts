@@ -1,28 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import type { Finding } from '../../checks/contract.ts';
-import { json, problem, type Receiver, startReceiver } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { prepareCli } from '../testing/prepare-cli.ts';
+import { json, problem } from '../testing/receiver.ts';
+import { ends, run, useFolder } from '../testing/run.ts';
 
-let api: Receiver;
-let db: TestDatabase;
-let folder: string;
-beforeAll(async () => {
-  // The command loads it when it looks for itself, which is to take no test's time.
-  await import('../../app.ts');
-  api = await startReceiver();
-  db = await createTestDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
-});
-afterEach(() => api.reset());
-afterAll(async () => {
-  await api.close();
-  await db.drop();
-  await rm(folder, { recursive: true });
-});
+const { api, cli } = prepareCli();
+const db = useTestDatabase();
+const folder = useFolder('once');
+// The command loads it when it looks for itself, which is to take no test's time.
+beforeAll(() => import('../../app.ts'));
 
 const nothing = { remedy: null, id: null, command: null };
 const well: Finding = {
@@ -40,20 +28,20 @@ const answer = (findings: Finding[]) => json({ at: '2026-03-05T11:00:00.000000Z'
 
 test('doctor tells what is wrong and what to do, and ends with 1 for a problem', async () => {
   api.on('GET /doctor', answer([well, warning]));
-  const warned = await run(['doctor'], { env: api.env, isTerminal: true });
+  const warned = await cli('doctor', { isTerminal: true });
   expect(warned).toMatchObject({ code: 0 });
   expect(warned.stdout).toContain('! warning · clocks: a clock is off · one:1 · svcctl ps\n');
   expect(warned.stdout).toContain('Set it.');
   expect(warned.stdout).not.toContain('all is taken');
   expect(warned.stderr).toContain('0 problems · 1 warning · 1 well');
   api.on('GET /doctor', answer([well, bad]));
-  const ill = await run(['doctor', '--all'], { env: api.env });
-  expect(ill).toMatchObject({
-    code: 1,
-    stdout: 'ok\troles\tall is taken\t\t\t\nproblem\tdisks\ta disk is full\tMake room.\tone\t\n',
-  });
-  expect(ill.stderr).toContain('(problems_found)');
-  const piped = await run(['doctor', '--json', 'check,severity'], { env: api.env });
+  await ends(
+    cli('doctor --all'),
+    1,
+    'ok\troles\tall is taken\t\t\t\nproblem\tdisks\ta disk is full\tMake room.\tone\t\n',
+    ['(problems_found)'],
+  );
+  const piped = await cli('doctor --json check,severity');
   expect(piped.code).toBe(1);
   expect(JSON.parse(piped.stdout)).toEqual([
     { check: 'roles', severity: 'ok' },
@@ -67,8 +55,8 @@ const severityOf = (all: Finding[], check: string) =>
 
 test('doctor looks for itself when no service answers', async () => {
   api.on('GET /doctor', problem(503, 'database_unavailable', 'The database does not answer.'));
-  const env = { ...api.env, DATABASE_URL: db.url, SVC_DATA_DIR: folder };
-  const looked = await run(['doctor', '--json'], { env });
+  const env = { DATABASE_URL: db.url, SVC_DATA_DIR: folder.path };
+  const looked = await cli('doctor --json', { env });
   expect(looked.code).toBe(1);
   const all = findings(looked);
   expect(all[0]).toMatchObject({ check: 'service', found: 'The database does not answer.' });
@@ -86,12 +74,12 @@ test('doctor --local tells settings, a folder and a database that cannot be used
   const away = new URL(db.url);
   away.port = '1';
   const lost = findings(
-    await local({ DATABASE_URL: away.href, SVC_DATA_DIR: join(folder, 'nothing') }),
+    await local({ DATABASE_URL: away.href, SVC_DATA_DIR: join(folder.path, 'nothing') }),
   );
   expect(severityOf(lost, 'data_folder')).toBe('problem');
   expect(severityOf(lost, 'own_disk')).toBe('unchecked');
   expect(severityOf(lost, 'database')).toBe('problem');
-  const own = await local({ SVC_DATA_DIR: folder });
+  const own = await local({ SVC_DATA_DIR: folder.path });
   expect(own.code).toBe(0);
   expect(severityOf(findings(own), 'database')).toBe('unchecked');
 });

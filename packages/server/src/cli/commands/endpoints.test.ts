@@ -1,11 +1,10 @@
-import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends } from '../testing/run.ts';
 import type { Endpoint } from '../webhooks/endpoints.ts';
 
-const api = useReceiver();
+const { api, cli, jsonOf } = prepareCli();
 
 const endpoint: Endpoint = {
   id: 'ep_1',
@@ -31,8 +30,6 @@ const endpoint: Endpoint = {
   updated_at: '2026-03-05T10:00:00.000000Z',
 };
 const secret = 'whsec_c2VjcmV0';
-const call = (words: string, options: { isTerminal?: boolean; stdin?: string } = {}) =>
-  run(words.split(' '), { env: { ...api.env, NO_COLOR: '1' }, ...options });
 const bodies = () => api.requests.map(({ body }) => JSON.parse(String(body)));
 const create = 'endpoints create --tenant TX --url https://hooks.acme.example/in';
 
@@ -48,18 +45,17 @@ refusesUsage(api, [
 
 test('endpoints create prints the secret alone on stdout, or the whole as JSON', async () => {
   api.on('POST /webhook/endpoints', json({ ...endpoint, secret }, 201));
-  const { code, stdout, stderr } = await call(create);
-  expect({ code, stdout }).toEqual({ code: 0, stdout: `${secret}\n` });
+  const { stderr } = await ends(cli(create), 0, `${secret}\n`, []);
   expect(stderr).toBe(
     'Registered ep_1 of TX: https://hooks.acme.example/in. The secret is shown only this once.\n',
   );
-  expect(JSON.parse((await call(`${create} --json`)).stdout)).toEqual({ ...endpoint, secret });
+  expect(await jsonOf(`${create} --json`)).toEqual({ ...endpoint, secret });
 });
 
 test('endpoints create sends what is given, and reads a secret from stdin', async () => {
   api.on('POST /webhook/endpoints', json({ ...endpoint, secret }, 201));
-  await call(create);
-  await call(
+  await cli(create);
+  await cli(
     `${create} --event a.b c.d --max-attempts 3 --retry-schedule 5,60 --rate-limit default --description D --disabled --secret -`,
     { stdin: `${secret}\n` },
   );
@@ -80,12 +76,10 @@ test('endpoints create sends what is given, and reads a secret from stdin', asyn
 
 test('endpoints change sends only what is named; default and an empty text are null', async () => {
   api.on('PATCH /webhook/endpoints/ep_1', json(endpoint));
-  await call('endpoints change ep_1 --rate-limit 20');
-  const { stdout } = await run(
-    [...'endpoints change ep_1 --max-attempts default --description'.split(' '), ''],
-    { env: api.env },
-  );
-  expect(JSON.parse(stdout)).toEqual(endpoint);
+  await cli('endpoints change ep_1 --rate-limit 20');
+  expect(
+    await jsonOf([...'endpoints change ep_1 --max-attempts default --description'.split(' '), '']),
+  ).toEqual(endpoint);
   expect(bodies()).toEqual([{ rate_limit: 20 }, { max_attempts: null, description: null }]);
 });
 
@@ -94,15 +88,15 @@ test('endpoints create and change say what is seldom meant', async () => {
   const warnings = [warning];
   api.on('POST /webhook/endpoints', json({ ...endpoint, secret, warnings }, 201));
   api.on('PATCH /webhook/endpoints/ep_1', json({ ...endpoint, warnings }));
-  expect((await call(create)).stderr).toContain(`Mind: ${warning}\n`);
-  const changed = await call('endpoints change ep_1 --event incident.craeted');
+  expect((await cli(create)).stderr).toContain(`Mind: ${warning}\n`);
+  const changed = await cli('endpoints change ep_1 --event incident.craeted');
   expect(changed.stderr).toContain(`Mind: ${warning}\n`);
 });
 
 test('endpoints enable and disable say what becomes of what waits', async () => {
   api.on('PATCH /webhook/endpoints/ep_1', json(endpoint));
-  expect((await call('endpoints enable ep_1')).stderr).toContain('Enabled ep_1 (https://hooks');
-  expect((await call('endpoints disable ep_1')).stderr).toContain('What comes for it waits');
+  expect((await cli('endpoints enable ep_1')).stderr).toContain('Enabled ep_1 (https://hooks');
+  expect((await cli('endpoints disable ep_1')).stderr).toContain('What comes for it waits');
   expect(bodies()).toEqual([{ enabled: true }, { enabled: false }]);
 });
 
@@ -122,9 +116,9 @@ test.each<[string, Partial<Endpoint>]>([
   const row = { ...endpoint, ...change };
   api.on('GET /webhook/endpoints', pages([JSON.stringify(row)]));
   api.on('GET /webhook/endpoints/ep_1', json(row));
-  const { stdout } = await call('endpoints ls');
+  const { stdout } = await cli('endpoints ls');
   expect(stdout).toBe(`ep_1\tTX\thttps://hooks.acme.example/in\t*\t${state}\t0\n`);
-  const shown = (await call('endpoints show ep_1', { isTerminal: true })).stdout;
+  const shown = (await cli('endpoints show ep_1', { isTerminal: true })).stdout;
   expect(shown).toMatch(/^retry schedule +5, 60 s$/m);
   expect(shown.split('\n').find((line) => line.startsWith('state'))).toContain(state);
 });
@@ -133,18 +127,18 @@ test('endpoints enable says what waited, and discards it instead when told to', 
   const backlog = { count: 1204, is_exact: true, is_discarding: false };
   api.on('GET /webhook/endpoints/ep_1', json({ ...endpoint, enabled: false, backlog }));
   api.on('PATCH /webhook/endpoints/ep_1', json({ ...endpoint, backlog }));
-  expect((await call('endpoints enable ep_1')).stderr).toContain(
+  expect((await cli('endpoints enable ep_1')).stderr).toContain(
     'What waited for it (1,204 deliveries) is sent when the drainer runs.',
   );
   const discard = 'endpoints enable ep_1 --discard-backlog';
-  expect(await call(discard)).toMatchObject({ code: 2, stdout: '' });
+  expect(await cli(discard)).toMatchObject({ code: 2, stdout: '' });
   api.on('POST /webhook/endpoints/ep_1/discard-backlog', json(endpoint));
-  expect((await call(`${discard} --yes`)).stderr).toContain('Discarded what waited for ep_1');
+  expect((await cli(`${discard} --yes`)).stderr).toContain('Discarded what waited for ep_1');
   api.on(
     'POST /webhook/endpoints/ep_1/discard-backlog',
     json({ ...endpoint, enabled: false, backlog: { ...backlog, is_discarding: true } }),
   );
-  expect((await call(`${discard} --yes`)).stderr).toContain('is being discarded; then it is');
+  expect((await cli(`${discard} --yes`)).stderr).toContain('is being discarded; then it is');
 });
 
 test('endpoints show says since when and by whom it is disabled, and what waits', async () => {
@@ -157,22 +151,20 @@ test('endpoints show says since when and by whom it is disabled, and what waits'
     backlog: { count: 10_000, is_exact: false, is_discarding: false },
   };
   api.on('GET /webhook/endpoints/ep_1', json(row));
-  const { stdout } = await call('endpoints show ep_1', { isTerminal: true });
+  const { stdout } = await cli('endpoints show ep_1', { isTerminal: true });
   expect(stdout).toMatch(/^disabled +since 2026-03-05 11:00:00.* UTC by ops$/m);
   expect(stdout).toMatch(/^backlog +10,000\+$/m);
 });
 
 test('endpoints delete and rotate-secret ask at a terminal; a no changes nothing', async () => {
   api.on('POST /webhook/endpoints/ep_1/rotate-secret', json({ ...endpoint, secret }));
-  const asked = async (words: string, typed: string) => {
-    const stdin = new PassThrough();
-    stdin.write(typed);
-    return run(words.split(' '), { env: api.env, stdin, isTerminal: true });
-  };
-  expect(await asked('endpoints delete ep_1', 'n\n')).toMatchObject({ code: 130, stdout: '' });
-  expect(await asked('endpoints rotate-secret ep_1', '\n')).toMatchObject({ code: 130 });
+  expect(await cli('endpoints delete ep_1', { typed: 'n\n' })).toMatchObject({
+    code: 130,
+    stdout: '',
+  });
+  expect(await cli('endpoints rotate-secret ep_1', { typed: '\n' })).toMatchObject({ code: 130 });
   expect(api.requests).toEqual([]);
-  expect(await asked('endpoints rotate-secret ep_1', 'y\n')).toMatchObject({
+  expect(await cli('endpoints rotate-secret ep_1', { typed: 'y\n' })).toMatchObject({
     code: 0,
     stdout: `${secret}\n`,
   });

@@ -2,13 +2,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, problem } from '../testing/receiver.ts';
-import { newFolder, run } from '../testing/run.ts';
+import { useFolder } from '../testing/run.ts';
 
-const api = useReceiver();
+const folder = useFolder();
+const { api, cli } = prepareCli(folder);
 
-const call = (words: string) => run(words.split(' '), { env: { ...api.env, NO_COLOR: '1' } });
 const bodies = () => api.requests.map(({ body }) => JSON.parse(String(body)));
 
 refusesUsage(api, [
@@ -24,7 +24,7 @@ test('incidents ls passes its filters on, and says what became of the deliveries
   const incident = { id: 'inc_1', tenant: 'TX', store: null, type: 'a.b', ...times };
   const data = [{ ...incident, delivery_counts: counts }];
   api.on('GET /incidents', json({ data, next_cursor: null }));
-  const ls = (...argv: string[]) => run(['incidents', 'ls', ...argv], { env: api.env });
+  const ls = (...argv: string[]) => cli(['incidents', 'ls', ...argv]);
   const days = ['--from', '2026-03-01', '--to', '2026-03-05'];
   const { stdout } = await ls('--failed', '--type', 'a.', '--store', 'S', ...days);
   expect(stdout).toContain('1 abandoned, 2 delivered');
@@ -39,15 +39,10 @@ test('incidents ls passes its filters on, and says what became of the deliveries
 });
 
 test('incidents send takes data as JSON, from a file and from stdin, and prints the id', async () => {
-  const cwd = await newFolder();
-  await writeFile(join(cwd, 'i.json'), '{"from":"file"}');
+  await writeFile(join(folder.path, 'i.json'), '{"from":"file"}');
   api.on('POST /incidents', json({ id: 'inc_1', deliveries: [{ id: 'dlv_1' }] }, 202));
   const send = (argv: string[], stdin = '') =>
-    run(['incidents', 'send', '--tenant', 'TX', '--type', 'a.b', ...argv], {
-      env: api.env,
-      cwd,
-      stdin,
-    });
+    cli(['incidents', 'send', '--tenant', 'TX', '--type', 'a.b', ...argv], { stdin });
   const { stdout, stderr } = await send([]);
   expect(stdout).toBe('inc_1\n');
   expect(stderr).toBe('Accepted, with 1 delivery. Look: svcctl incidents show inc_1\n');
@@ -62,8 +57,7 @@ test('incidents send takes data as JSON, from a file and from stdin, and prints 
 
 test('incidents send ends with 130 on Ctrl-C while it waits for stdin', async () => {
   const interrupt = new AbortController();
-  const waiting = run('incidents send --tenant TX --type a.b --data -'.split(' '), {
-    env: api.env,
+  const waiting = cli('incidents send --tenant TX --type a.b --data -', {
     stdin: new PassThrough(),
     signal: interrupt.signal,
   });
@@ -80,9 +74,9 @@ test('incidents send is repeated while the service is busy only with a key', asy
     (calls % 2 === 1 ? busy : json({ id: 'inc_1', deliveries: [] }, 202))(request, response);
   });
   const words = 'incidents send --tenant TX --type a.b';
-  expect(await call(words)).toMatchObject({ code: 5 });
+  expect(await cli(words)).toMatchObject({ code: 5 });
   calls = 0;
-  const { code, stderr } = await call(
+  const { code, stderr } = await cli(
     `${words} --key k --store S --occurred-at 2026-03-05T00:00:00Z`,
   );
   expect(code).toBe(0);

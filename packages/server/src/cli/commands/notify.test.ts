@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends } from '../testing/run.ts';
 
-const api = useReceiver();
+const { api, cli } = prepareCli();
 
 const target = {
   ...{ id: 'ntt_1', kind: 'webhook', url: 'https://pager.example/in', to: null, kinds: null },
@@ -19,34 +19,31 @@ const bodyOf = () => JSON.parse(String(api.requests.at(-1)?.body));
 test('notify add prints the secret alone, and sends what was asked for', async () => {
   api.on('POST /notify/targets', json({ ...target, secret: 'whsec_x' }, 201));
   const words = ['notify', 'add', '--webhook', 'https://pager.example/in', '--kind', 'export_done'];
-  const done = await run([...words, '--severity', 'info'], { env: api.env });
-  expect(done).toMatchObject({ code: 0, stdout: 'whsec_x\n' });
+  await ends(cli([...words, '--severity', 'info']), 0, 'whsec_x\n', []);
   expect(bodyOf()).toEqual({
     ...{ kind: 'webhook', url: 'https://pager.example/in' },
     ...{ kinds: ['export_done'], min_severity: 'info' },
   });
-  const missing = await run(['notify', 'add'], { env: api.env });
-  expect(missing).toMatchObject({ code: 2, stdout: '' });
-  const wrong = await run([...words.slice(0, 4), '--kind', 'rain'], { env: api.env });
+  await ends(cli('notify add'), 2);
+  const wrong = await cli([...words.slice(0, 4), '--kind', 'rain']);
   expect(wrong.code).toBe(2);
 });
 
 test('notify ls says whether it arrives', async () => {
   api.on('GET /notify/targets', json({ data: [target, { ...target, last_send: null }] }));
-  const seen = await run(['notify', 'ls'], { env: api.env, isTerminal: true, columns: 140 });
+  const seen = await cli('notify ls', { isTerminal: true, columns: 140 });
   expect(seen.stdout).toContain('given up 1 h ago');
   expect(seen.stdout).toContain('nothing yet');
-  const piped = await run(['notify', 'ls', '--json', 'id,last_send'], { env: api.env });
+  const piped = await cli('notify ls --json id,last_send');
   expect(JSON.parse(piped.stdout)[0]).toEqual({ id: 'ntt_1', last_send: target.last_send });
 });
 
 test('notify change takes all for every kind, and asks for something to change', async () => {
   api.on('PATCH /notify/targets/ntt_1', json({ ...target, enabled: false }));
-  const done = await run(['notify', 'change', 'ntt_1', '--kind', 'all', '--off'], { env: api.env });
-  expect(done).toMatchObject({ code: 0, stdout: '' });
+  await ends(cli('notify change ntt_1 --kind all --off'), 0, '', []);
   expect(bodyOf()).toEqual({ kinds: null, enabled: false });
   for (const words of [[], ['--on', '--off']]) {
-    const refused = await run(['notify', 'change', 'ntt_1', ...words], { env: api.env });
+    const refused = await cli(['notify', 'change', 'ntt_1', ...words]);
     expect(refused.code).toBe(2);
   }
 });
@@ -60,13 +57,11 @@ test.each([
   ],
 ])('notify test of %j exits with %d', async (answer, code, text) => {
   api.on('POST /notify/targets/ntt_1/test', json(answer));
-  const done = await run(['notify', 'test', 'ntt_1', '--json'], { env: api.env });
-  expect(done.code).toBe(code);
-  expect(done.stderr).toContain(text);
-  expect(JSON.parse(done.stdout)).toEqual(answer);
+  const running = cli('notify test ntt_1 --json');
+  await ends(running, code, `${JSON.stringify(answer)}\n`, [text]);
 });
 
 test('notify rm without a terminal needs --yes', async () => {
-  expect((await run(['notify', 'rm', 'ntt_1'], { env: api.env })).code).toBe(2);
+  expect((await cli('notify rm ntt_1')).code).toBe(2);
   expect(api.requests).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
+import { ends } from '../testing/run.ts';
 import type { Policy } from './policies.ts';
 
 const { api, cli, sent } = prepareCli();
@@ -47,11 +48,9 @@ test('policy set that shortens a life tells what would go, and asks', async () =
   api.on('GET /retention/policies/TX', json(policy));
   api.on('PUT /retention/policies/TX', json(policy));
   api.on('GET /exports/estimate', json({ rows: 1204, bytes: 611_000 }));
-  const piped = await cli('retention policy set TX --delete-days 30');
-  expect(piped.code).toBe(2);
-  expect(piped.stderr).toContain(
+  await ends(cli('retention policy set TX --delete-days 30'), 2, [
     'The next run would DELETE 1,204 records (611 kB) of 1 tenant, up to 2026-02-02.',
-  );
+  ]);
   expect(api.requests.at(-1)?.query).toEqual({
     tenant: 'TX',
     from: '1970-01-01',

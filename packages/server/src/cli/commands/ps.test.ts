@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { ProcessRow } from '../../checks/contract.ts';
-import { useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends } from '../testing/run.ts';
 
-const api = useReceiver();
+const { api, cli, jsonOf } = prepareCli();
 
 const live: ProcessRow = {
   ...{ id: 'prc_1', host: 'web-1', pid: 41, version: '0.1.0', node: 'v20.19.0' },
@@ -30,7 +30,7 @@ const status = { at: live.seen_at, process_id: 'prc_1', processes: [live, silent
 
 test('ps lists the processes, what they do and how they are', async () => {
   api.on('GET /status', json(status));
-  const shown = await run(['ps'], { env: api.env, isTerminal: true });
+  const shown = await cli('ps', { isTerminal: true, env: { NO_COLOR: '' } });
   expect(shown).toMatchObject({ code: 0 });
   expect(shown.stdout).toMatchInlineSnapshot(`
     "[2mHOST     PID  ROLES        STATE            VERSION  SINCE    LAST SEEN          DISK FREE[22m
@@ -39,20 +39,17 @@ test('ps lists the processes, what they do and how they are', async () => {
     "
   `);
   api.on('GET /status', json({ ...status, processes: [live, silent, drain] }));
-  const piped = await run(['ps'], { env: api.env });
+  const piped = await cli('ps');
   expect(piped.stdout.split('\n')[1]).toMatch(/^drain-1\t7\tdrainer\tsilent\t/);
   expect(piped.stdout.split('\n')[2]).toMatch(/^drain-1\t8\tsvcctl drain\tsilent\t/);
 });
 
 test('ps --json prints what the service told of each', async () => {
   api.on('GET /status', json(status));
-  const whole = await run(['ps', '--json'], { env: api.env });
-  expect(JSON.parse(whole.stdout)).toEqual([live, silent]);
-  const some = await run(['ps', '--json', 'host,state'], { env: api.env });
-  expect(JSON.parse(some.stdout)).toEqual([
+  expect(await jsonOf('ps --json')).toEqual([live, silent]);
+  expect(await jsonOf('ps --json host,state')).toEqual([
     { host: 'web-1', state: 'live' },
     { host: 'drain-1', state: 'silent' },
   ]);
-  const wrong = await run(['ps', '--json', 'hosts'], { env: api.env });
-  expect(wrong).toMatchObject({ code: 2, stdout: '' });
+  await ends(cli('ps --json hosts'), 2);
 });

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
+import { ends } from '../testing/run.ts';
 
-const { api, cli, sent } = prepareCli();
+const { api, cli, jsonOf, sent } = prepareCli();
 
 refusesUsage(api, [
   ['records erase --event-id e1 --yes', '--tenant is missing'],
@@ -43,10 +44,10 @@ test('erase tells what would go, asks, and prints the receipt', async () => {
     json({ ...receipt, ...(isPreview ? { id: null, dry_run: true } : {}) })(request, response);
   });
   const words = 'records erase --tenant TX --event-id e1 e2 e3';
-  const refused = await cli(words, { typed: 'n\n' });
-  expect(refused.code).toBe(130);
-  expect(refused.stderr).toContain('1 event id without a record.');
-  expect(refused.stderr).toContain('Erase 2 records of TX (1 hot, 1 cold, 900 B) for good? [y/N]');
+  await ends(cli(words, { typed: 'n\n' }), 130, [
+    '1 event id without a record.',
+    'Erase 2 records of TX (1 hot, 1 cold, 900 B) for good? [y/N]',
+  ]);
   const done = await cli(words, { typed: 'y\n' });
   expect(done.code).toBe(0);
   expect(done.stdout).toContain('erased                  2 records\n');
@@ -57,8 +58,7 @@ test('erase tells what would go, asks, and prints the receipt', async () => {
     tenant: 'TX',
     event_ids: ['e1', 'e2', 'e3'],
   });
-  const dry = await cli(`${words} --dry-run --json`);
-  expect(JSON.parse(dry.stdout)).toMatchObject({ id: null, dry_run: true });
+  expect(await jsonOf(`${words} --dry-run --json`)).toMatchObject({ id: null, dry_run: true });
   expect(sent('POST', '/enrichment/erase').at(-1)).toMatchObject({ dry_run: true });
 });
 
@@ -80,6 +80,6 @@ test('erase that goes on, or failed, says so', async () => {
   });
   api.on('POST /enrichment/erase', json({ ...receipt, state: 'failed', erased_at: null }));
   const failed = await cli(words);
-  expect(failed.code).toBe(1);
+  expect(failed).toMatchObject({ code: 1 });
   expect(failed.stderr).toContain('the records are still there');
 });

@@ -1,25 +1,19 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { useReceiver } from '../testing/prepare-cli.ts';
+import { expect, test } from 'vitest';
+import { prepareCli } from '../testing/prepare-cli.ts';
 import { json, problem, startReceiver } from '../testing/receiver.ts';
-import { newFolder, run } from '../testing/run.ts';
+import { ends, run, useFolder } from '../testing/run.ts';
 
-const api = useReceiver();
-let cwd: string;
-beforeEach(async () => {
-  cwd = await newFolder();
-});
-afterEach(async () => {
-  await rm(cwd, { recursive: true });
-});
+const folder = useFolder();
+const { api, cli } = prepareCli(folder);
 
 const answer = (rejected: object[] = [], rejectedCount = rejected.length) =>
   json({ accepted: 3, duplicates: 1, rejected, rejected_count: rejectedCount });
 const ingest = (argv: string[], stdin: string | Readable = '') =>
-  run(['records', 'ingest', ...argv], { env: api.env, cwd, stdin });
+  cli(['records', 'ingest', ...argv], { stdin });
 
 test.each([
   ['r.ndjson', 'application/x-ndjson', undefined],
@@ -30,7 +24,7 @@ test.each([
   api.on('POST /enrichment/records', answer());
   const text = '{"a":1}\n'.repeat(100_000);
   const bytes = name.endsWith('.gz') ? gzipSync(text) : Buffer.from(text);
-  await writeFile(join(cwd, name), bytes);
+  await writeFile(join(folder.path, name), bytes);
   const { code, stdout, stderr } = await ingest([name]);
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '3\t1\t0\n', stderr: '' });
   const [request] = api.requests;
@@ -51,8 +45,7 @@ test('stdin is sent as NDJSON, piece by piece', async () => {
 test('rejected records are listed by line on stderr, and the exit code is 7', async () => {
   const rejected = [{ index: 4, code: 'field_unknown', message: '"x\u001b[31m" is not a field' }];
   api.on('POST /enrichment/records', answer(rejected, 2500));
-  const { code, stdout, stderr } = await ingest(['-'], '{}');
-  expect({ code, stdout }).toEqual({ code: 7, stdout: '3\t1\t2500\n' });
+  const { stderr } = await ends(ingest(['-'], '{}'), 7, '3\t1\t2500\n', []);
   expect(stderr).toBe(
     'LINE  CODE           MESSAGE\n' +
       '   5  field_unknown  "x [31m" is not a field\n' +
@@ -67,10 +60,10 @@ test('rejected records of a batch are listed by their index', async () => {
     'POST /enrichment/records',
     answer([{ index: 0, code: 'conflict', message: 'Other content.' }]),
   );
-  await writeFile(join(cwd, 'b.json'), '{"records":[]}');
-  const { code, stderr } = await ingest(['b.json']);
-  expect(code).toBe(7);
-  expect(stderr).toContain('INDEX  CODE      MESSAGE\n    0  conflict  Other content.\n');
+  await writeFile(join(folder.path, 'b.json'), '{"records":[]}');
+  await ends(ingest(['b.json']), 7, '3\t1\t1\n', [
+    'INDEX  CODE      MESSAGE\n    0  conflict  Other content.\n',
+  ]);
 });
 
 test('of a stream that broke off it prints what is stored, and how to go on', async () => {
@@ -83,12 +76,12 @@ test('of a stream that broke off it prints what is stored, and how to go on', as
     const code = 'body_encoding_invalid';
     response.end(JSON.stringify({ code, detail: 'The gzip ends too early.', ...members }));
   });
-  await writeFile(join(cwd, 'it is.ndjson'), '{}\n');
-  const file = await ingest(['it is.ndjson']);
-  expect(file).toMatchObject({ code: 2, stdout: '20000\t3\t1\n' });
-  expect(file.stderr).toContain('   5  json_invalid  no JSON');
-  expect(file.stderr).toContain('What comes before line 20005 is stored or rejected');
-  expect(file.stderr).toContain("tail -n +20005 'it is.ndjson' | svcctl records ingest -");
+  await writeFile(join(folder.path, 'it is.ndjson'), '{}\n');
+  await ends(ingest(['it is.ndjson']), 2, '20000\t3\t1\n', [
+    '   5  json_invalid  no JSON',
+    'What comes before line 20005 is stored or rejected',
+    "tail -n +20005 'it is.ndjson' | svcctl records ingest -",
+  ]);
   const stdin = await ingest(['-', '--json'], '{}');
   expect(JSON.parse(stdin.stdout)).toEqual(members);
   expect(stdin.stderr).not.toContain('tail -n');
@@ -103,7 +96,7 @@ test('a file is sent again from the start when the service is busy, after the wa
     });
     return (calls < 3 ? busy : answer())(request, response);
   });
-  await writeFile(join(cwd, 'r.ndjson'), '{"a":1}\n');
+  await writeFile(join(folder.path, 'r.ndjson'), '{"a":1}\n');
   const { code, sleepsMillis, stderr } = await ingest(['r.ndjson']);
   expect({ code, sleepsMillis }).toEqual({ code: 0, sleepsMillis: [3000, 3000] });
   expect(stderr).toContain('The service is busy (ingest_busy); trying again in 3 s …');
@@ -112,7 +105,7 @@ test('a file is sent again from the start when the service is busy, after the wa
 
 test('a file is tried ten times, then it is exit 5', async () => {
   api.on('POST /enrichment/records', problem(503, 'database_unavailable', 'Gone.'));
-  await writeFile(join(cwd, 'r.ndjson'), '{"a":1}\n');
+  await writeFile(join(folder.path, 'r.ndjson'), '{"a":1}\n');
   const { code } = await ingest(['r.ndjson']);
   expect(code).toBe(5);
   expect(api.requests).toHaveLength(10);
@@ -149,9 +142,9 @@ test('a connection cut on the way is exit 5', async () => {
   const cut = await startReceiver((request) => {
     request.once('data', () => request.socket.destroy());
   });
-  const { code, stderr } = await run(['records', 'ingest', '-'], { env: cut.env, stdin: '{}' });
-  expect(code).toBe(5);
-  expect(stderr).toContain('the connection was cut (service_unreachable)');
+  await ends(run(['records', 'ingest', '-'], { env: cut.env, stdin: '{}' }), 5, [
+    'the connection was cut (service_unreachable)',
+  ]);
   await cut.close();
 });
 
@@ -159,9 +152,7 @@ test.each([
   ['none.ndjson', 'there is no such file'],
   ['.', 'it is a folder'],
 ])('%s cannot be read: exit 1, nothing is sent', async (file, reason) => {
-  const { code, stderr } = await ingest([file]);
-  expect(code).toBe(1);
-  expect(stderr).toContain(`${reason} (file_unreadable)`);
+  await ends(ingest([file]), 1, [`${reason} (file_unreadable)`]);
   expect(api.requests).toEqual([]);
 });
 
@@ -171,7 +162,5 @@ test('stdin that breaks is told as such, not as a fault of the service', async (
       this.destroy(new Error('disk on fire'));
     },
   });
-  const { code, stderr } = await ingest(['-'], broken);
-  expect(code).toBe(1);
-  expect(stderr).toContain('stdin cannot be read: disk on fire (file_unreadable)');
+  await ends(ingest(['-'], broken), 1, ['stdin cannot be read: disk on fire (file_unreadable)']);
 });

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import type { DatasetRow } from '../../contract.ts';
-import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages, problem } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
 
-const api = useReceiver();
+const { api, cli, jsonOf } = prepareCli();
 
 const leaf = (store: string, count: number, covered: number): string =>
   JSON.stringify({
@@ -27,10 +26,7 @@ const record = (id: string) =>
 
 test('records ls walks all pages and is a table with totals on a terminal', async () => {
   api.on('GET /enrichment/datasets', pages([leaf('AUS', 4310, 0)], [leaf('DFW', 41_022, 15_600)]));
-  const { stdout, stderr } = await run(['records', 'ls', '--tenant', 'TX'], {
-    env: { ...api.env, NO_COLOR: '1' },
-    isTerminal: true,
-  });
+  const { stdout, stderr } = await cli('records ls --tenant TX', { isTerminal: true });
   expect(stdout).toBe(
     'TENANT  STORE  MONTH    RECORDS   BYTES  COVERAGE  TIER\n' +
       'TX      AUS    2001-01    4,310  2.1 MB       0 %  hot\n' +
@@ -45,7 +41,7 @@ test('records ls walks all pages and is a table with totals on a terminal', asyn
 
 test('records ls is tab-separated without a header in a pipe', async () => {
   api.on('GET /enrichment/datasets', pages([leaf('AUS', 4310, 0), leaf('D\tW', 10, 5)]));
-  const { stdout, stderr } = await run(['records', 'ls'], { env: api.env });
+  const { stdout, stderr } = await cli('records ls');
   expect(stdout).toBe(
     'TX\tAUS\t2001-01\t4310\t2068800\t0\thot\nTX\tD W\t2001-01\t10\t4800\t0.5\thot\n',
   );
@@ -55,9 +51,8 @@ test('records ls is tab-separated without a header in a pipe', async () => {
 test('records ls --json is one array of exactly what the API sent, over all pages', async () => {
   const rows = [leaf('AUS', 4310, 0), leaf('DFW', 41_022, 1), leaf('IAH', 7, 7)];
   api.on('GET /enrichment/datasets', pages(rows.slice(0, 2), [], rows.slice(2)));
-  const { stdout } = await run(['records', 'ls', '--json'], { env: api.env });
-  expect(JSON.parse(stdout)).toEqual(rows.map((row) => JSON.parse(row)));
-  const picked = await run(['records', 'ls', '--json', 'store,count'], { env: api.env });
+  expect(await jsonOf('records ls --json')).toEqual(rows.map((row) => JSON.parse(row)));
+  const picked = await cli('records ls --json store,count');
   expect(JSON.parse(picked.stdout)[1]).toEqual({ store: 'DFW', count: 41_022 });
 });
 
@@ -69,11 +64,11 @@ test('a walk under way waits when the service is busy, the first page does not',
     calls += 1;
     return (calls === 2 ? busy : rows)(request, response);
   });
-  const { code, stdout, sleepsMillis } = await run(['records', 'ls'], { env: api.env });
+  const { code, stdout, sleepsMillis } = await cli('records ls');
   expect({ code, sleepsMillis }).toEqual({ code: 0, sleepsMillis: [7000] });
   expect(stdout.split('\n')).toHaveLength(3);
   api.on('GET /enrichment/datasets', busy);
-  expect(await run(['records', 'ls'], { env: api.env })).toMatchObject({
+  expect(await cli('records ls')).toMatchObject({
     code: 5,
     sleepsMillis: [],
   });
@@ -84,14 +79,14 @@ test('a walk that breaks off leaves JSON that is not whole, and an exit code', a
   api.on('GET /enrichment/datasets', (request, response) =>
     (request.query.cursor ? problem(500, 'internal_error', 'Oh.') : rows)(request, response),
   );
-  const { code, stdout } = await run(['records', 'ls', '--json'], { env: api.env });
+  const { code, stdout } = await cli('records ls --json');
   expect(code).toBe(1);
   expect(() => JSON.parse(stdout)).toThrow();
 });
 
 test('a list that turns in a circle ends', async () => {
   api.on('GET /enrichment/datasets', json('{"data":[],"next_cursor":"c"}'));
-  expect(await run(['records', 'ls'], { env: api.env })).toMatchObject({ code: 1 });
+  expect(await cli('records ls')).toMatchObject({ code: 1 });
 });
 
 test.each([
@@ -99,7 +94,7 @@ test.each([
   ['--ndjson', (stdout: string) => stdout.trimEnd()],
 ])('records show %s prints records to the letter', async (flag, cut) => {
   api.on('GET /enrichment/records', pages([record('a')]));
-  const { stdout } = await run(['records', 'show', '--tenant', 'TX', flag], { env: api.env });
+  const { stdout } = await cli(['records', 'show', '--tenant', 'TX', flag]);
   expect(cut(stdout)).toBe(record('a'));
 });
 
@@ -108,8 +103,8 @@ test('records show prints one record to the letter, indented on a terminal', asy
   const argv = 'records show --tenant TX --store DFW --at 2001-01-05T00:00:00Z --event a'.split(
     ' ',
   );
-  expect((await run(argv, { env: api.env })).stdout).toBe(`${record('a')}\n`);
-  const shown = (await run(argv, { env: api.env, isTerminal: true })).stdout;
+  expect((await cli(argv)).stdout).toBe(`${record('a')}\n`);
+  const shown = (await cli(argv, { isTerminal: true })).stdout;
   expect(shown).toContain('  "confidence": 0.10,\n');
   expect(shown).toContain('    "big": 12345678901234567890,\n');
   expect(api.requests[0]?.query).toEqual({
@@ -124,25 +119,22 @@ test('records show stops at 20 rows on a terminal and says how to go on', async 
   const many = Array.from({ length: 20 }, (_, i) => record(`e${i}`));
   api.on('GET /enrichment/records', pages(many, [record('last')]));
   const words = ['records', 'show', '--tenant', "T X's", '--order', 'desc'];
-  const { stdout, stderr } = await run(words, {
-    env: { ...api.env, NO_COLOR: '1' },
-    isTerminal: true,
-  });
+  const { stdout, stderr } = await cli(words, { isTerminal: true });
   expect(stdout.split('\n')).toHaveLength(22);
   expect(stderr).toBe(
     "20 records · all: --all · next: svcctl records show --tenant 'T X'\\''s' --order desc --cursor c1\n",
   );
-  const all = await run([...words, '--all'], { env: api.env, isTerminal: true });
+  const all = await cli([...words, '--all'], { isTerminal: true });
   expect(all.stdout).toContain('last');
 });
 
 test('records show prints all rows in a pipe, and --limit over several pages', async () => {
   const page = Array.from({ length: 500 }, (_, i) => record(`e${i}`));
   api.on('GET /enrichment/records', pages(page, page, [record('last')]));
-  const all = await run(['records', 'show', '--tenant', 'TX'], { env: api.env });
+  const all = await cli('records show --tenant TX');
   expect(all.stdout.split('\n')).toHaveLength(1002);
   api.requests.length = 0;
-  await run(['records', 'show', '--tenant', 'TX', '--limit', '700'], { env: api.env });
+  await cli('records show --tenant TX --limit 700');
   expect(api.requests.map(({ query }) => query.limit)).toEqual(['500', '200']);
 });
 
@@ -163,5 +155,5 @@ test('a record that does not exist ends with 3', async () => {
     problem(404, 'record_not_found', 'There is no such record.'),
   );
   const argv = 'records show --tenant TX --store S --at 2001-01-05T00:00:00Z --event a'.split(' ');
-  expect(await run(argv, { env: api.env })).toMatchObject({ code: 3, stdout: '' });
+  expect(await cli(argv)).toMatchObject({ code: 3, stdout: '' });
 });

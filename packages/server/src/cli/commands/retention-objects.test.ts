@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { prepareCli } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
+import { ends } from '../testing/run.ts';
 
 const { api, cli } = prepareCli();
 
@@ -15,18 +16,16 @@ const fencedStore = {
 
 test('adopt-store tells how things are and asks, and does nothing without an answer', async () => {
   api.on('GET /retention/store', json(fencedStore));
-  const refused = await cli('retention adopt-store');
-  expect(refused.code).toBe(2);
-  expect(refused.stderr).toContain('The store has gone on with another database.');
-  expect(refused.stderr).toContain('Last written by drill-1.');
-  expect(refused.stderr).toContain('It lacks 3 of the 1,204 objects that this database knows');
-  expect(refused.stderr).toContain('Take it over without asking: --yes');
+  await ends(cli('retention adopt-store'), 2, [
+    'The store has gone on with another database.',
+    'Last written by drill-1.',
+    'It lacks 3 of the 1,204 objects that this database knows',
+    'Take it over without asking: --yes',
+  ]);
   expect(api.requests.map(({ method }) => method)).toEqual(['GET']);
 
   api.on('POST /retention/adopt-store', json({ ...fencedStore, state: 'own', problem: null }));
-  const adopted = await cli('retention adopt-store --yes');
-  expect(adopted.code).toBe(0);
-  expect(adopted.stderr).toContain('The store is this database’s now.');
+  await ends(cli('retention adopt-store --yes'), 0, ['The store is this database’s now.']);
 });
 
 test('forget tells what is lost, and does nothing until the tenant’s name is typed', async () => {
@@ -39,10 +38,10 @@ test('forget tells what is lost, and does nothing until the tenant’s name is t
   api.on('POST /retention/forget', json(lost));
   const noTerminal = await cli('retention forget records/a');
   expect([noTerminal.code, api.requests.length]).toEqual([2, 0]);
-  const refused = await cli('retention forget records/a', { typed: 'y\n' });
-  expect(refused.code).toBe(130);
-  expect(refused.stderr).toContain('there is no object records/a.');
-  expect(refused.stderr).toContain('Give up 1,204 records of TX? Type TX to do so:');
+  await ends(cli('retention forget records/a', { typed: 'y\n' }), 130, [
+    'there is no object records/a.',
+    'Give up 1,204 records of TX? Type TX to do so:',
+  ]);
   const bodies = () => api.requests.map(({ body }) => JSON.parse(String(body)).dry_run);
   expect(bodies()).toEqual([true]);
   const done = await cli('retention forget records/a', { typed: 'TX\n' });

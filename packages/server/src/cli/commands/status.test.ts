@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import type { Overview } from '../../checks/contract.ts';
-import { useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
-import { nowMillis, run } from '../testing/run.ts';
+import { ends, nowMillis } from '../testing/run.ts';
 import { linesOf } from './status.ts';
 
-const api = useReceiver();
+const { api, cli, jsonOf } = prepareCli();
 
 const at = '2026-03-05T11:00:00.000000Z';
 const hoursOf = (count: number) => Array.from({ length: 48 }, (_, hour) => (hour < 24 ? 0 : count));
@@ -61,10 +61,10 @@ const expected = [
 
 test('status says first what is wrong, and then how all goes', async () => {
   api.on('GET /stats/overview', json(overview));
-  const piped = await run(['status'], { env: api.env });
+  const piped = await cli('status');
   expect(piped).toMatchObject({ code: 0, stderr: '' });
   expect(piped.stdout.trimEnd().split('\n')).toEqual(expected.map((line) => line.join('\t')));
-  const shown = await run(['status'], { env: api.env, isTerminal: true });
+  const shown = await cli('status', { isTerminal: true });
   expect(shown.stdout).toContain('DEAD LETTERS       72 abandoned');
 });
 
@@ -88,12 +88,10 @@ test.each([
 
 test('status --json prints the answer as it came, or some of it', async () => {
   api.on('GET /stats/overview', json(nothingSeen));
-  const whole = await run(['status', '--json'], { env: api.env });
-  expect(JSON.parse(whole.stdout)).toEqual(nothingSeen);
-  const some = await run(['status', '--json', 'troubles,work'], { env: api.env });
+  expect(await jsonOf('status --json')).toEqual(nothingSeen);
+  const some = await cli('status --json troubles,work');
   expect(some.stdout).toBe('{"troubles":[],"work":[]}\n');
-  const wrong = await run(['status', '--json', 'trouble'], { env: api.env });
-  expect(wrong).toMatchObject({ code: 2, stdout: '' });
+  await ends(cli('status --json trouble'), 2);
 });
 
 test('status --watch goes on through an outage until it is interrupted', async () => {
@@ -106,10 +104,7 @@ test('status --watch goes on through an outage until it is interrupted', async (
       json({ code: 'database_unavailable', detail: 'Down.' }, 503)(request, response);
     else json(nothingSeen)(request, response);
   });
-  const watched = await run(['status', '--watch', '--json', 'at'], {
-    env: api.env,
-    signal: stop.signal,
-  });
+  const watched = await cli('status --watch --json at', { signal: stop.signal });
   expect(watched).toMatchObject({ code: 130, sleepsMillis: [15_000, 15_000] });
   expect(watched.stdout).toBe(`{"at":"${at}"}\n`);
   expect(watched.stderr).toContain('Down. Tried again in 15 s.');

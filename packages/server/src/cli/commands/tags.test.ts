@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, noContent, pages, problem } from '../testing/receiver.ts';
+import { ends } from '../testing/run.ts';
 import type { Tag, Tagged } from './tags.ts';
 
-const { api, cli, sent } = prepareCli();
+const { api, cli, jsonOf, sent } = prepareCli();
 
 const tag: Tag = {
   id: 'tag_1',
@@ -56,40 +57,35 @@ describe('tags add', () => {
       'POST /enrichment/tags',
       problem(409, 'tag_exists', 'This slice is tagged so already: tag_1.'),
     );
-    const { code, stdout, stderr } = await cli(add);
-    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
-    expect(stderr).toContain('(409 tag_exists)');
+    await ends(cli(add), 6, ['(409 tag_exists)']);
   });
 
   test('does not put records into both datasets unasked where there is no terminal', async () => {
     offerTag(both);
-    const { code, stdout, stderr } = await cli(add);
-    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
-    expect(stderr).toContain('1,204 records would be in both datasets (in_both_datasets)');
-    expect(stderr).toContain('Nothing was tagged. If that is meant: --yes');
+    await ends(cli(add), 6, [
+      '1,204 records would be in both datasets (in_both_datasets)',
+      'Nothing was tagged. If that is meant: --yes',
+    ]);
     expect(sent('POST', '/enrichment/tags')).toHaveLength(1);
   });
 
   test('asks on a terminal when records would be in both datasets', async () => {
     offerTag(both);
-    const refused = await cli(add, { typed: 'n\n' });
-    expect(refused.code).toBe(130);
-    expect(refused.stderr).toContain('Tag 41,022 records, 1,204 of them for both? [y/N]');
+    await ends(cli(add, { typed: 'n\n' }), 130, [
+      'Tag 41,022 records, 1,204 of them for both? [y/N]',
+    ]);
     expect(sent('POST', '/enrichment/tags')).toHaveLength(1);
     expect(await cli(add, { typed: 'y\n' })).toMatchObject({ code: 0, stdout: 'tag_1\n' });
   });
 
   test('goes on with --yes, and says so all the same', async () => {
     offerTag(both);
-    const { code, stdout, stderr } = await cli(`${add} --yes`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'tag_1\n' });
-    expect(stderr).toContain('warning: 1,204 records are in both datasets.');
+    await ends(cli(`${add} --yes`), 0, 'tag_1\n', ['warning: 1,204 records are in both datasets.']);
   });
 
   test('asks for the slice first, then tags it, and says how many records that are', async () => {
     offerTag();
-    const { code, stdout, stderr } = await cli(`${add} --note ok`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'tag_1\n' });
+    const { stderr } = await ends(cli(`${add} --note ok`), 0, 'tag_1\n', []);
     expect(stderr).toBe(
       'Tagged 41,022 records (19.7 MB) of TX, store DFW, 2001-01-01 … 2001-01-31, as training data.\n',
     );
@@ -103,7 +99,7 @@ describe('tags add', () => {
     expect(JSON.parse(dry.stdout)).toEqual({ ...tag, id: null, warnings: [] });
     expect(dry.stderr).toContain('Would tag 41,022 records');
     expect(sent('POST', '/enrichment/tags')).toEqual([expect.objectContaining({ dry_run: true })]);
-    expect(JSON.parse((await cli(`${add} --json`)).stdout)).toEqual({ ...tag, warnings: [] });
+    expect(await jsonOf(`${add} --json`)).toEqual({ ...tag, warnings: [] });
   });
 });
 
@@ -123,7 +119,7 @@ test('tags ls walks all pages: a table, tabs, or JSON', async () => {
   expect(shown.stdout).toMatch(/^ID +TENANT +STORE +DAYS \(UTC\) +DATASET +RECORDS/);
   expect(shown.stdout).toMatch(/tag_2 +TX +all +all days/);
   expect(shown.stderr).toContain('2 tags');
-  expect(JSON.parse((await cli('records tags ls --json id,store')).stdout)).toEqual([
+  expect(await jsonOf('records tags ls --json id,store')).toEqual([
     { id: 'tag_1', store: 'DFW' },
     { id: 'tag_2', store: null },
   ]);
@@ -133,7 +129,7 @@ test('tags rm untags each, and tells which there were not', async () => {
   api.on('DELETE /enrichment/tags/tag_1', noContent);
   api.on('DELETE /enrichment/tags/tag_9', problem(404, 'tag_not_found', 'There is no such tag.'));
   expect(await cli('records tags rm tag_9')).toMatchObject({ code: 3, stdout: '' });
-  const { code, stderr } = await cli('records tags rm tag_1 tag_9');
-  expect(code).toBe(7);
-  expect(stderr).toContain('Untagged tag_1.\n✗ tag_9: There is no such tag. (404 tag_not_found)');
+  await ends(cli('records tags rm tag_1 tag_9'), 7, [
+    'Untagged tag_1.\n✗ tag_9: There is no such tag. (404 tag_not_found)',
+  ]);
 });

@@ -1,10 +1,10 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { refusesUsage, useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, noContent } from '../testing/receiver.ts';
-import { run } from '../testing/run.ts';
+import { ends, run } from '../testing/run.ts';
 
-const api = useReceiver();
+const { api, cli } = prepareCli();
 
 const row = {
   id: 'tok_1',
@@ -16,15 +16,14 @@ const row = {
   last_used_at: null,
   creator: { id: 'tok_0', name: 'boss' },
 };
-const create = (argv: string[]) =>
-  run(['tokens', 'create', '--name', 'ops', ...argv], { env: api.env });
 
 test('tokens create prints the token alone on stdout, the talk on stderr', async () => {
   api.on('POST /tokens', json({ ...row, token: 'svc_secret' }, 201));
-  const { code, stdout, stderr } = await create(['--preset', 'support-readonly']);
-  expect({ code, stdout }).toEqual({ code: 0, stdout: 'svc_secret\n' });
-  expect(stderr).toContain(
-    'Made tok_1 "ops" with enrichment:read; never expires. It is shown only this once.',
+  const { stderr } = await ends(
+    cli('tokens create --name ops --preset support-readonly'),
+    0,
+    'svc_secret\n',
+    ['Made tok_1 "ops" with enrichment:read; never expires. It is shown only this once.'],
   );
   expect(stderr).not.toContain('svc_secret');
 });
@@ -47,7 +46,7 @@ test.each([
   ],
 ])('tokens create %j asks for %j', async (argv, asked) => {
   api.on('POST /tokens', json({ ...row, token: 'svc_secret' }, 201));
-  expect(await create(argv)).toMatchObject({ code: 0 });
+  expect(await cli(['tokens', 'create', '--name', 'ops', ...argv])).toMatchObject({ code: 0 });
   expect(JSON.parse(String(api.requests[0]?.body))).toEqual({ name: 'ops', ...asked });
 });
 
@@ -82,12 +81,12 @@ test('tokens ls is a table with relative times on a terminal, RFC 3339 in a pipe
 
 test('tokens revoke without a terminal needs --yes', async () => {
   api.on('DELETE /tokens/tok_1', noContent);
-  expect(await run(['tokens', 'revoke', 'tok_1'], { env: api.env })).toMatchObject({
+  expect(await cli('tokens revoke tok_1')).toMatchObject({
     code: 2,
     stdout: '',
   });
   expect(api.requests).toEqual([]);
-  const done = await run(['tokens', 'revoke', 'tok_1', '--yes'], { env: api.env });
+  const done = await cli('tokens revoke tok_1 --yes');
   expect(done).toMatchObject({ code: 0, stdout: '', stderr: 'Revoked tok_1.\n' });
 });
 
@@ -97,19 +96,12 @@ test.each([
   ['\n', 130, 0],
 ])('tokens revoke asks at a terminal: %j ends with %d', async (typed, exit, calls) => {
   api.on('DELETE /tokens/tok_1', noContent);
-  const stdin = new PassThrough();
-  stdin.write(typed);
-  const { code, stdout } = await run(['tokens', 'revoke', 'tok_1'], {
-    env: api.env,
-    stdin,
-    isTerminal: true,
-  });
-  expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
+  await ends(cli('tokens revoke tok_1', { typed }), exit);
   expect(api.requests).toHaveLength(calls);
 });
 
 test('an id goes into the path as one segment', async () => {
-  const { code } = await run(['tokens', 'revoke', '../me?x', '--yes'], { env: api.env });
+  const { code } = await cli('tokens revoke ../me?x --yes');
   expect(code).toBe(3);
   expect(api.requests[0]?.path).toBe('/tokens/..%2Fme%3Fx');
 });
@@ -136,11 +128,12 @@ test('login shows nothing of what is typed and ends with 130 when interrupted', 
   const stdin = new PassThrough();
   stdin.write(`${api.token}x\u007f\r`);
   api.on('GET /me', json({ name: 'ops', scopes: ['admin'], tenants: null, expires_at: null }));
-  const { code, stdout, stderr } = await run(['login', '--url', api.url], {
-    stdin,
-    isTerminal: true,
-  });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  const { stderr } = await ends(
+    run(['login', '--url', api.url], { stdin, isTerminal: true }),
+    0,
+    '',
+    [],
+  );
   expect(stderr).not.toContain(api.token);
   const interrupt = new AbortController();
   const waiting = run(['login', '--url', api.url], {

@@ -1,15 +1,11 @@
 import { readdir, rm } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase, writeOldJournal } from '../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { createTestDatabase, useTestDatabase, writeOldJournal } from '../../../test/database.ts';
 import { baseline, replaced } from '../../platform/postgres/baseline.ts';
 import { newFolder, run } from '../testing/run.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 
 /** Runs `svcctl version --check-schema` on the database. */
 async function check({ url } = db): Promise<{ code: number; database: Record<string, unknown> }> {
@@ -31,6 +27,8 @@ test('version prints the release, Node and the schema that the release makes', a
   expect(code).toBe(0);
   expect(stdout).toMatch(/^svcctl \d+\.\d+\.\d+\nnode v\d+/);
   expect(stdout).toContain(`\nschema ${schema?.name}\n`);
+  const json = await run(['version', '--json']);
+  expect(JSON.parse(json.stdout)).toMatchObject({ schema: schema?.name });
 });
 
 test('a database as this release needs it ends with 0', async () => {

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { Version } from '../dataset-versions.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { inTurn, json, noContent, pages, problem } from '../testing/receiver.ts';
+import { ends } from '../testing/run.ts';
 
-const { api, cli, sent } = prepareCli();
+const { api, cli, jsonOf, sent } = prepareCli();
 
 const version: Version = {
   id: 'ver_1',
@@ -68,10 +69,10 @@ describe('versions create', () => {
 
   test('ends with 6 when what was counted is not what was frozen', async () => {
     offerVersion({ ...counting, state: 'failed', error: '1 record is missing.' });
-    const { code, stdout, stderr } = await cli(create);
-    expect({ code, stdout }).toEqual({ code: 6, stdout: '' });
-    expect(stderr).toContain('1 record is missing (version_changed)');
-    expect(stderr).toContain('svcctl records versions show ver_1');
+    await ends(cli(create), 6, [
+      '1 record is missing (version_changed)',
+      'svcctl records versions show ver_1',
+    ]);
   });
 
   test('says on Ctrl-C that the counting goes on', async () => {
@@ -81,15 +82,14 @@ describe('versions create', () => {
       json(counting)(request, response);
       interrupt.abort();
     });
-    const { code, stderr } = await cli(create, { signal: interrupt.signal });
-    expect(code).toBe(130);
-    expect(stderr).toContain('The version is counted without this command.');
+    await ends(cli(create, { signal: interrupt.signal }), 130, [
+      'The version is counted without this command.',
+    ]);
   });
 
   test('waits until it is counted, and prints count, digest and splits', async () => {
     offerVersion(counting, version);
-    const { code, stdout, stderr } = await cli(`${create} --split 80/10/10 --note n`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'ver_1\n' });
+    const { stderr } = await ends(cli(`${create} --split 80/10/10 --note n`), 0, 'ver_1\n', []);
     expect(stderr).toBe(
       '✓ 2026-q1: 512,991 records (246 MB) · digest 9f3c00000000abe1\n' +
         '  train: 410,000 records · digest 000000000000000a\n' +
@@ -109,8 +109,7 @@ describe('versions create', () => {
 
   test('--no-wait leaves it counting', async () => {
     offerVersion(version);
-    const { stdout } = await cli(`${create} --no-wait --json`);
-    expect(JSON.parse(stdout)).toEqual(counting);
+    expect(await jsonOf(`${create} --no-wait --json`)).toEqual(counting);
   });
 });
 
@@ -122,7 +121,7 @@ test('versions ls shows what is left of those that were changed', async () => {
   const shown = await cli('records versions ls --tenant TX', { isTerminal: true });
   expect(shown.stdout).toMatch(/ver_1 +TX +training +2026-q1 +512,991 +246 MB +80\/10\/10 +ready/);
   expect(shown.stdout).toMatch(/ver_2 .* 512,990 .* ready, some erased/);
-  expect(JSON.parse((await cli('records versions ls --json name,current')).stdout)).toEqual([
+  expect(await jsonOf('records versions ls --json name,current')).toEqual([
     { name: '2026-q1', current: null },
     { name: '2025-q4', current: erased.current },
   ]);
@@ -132,18 +131,17 @@ test('versions show finds an id, and a name among those of a tenant', async () =
   const list = [JSON.stringify(version), JSON.stringify(erased)];
   api.on('GET /enrichment/dataset-versions', pages(list));
   api.on('GET /enrichment/dataset-versions/ver_1', json(version));
-  const unknown = await cli('records versions show 2024-q1 --tenant TX');
-  expect(unknown.code).toBe(3);
-  expect(unknown.stderr).toContain('It has: 2026-q1, 2025-q4.');
+  await ends(cli('records versions show 2024-q1 --tenant TX'), 3, ['It has: 2026-q1, 2025-q4.']);
   const byId = await cli('records versions show ver_1', { isTerminal: true });
   expect(byId.stdout).toContain('validation  51,000 records · digest 000000000000000b\n');
   expect(byId.stdout).toContain('store DFW · 2001-01-01 … 2001-01-31 · tag_1 · first\n');
   expect(byId.stdout).toContain('all stores · all days · tag_2\n');
   const byName = await cli('records versions show 2025-q4 --tenant TX', { isTerminal: true });
   expect(byName.stdout).toMatch(/left of it +512,990 records/);
-  expect(JSON.parse((await cli('records versions show ver_1 --json count,digest')).stdout)).toEqual(
-    { count: 512_991, digest: '9f3c00000000abe1' },
-  );
+  expect(await jsonOf('records versions show ver_1 --json count,digest')).toEqual({
+    count: 512_991,
+    digest: '9f3c00000000abe1',
+  });
 });
 
 test('versions rm asks, and deletes', async () => {

@@ -2,32 +2,22 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runs } from '../../../test/runs.ts';
 import { etagOf, manifestOf, offerFile, servesFile } from '../testing/export-jobs.ts';
-import { useReceiver } from '../testing/prepare-cli.ts';
+import { prepareCli } from '../testing/prepare-cli.ts';
 import { inTurn, problem } from '../testing/receiver.ts';
-import { newFolder, type RunOptions, run } from '../testing/run.ts';
+import { ends, type RunOptions, useFolder } from '../testing/run.ts';
 
-const api = useReceiver();
-let cwd: string;
-beforeEach(async () => {
-  cwd = await newFolder();
-});
-afterEach(async () => {
-  await rm(cwd, { recursive: true });
-});
+const folder = useFolder();
+const { api, cli } = prepareCli(folder);
 
 const content = Buffer.from(Array.from({ length: 60_000 }, (_, i) => (i * 31 + (i >> 8)) % 256));
 const get = (words = '', options: RunOptions = {}) =>
-  run(['exports', 'get', 'exp_1', ...words.split(' ').filter(Boolean)], {
-    cwd,
-    ...options,
-    env: { ...api.env, NO_COLOR: '1' },
-  });
-const files = async () => (await readdir(cwd)).sort();
+  cli(['exports', 'get', 'exp_1', ...words.split(' ').filter(Boolean)], options);
+const files = async () => (await readdir(folder.path)).sort();
 const sizeOf = async (name: string) =>
-  (await stat(join(cwd, name)).catch(() => ({ size: 0 }))).size;
+  (await stat(join(folder.path, name)).catch(() => ({ size: 0 }))).size;
 const ranges = () =>
   api.requests
     .filter(({ path }) => path.endsWith('/file'))
@@ -51,9 +41,7 @@ describe('there is no file when', () => {
     ],
   ] as const)('the job is %j', async (job, exit, message) => {
     offerFile(api, content, { job });
-    const { code, stdout, stderr } = await get('--out x');
-    expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
-    expect(stderr).toContain(message);
+    await ends(get('--out x'), exit, [message]);
     expect(await files()).toEqual([]);
   });
 
@@ -63,23 +51,19 @@ describe('there is no file when', () => {
   });
 
   test('the name is taken, and --force is not given', async () => {
-    await writeFile(join(cwd, 'x'), 'precious');
+    await writeFile(join(folder.path, 'x'), 'precious');
     offerFile(api, content);
-    const { code, stderr } = await get('--out x --wait');
-    expect(code).toBe(1);
-    expect(stderr).toContain('exists already');
+    await ends(get('--out x --wait'), 1, ['exists already']);
     expect(api.requests).toEqual([]);
     expect((await get('--out x --force')).code).toBe(0);
-    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+    expect(await readFile(join(folder.path, 'x'))).toEqual(content);
   });
 
   test.each([
     ['--json', '--json needs --out FILE'],
     ['--manifest -', '--manifest needs the name'],
   ])('%s is a usage error', async (words, message) => {
-    const { code, stderr } = await get(words);
-    expect(code).toBe(2);
-    expect(stderr).toContain(message);
+    await ends(get(words), 2, [message]);
   });
 
   test.each([
@@ -90,10 +74,7 @@ describe('there is no file when', () => {
     [{}, { parts: [] }, 'rows of its parts 0, and 512991'],
   ])('the job says %j and the manifest %j', async (job, manifest, message) => {
     offerFile(api, content, { job, manifest });
-    const { code, stderr } = await get('--out x');
-    expect(code).toBe(1);
-    expect(stderr).toContain(message);
-    expect(stderr).toContain('(export_mismatch)');
+    await ends(get('--out x'), 1, [message, '(export_mismatch)']);
     expect(await files()).toEqual([]);
   });
 
@@ -117,12 +98,10 @@ describe('there is no file when', () => {
 
 test('a whole file stands under the name the service gave it', async () => {
   offerFile(api, content);
-  const { code, stdout, stderr } = await get('', { isTerminal: true });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-  expect(stderr).toMatch(
+  await ends(get('', { isTerminal: true }), 0, '', [
     /✓ TX_2001-02\.parquet: 512,991 rows · 60\.0 kB · sha-256 [0-9a-f]{4}…[0-9a-f]{2} and manifest equal · 0\.0 s\n$/,
-  );
-  expect(await readFile(join(cwd, 'TX_2001-02.parquet'))).toEqual(content);
+  ]);
+  expect(await readFile(join(folder.path, 'TX_2001-02.parquet'))).toEqual(content);
   expect(await files()).toEqual(['TX_2001-02.parquet']);
 });
 
@@ -154,16 +133,16 @@ test('what was printed cannot be taken back when the file changes', async () => 
   const onStdout = (piece: string) => {
     printed += piece.length;
   };
-  const { code, stderr } = await get('--out -', { onStdout });
-  expect(code).toBe(1);
-  expect(stderr).toContain('Do not use what was printed');
+  await ends(get('--out -', { onStdout }), 1, text.toString().slice(0, 1001), [
+    'Do not use what was printed',
+  ]);
 });
 
 test('the manifest is written beside it, and --json says what was', async () => {
   const job = offerFile(api, content);
   const { stdout } = await get('--out x --manifest m.json --json');
   expect(JSON.parse(stdout)).toEqual({
-    file: join(cwd, 'x'),
+    file: join(folder.path, 'x'),
     rows: 512_991,
     bytes: 60_000,
     sha256: job.sha256,
@@ -171,14 +150,14 @@ test('the manifest is written beside it, and --json says what was', async () => 
     export_id: 'exp_1',
     digest: '9f3c00000000abe1',
   });
-  expect(JSON.parse(await readFile(join(cwd, 'm.json'), 'utf8'))).toEqual(manifestOf(job));
+  expect(JSON.parse(await readFile(join(folder.path, 'm.json'), 'utf8'))).toEqual(manifestOf(job));
   expect(await files()).toEqual(['m.json', 'x']);
 });
 
 test('a file of no bytes is a file', async () => {
   offerFile(api, Buffer.alloc(0), { job: { rows_done: 0, rows_total: 0 } });
   expect((await get('--out x')).code).toBe(0);
-  expect(await readFile(join(cwd, 'x'))).toEqual(Buffer.alloc(0));
+  expect(await readFile(join(folder.path, 'x'))).toEqual(Buffer.alloc(0));
 });
 
 test('connections that break anywhere end in the whole file', async () => {
@@ -192,7 +171,7 @@ test('connections that break anywhere end in the whole file', async () => {
         });
         const { code } = await get('--out x --force');
         expect(code).toBe(0);
-        expect(await readFile(join(cwd, 'x'))).toEqual(content);
+        expect(await readFile(join(folder.path, 'x'))).toEqual(content);
         expect(await files()).toEqual(['x']);
         for (const [range, etag] of ranges()) expect(etag).toBe(range && etagOf(content));
       },
@@ -227,11 +206,9 @@ describe('what a broken run left', () => {
         beforeBreak: () => expect.poll(() => sizeOf('x.part')).toBe(20_000),
       }),
     });
-    const { code, stderr } = await get('--out x');
-    expect(code).toBe(5);
-    expect(stderr).toContain(
-      `20.0 kB of 60.0 kB lie in ${join(cwd, 'x')}.part. Go on: svcctl exports get exp_1 --out ${join(cwd, 'x')}`,
-    );
+    await ends(get('--out x'), 5, [
+      `20.0 kB of 60.0 kB lie in ${join(folder.path, 'x')}.part. Go on: svcctl exports get exp_1 --out ${join(folder.path, 'x')}`,
+    ]);
     expect(await files()).toEqual(['x.part', 'x.part.json']);
     api.reset();
   };
@@ -239,11 +216,9 @@ describe('what a broken run left', () => {
   test('a later run goes on with', async () => {
     await leavePart();
     offerFile(api, content);
-    const { code, stderr } = await get('--out x');
-    expect(code).toBe(0);
-    expect(stderr).toContain('went on at 20.0 kB');
+    await ends(get('--out x'), 0, ['went on at 20.0 kB']);
     expect(ranges()).toEqual([['bytes=20000-', etagOf(content)]]);
-    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+    expect(await readFile(join(folder.path, 'x'))).toEqual(content);
     expect(await files()).toEqual(['x']);
   });
 
@@ -253,7 +228,7 @@ describe('what a broken run left', () => {
     offerFile(api, other);
     expect((await get('--out x')).code).toBe(0);
     expect(ranges()).toEqual([[undefined, undefined]]);
-    expect(await readFile(join(cwd, 'x'))).toEqual(other);
+    expect(await readFile(join(folder.path, 'x'))).toEqual(other);
   });
 
   test('is dropped when the service knows its ETag no more', async () => {
@@ -261,7 +236,7 @@ describe('what a broken run left', () => {
     offerFile(api, content, { file: servesFile(content, { etag: '"v2"' }) });
     expect((await get('--out x')).code).toBe(0);
     expect(ranges()).toEqual([['bytes=20000-', etagOf(content)]]);
-    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+    expect(await readFile(join(folder.path, 'x'))).toEqual(content);
   });
 
   test('is dropped when the service has no such bytes', async () => {
@@ -273,28 +248,26 @@ describe('what a broken run left', () => {
           : problem(416, 'range_unsatisfiable', 'The file has no such bytes.'))(request, response),
     });
     expect((await get('--out x')).code).toBe(0);
-    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+    expect(await readFile(join(folder.path, 'x'))).toEqual(content);
   });
 
   test('is found out when the disk bent it, and the next run starts anew', async () => {
     await leavePart();
-    const part = await readFile(join(cwd, 'x.part'));
+    const part = await readFile(join(folder.path, 'x.part'));
     part[7] = (part[7] ?? 0) ^ 1;
-    await writeFile(join(cwd, 'x.part'), part);
+    await writeFile(join(folder.path, 'x.part'), part);
     offerFile(api, content);
-    const { code, stderr } = await get('--out x');
-    expect(code).toBe(1);
-    expect(stderr).toContain('(export_mismatch)');
+    await ends(get('--out x'), 1, ['(export_mismatch)']);
     expect(await files()).toEqual([]);
     expect((await get('--out x')).code).toBe(0);
   });
 
   test('is not touched when nothing says what it is a part of', async () => {
-    await writeFile(join(cwd, 'x.part'), 'what a streamed export left');
+    await writeFile(join(folder.path, 'x.part'), 'what a streamed export left');
     offerFile(api, content);
     expect((await get('--out x')).code).toBe(0);
     expect(ranges()).toEqual([[undefined, undefined]]);
-    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+    expect(await readFile(join(folder.path, 'x'))).toEqual(content);
   });
 });
 
@@ -361,7 +334,7 @@ describe('of runs at once to one file', () => {
     expect(code).toBe(1);
     expect(stderr).toContain('exists already');
     expect(stderr).not.toContain('Go on');
-    expect(await readFile(join(cwd, 'x'))).toEqual(content);
+    expect(await readFile(join(folder.path, 'x'))).toEqual(content);
     expect(await files()).toEqual(['x']);
   });
 
@@ -377,7 +350,7 @@ describe('of runs at once to one file', () => {
     });
     const first = get('--out x', { signal: interrupt.signal });
     await expect.poll(() => sizeOf('x.part'), slow).toBe(5000);
-    await rm(join(cwd, 'x.part.json'));
+    await rm(join(folder.path, 'x.part.json'));
     const second = get('--out x', { signal: interrupt.signal });
     await expect.poll(() => sizeOf('x.part'), slow).toBe(10_000);
     interrupt.abort();
@@ -399,17 +372,15 @@ describe('of runs at once to one file', () => {
       response.end();
     });
     for (let round = 0; round < 12; round += 1) {
-      const runs = Array.from({ length: 3 }, () =>
-        run(words.split(' '), { cwd, env: { ...api.env, NO_COLOR: '1' } }),
-      );
+      const runs = Array.from({ length: 3 }, () => cli(words));
       const results = await Promise.all(runs);
       expect(results.map(({ code }) => code)).toContain(0);
       for (const { code, stderr } of results.filter((result) => result.code !== 0)) {
         expect([code, stderr]).toEqual([1, expect.stringContaining('(file_unreadable)')]);
       }
-      expect(await readFile(join(cwd, 'x'))).toEqual(content);
+      expect(await readFile(join(folder.path, 'x'))).toEqual(content);
       expect(await files()).toEqual(['x']);
-      await rm(join(cwd, 'x'));
+      await rm(join(folder.path, 'x'));
     }
   });
 });
@@ -421,5 +392,5 @@ test('--wait follows a job that is at work, and then gets its file', async () =>
   const { code } = await get('--out x --wait');
   expect(code).toBe(0);
   expect(api.requests.filter(({ path }) => path === '/exports/exp_1')).toHaveLength(3);
-  expect(await readFile(join(cwd, 'x'))).toEqual(content);
+  expect(await readFile(join(folder.path, 'x'))).toEqual(content);
 });

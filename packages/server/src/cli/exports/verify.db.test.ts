@@ -1,47 +1,29 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
-import { newFolder, type RunOptions, run } from '../testing/run.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ends, run, useFolder } from '../testing/run.ts';
+import { useServiceCli } from '../testing/service-cli.ts';
 
-let service: TestService;
-let cwd: string;
-beforeAll(async () => {
-  service = await startTestService({ SVC_RETENTION_SCHEDULE: 'off', SVC_RATE_LIMIT: '0' });
-  cwd = await newFolder();
-  const records = Array.from({ length: 30 }, (_, n) => ({
-    ...{ tenant: 'T', store: 'A', event_id: `e-${n}`, enrichment: { n } },
-    occurred_at: `2001-03-0${(n % 7) + 1}T00:00:00Z`,
-  }));
-  await service.call('POST', '/enrichment/records', { body: { records } });
-});
-afterAll(async () => {
-  await service.stop();
-  await rm(cwd, { recursive: true });
-});
-
-/** Runs a command line as the operator of the service, or with another token. */
-const svcctl = (
-  words: string,
-  { token = service.adminToken, ...options }: RunOptions & { token?: string } = {},
-) =>
-  run(words.split(' '), {
-    cwd,
-    ...options,
-    env: { SVC_URL: service.url, SVC_TOKEN: token, NO_COLOR: '1' },
-  });
-const offline = (words: string) => run(words.split(' '), { cwd, env: { NO_COLOR: '1' } });
+const folder = useFolder('once');
+const settings = { SVC_RETENTION_SCHEDULE: 'off' };
+const { service, cli, ok, jsonOf, store } = useServiceCli(settings, folder);
+beforeAll(() =>
+  store(
+    Array.from({ length: 30 }, (_, n) => ({
+      ...{ tenant: 'T', store: 'A', event_id: `e-${n}`, enrichment: { n } },
+      occurred_at: `2001-03-0${(n % 7) + 1}T00:00:00Z`,
+    })),
+  ),
+);
+const offline = (words: string) =>
+  run(words.split(' '), { cwd: folder.path, env: { NO_COLOR: '1' } });
 
 /** A job that has ended, with its file and its manifest in the folder, as `name` and `name.json`. */
 async function download(name: string, options: string): Promise<string> {
   const slice = '--tenant T --month 2001-03';
-  const made = await svcctl(`analytics export ${slice} --async --no-wait ${options}`);
+  const made = await ok(`analytics export ${slice} --async --no-wait ${options}`);
   const id = made.stdout.trim();
-  const got = await svcctl(`exports get ${id} --wait --out ${name} --manifest ${name}.json`, {
-    // The time of a test stands still, and `run` waits for nothing.
-    now: Date.now,
-  });
-  expect(got).toMatchObject({ code: 0 });
+  await ok(`exports get ${id} --wait --out ${name} --manifest ${name}.json`);
   return id;
 }
 
@@ -55,19 +37,17 @@ describe('svcctl exports verify', () => {
 
   test('reads the file from the service, parses it, and tells the verdict on each part', async () => {
     const { sha256, digest, parts } = JSON.parse(
-      await readFile(join(cwd, 't.csv.gz.json'), 'utf8'),
+      await readFile(join(folder.path, 't.csv.gz.json'), 'utf8'),
     );
-    const { code, stdout, stderr } = await svcctl(`exports verify ${csv}`);
-    expect({ code, stderr }).toMatchObject({ code: 0 });
     const [part] = parts;
-    expect(stdout).toBe(`1\tok\t30\t${digest}\t${part.bytes}\t${part.sha256}\n`);
-    expect(stderr).toMatch(
+    const line = `1\tok\t30\t${digest}\t${part.bytes}\t${part.sha256}\n`;
+    await ends(cli(`exports verify ${csv}`), 0, line, [
       /^✓ T_\S+\.csv\.gz: 1 part, 30 rows, .*: rows, digests and SHA-256 are those of the manifest · /,
-    );
-    const json = await svcctl(`exports verify ${parquet} --json ok,rows,differences`);
-    expect(JSON.parse(json.stdout)).toEqual({ ok: true, rows: 30, differences: [] });
-    const local = await svcctl(`exports verify ${csv} --file t.csv.gz --json`);
-    expect(JSON.parse(local.stdout)).toMatchObject({ ok: true, export_id: csv, sha256, digest });
+    ]);
+    const verdict = { ok: true, rows: 30, differences: [] };
+    expect(await jsonOf(`exports verify ${parquet} --json ok,rows,differences`)).toEqual(verdict);
+    const local = { ok: true, export_id: csv, sha256, digest };
+    expect(await jsonOf(`exports verify ${csv} --file t.csv.gz --json`)).toMatchObject(local);
   });
 
   test('writes each reading down in the audit log once', async () => {
@@ -76,34 +56,26 @@ describe('svcctl exports verify', () => {
       return json.data.filter(({ target }: { target: string }) => target === parquet).length;
     };
     const before = await downloads();
-    await svcctl(`exports verify ${parquet}`);
+    await cli(`exports verify ${parquet}`);
     expect(await downloads()).toBe(before + 1);
   });
 
   test('needs no service for a file with its manifest', async () => {
-    const { code, stdout, stderr } = await offline(
-      'exports verify --file t.parquet --manifest t.parquet.json',
-    );
-    expect({ code, stderr }).toMatchObject({ code: 0 });
-    expect(stdout).toMatch(/^1\tok\t30\t/);
+    const words = 'exports verify --file t.parquet --manifest t.parquet.json';
+    await ends(offline(words), 0, /^1\tok\t30\t/);
   });
 
   test('ends with 1 and names the part whose bytes were changed', async () => {
-    const bytes = await readFile(join(cwd, 't.parquet'));
+    const bytes = await readFile(join(folder.path, 't.parquet'));
     bytes.writeUInt8(bytes.readUInt8(60) ^ 1, 60);
-    await writeFile(join(cwd, 'changed'), bytes);
-    const { code, stdout, stderr } = await offline(
-      'exports verify --file changed --manifest t.parquet.json',
-    );
-    expect(code).toBe(1);
-    expect(stdout).toMatch(/^1\tdiffers\t/);
-    expect(stderr).toMatch(/✗ sha256 {2}part 1 of 1: SHA-256 [0-9a-f]{64}, and not [0-9a-f]{64}/);
-    expect(stderr).toContain('changed is not what its manifest says');
-    expect(stderr).toContain('(verify_failed)');
-    const json = await offline(
-      'exports verify --file changed --manifest t.parquet.json --json ok,differences',
-    );
-    expect(json.code).toBe(1);
+    await writeFile(join(folder.path, 'changed'), bytes);
+    const words = 'exports verify --file changed --manifest t.parquet.json';
+    await ends(offline(words), 1, /^1\tdiffers\t/, [
+      /✗ sha256 {2}part 1 of 1: SHA-256 [0-9a-f]{64}, and not [0-9a-f]{64}/,
+      'changed is not what its manifest says',
+      '(verify_failed)',
+    ]);
+    const json = await ends(offline(`${words} --json ok,differences`), 1, /^{/);
     expect(JSON.parse(json.stdout)).toMatchObject({
       ok: false,
       differences: expect.arrayContaining([expect.objectContaining({ part: 1, kind: 'sha256' })]),
@@ -111,25 +83,28 @@ describe('svcctl exports verify', () => {
   });
 
   test('ends with 1 and names the count that a manifest has wrong', async () => {
-    const manifest = JSON.parse(await readFile(join(cwd, 't.csv.gz.json'), 'utf8'));
+    const manifest = JSON.parse(await readFile(join(folder.path, 't.csv.gz.json'), 'utf8'));
     manifest.parts[0].rows = 31;
-    await writeFile(join(cwd, 'wrong.json'), JSON.stringify(manifest));
-    const { code, stderr } = await offline('exports verify --file t.csv.gz --manifest wrong.json');
-    expect(code).toBe(1);
-    expect(stderr).toContain('✗ rows  part 1 of 1: rows 30, and not 31 as in the manifest');
+    await writeFile(join(folder.path, 'wrong.json'), JSON.stringify(manifest));
+    await ends(
+      offline('exports verify --file t.csv.gz --manifest wrong.json'),
+      1,
+      /^1\tdiffers\t/,
+      ['✗ rows  part 1 of 1: rows 30, and not 31 as in the manifest'],
+    );
   });
 
   test('ends with 1 and names a part that the service has lost', async () => {
     const id = await download('lost.csv', '--format csv');
-    const folder = join(service.dataDir, 'cold', 'exports', 'tenant=T', id);
-    for (const name of await readdir(folder)) {
-      if (name.startsWith('1.')) await rm(join(folder, name));
+    const parts = join(service.dataDir, 'cold', 'exports', 'tenant=T', id);
+    for (const name of await readdir(parts)) {
+      if (name.startsWith('1.')) await rm(join(parts, name));
     }
-    const { code, stdout, stderr } = await svcctl(`exports verify ${id}`);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '1\tdiffers\t\t\t0\t\n' });
-    expect(stderr).toContain('✗ lost  part 1 of 1: A part of the file');
+    await ends(cli(`exports verify ${id}`), 1, '1\tdiffers\t\t\t0\t\n', [
+      '✗ lost  part 1 of 1: A part of the file',
+    ]);
     // What was downloaded before is whole, and the manifest is still there.
-    expect((await svcctl(`exports verify ${id} --file lost.csv`)).code).toBe(0);
+    expect((await cli(`exports verify ${id} --file lost.csv`)).code).toBe(0);
   });
 
   test.each([
@@ -141,18 +116,16 @@ describe('svcctl exports verify', () => {
     ['exports verify --file t.parquet --manifest t.parquet', 1, 'is not the manifest of an export'],
     ['exports verify exp_none --json size', 2, 'there is no field'],
   ])('%s ends with %d', async (words, exit, message) => {
-    const { code, stdout, stderr } = await svcctl(words);
-    expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
-    expect(stderr).toContain(message);
+    await ends(cli(words), exit, [message]);
   });
 
   test('tells other tenants’ tokens nothing, and needs the scope of exports', async () => {
     const foreign = await service.makeToken({ preset: 'support-readonly', tenants: ['L'] });
-    expect(await svcctl(`exports verify ${csv}`, { token: foreign.token })).toMatchObject({
+    expect(await cli(`exports verify ${csv}`, { token: foreign.token })).toMatchObject({
       code: 3,
     });
     const pipeline = await service.makeToken({ preset: 'pipeline' });
-    expect(await svcctl(`exports verify ${csv}`, { token: pipeline.token })).toMatchObject({
+    expect(await cli(`exports verify ${csv}`, { token: pipeline.token })).toMatchObject({
       code: 4,
     });
   });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
-import { type RunResult, run } from '../testing/run.ts';
+import { ends, type RunResult, run } from '../testing/run.ts';
 
 const key = randomBytes(32).toString('base64');
 const secret = `whsec_${key}`;
@@ -66,9 +66,7 @@ test.each([
   [['--once', '0'], 'not a whole number from 1'],
   [['--json', 'nothing'], 'there is no field'],
 ])('listen %j is a usage error', async (argv, message) => {
-  const { code, stdout, stderr } = await run(['listen', ...argv]);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
+  await ends(run(['listen', ...argv]), 2, [message]);
 });
 
 test('listen prints a line for each delivery, knows duplicates and wrong signatures, and sums up', async () => {
@@ -151,8 +149,6 @@ test('what a delivery says of itself cannot reach the terminal as an escape sequ
 test('a port that is taken is a usage error', async () => {
   const listening = await listen([]);
   const { port } = new URL(listening.url);
-  const { code, stderr } = await run(['listen', '--port', port]);
-  expect(code).toBe(2);
-  expect(stderr).toContain('cannot be listened on');
+  await ends(run(['listen', '--port', port]), 2, ['cannot be listened on']);
   await listening.end();
 });

@@ -1,44 +1,48 @@
 import { PassThrough } from 'node:stream';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
+import { use } from '../../../test/use.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
-import { type RunResult, run } from './run.ts';
+import { ends, type RunOptions, type RunResult, run } from './run.ts';
 
-type CliOptions = { isTerminal?: boolean; typed?: string; signal?: AbortSignal };
+export type CliOptions = RunOptions & { typed?: string };
+type Words = string | readonly string[];
 
 export type TestCli = {
   readonly api: Receiver;
-  /** Runs a command line against it. What is typed comes from a terminal. */
-  readonly cli: (words: string, options?: CliOptions) => Promise<RunResult>;
+  /** Runs a command line against it; words that have spaces come as a list. What is typed comes from a terminal. */
+  readonly cli: (words: Words, options?: CliOptions) => Promise<RunResult>;
+  /** What such a one prints, as JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly jsonOf: (words: Words, options?: CliOptions) => Promise<any>;
   /** The bodies that were sent so. */
   readonly sent: (method: string, path: string) => unknown[];
 };
 
 /** A server that plays the API for the tests of a file, and forgets after each what it was told. */
 export function useReceiver(): Receiver {
-  const api = {} as Receiver;
-  beforeAll(async () => {
-    Object.assign(api, await startReceiver());
-  });
+  const api = use(startReceiver, (made) => made.close());
   afterEach(() => api.reset());
-  afterAll(() => api.close());
   return api;
 }
 
-/** Gives the tests of a file the command line and a server that it talks to. */
-export function prepareCli(): TestCli {
+/** Gives the tests of a file the command line and a server that it talks to, in this folder or in an empty one each time. */
+export function prepareCli(folder?: { readonly path: string }): TestCli {
   const api = useReceiver();
+  const cli: TestCli['cli'] = (words, { isTerminal, typed, env, ...rest } = {}) => {
+    const stdin = new PassThrough();
+    stdin.write(typed ?? '');
+    return run(typeof words === 'string' ? words.split(' ') : words, {
+      env: { ...api.env, NO_COLOR: '1', ...env },
+      isTerminal: isTerminal ?? typed !== undefined,
+      ...(typed !== undefined && { stdin }),
+      ...(folder && { cwd: folder.path }),
+      ...rest,
+    });
+  };
   return {
     api,
-    cli(words, { isTerminal, typed, ...rest } = {}) {
-      const stdin = new PassThrough();
-      if (typed !== undefined) stdin.write(typed);
-      return run(words.split(' '), {
-        env: { ...api.env, NO_COLOR: '1' },
-        isTerminal: isTerminal ?? typed !== undefined,
-        stdin,
-        ...rest,
-      });
-    },
+    cli,
+    jsonOf: async (words, options) => JSON.parse((await cli(words, options)).stdout),
     sent: (method, path) =>
       api.requests
         .filter((request) => request.method === method && request.path === path)
@@ -52,9 +56,7 @@ export function refusesUsage(
   rows: readonly (readonly [words: string, message: string])[],
 ): void {
   test.each(rows)('%s is a usage error, before anything is asked', async (words, message) => {
-    const { code, stdout, stderr } = await run(words.split(' '), { env: api.env });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(message);
+    await ends(run(words.split(' '), { env: api.env }), 2, [message]);
     expect(api.requests).toEqual([]);
   });
 }

@@ -2,6 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { use } from '../../../test/use.ts';
 import type { Io, Timeouts } from '../io.ts';
 import { runCli } from '../run.ts';
 
@@ -15,6 +18,8 @@ export type RunOptions = {
   signal?: AbortSignal;
   /** Default: always `nowMillis`. */
   now?: () => number;
+  /** How long a wait of the command takes at most; by default it takes no time. */
+  longestSleepMillis?: number;
   timeouts?: Partial<Timeouts>;
   /** Called with each piece of stdout; throw to have the write fail with that error. */
   onStdout?: (text: string) => void;
@@ -45,12 +50,49 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     sleep: async (ms, signal) => {
       sleepsMillis.push(ms);
       signal.throwIfAborted();
+      const { longestSleepMillis = 0 } = options;
+      if (longestSleepMillis > 0) await delay(Math.min(ms, longestSleepMillis));
     },
     timeouts: { connectMillis: 5000, answerMillis: 5000, idleMillis: 5000, ...options.timeouts },
   };
   const code = await runCli(argv, io);
   if (options.cwd === undefined) await rm(cwd, { recursive: true });
   return { code, stdout: stdout.text(), stderr: stderr.text(), sleepsMillis };
+}
+
+type Text = string | RegExp;
+
+/**
+ * Proves how a run ended: with this exit code, this stdout, and each of these texts on stderr. What fails prints nothing on
+ * stdout, unless told what; what succeeds is looked at only where it is told.
+ */
+export async function ends(
+  running: Promise<RunResult>,
+  code: number,
+  ...expected: [said?: readonly Text[]] | [stdout: Text, said?: readonly Text[]]
+): Promise<RunResult> {
+  const result = await running;
+  const [stdout = code === 0 ? /^/ : /^$/, said = []] = Array.isArray(expected[0])
+    ? [undefined, expected[0]]
+    : (expected as [Text?, (readonly Text[])?]);
+  expect(result, result.stderr).toMatchObject({
+    code,
+    stdout: typeof stdout === 'string' ? stdout : expect.stringMatching(stdout),
+  });
+  for (const text of said) {
+    if (typeof text === 'string') expect(result.stderr).toContain(text);
+    else expect(result.stderr).toMatch(text);
+  }
+  return result;
+}
+
+/** An empty folder for each test of a file, or for all of them. */
+export function useFolder(when: 'once' | 'each' = 'each'): { readonly path: string } {
+  return use(
+    async () => ({ path: await newFolder() }),
+    ({ path }) => rm(path, { recursive: true }),
+    when,
+  );
 }
 
 export function newFolder(): Promise<string> {

@@ -1,3 +1,7 @@
+/** The names of made-up tenants and stores. */
+export const tenantName = (i) => `tenant-${String(i).padStart(3, '0')}`;
+export const storeName = (i) => `store-${String(i).padStart(4, '0')}`;
+
 /**
  * Fills the counters with made-up leaves: tenants × stores × months, no records behind them. Rows lie in
  * the order in which time would have brought them, not in key order. Every tenth tenant has its days too,
