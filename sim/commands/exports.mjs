@@ -24,7 +24,8 @@ export const exportCommands = [
         sent.end(JSON.stringify({ tenant: own }));
         setTimeout(() => sent.destroy(), afterMillis);
       };
-      await call(world, 'POST', `/exports/${as}`, { via: at, onRequest });
+      const headers = { 'content-type': 'application/json' };
+      await call(world, 'POST', `/exports/${as}`, { via: at, headers, onRequest });
     },
   },
   {
