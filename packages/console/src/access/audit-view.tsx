@@ -1,8 +1,8 @@
 import { Button } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { AuditEntry, AuditVerdict } from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
 import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../ui/filters.tsx';
 import { formatCount } from '../ui/format.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
@@ -10,12 +10,10 @@ import { filtersOf, hasFilter } from '../ui/hash-state.ts';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
 import classes from '../ui/list-page.module.css';
 import { CutText } from '../ui/marks.tsx';
-import { reasonOf } from '../ui/outage.ts';
 import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
-import { notify } from '../ui/toasts.tsx';
 import type { UpdateSearch } from '../ui/use-search.ts';
 import accessClasses from './access.module.css';
 import { type AccessSearch, noAuditFilter } from './search.ts';
@@ -33,7 +31,10 @@ export function AuditView(props: {
 }): ReactNode {
   const { views, search, update } = props;
   const list = useAudit(search);
-  const check = useCheck();
+  const check = useAct({
+    call: () => api.post<AuditVerdict>('/audit/verify', {}),
+    failed: 'Not verified',
+  });
   return (
     <>
       <FreshnessBanner queries={[list]} isAgeElsewhere />
@@ -75,13 +76,6 @@ export function AuditView(props: {
       />
     </>
   );
-}
-
-function useCheck() {
-  return useMutation({
-    mutationFn: () => api.post<AuditVerdict>('/audit/verify', {}),
-    onError: (error) => notify({ text: `Not verified. ${reasonOf(error)}` }),
-  });
 }
 
 /** What a verification found, in words with a shape and a colour. */

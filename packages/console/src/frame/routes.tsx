@@ -23,17 +23,14 @@ import {
   validateEndpointsSearch,
   validateIncidentsSearch,
 } from '../webhooks/search.ts';
-import { Frame, KeyHelp, StepUpDialog } from './frame.tsx';
-import { Menu } from './menu-button.tsx';
+import { Frame, KeyHelp, Menu, StepUpDialog } from './frame.tsx';
 import { NotFoundPage, RequireScope } from './no-access.tsx';
+import { type ConsolePage, pages } from './pages.ts';
 import { actorQuery, SessionGate, SignInAgain } from './session.tsx';
 
 const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet });
 
-const SignInPage = lazyPage(
-  'frame/sign-in',
-  async () => (await import('./sign-in.tsx')).SignInPage,
-);
+const SignInPage = lazyPage('SignInPage', () => import('./sign-in.tsx'));
 
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -51,154 +48,41 @@ const framedRoute = createRoute({
   component: Framed,
 });
 
-const OverviewPage = lazyPage(
-  'overview/page',
-  async () => (await import('../overview/page.tsx')).OverviewPage,
-);
+const OverviewPage = lazyPage('OverviewPage', () => import('../overview/page.tsx'));
+const RecordsPage = lazyPage('RecordsPage', () => import('../records/page.tsx'));
+const ExportsPage = lazyPage('ExportsPage', () => import('../exports/page.tsx'));
+const RetentionPage = lazyPage('RetentionPage', () => import('../retention/page.tsx'));
+const DlqPage = lazyPage('DlqPage', () => import('../webhooks/dlq/page.tsx'));
+const DeliveriesPage = lazyPage('DeliveriesPage', () => import('../webhooks/deliveries-page.tsx'));
+const EndpointsPage = lazyPage('EndpointsPage', () => import('../webhooks/endpoints/page.tsx'));
+const IncidentsPage = lazyPage('IncidentsPage', () => import('../webhooks/incidents/page.tsx'));
+const AccessPage = lazyPage('AccessPage', () => import('../access/page.tsx'));
 
-const overviewRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/',
-  // The page's script loads while the session is looked up, not afterwards.
-  beforeLoad: ({ context }) => void OverviewPage.preload(context.client),
-  component: () => <OverviewPage />,
-});
+type Raw = Record<string, unknown>;
 
-const RecordsPage = lazyPage(
-  'records/page',
-  async () => (await import('../records/page.tsx')).RecordsPage,
-);
-
-const recordsRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/records',
-  validateSearch: validateRecordsSearch,
-  beforeLoad: ({ context }) => void RecordsPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="enrichment:read">
-      <RecordsPage />
-    </RequireScope>
-  ),
-});
-
-const ExportsPage = lazyPage(
-  'exports/page',
-  async () => (await import('../exports/page.tsx')).ExportsPage,
-);
-
-const exportsRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/exports',
-  validateSearch: validateExportsSearch,
-  beforeLoad: ({ context }) => void ExportsPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="analytics:read">
-      <ExportsPage />
-    </RequireScope>
-  ),
-});
-
-const RetentionPage = lazyPage(
-  'retention/page',
-  async () => (await import('../retention/page.tsx')).RetentionPage,
-);
-
-const retentionRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/retention',
-  validateSearch: validateRetentionSearch,
-  beforeLoad: ({ context }) => void RetentionPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="enrichment:read">
-      <RetentionPage />
-    </RequireScope>
-  ),
-});
-
-const DlqPage = lazyPage(
-  'webhooks/dlq/page',
-  async () => (await import('../webhooks/dlq/page.tsx')).DlqPage,
-);
-
-const dlqRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/dlq',
-  validateSearch: validateDlqSearch,
-  beforeLoad: ({ context }) => void DlqPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="admin">
-      <DlqPage />
-    </RequireScope>
-  ),
-});
-
-const DeliveriesPage = lazyPage(
-  'webhooks/deliveries-page',
-  async () => (await import('../webhooks/deliveries-page.tsx')).DeliveriesPage,
-);
-
-const deliveriesRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/deliveries',
-  validateSearch: validateDeliveriesSearch,
-  beforeLoad: ({ context }) => void DeliveriesPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="admin">
-      <DeliveriesPage />
-    </RequireScope>
-  ),
-});
-
-const EndpointsPage = lazyPage(
-  'webhooks/endpoints/page',
-  async () => (await import('../webhooks/endpoints/page.tsx')).EndpointsPage,
-);
-
-const endpointsRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/endpoints',
-  validateSearch: validateEndpointsSearch,
-  beforeLoad: ({ context }) => void EndpointsPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="admin">
-      <EndpointsPage />
-    </RequireScope>
-  ),
-});
-
-const IncidentsPage = lazyPage(
-  'webhooks/incidents/page',
-  async () => (await import('../webhooks/incidents/page.tsx')).IncidentsPage,
-);
-
-const incidentsRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/incidents',
-  validateSearch: validateIncidentsSearch,
-  beforeLoad: ({ context }) => void IncidentsPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="incidents:read">
-      <IncidentsPage />
-    </RequireScope>
-  ),
-});
-
-const AccessPage = lazyPage(
-  'access/page',
-  async () => (await import('../access/page.tsx')).AccessPage,
-);
-
-const accessRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/access',
-  validateSearch: validateAccessSearch,
-  beforeLoad: ({ context }) => void AccessPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="admin">
-      <AccessPage />
-    </RequireScope>
-  ),
-});
+/** The route of a page, which only those see whose token has its scope. */
+function pageRoute<const Path extends ConsolePage['path'], Search extends object>(
+  path: Path,
+  Page: typeof OverviewPage,
+  validateSearch: (raw: Raw) => Search,
+) {
+  const scope = pages.find((page) => page.path === path)?.scope ?? null;
+  return createRoute({
+    getParentRoute: () => framedRoute,
+    path,
+    validateSearch,
+    // The page's script loads while the session is looked up, not afterwards.
+    beforeLoad: ({ context }) => void Page.preload(context.client),
+    component: () =>
+      scope === null ? (
+        <Page />
+      ) : (
+        <RequireScope scope={scope}>
+          <Page />
+        </RequireScope>
+      ),
+  });
+}
 
 const unknownRoute = createRoute({
   getParentRoute: () => framedRoute,
@@ -209,15 +93,15 @@ const unknownRoute = createRoute({
 const routeTree = rootRoute.addChildren([
   signInRoute,
   framedRoute.addChildren([
-    overviewRoute,
-    recordsRoute,
-    exportsRoute,
-    retentionRoute,
-    dlqRoute,
-    deliveriesRoute,
-    endpointsRoute,
-    incidentsRoute,
-    accessRoute,
+    pageRoute('/', OverviewPage, (raw): Raw => raw),
+    pageRoute('/records', RecordsPage, validateRecordsSearch),
+    pageRoute('/exports', ExportsPage, validateExportsSearch),
+    pageRoute('/retention', RetentionPage, validateRetentionSearch),
+    pageRoute('/dlq', DlqPage, validateDlqSearch),
+    pageRoute('/deliveries', DeliveriesPage, validateDeliveriesSearch),
+    pageRoute('/endpoints', EndpointsPage, validateEndpointsSearch),
+    pageRoute('/incidents', IncidentsPage, validateIncidentsSearch),
+    pageRoute('/access', AccessPage, validateAccessSearch),
     unknownRoute,
   ]),
 ]);

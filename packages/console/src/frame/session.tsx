@@ -12,10 +12,7 @@ import { Logo } from './logo.tsx';
 import { recentsKey } from './recents.ts';
 import classes from './sign-in.module.css';
 
-export const SignInAgain = lazyPart(
-  'frame/sign-in-again',
-  async () => (await import('./sign-in-again.tsx')).SignInAgain,
-);
+export const SignInAgain = lazyPart('SignInAgain', () => import('./sign-in-again.tsx'));
 
 /** The query key of who is signed in. */
 export const actorKey = ['me'] as const;

@@ -1,26 +1,26 @@
 import type { ReactNode } from 'react';
-import type { Overview } from '../api/types.ts';
+import type { Overview, ServiceStatus } from '../api/types.ts';
 import { wellText } from '../api/values.ts';
 import { formatAge, visibleText } from '../ui/format.ts';
 import { FailurePanel, FreshnessBanner, useFailure, useNow } from '../ui/freshness.tsx';
 import { OkIcon, WarningIcon } from '../ui/icons.tsx';
 import { NowProvider } from '../ui/marks.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { Charts } from './charts.tsx';
 import classes from './overview.module.css';
 import { Service } from './service.tsx';
 import { Tiles } from './tiles.tsx';
-import { useOverview, useServiceStatus } from './use-overview.ts';
 import { describeTrouble } from './words.ts';
 
 /** The page OVERVIEW: what is wrong, what there is, and how it went lately. */
 export function OverviewPage(): ReactNode {
-  const query = useOverview();
+  const query = useRead<Overview>(['overview'], '/stats/overview');
   const failure = useFailure(query);
   const { actor, hasScope } = useSession();
   const overview = query.data;
   const isTold = hasScope('admin') && actor.tenants === null;
-  const status = useServiceStatus(isTold);
+  const status = useRead<ServiceStatus>(['status'], '/status', { isWanted: isTold });
   if (!hasScope('enrichment:read')) return <NothingToSee scopes={actor.scopes} />;
   return (
     <NowProvider>

@@ -23,29 +23,14 @@ import {
   windowText,
 } from './search.ts';
 import type { useRecords } from './table/records-page.ts';
-import { useTags } from './tags/read-tags.ts';
-import { useVersions } from './versions/read-versions.ts';
+import { useTags } from './tags/use-tags.ts';
+import { useVersions } from './versions/use-versions.ts';
 
-const RecordsPart = lazyPage(
-  'records/table/records-part',
-  async () => (await import('./table/records-part.tsx')).RecordsPart,
-);
-const DaysView = lazyPage(
-  'records/calendar/days-view',
-  async () => (await import('./calendar/days-view.tsx')).DaysView,
-);
-const SharesView = lazyPage(
-  'records/facts/shares-view',
-  async () => (await import('./facts/shares-view.tsx')).SharesView,
-);
-const TagsView = lazyPage(
-  'records/tags/tags-view',
-  async () => (await import('./tags/tags-view.tsx')).TagsView,
-);
-const VersionsView = lazyPage(
-  'records/versions/versions-view',
-  async () => (await import('./versions/versions-view.tsx')).VersionsView,
-);
+const RecordsPart = lazyPage('RecordsPart', () => import('./table/records-part.tsx'));
+const DaysView = lazyPage('DaysView', () => import('./calendar/days-view.tsx'));
+const SharesView = lazyPage('SharesView', () => import('./facts/shares-view.tsx'));
+const TagsView = lazyPage('TagsView', () => import('./tags/tags-view.tsx'));
+const VersionsView = lazyPage('VersionsView', () => import('./versions/versions-view.tsx'));
 
 /** The queries of all views of a node. Only those of the view that is shown are read. */
 export function useNodeViews(

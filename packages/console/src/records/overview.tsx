@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { DatasetRow, MonthSum } from '../api/types.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
+import { Copied } from '../ui/copy-button.tsx';
 import { formatBytes, formatCount, sharesOf, visibleText } from '../ui/format.ts';
 import { MonthSums, useMonthSums } from '../ui/month-sums.tsx';
 import { CoverageBar } from './coverage.tsx';
@@ -89,10 +89,7 @@ function NoRecords(): ReactNode {
         The detection pipeline writes one record per enriched event. To try it with a file of your
         own:
       </p>
-      <div className="copied">
-        <code>{ingestLine}</code>
-        <CopyButton value={ingestLine} label="Copy command" />
-      </div>
+      <Copied text={ingestLine} />
     </div>
   );
 }

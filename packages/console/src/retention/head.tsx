@@ -7,9 +7,9 @@ import { CloseIcon, HoldIcon, OkIcon, QueuedIcon, WarningIcon } from '../ui/icon
 import { SkeletonText } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { countOf } from '../ui/words.ts';
-import type { Sums } from './calls.ts';
+import { isAtWork, type Sums } from './calls.ts';
 import classes from './head.module.css';
-import { isAtWork, outcomeText } from './jobs.tsx';
+import { outcomeText } from './jobs.tsx';
 import { ShareBar, TierWord } from './marks.tsx';
 import { retentionHref } from './search.ts';
 import { daysText, ratioText, reasonText } from './words.ts';

@@ -8,13 +8,12 @@ import { formatAge, formatBytes, formatCount } from '../ui/format.ts';
 import { usePolling } from '../ui/freshness.tsx';
 import { CloseIcon } from '../ui/icons.tsx';
 import classes from '../ui/jobs.module.css';
-import { noPlaceholder, pollMillis } from '../ui/poll.tsx';
+import { noPlaceholder, useRead } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
 import { countOf } from '../ui/words.ts';
-import { retentionKey } from './calls.ts';
+import { followMillis, isAtWork, retentionKey } from './calls.ts';
 import { retentionHref } from './search.ts';
 
-const followMillis = 1_000;
 const mostListed = 3;
 
 type Job = { readonly id: string; readonly state: RetentionJobState };
@@ -31,11 +30,6 @@ export type Jobs<J extends Job> = {
   readonly follow: (job: J) => void;
   readonly dismiss: () => void;
 };
-
-/** Whether a job has not ended. */
-export function isAtWork({ state }: Job): boolean {
-  return state === 'queued' || state === 'running' || state === 'waiting';
-}
 
 /** Reads the runs. The running one is read every second, and a message tells when it ends. */
 export function useRuns(): Jobs<RetentionRun> {
@@ -57,11 +51,8 @@ type JobsOptions<J extends Job> = { name: string; path: string; toastOf: (job: J
 function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J> {
   const client = useQueryClient();
   const [id, setId] = useState<string | null>(null);
-  const list = useQuery<Page<J>>({
-    queryKey: [...retentionKey, name],
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) => api.get<Page<J>>(path, { limit: mostListed }, signal),
-  });
+  const params = { limit: mostListed };
+  const list = useRead<Page<J>>([...retentionKey, name], path, { params });
   const closely = usePolling(followMillis);
   const one = useQuery<J>({
     queryKey: [...retentionKey, name, id],
@@ -259,7 +250,7 @@ function Line(props: {
   link: { href: string; text: string };
   onDismiss: () => void;
 }): ReactNode {
-  const isOpen = isAtWork({ id: '', state: props.state });
+  const isOpen = isAtWork(props);
   const isEmpty = props.max === 0;
   return (
     <div className={`row wrap ${classes.job}`} data-state={props.state}>

@@ -1,12 +1,11 @@
 import type { ReactNode } from 'react';
 import type { RetentionMove, TripleRow } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
-import drawerClasses from '../ui/drawer.module.css';
 import { Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { WarningIcon } from '../ui/icons.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
 import { countOf, formatDuration } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import type { useMove } from './calls.ts';
@@ -38,12 +37,11 @@ export function MoveDrawer(props: {
       closeLabel="Close move"
       onClose={props.onClose}
     >
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well */}
-      <section className={drawerClasses.body} tabIndex={0} aria-label="The move">
+      <PanelBody label="The move">
         <Loaded query={props.move} name="the move" rows={12}>
           {(move) => <Move move={move} />}
         </Loaded>
-      </section>
+      </PanelBody>
     </Panel>
   );
 }

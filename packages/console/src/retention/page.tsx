@@ -1,22 +1,21 @@
-import { type UseQueryResult, useMutation, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { api, isStepUp } from '../api/client.ts';
+import { api } from '../api/client.ts';
 import type { RetentionMove, TenantState, Verification } from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
 import { MonthSums } from '../ui/month-sums.tsx';
-import { reasonOf } from '../ui/outage.ts';
 import type { PanelPlace } from '../ui/panel-place.ts';
-import { noPlaceholder, PollNote, useFollowing } from '../ui/poll.tsx';
+import { PollNote } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { idOf } from '../ui/table/column.ts';
 import { PagedList } from '../ui/table/list.tsx';
-import { notify } from '../ui/toasts.tsx';
 import { usePageSearch, usePanel } from '../ui/use-search.ts';
 import { Bar, hasFilter, noFilter } from './bar.tsx';
 import {
-  retentionKey,
+  isAtWork,
   useFailures,
   useMove,
   useMoves,
@@ -24,9 +23,10 @@ import {
   useSums,
   useTenant,
   useTenants,
+  useVerification,
 } from './calls.ts';
 import { FailureAlert, Head, HeadActions, StoreAlert } from './head.tsx';
-import { isAtWork, JobLines, type Jobs, useRuns, useVerifications } from './jobs.tsx';
+import { JobLines, type Jobs, useRuns, useVerifications } from './jobs.tsx';
 import { moveColumns } from './journal-table.tsx';
 import { MoveDrawer } from './move-drawer.tsx';
 import { RunDialog } from './run-dialog.tsx';
@@ -129,13 +129,11 @@ const whatTheJournalHas = (
 
 /** Starts verifications; without a tenant everything is verified. */
 function useVerify(verifications: Jobs<Verification>) {
-  const start = useMutation({
-    mutationFn: (tenant: string | undefined) =>
+  const start = useAct({
+    call: (tenant: string | undefined) =>
       api.post<Verification>('/retention/verify', tenant === undefined ? {} : { tenant }),
-    onSuccess: verifications.follow,
-    onError: (error: Error) => {
-      if (!isStepUp(error)) notify({ text: `No verification was started. ${reasonOf(error)}` });
-    },
+    onDone: verifications.follow,
+    failed: 'No verification was started',
   });
   const { shown } = verifications;
   const isBusy = start.isPending || (shown !== undefined && isAtWork(shown));
@@ -163,20 +161,6 @@ function usePanelQueries(place: Place | undefined): PanelQueries {
   const all = { tenant, move, verification } as const;
   const isShown = place !== undefined && place.kind !== 'run' && tenantId !== '*';
   return { ...all, watched: isShown ? [all[place.kind]] : [] };
-}
-
-const followMillis = 1_000;
-
-function useVerification(id: string | undefined): UseQueryResult<Verification> {
-  return useQuery<Verification>({
-    // The page reads a running verification with the same key, so that both share one request.
-    queryKey: [...retentionKey, 'verifications', id],
-    enabled: id !== undefined,
-    placeholderData: noPlaceholder,
-    refetchInterval: useFollowing(isAtWork, followMillis),
-    queryFn: ({ signal }) =>
-      api.get<Verification>(`/retention/verify/${encodeURIComponent(id ?? '')}`, {}, signal),
-  });
 }
 
 /** The panel that is open, if any. The question before a run is a dialog. */

@@ -1,12 +1,13 @@
 import { Button, Modal, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { api, isStepUp } from '../api/client.ts';
+import { api } from '../api/client.ts';
 import type { Plan, PlanTotals, RetentionRun } from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
+import { ActionForm, faultText } from '../ui/form.tsx';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { withoutUndefined } from '../ui/hash-state.ts';
 import { SkeletonText } from '../ui/list.tsx';
-import { reasonOf } from '../ui/outage.ts';
 import { countOf } from '../ui/words.ts';
 import { usePlan } from './calls.ts';
 import { HoldMark } from './marks.tsx';
@@ -44,9 +45,9 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
   const scope = { tenant, before: before === '' ? undefined : before };
   const plan = usePlan(scope);
   const failure = useFailure(plan);
-  const start = useMutation({
-    mutationFn: () => api.post<RetentionRun>('/retention/run', withoutUndefined(scope)),
-    onSuccess: (run) => {
+  const start = useAct({
+    call: () => api.post<RetentionRun>('/retention/run', withoutUndefined(scope)),
+    onDone: (run) => {
       onStarted(run);
       onClose();
     },
@@ -55,13 +56,15 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
   const known = plan.isPlaceholderData ? undefined : plan.data;
   const due = known === undefined ? 0 : known.totals.move.count + known.totals.delete.count;
   return (
-    <form
-      className="stack gap-12"
-      aria-label="What a run does"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (due > 0 && !start.isPending) start.mutate();
-      }}
+    <ActionForm
+      label="What a run does"
+      call={start}
+      onSend={() => start.mutate()}
+      isReady={due > 0}
+      button={known === undefined ? 'Run' : answerText(known.totals)}
+      isGrave={known !== undefined && known.totals.delete.count > 0}
+      fault={faultText(start.error)}
+      others={<Button onClick={onClose}>Cancel</Button>}
     >
       <TextInput
         type="date"
@@ -85,22 +88,7 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
           <MoreText plan={plan.data} />
         </>
       )}
-      <div className="flex wrap end gap-8">
-        <p className="grow form-fault self-center" role="alert">
-          {start.error === null || isStepUp(start.error) ? '' : reasonOf(start.error)}
-        </p>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button
-          type="submit"
-          variant="filled"
-          {...(known !== undefined && known.totals.delete.count > 0 && { color: 'red.9' })}
-          disabled={due === 0}
-          loading={start.isPending}
-        >
-          {known === undefined ? 'Run' : answerText(known.totals)}
-        </Button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }
 
@@ -158,11 +146,4 @@ function MoreText({ plan }: { plan: Plan | undefined }): ReactNode {
       {isMore && `The first ${formatCount(plan.data.length)} lines; the sums are of all.`}
     </p>
   );
-}
-
-function withoutUndefined(scope: { tenant: string | undefined; before: string | undefined }) {
-  return {
-    ...(scope.tenant !== undefined && { tenant: scope.tenant }),
-    ...(scope.before !== undefined && { before: scope.before }),
-  };
 }

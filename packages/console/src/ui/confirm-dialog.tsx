@@ -52,6 +52,32 @@ export function ConfirmDialog(props: {
   );
 }
 
+/** A button for what cannot be undone: it asks first. */
+export function AskButton(props: {
+  text: string;
+  isBusy: boolean;
+  title: string;
+  answer: string;
+  onYes: () => void;
+  /** What becomes of what. */
+  children: string;
+}): ReactNode {
+  const { text, isBusy, children, ...question } = props;
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <>
+      <Button className="danger" loading={isBusy} onClick={() => setAsking(true)}>
+        {text}
+      </Button>
+      {isAsking && (
+        <ConfirmDialog {...question} onClose={() => setAsking(false)}>
+          <p>{children}</p>
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}
+
 /** Mantine returns the focus when a dialog closes, but not when it is removed. */
 function useFocusBack(): void {
   const [before] = useState(() => document.activeElement);

@@ -2,6 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { FailurePanel, useFailure } from './freshness.tsx';
 import { SkeletonRows } from './list.tsx';
+import { PanelBody } from './panel.tsx';
 
 /** Shows what a query has read, or what takes its place: placeholder rows at a first load, or why that failed. */
 export function Loaded<Data>(props: {
@@ -10,11 +11,11 @@ export function Loaded<Data>(props: {
   name: string;
   /** How many placeholder rows a first load shows. */
   rows: number;
-  /** The class of the box around what takes the place; without it there is no box. */
-  className?: string | undefined;
+  /** Whether it is all that its panel shows. */
+  isPanel?: boolean;
   children: (data: Data) => ReactNode;
 }): ReactNode {
-  const { query, className } = props;
+  const { query, isPanel = false } = props;
   const failure = useFailure(query);
   if (query.data !== undefined) return props.children(query.data);
   const instead =
@@ -23,5 +24,5 @@ export function Loaded<Data>(props: {
     ) : (
       <FailurePanel error={failure} onRetry={() => void query.refetch()} />
     );
-  return className === undefined ? instead : <div className={className}>{instead}</div>;
+  return isPanel ? <PanelBody>{instead}</PanelBody> : instead;
 }

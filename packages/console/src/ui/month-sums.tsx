@@ -1,4 +1,4 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MonthSum } from '../api/types.ts';
@@ -6,19 +6,16 @@ import { BarChart } from './chart/bar-chart.tsx';
 import { type Bar, SeriesLegend } from './chart/bar-picture.tsx';
 import { nextMonth } from './chart/scale.ts';
 import { formatBytes } from './format.ts';
-import { FailurePanel, useFailure, usePolling } from './freshness.tsx';
+import { FailurePanel, useFailure } from './freshness.tsx';
 import listClasses from './list-page.module.css';
 import classes from './month-sums.module.css';
-import { calmPollMillis } from './poll.tsx';
+import { calmPollMillis, useRead } from './poll.tsx';
 
 /** Reads the records of each month, hot and cold, of all tenants that the session may see. */
 export function useMonthSums(): UseQueryResult<MonthSum[]> {
-  return useQuery({
-    queryKey: ['records', 'month-sums'],
-    refetchInterval: usePolling(calmPollMillis),
-    queryFn: async ({ signal }) =>
-      (await api.get<{ data: MonthSum[] }>('/stats/records', {}, signal)).data,
-  });
+  const read = async (signal: AbortSignal) =>
+    (await api.get<{ data: MonthSum[] }>('/stats/records', {}, signal)).data;
+  return useRead(['records', 'month-sums'], read, { everyMillis: calmPollMillis });
 }
 
 const series = [

@@ -1,14 +1,13 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
-import { api } from '../api/client.ts';
 import type { Delivery, Page } from '../api/types.ts';
 import { deliveryStatuses } from '../api/values.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
-import { FreshnessBanner, usePolling } from '../ui/freshness.tsx';
+import { FreshnessBanner } from '../ui/freshness.tsx';
 import { filtersOf, hasFilter, noneOf } from '../ui/hash-state.ts';
 import classes from '../ui/list-page.module.css';
 import { NowProvider } from '../ui/marks.tsx';
-import { PollNote, pollMillis } from '../ui/poll.tsx';
+import { PollNote, useRead } from '../ui/poll.tsx';
 import { idOf } from '../ui/table/column.ts';
 import { PagedList } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
@@ -82,12 +81,8 @@ type Update = UpdateSearch<DeliveriesSearch>;
 function useDeliveries(search: DeliveriesSearch): Deliveries {
   const { status, tenant, endpoint, incident, cursor } = search;
   const filters = { status, tenant, endpoint_id: endpoint, incident_id: incident, cursor };
-  return useQuery<Page<Delivery>>({
-    queryKey: [...deliveriesKey, filters],
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) =>
-      api.get<Page<Delivery>>('/webhook/deliveries', { ...filters, limit: pageSize }, signal),
-  });
+  const params = { ...filters, limit: pageSize };
+  return useRead([...deliveriesKey, filters], '/webhook/deliveries', { params });
 }
 
 const noFilter = noneOf('status', 'tenant', 'endpoint', 'incident');

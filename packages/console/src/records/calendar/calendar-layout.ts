@@ -1,11 +1,10 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetRow, DayRow, Page } from '../../api/types.ts';
 import type { Bar } from '../../ui/chart/bar-picture.tsx';
 import { nextMonth } from '../../ui/chart/scale.ts';
-import { usePolling } from '../../ui/freshness.tsx';
-import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
+import { calmPollMillis, useRead } from '../../ui/poll.tsx';
 import { daysIn, type NodePath, nodeKey } from '../search.ts';
 
 /** How many years one calendar shows: at most 1,098 days. One answer of the service has up to 4,000. */
@@ -166,16 +165,14 @@ export function useDays(
   isShown: boolean,
 ): UseQueryResult<DayRow[]> {
   const range = !span ? null : `${span.from} ${span.to}`;
-  return useQuery<DayRow[]>({
-    queryKey: ['records', 'days', path === null ? null : nodeKey(path), range],
-    enabled: path !== null && range !== null && isShown,
-    refetchInterval: usePolling(calmPollMillis),
-    placeholderData: noPlaceholder,
-    queryFn: async ({ signal }) => {
-      const { tenant, store } = path ?? { tenant: '' };
-      const params = { tenant, store, from: span?.from, to: span?.to, limit: maxDays };
-      const page = await api.get<Page<DayRow>>('/enrichment/days', params, signal);
-      return page.data;
-    },
+  const read = async (signal: AbortSignal) => {
+    const { tenant, store } = path ?? { tenant: '' };
+    const params = { tenant, store, from: span?.from, to: span?.to, limit: maxDays };
+    return (await api.get<Page<DayRow>>('/enrichment/days', params, signal)).data;
+  };
+  return useRead(['records', 'days', path === null ? null : nodeKey(path), range], read, {
+    isWanted: path !== null && range !== null && isShown,
+    everyMillis: calmPollMillis,
+    isOne: true,
   });
 }

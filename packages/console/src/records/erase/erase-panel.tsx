@@ -1,18 +1,16 @@
 import { Button, Checkbox, Radio, TextInput } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { isStepUp } from '../../api/client.ts';
 import type { EraseReceipt, RetentionPolicy } from '../../api/types.ts';
 import { CopyText } from '../../ui/copy-button.tsx';
 import { download } from '../../ui/download.ts';
-import contentClasses from '../../ui/drawer.module.css';
+import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatBytes } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { HoldIcon, WarningIcon } from '../../ui/icons.tsx';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { Moment } from '../../ui/marks.tsx';
-import { reasonOf } from '../../ui/outage.ts';
-import { Panel } from '../../ui/panel.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
 import { countOf } from '../../ui/words.ts';
 import classes from './erase.module.css';
@@ -58,7 +56,7 @@ export function ErasePanel(props: ErasePanelProps): ReactNode {
       closeLabel="Close erase"
       onClose={props.onClose}
     >
-      <div className={contentClasses.body}>
+      <PanelBody>
         {scope === null && <p className="muted">This link names no record.</p>}
         {receipt === undefined && recordKey !== undefined && scope !== null && (
           <ReachChoice recordKey={recordKey} reach={reach} onReach={setReach} />
@@ -80,7 +78,7 @@ export function ErasePanel(props: ErasePanelProps): ReactNode {
           />
         )}
         {receipt !== undefined && <Receipt receipt={receipt} onClose={props.onClose} />}
-      </div>
+      </PanelBody>
     </Panel>
   );
 }
@@ -142,13 +140,16 @@ function Question(props: QuestionProps): ReactNode {
   const isAny = count + incidents > 0;
   const mayErase = isAny && !isHeld && typed === tenant;
   return (
-    <form
-      className="stack gap-12"
-      aria-label="What is erased"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (mayErase && !erase.isPending) onErase();
-      }}
+    <ActionForm
+      label="What is erased"
+      call={erase}
+      onSend={onErase}
+      isReady={mayErase}
+      button={isAny && !isHeld ? eraseText(count, incidents) : null}
+      isGrave
+      fault={isHeld ? '' : faultText(erase.error)}
+      isFaultAbove
+      others={<Button onClick={onClose}>{isAny && !isHeld ? 'Cancel' : 'Close'}</Button>}
     >
       <p className={classes.sum} role="status">
         {isAny ? (
@@ -196,26 +197,16 @@ function Question(props: QuestionProps): ReactNode {
           />
         </>
       )}
-      <p className="form-fault" role="alert">
-        {erase.error === null || isStepUp(erase.error) || isHeld ? '' : reasonOf(erase.error)}
-      </p>
-      <div className="flex wrap end gap-8">
-        <Button onClick={onClose}>{isAny && !isHeld ? 'Cancel' : 'Close'}</Button>
-        {isAny && !isHeld && (
-          <Button
-            type="submit"
-            variant="filled"
-            color="red.9"
-            disabled={!mayErase}
-            loading={erase.isPending}
-          >
-            ERASE {count > 0 ? countOf(count, 'record') : countOf(incidents, 'incident')}
-            {count > 0 && incidents > 0 && ` · ${countOf(incidents, 'incident')}`}
-          </Button>
-        )}
-      </div>
-    </form>
+    </ActionForm>
   );
+}
+
+function eraseText(records: number, incidents: number): string {
+  const parts = [
+    records > 0 ? countOf(records, 'record') : '',
+    incidents > 0 ? countOf(incidents, 'incident') : '',
+  ];
+  return `ERASE ${parts.filter((part) => part !== '').join(' · ')}`;
 }
 
 function retryAll(queries: readonly UseQueryResult<unknown>[]): void {

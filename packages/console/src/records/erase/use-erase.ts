@@ -2,7 +2,7 @@ import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tan
 import { api } from '../../api/client.ts';
 import type { EraseReceipt, EraseRequest, RetentionPolicy } from '../../api/types.ts';
 import { panelHref } from '../../ui/panel-place.ts';
-import { exportsKey, noPlaceholder } from '../../ui/poll.tsx';
+import { exportsKey, noPlaceholder, useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
 
@@ -22,17 +22,9 @@ export function useErasePreview(request: EraseRequest | null): UseQueryResult<Er
 
 /** The policy of a tenant: a legal hold keeps all of it from being erased. */
 export function usePolicyOf(tenant: string): UseQueryResult<RetentionPolicy> {
-  return useQuery<RetentionPolicy>({
-    queryKey: ['records', 'policy', tenant],
-    placeholderData: noPlaceholder,
-    staleTime: 0,
-    queryFn: ({ signal }) =>
-      api.get<RetentionPolicy>(
-        `/retention/policies/${encodeURIComponent(tenant)}`,
-        undefined,
-        signal,
-      ),
-  });
+  const path = `/retention/policies/${encodeURIComponent(tenant)}`;
+  const once = { isOne: true, everyMillis: null, staleMillis: 0 };
+  return useRead(['records', 'policy', tenant], path, once);
 }
 
 /** Erases. All that shows records is read again afterwards, and a message says what went, also on another page. */

@@ -6,12 +6,27 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
-import type { NewTag, Tag, Tagged } from '../../api/types.ts';
+import type { NewTag, Page, Tag, Tagged } from '../../api/types.ts';
 import { reasonOf } from '../../ui/outage.ts';
+import { calmPollMillis, useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
+import type { SliceParams } from '../search.ts';
 import { treeKey } from '../tree/branch-pages.ts';
 import { datasetWords } from './tag-window.ts';
+
+/** At most this many tags are read: half of what a tenant may have, and more than anyone reads. */
+const mostTags = 500;
+
+/** Reads the tags that touch a slice, latest first. */
+export function useTags(slice: SliceParams | null, isShown: boolean): UseQueryResult<Page<Tag>> {
+  return useRead(['records', 'tags', JSON.stringify(slice)], '/enrichment/tags', {
+    params: { ...slice, limit: mostTags },
+    isWanted: slice !== null && isShown,
+    isOne: true,
+    everyMillis: calmPollMillis,
+  });
+}
 
 /** Reads what a tag would cover; null asks nothing. */
 export function useTagPreview(tag: NewTag | null): UseQueryResult<Tagged> {

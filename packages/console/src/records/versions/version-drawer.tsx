@@ -3,19 +3,17 @@ import { type ReactNode, useState } from 'react';
 import type { DatasetVersion } from '../../api/types.ts';
 import { splitNames } from '../../api/values.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import { CopyButton } from '../../ui/copy-button.tsx';
-import drawerClasses from '../../ui/drawer.module.css';
+import { Copied, CopyButton } from '../../ui/copy-button.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
 import { Loaded } from '../../ui/loaded.tsx';
-import { Panel } from '../../ui/panel.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useSession } from '../../ui/session.ts';
 import { countOf, shellLine } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { windowText } from '../search.ts';
 import { DatasetMark } from '../tags/tags-view.tsx';
-import { useVersion } from './read-versions.ts';
-import { useDeleteVersion } from './use-versions.ts';
+import { useDeleteVersion, useVersion } from './use-versions.ts';
 import classes from './versions.module.css';
 import { ExportButton, sharesText, VersionState } from './versions-view.tsx';
 
@@ -58,12 +56,7 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
           )}
         </div>
       )}
-      <section
-        className={drawerClasses.body}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
-        tabIndex={0}
-        aria-label="The version"
-      >
+      <PanelBody label="The version">
         <Loaded query={query} name="the version" rows={10}>
           {(data) => (
             <>
@@ -74,7 +67,7 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
             </>
           )}
         </Loaded>
-      </section>
+      </PanelBody>
       {isAsking && version !== undefined && (
         <DeleteQuestion version={version} onDeleted={onClose} onClose={() => setAsking(false)} />
       )}
@@ -127,10 +120,7 @@ function Export({ version }: { version: DatasetVersion }): ReactNode {
   return (
     <>
       <h3 className="caps below-8">EXPORT IT ON THE COMMAND LINE</h3>
-      <div className="copied">
-        <code>{line}</code>
-        <CopyButton value={line} label="Copy command" />
-      </div>
+      <Copied text={line} />
     </>
   );
 }

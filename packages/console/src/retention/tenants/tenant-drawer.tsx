@@ -2,14 +2,13 @@ import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RetentionPolicy, TenantState } from '../../api/types.ts';
-import drawerClasses from '../../ui/drawer.module.css';
 import { Facts } from '../../ui/facts.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
 import { Loaded } from '../../ui/loaded.tsx';
 import { Moment } from '../../ui/marks.tsx';
-import { Panel } from '../../ui/panel.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useLastMoves, usePlan, usePolicy } from '../calls.ts';
 import { NeedsAdmin, VerifyButton } from '../head.tsx';
@@ -45,12 +44,7 @@ export function TenantDrawer(props: TenantDrawerProps): ReactNode {
       onClose={props.onClose}
     >
       {!isDefault && <Actions {...props} />}
-      <section
-        className={drawerClasses.body}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
-        tabIndex={0}
-        aria-label={isDefault ? 'The default policy' : 'The tenant'}
-      >
+      <PanelBody label={isDefault ? 'The default policy' : 'The tenant'}>
         {!isDefault && <Tiers state={props.state} />}
         <Policy tenant={tenant} mayAct={props.mayAct} />
         {!isDefault && (
@@ -59,7 +53,7 @@ export function TenantDrawer(props: TenantDrawerProps): ReactNode {
             <LastMoves tenant={tenant} />
           </>
         )}
-      </section>
+      </PanelBody>
     </Panel>
   );
 }

@@ -3,7 +3,9 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { Page, RetryJob, RetryPreview, RetryRequest } from '../../api/types.ts';
+import { useAct } from '../../ui/act.ts';
 import classes from '../../ui/form.module.css';
+import { ActionForm } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { CloseIcon } from '../../ui/icons.tsx';
@@ -56,14 +58,12 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
   }
   const count = preview.data?.count;
   return (
-    <form
-      className="stack gap-12"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (count !== undefined && count > 0) {
-          start.mutate({ ...request, ...(rate !== null && { rate }) });
-        }
-      }}
+    <ActionForm
+      call={start}
+      onSend={() => start.mutate({ ...request, ...(rate !== null && { rate }) })}
+      isReady={count !== undefined && count > 0}
+      button={`Retry ${count === undefined ? 'all' : countOf(count, 'delivery', 'deliveries')}`}
+      others={<Button onClick={onClose}>Cancel</Button>}
     >
       <p className="muted">{describe(request)}</p>
       <p className={classes.preview} role="status">
@@ -91,18 +91,7 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
         onChange={(value) => setRate(typeof value === 'number' ? value : null)}
         error={start.error === null ? null : reasonOf(start.error)}
       />
-      <div className="flex wrap end gap-8">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button
-          type="submit"
-          variant="filled"
-          disabled={count === undefined || count === 0}
-          loading={start.isPending}
-        >
-          Retry {count === undefined ? 'all' : countOf(count, 'delivery', 'deliveries')}
-        </Button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }
 
@@ -169,13 +158,12 @@ export function JobsStrip({ jobs }: { jobs: Jobs }): ReactNode {
 
 /** One bulk retry. It can be dismissed once it has ended. */
 function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): ReactNode {
-  const client = useQueryClient();
   const path = `/webhook/dlq/retries/${encodeURIComponent(job.id)}`;
-  const change = useMutation({
-    mutationFn: (state: 'running' | 'paused' | 'cancelled') =>
-      state === 'cancelled' ? api.delete(path) : api.patch<unknown>(path, { state }),
-    onError: (error) => notify({ text: `The bulk retry was not changed. ${reasonOf(error)}` }),
-    onSettled: () => client.invalidateQueries({ queryKey: jobsKey }),
+  const change = useAct({
+    call: (state: 'running' | 'paused' | 'cancelled') =>
+      state === 'cancelled' ? api.delete<unknown>(path) : api.patch<unknown>(path, { state }),
+    failed: 'The bulk retry was not changed',
+    changes: jobsKey,
   });
   const again = useStart(onDismiss);
   const isPartly = job.state === 'completed' && job.rows_left > 0;

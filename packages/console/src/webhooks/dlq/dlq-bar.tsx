@@ -1,13 +1,12 @@
 import { Button } from '@mantine/core';
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { api } from '../../api/client.ts';
 import type { DeadLetters, Endpoint, Page } from '../../api/types.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../../ui/filters.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { filtersOf, noneOf } from '../../ui/hash-state.ts';
 import classes from '../../ui/list-page.module.css';
-import { PollNote } from '../../ui/poll.tsx';
+import { PollNote, useRead } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
 import { shortId } from '../../ui/words.ts';
 import { StatusMark } from '../marks.tsx';
@@ -149,11 +148,11 @@ export function EndpointFilter(props: {
   onChange: (id: string | undefined) => void;
 }): ReactNode {
   const { tenant, value } = props;
-  const endpoints = useQuery<Page<Endpoint>>({
-    queryKey: [...endpointsKey, 'names', tenant],
-    staleTime: 60_000,
-    queryFn: ({ signal }) =>
-      api.get<Page<Endpoint>>('/webhook/endpoints', { tenant, limit: mostEndpoints }, signal),
+  const key = [...endpointsKey, 'names', tenant];
+  const endpoints = useRead<Page<Endpoint>>(key, '/webhook/endpoints', {
+    params: { tenant, limit: mostEndpoints },
+    everyMillis: null,
+    staleMillis: 60_000,
   });
   const choices = (endpoints.data?.data ?? []).map(({ id, url, tenant: of }) => ({
     value: id,

@@ -1,18 +1,17 @@
 import { Button } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret, PingedDelivery } from '../../api/types.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import drawerClasses from '../../ui/drawer.module.css';
 import { backlogText, EndpointHealth } from '../../ui/endpoint-health.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
 import { formatInstant, visibleText } from '../../ui/format.ts';
-import { FailurePanel, useFailure, usePolling } from '../../ui/freshness.tsx';
+import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
-import { Panel } from '../../ui/panel.tsx';
-import { pollMillis } from '../../ui/poll.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
+import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { endpointsKey, webhooksKey } from '../query-keys.ts';
@@ -36,14 +35,8 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   const { id, known, onClose } = props;
   const isNew = id === newEndpoint;
   const [secret, setSecret] = useState<EndpointWithSecret | null>(null);
-  const query = useQuery<Endpoint>({
-    queryKey: [...endpointsKey, 'one', id],
-    enabled: !isNew,
-    refetchInterval: usePolling(pollMillis),
-    placeholderData: () => known,
-    queryFn: ({ signal }) =>
-      api.get<Endpoint>(`/webhook/endpoints/${encodeURIComponent(id)}`, {}, signal),
-  });
+  const path = `/webhook/endpoints/${encodeURIComponent(id)}`;
+  const query = useRead<Endpoint>([...endpointsKey, 'one', id], path, { isWanted: !isNew, known });
   const failure = useFailure(query);
   // Only the list has the hours.
   const endpoint = query.data && { ...(known?.hours && { hours: known.hours }), ...query.data };
@@ -62,7 +55,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
       {endpoint !== undefined && (
         <EndpointActions endpoint={endpoint} onSecret={setSecret} onDeleted={onClose} />
       )}
-      <div className={drawerClasses.body}>
+      <PanelBody>
         {endpoint !== undefined && <EndpointFacts endpoint={endpoint} />}
         {/* The list hides the query of a URL, so the form waits until the endpoint is read. */}
         {(isNew || (endpoint !== undefined && !query.isPlaceholderData)) && (
@@ -74,7 +67,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
         {!isNew && endpoint === undefined && failure !== null && (
           <FailurePanel error={failure} onRetry={() => void query.refetch()} />
         )}
-      </div>
+      </PanelBody>
       <SecretDialog endpoint={secret} onClose={closeSecret} />
     </Panel>
   );

@@ -1,14 +1,13 @@
 import { Button } from '@mantine/core';
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { api } from '../../api/client.ts';
 import type { Endpoint, Page } from '../../api/types.ts';
 import { Filters, TextFilter } from '../../ui/filters.tsx';
-import { FreshnessBanner, usePolling } from '../../ui/freshness.tsx';
+import { FreshnessBanner } from '../../ui/freshness.tsx';
 import { Empty } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
 import { NowProvider } from '../../ui/marks.tsx';
-import { PollNote, pollMillis } from '../../ui/poll.tsx';
+import { PollNote, useRead } from '../../ui/poll.tsx';
 import { idOf } from '../../ui/table/column.ts';
 import { List } from '../../ui/table/list.tsx';
 import { usePageSearch, usePanel } from '../../ui/use-search.ts';
@@ -102,14 +101,6 @@ export function EndpointsPage(): ReactNode {
 }
 
 function useEndpoints({ tenant, cursor }: EndpointsSearch): UseQueryResult<Page<Endpoint>> {
-  return useQuery<Page<Endpoint>>({
-    queryKey: [...endpointsKey, 'list', { tenant, cursor }],
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) =>
-      api.get<Page<Endpoint>>(
-        '/webhook/endpoints',
-        { tenant, cursor, limit: 200, include: 'hours' },
-        signal,
-      ),
-  });
+  const params = { tenant, cursor, limit: 200, include: 'hours' };
+  return useRead([...endpointsKey, 'list', params], '/webhook/endpoints', { params });
 }
