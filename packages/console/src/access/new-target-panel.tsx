@@ -13,8 +13,8 @@ import { useAct } from '../ui/act.ts';
 import { Copied } from '../ui/copy-button.tsx';
 import { ActionForm, faultsOf } from '../ui/form.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
-import { addressOf } from './notice-words.ts';
 import { noticesKey } from './use-access.ts';
+import { addressOf } from './words.ts';
 
 /** The form for somebody to be told. Of a webhook it then shows the secret, this once. */
 export function NewTargetPanel({ onClose }: { onClose: () => void }): ReactNode {

@@ -16,8 +16,8 @@ import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import accessClasses from './access.module.css';
-import { addressOf, kindsText, sendTexts, severityTexts } from './notice-words.ts';
 import { noticesKey, useNotices, useTargets } from './use-access.ts';
+import { addressOf, kindsText, sendTexts, severityTexts } from './words.ts';
 
 /** Who is told of what is wrong, whether it arrives, and what was told lately. */
 export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => void }): ReactNode {

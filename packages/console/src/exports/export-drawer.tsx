@@ -9,7 +9,7 @@ import { copied, Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { sliceHref } from '../ui/hash-state.ts';
 import { WarningIcon } from '../ui/icons.tsx';
-import { Loaded } from '../ui/loaded.tsx';
+import { Loaded } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { exportsKey } from '../ui/poll.tsx';

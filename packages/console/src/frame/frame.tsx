@@ -5,11 +5,10 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { type StepUpRequest, stepUpEvent } from '../api/client.ts';
 import { bannerId, statusLineId } from '../ui/freshness.tsx';
 import { MenuIcon, SearchIcon } from '../ui/icons.tsx';
-import { modKeyName, useKeys } from '../ui/keys.ts';
+import { modKeyName, useFocusReturn, useKeys } from '../ui/keys.ts';
 import { lazyPart, takeUpdated } from '../ui/lazy-part.tsx';
 import { PanelSlot } from '../ui/panel.tsx';
 import { notify, Toasts } from '../ui/toasts.tsx';
-import { useFocusReturn } from '../ui/use-focus-return.ts';
 import classes from './frame.module.css';
 import navigationClasses from './navigation.module.css';
 import { AdminOnly, Navigation } from './navigation.tsx';
@@ -22,7 +21,7 @@ import { Tools } from './tools.tsx';
 
 export const KeyHelp = lazyPart('KeyHelp', () => import('./key-help.tsx'));
 
-export const StepUpDialog = lazyPart('StepUpDialog', () => import('./step-up.tsx'));
+export const StepUpDialog = lazyPart('StepUpDialog', () => import('./ask-token.tsx'));
 
 export const Menu = lazyPart('Menu', () => import('./menu.tsx'));
 

@@ -1,13 +1,14 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import type { DatasetRow } from '../api/types.ts';
+import { BarChart, type NameRange } from '../ui/chart/bar-chart.tsx';
 import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
-import classes from '../ui/list-page.module.css';
 import { useSession } from '../ui/session.ts';
 import type { ChangeSearch } from '../ui/use-search.ts';
+import { ViewSwitch } from '../ui/view-switch.tsx';
+import { UtcDays } from '../ui/zone-switch.tsx';
 import { useDays, useSpan } from './calendar/calendar-layout.ts';
-import { NodeChart } from './facts/node-chart.tsx';
-import { useShares } from './facts/use-facts.ts';
+import { useMonths, useShares } from './facts/use-facts.ts';
 import { TagButton } from './node-actions.tsx';
 import pageClasses from './page.module.css';
 import type { RecordsPanel } from './panels.tsx';
@@ -15,7 +16,9 @@ import {
   changeFilters,
   changeSearch,
   chosenDays,
+  type DayRange,
   type NodePath,
+  namesOf,
   type RecordsSearch,
   type RecordsView,
   recordsViews,
@@ -159,24 +162,68 @@ function Days({ search, update, path, facts, views, panel }: NodeViewProps): Rea
 }
 
 /** The tabs that choose the view of the node. */
-export function ViewSwitch(props: {
+export function NodeViews(props: {
   view: RecordsView;
   onView: (view: RecordsView) => void;
 }): ReactNode {
   return (
-    <div className={pageClasses.views}>
-      <fieldset className={classes.switch} aria-label="What is shown of the node">
-        {recordsViews.map((view) => (
-          <button
-            key={view}
-            type="button"
-            aria-pressed={view === props.view}
-            onClick={() => props.onView(view)}
-          >
-            {view.toUpperCase()}
-          </button>
-        ))}
-      </fieldset>
+    <div className={`flex flex-none ${pageClasses.views}`}>
+      <ViewSwitch label="What is shown of the node" views={recordsViews} isCaps {...props} />
     </div>
   );
+}
+
+type NodeChartProps = {
+  path: NodePath;
+  facts: UseQueryResult<DatasetRow | null>;
+  /** The chosen days; null when none are chosen. */
+  range: DayRange | null;
+  onChoose: (path: NodePath) => void;
+  /** Called with the chosen days; null means all days of the node. */
+  onRange: (range: NameRange | null, by: 'pointer' | 'key') => void;
+};
+
+/** The number of records of a node over time: by day for a month, by month for a store or a tenant. */
+export function NodeChart(props: NodeChartProps): ReactNode {
+  const { path, facts, range, onChoose, onRange } = props;
+  const months = useMonths(path, facts.data?.digest);
+  const { tenant, store, month } = path;
+  const days = facts.data?.days;
+  const bars = useMemo(
+    () =>
+      month === undefined
+        ? (months.data ?? []).map(({ name, count }) => ({ name, parts: [count] }))
+        : (days ?? []).map((count, index) => ({ name: dayOf(month, index), parts: [count] })),
+    [month, days, months.data],
+  );
+  if (facts.data === null) return null;
+  return (
+    <div className="chart-row">
+      {month === undefined && months.data === null && (
+        <p className="muted">Too many months to draw: choose a store.</p>
+      )}
+      {bars.length > 0 && month === undefined && (
+        <BarChart
+          label={`Records per month of ${namesOf(path).join(' › ')}`}
+          bars={bars}
+          onOpen={
+            store === undefined ? undefined : (name) => onChoose({ tenant, store, month: name })
+          }
+        />
+      )}
+      {bars.length > 0 && month !== undefined && (
+        <BarChart
+          label={`Records per day of ${month}`}
+          bars={bars}
+          range={range}
+          onRange={onRange}
+        />
+      )}
+      {bars.length > 0 && <UtcDays />}
+    </div>
+  );
+}
+
+function dayOf(month: string, index: number): string {
+  return `${month}-${String(index + 1).padStart(2, '0')}`;
 }

@@ -4,10 +4,9 @@ import { api, pathWith } from '../api/client.ts';
 import { CopyButton, CopyText } from '../ui/copy-button.tsx';
 import classes from '../ui/drawer.module.css';
 import { formatExactBytes, formatInstant, visibleText } from '../ui/format.ts';
-import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { printJson, readMembers } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
-import { SkeletonRows } from '../ui/list.tsx';
+import { Loaded } from '../ui/list.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { neverStale, useRead } from '../ui/poll.tsx';
 import { shellLine } from '../ui/words.ts';
@@ -32,7 +31,6 @@ export function RecordDrawer({ recordKey, onErase, onClose }: RecordDrawerProps)
     everyMillis: null,
     staleMillis: neverStale,
   });
-  const failure = useFailure(query);
   return (
     <Panel
       kind="RECORD"
@@ -41,18 +39,14 @@ export function RecordDrawer({ recordKey, onErase, onClose }: RecordDrawerProps)
       closeLabel="Close record"
       onClose={onClose}
     >
-      {query.data === undefined ? (
+      {identity === null ? (
         <PanelBody>
-          {identity === null && <p className="muted">This link names no record.</p>}
-          {identity !== null && failure === null && (
-            <SkeletonRows rows={14} label="Loading the record" />
-          )}
-          {failure !== null && (
-            <FailurePanel error={failure} onRetry={() => void query.refetch()} />
-          )}
+          <p className="muted">This link names no record.</p>
         </PanelBody>
       ) : (
-        identity && <RecordBody identity={identity} source={query.data} onErase={onErase} />
+        <Loaded query={query} name="the record" rows={14} isPanel>
+          {(source) => <RecordBody identity={identity} source={source} onErase={onErase} />}
+        </Loaded>
       )}
     </Panel>
   );

@@ -4,7 +4,7 @@ import type { Verification } from '../api/types.ts';
 import { Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { CloseIcon, OkIcon } from '../ui/icons.tsx';
-import { Loaded } from '../ui/loaded.tsx';
+import { Loaded } from '../ui/list.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { countOf } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';

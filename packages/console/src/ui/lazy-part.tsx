@@ -11,10 +11,10 @@ import { ApiError } from '../api/client.ts';
 import classes from './freshness.module.css';
 import { FailurePanel, useFailure } from './freshness.tsx';
 
-/** Loads a module that has a component of this name. */
-type Script<Name extends string, Props> = () => Promise<
-  Readonly<Record<Name, ComponentType<Props>>>
->;
+/** Loads a module. The component of this name in it is what is shown. */
+type Script<Name extends string, Module extends Record<Name, unknown>> = () => Promise<Module>;
+
+type PropsOf<Part> = Part extends (props: infer Props extends object) => ReactNode ? Props : never;
 
 /** With this the query keys of scripts begin. */
 export const scriptKey = 'script';
@@ -32,19 +32,22 @@ const reloadedKey = 'svcctl:reloaded-at';
  * loaded, the page says so, tries again by itself, and appears as soon as the script is there. Its name is unique among
  * all parts.
  */
-export function lazyPage<Name extends string, Props extends object>(
+export function lazyPage<Name extends string, Module extends Record<Name, unknown>>(
   name: Name,
-  load: Script<Name, Props>,
+  load: Script<Name, Module>,
 ) {
-  return lazy(name, load, (failed) => <FailurePanel {...failed} />);
+  return lazy<PropsOf<Module[Name]>>(name, partOf(name, load), (failed) => (
+    <FailurePanel {...failed} />
+  ));
 }
 
 /** The same for a part that lies over a page: a drawer, a panel, a dialog. */
-export function lazyPart<Name extends string, Props extends { onClose: () => void }>(
+export function lazyPart<Name extends string, Module extends Record<Name, unknown>>(
   name: Name,
-  load: Script<Name, Props>,
+  load: Script<Name, Module>,
 ) {
-  return lazy(name, load, (failed, { onClose }) => (
+  type Props = PropsOf<Module[Name]> & { onClose: () => void };
+  return lazy<Props>(name, partOf(name, load), (failed, { onClose }) => (
     <aside className={classes.failedPart}>
       <FailurePanel {...failed} />
       <Button size="compact-sm" variant="subtle" onClick={onClose}>
@@ -55,25 +58,30 @@ export function lazyPart<Name extends string, Props extends { onClose: () => voi
 }
 
 /** The same for a part that a page can do without: nothing stands in its place if it cannot be loaded. */
-export function lazyPiece<Name extends string, Props extends object>(
+export function lazyPiece<Name extends string, Module extends Record<Name, unknown>>(
   name: Name,
-  load: Script<Name, Props>,
+  load: Script<Name, Module>,
 ) {
-  return lazy(name, load, () => null);
+  return lazy<PropsOf<Module[Name]>>(name, partOf(name, load), () => null);
 }
 
 type Failed = { readonly error: Error; readonly onRetry: () => void };
 
-function lazy<Name extends string, Props extends object>(
+function partOf<Name extends string, Module extends Record<Name, unknown>, Props>(
   name: Name,
-  load: Script<Name, Props>,
+  load: Script<Name, Module>,
+) {
+  return async () => (await load())[name] as ComponentType<Props>;
+}
+
+function lazy<Props extends object>(
+  name: string,
+  load: () => Promise<ComponentType<Props>>,
   whenFailed: (failed: Failed, props: Props) => ReactNode,
 ) {
   const options = queryOptions({
     queryKey: [scriptKey, name],
-    queryFn: async (): Promise<{ Part: ComponentType<Props> }> => ({
-      Part: (await loadScript(load))[name],
-    }),
+    queryFn: async () => ({ Part: await loadScript(load) }),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
     structuralSharing: false,
@@ -89,8 +97,8 @@ function lazy<Name extends string, Props extends object>(
   /** Loads the script of a part that may be opened later. Whether that fails shows when somebody opens it. */
   Part.preloadQuietly = async (client: QueryClient) => {
     if (client.getQueryData(options.queryKey) !== undefined) return;
-    const script = await load().catch(() => undefined);
-    if (script !== undefined) client.setQueryData(options.queryKey, { Part: script[name] });
+    const Part = await load().catch(() => undefined);
+    if (Part !== undefined) client.setQueryData(options.queryKey, { Part });
   };
   return Part;
 }
@@ -125,7 +133,7 @@ function retry(query: UseQueryResult): void {
   else void query.refetch();
 }
 
-async function loadScript<Module>(load: () => Promise<Module>): Promise<Module> {
+async function loadScript<Part>(load: () => Promise<Part>): Promise<Part> {
   try {
     return await load();
   } catch (cause) {

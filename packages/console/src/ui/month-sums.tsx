@@ -7,9 +7,9 @@ import { type Bar, SeriesLegend } from './chart/bar-picture.tsx';
 import { nextMonth } from './chart/scale.ts';
 import { formatBytes } from './format.ts';
 import { FailurePanel, useFailure } from './freshness.tsx';
-import listClasses from './list-page.module.css';
 import classes from './month-sums.module.css';
 import { calmPollMillis, useRead } from './poll.tsx';
+import { ViewSwitch } from './view-switch.tsx';
 
 /** Reads the records of each month, hot and cold, of all tenants that the session may see. */
 export function useMonthSums(): UseQueryResult<MonthSum[]> {
@@ -35,18 +35,12 @@ export function MonthSums({ height }: { height: number }): ReactNode {
       <div className={`row wrap below-4 ${classes.head}`}>
         <h2 className="figure-name">{isBytes ? 'BYTES' : 'RECORDS'} PER MONTH</h2>
         <SeriesLegend series={series.toReversed()} />
-        <fieldset className={listClasses.switch} aria-label="What the bars count">
-          {(['records', 'bytes'] as const).map((unit) => (
-            <button
-              key={unit}
-              type="button"
-              aria-pressed={isBytes === (unit === 'bytes')}
-              onClick={() => setBytes(unit === 'bytes')}
-            >
-              {unit}
-            </button>
-          ))}
-        </fieldset>
+        <ViewSwitch
+          label="What the bars count"
+          views={['records', 'bytes']}
+          view={isBytes ? 'bytes' : 'records'}
+          onView={(unit) => setBytes(unit === 'bytes')}
+        />
       </div>
       {sums.data === undefined && failure !== null && (
         <FailurePanel error={failure} onRetry={() => void sums.refetch()} />

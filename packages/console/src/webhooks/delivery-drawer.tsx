@@ -11,18 +11,17 @@ import { formatInstant, visibleText } from '../ui/format.ts';
 import { printJson } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
 import classes from '../ui/lines.module.css';
-import { Loaded } from '../ui/loaded.tsx';
+import { Loaded } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { notify } from '../ui/toasts.tsx';
 import { formatDuration, shellLine, shortId } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
-import { ErasedAt, StatusMark, When } from './marks.tsx';
+import { ErasedAt, failureWords, StatusMark, statusWords, When } from './marks.tsx';
 import { webhooksKey } from './query-keys.ts';
 import { incidentHref } from './search.ts';
 import { deliveryPath, type Retries } from './use-delivery.ts';
-import { failureWords, statusWords } from './words.ts';
 
 type DeliveryDrawerProps = {
   id: string;

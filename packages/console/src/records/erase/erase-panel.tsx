@@ -2,8 +2,7 @@ import { Button, Checkbox, Radio, TextInput } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { EraseReceipt, RetentionPolicy } from '../../api/types.ts';
-import { CopyText } from '../../ui/copy-button.tsx';
-import { download } from '../../ui/download.ts';
+import { CopyText, download } from '../../ui/copy-button.tsx';
 import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatBytes } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
@@ -21,9 +20,11 @@ import {
   requestOf,
   scopeOfRecord,
   scopeText,
+  useErase,
+  useErasePreview,
+  usePolicyOf,
 } from './erase-request.ts';
 import { Effects, Proof } from './receipt.tsx';
-import { useErase, useErasePreview, usePolicyOf } from './use-erase.ts';
 
 export type ErasePanelProps = {
   /** What is chosen on the page. */

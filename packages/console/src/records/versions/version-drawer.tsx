@@ -6,7 +6,8 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { Copied, CopyButton } from '../../ui/copy-button.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
-import { Loaded } from '../../ui/loaded.tsx';
+import { Loaded } from '../../ui/list.tsx';
+import { SmallTable } from '../../ui/numbers.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useSession } from '../../ui/session.ts';
 import { countOf, shellLine } from '../../ui/words.ts';
@@ -130,56 +131,36 @@ function Splits({ version }: { version: DatasetVersion }): ReactNode {
   const { splits, shares } = version;
   if (shares === null) return null;
   return (
-    <table className={classes.small}>
-      <caption>SPLIT {sharesText(version)}</caption>
-      <thead>
-        <tr>
-          <th scope="col">PART</th>
-          <th scope="col" className="right">
-            SHARE
-          </th>
-          <th scope="col" className="right">
-            RECORDS
-          </th>
-          <th scope="col">DIGEST</th>
-        </tr>
-      </thead>
-      <tbody>
-        {splitNames.map((name) => (
-          <tr key={name}>
-            <th scope="row">{name}</th>
-            <td className="right">{shares[name]} %</td>
-            <td className="right">{splits === null ? '…' : formatCount(splits[name].count)}</td>
-            <td>{splits === null ? '…' : <code>{splits[name].digest}</code>}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <SmallTable
+      className={classes.small}
+      caption={`SPLIT ${sharesText(version)}`}
+      head={['PART', 'SHARE', 'RECORDS', 'DIGEST']}
+      rightAt={[1, 2]}
+      rows={splitNames.map((name) => ({
+        key: name,
+        cells: [
+          name,
+          `${shares[name]} %`,
+          splits === null ? '…' : formatCount(splits[name].count),
+          splits === null ? '…' : <code key="digest">{splits[name].digest}</code>,
+        ],
+      }))}
+    />
   );
 }
 
 /** The tags from which the version was frozen, as they were then. */
 function Slices({ version }: { version: DatasetVersion }): ReactNode {
   return (
-    <table className={classes.small}>
-      <caption>TAGS AS THEY WERE</caption>
-      <thead>
-        <tr>
-          <th scope="col">STORE</th>
-          <th scope="col">DAYS</th>
-          <th scope="col">NOTE</th>
-        </tr>
-      </thead>
-      <tbody>
-        {version.slices.map((slice) => (
-          <tr key={slice.tag_id}>
-            <td>{slice.store ?? 'all stores'}</td>
-            <td>{windowText(slice.from, slice.to)}</td>
-            <td>{slice.note ?? '–'}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <SmallTable
+      className={classes.small}
+      caption="TAGS AS THEY WERE"
+      head={['STORE', 'DAYS', 'NOTE']}
+      rows={version.slices.map(({ tag_id, store, from, to, note }) => ({
+        key: tag_id,
+        cells: [store ?? 'all stores', windowText(from, to), note ?? '–'],
+      }))}
+    />
   );
 }
 

@@ -4,7 +4,7 @@ import { type ReactNode, useMemo } from 'react';
 import type { DatasetVersion, Page } from '../../api/types.ts';
 import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
 import { AbandonedIcon, DeliveredIcon, FreezeIcon, PendingIcon } from '../../ui/icons.tsx';
-import { Loaded } from '../../ui/loaded.tsx';
+import { Loaded } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import { type Column, idOf } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Modal, NumberInput } from '@mantine/core';
+import { Button, Modal, NumberInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
@@ -8,15 +8,13 @@ import classes from '../../ui/form.module.css';
 import { ActionForm } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { CloseIcon } from '../../ui/icons.tsx';
-import jobClasses from '../../ui/jobs.module.css';
+import { JobLine, JobStrip } from '../../ui/job-line.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, shortId } from '../../ui/words.ts';
-import { Target } from '../marks.tsx';
+import { failureWords, Target } from '../marks.tsx';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
-import { failureWords } from '../words.ts';
 import { isOpen, type Jobs } from './use-dead-letters.ts';
 
 /** Retries everything that a filter finds: first shows what that would be, then starts a job. */
@@ -148,16 +146,16 @@ function describe({ status, tenant, endpoint_id, failure_class }: RetryRequest):
 export function JobsStrip({ jobs }: { jobs: Jobs }): ReactNode {
   if (jobs.shown.length === 0) return null;
   return (
-    <section className={jobClasses.strip} aria-label="Bulk retries">
+    <JobStrip label="Bulk retries">
       {jobs.shown.map((job) => (
-        <JobLine key={job.id} job={job} onDismiss={() => jobs.dismiss(job.id)} />
+        <RetryLine key={job.id} job={job} onDismiss={() => jobs.dismiss(job.id)} />
       ))}
-    </section>
+    </JobStrip>
   );
 }
 
 /** One bulk retry. It can be dismissed once it has ended. */
-function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): ReactNode {
+function RetryLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): ReactNode {
   const path = `/webhook/dlq/retries/${encodeURIComponent(job.id)}`;
   const change = useAct({
     call: (state: 'running' | 'paused' | 'cancelled') =>
@@ -171,63 +169,65 @@ function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): 
   const total = Math.max(job.rows_total, handled);
   const isAtWork = isOpen(job);
   return (
-    <div className={`row wrap ${jobClasses.job}`} data-state={job.state}>
-      <strong className={jobClasses.state}>
-        {isPartly ? 'partly done' : stateWords[job.state]}
-      </strong>
-      <span className="muted">Retry: {filterText(job)}</span>
-      <progress
-        value={total === 0 ? 1 : handled}
-        max={Math.max(1, total)}
-        aria-label="Progress of the bulk retry"
-      />
-      <span className={jobClasses.count}>
-        {formatCount(job.rows_done)} of {formatCount(total)}
-        {job.rows_skipped > 0 && ` · ${formatCount(job.rows_skipped)} skipped`}
-        {isPartly &&
-          `, ${formatCount(job.rows_left)} of them because their endpoint was disabled meanwhile`}
-        {job.waits_for_endpoint && ' · waits: its endpoint is disabled'}
-        {job.rate !== null && ` · ${formatCount(job.rate)} a second at most`}
-      </span>
-      <span className={`flex end gap-4 ${jobClasses.buttons}`}>
-        {isPartly && (
-          <Button
-            size="compact-xs"
-            disabled={again.isPending}
-            onClick={() =>
-              again.mutate(requestOf(job), {
-                onError: (error) => notify({ text: `The rest is not retried. ${reasonOf(error)}` }),
-              })
-            }
-          >
-            Retry the rest
-          </Button>
-        )}
-        {isAtWork ? (
-          <>
+    <JobLine
+      state={job.state}
+      word={isPartly ? 'partly done' : stateWords[job.state]}
+      what={`Retry: ${filterText(job)}`}
+      label="Progress of the bulk retry"
+      value={total === 0 ? 1 : handled}
+      max={total}
+      count={countText(job, total)}
+      onDismiss={isAtWork ? undefined : onDismiss}
+      actions={
+        <>
+          {isPartly && (
             <Button
               size="compact-xs"
-              disabled={change.isPending}
-              onClick={() => change.mutate(job.state === 'running' ? 'paused' : 'running')}
+              disabled={again.isPending}
+              onClick={() =>
+                again.mutate(requestOf(job), {
+                  onError: (error) =>
+                    notify({ text: `The rest is not retried. ${reasonOf(error)}` }),
+                })
+              }
             >
-              {job.state === 'running' ? 'Pause' : 'Resume'}
+              Retry the rest
             </Button>
-            <Button
-              size="compact-xs"
-              disabled={change.isPending}
-              onClick={() => change.mutate('cancelled')}
-            >
-              Cancel
-            </Button>
-          </>
-        ) : (
-          <ActionIcon size={24} aria-label="Close this line" onClick={onDismiss}>
-            <CloseIcon />
-          </ActionIcon>
-        )}
-      </span>
-    </div>
+          )}
+          {isAtWork && (
+            <>
+              <Button
+                size="compact-xs"
+                disabled={change.isPending}
+                onClick={() => change.mutate(job.state === 'running' ? 'paused' : 'running')}
+              >
+                {job.state === 'running' ? 'Pause' : 'Resume'}
+              </Button>
+              <Button
+                size="compact-xs"
+                disabled={change.isPending}
+                onClick={() => change.mutate('cancelled')}
+              >
+                Cancel
+              </Button>
+            </>
+          )}
+        </>
+      }
+    />
   );
+}
+
+/** How far a bulk retry is: `120 of 3,000 · 2 skipped`. */
+function countText(job: RetryJob, total: number): string {
+  const left = `, ${formatCount(job.rows_left)} of them because their endpoint was disabled meanwhile`;
+  return [
+    `${formatCount(job.rows_done)} of ${formatCount(total)}`,
+    job.rows_skipped > 0 ? ` · ${formatCount(job.rows_skipped)} skipped` : '',
+    job.state === 'completed' && job.rows_left > 0 ? left : '',
+    job.waits_for_endpoint ? ' · waits: its endpoint is disabled' : '',
+    job.rate === null ? '' : ` · ${formatCount(job.rate)} a second at most`,
+  ].join('');
 }
 
 const stateWords = {

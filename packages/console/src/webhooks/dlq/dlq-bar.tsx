@@ -8,11 +8,11 @@ import { filtersOf, noneOf } from '../../ui/hash-state.ts';
 import classes from '../../ui/list-page.module.css';
 import { PollNote, useRead } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
+import { ViewSwitch } from '../../ui/view-switch.tsx';
 import { shortId } from '../../ui/words.ts';
-import { StatusMark } from '../marks.tsx';
+import { failureWords, StatusMark } from '../marks.tsx';
 import { endpointsKey } from '../query-keys.ts';
 import { type DlqSearch, shownStatuses } from '../search.ts';
-import { failureWords } from '../words.ts';
 
 export type DlqBarProps = {
   search: DlqSearch;
@@ -87,8 +87,12 @@ export function DlqBar(props: DlqBarProps): ReactNode {
         </Filters>
         <div className={classes.actions}>
           <ViewSwitch
-            isGroups={isGroups}
-            onChange={(view) => update({ view, ...(view && { q: undefined }) })}
+            label="View"
+            views={['rows', 'groups']}
+            view={isGroups ? 'groups' : 'rows'}
+            onView={(view) =>
+              update(view === 'groups' ? { view, q: undefined } : { view: undefined })
+            }
           />
           {!isGroups && (
             <Button
@@ -115,23 +119,6 @@ export function DlqBar(props: DlqBarProps): ReactNode {
         </div>
       </div>
     </>
-  );
-}
-
-function ViewSwitch(props: {
-  isGroups: boolean;
-  onChange: (view: 'groups' | undefined) => void;
-}): ReactNode {
-  const { isGroups } = props;
-  return (
-    <fieldset className={classes.switch} aria-label="View">
-      <button type="button" aria-pressed={!isGroups} onClick={() => props.onChange(undefined)}>
-        rows
-      </button>
-      <button type="button" aria-pressed={isGroups} onClick={() => props.onChange('groups')}>
-        groups
-      </button>
-    </fieldset>
   );
 }
 

@@ -4,11 +4,10 @@ import { type ReactNode, useState } from 'react';
 import { api, isStepUp } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret, PingedDelivery } from '../../api/types.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import { backlogText, EndpointHealth } from '../../ui/endpoint-health.tsx';
+import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
 import { formatInstant, visibleText } from '../../ui/format.ts';
-import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { SkeletonRows } from '../../ui/list.tsx';
+import { Loaded } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useRead } from '../../ui/poll.tsx';
@@ -37,7 +36,6 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   const [secret, setSecret] = useState<EndpointWithSecret | null>(null);
   const path = `/webhook/endpoints/${encodeURIComponent(id)}`;
   const query = useRead<Endpoint>([...endpointsKey, 'one', id], path, { isWanted: !isNew, known });
-  const failure = useFailure(query);
   // Only the list has the hours.
   const endpoint = query.data && { ...(known?.hours && { hours: known.hours }), ...query.data };
   const closeSecret = () => {
@@ -61,11 +59,10 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
         {(isNew || (endpoint !== undefined && !query.isPlaceholderData)) && (
           <EndpointForm endpoint={endpoint} tenant={props.tenant} onMade={setSecret} />
         )}
-        {!isNew && endpoint === undefined && failure === null && (
-          <SkeletonRows rows={12} label="Loading the endpoint" />
-        )}
-        {!isNew && endpoint === undefined && failure !== null && (
-          <FailurePanel error={failure} onRetry={() => void query.refetch()} />
+        {!isNew && (
+          <Loaded query={query} name="the endpoint" rows={12}>
+            {() => null}
+          </Loaded>
         )}
       </PanelBody>
       <SecretDialog endpoint={secret} onClose={closeSecret} />
