@@ -9,8 +9,8 @@ import { FreshnessBanner } from '../ui/freshness.tsx';
 import { filtersOf, hasFilter } from '../ui/hash-state.ts';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
 import classes from '../ui/list-page.module.css';
+import { ListBar } from '../ui/list-page.tsx';
 import { CutText } from '../ui/marks.tsx';
-import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
@@ -38,16 +38,11 @@ export function AuditView(props: {
   return (
     <>
       <FreshnessBanner queries={[list]} isAgeElsewhere />
-      <div className={classes.bar}>
-        {views}
-        <div className={classes.actions}>
-          <Verdict verdict={check.data} />
-          <PollNote queries={[list]} />
-          <Button loading={check.isPending} onClick={() => check.mutate()}>
-            Verify the log
-          </Button>
-        </div>
-      </div>
+      <ListBar left={views} queries={[list]} before={<Verdict verdict={check.data} />}>
+        <Button loading={check.isPending} onClick={() => check.mutate()}>
+          Verify the log
+        </Button>
+      </ListBar>
       <div className={classes.bar}>
         <AuditFilters search={search} update={update} />
       </div>

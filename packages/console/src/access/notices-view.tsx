@@ -8,9 +8,8 @@ import { visibleText } from '../ui/format.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { DeliveredIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
 import { Empty } from '../ui/list.tsx';
-import classes from '../ui/list-page.module.css';
+import { ListBar } from '../ui/list-page.tsx';
 import { Moment } from '../ui/marks.tsx';
-import { PollNote } from '../ui/poll.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
@@ -43,15 +42,11 @@ export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => v
   return (
     <>
       <FreshnessBanner queries={[targets, notices]} isAgeElsewhere />
-      <div className={classes.bar}>
-        {views}
-        <div className={classes.actions}>
-          <PollNote queries={[targets, notices]} />
-          <Button variant="filled" onClick={onNew}>
-            Tell somebody
-          </Button>
-        </div>
-      </div>
+      <ListBar left={views} queries={[targets, notices]}>
+        <Button variant="filled" onClick={onNew}>
+          Tell somebody
+        </Button>
+      </ListBar>
       <List
         queries={[targets]}
         name="targets of notices"

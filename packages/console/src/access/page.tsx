@@ -1,7 +1,6 @@
 import type { ReactNode } from 'react';
-import { ListPage } from '../ui/list-page.tsx';
+import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
-import { ViewSwitch } from '../ui/view-switch.tsx';
 import { AuditView } from './audit-view.tsx';
 import { EntryPanel } from './entry-panel.tsx';
 import { NewTargetPanel } from './new-target-panel.tsx';

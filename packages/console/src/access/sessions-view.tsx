@@ -6,9 +6,8 @@ import type { Session } from '../api/types.ts';
 import { useAct } from '../ui/act.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty } from '../ui/list.tsx';
-import classes from '../ui/list-page.module.css';
+import { ListBar } from '../ui/list-page.tsx';
 import { CutText } from '../ui/marks.tsx';
-import { PollNote } from '../ui/poll.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
@@ -37,19 +36,15 @@ export function SessionsView({ views }: { views: ReactNode }): ReactNode {
   return (
     <>
       <FreshnessBanner queries={[list]} isAgeElsewhere />
-      <div className={classes.bar}>
-        {views}
-        <div className={classes.actions}>
-          <PollNote queries={[list]} />
-          <Button
-            loading={leave.isPending}
-            title="Ends all sessions of your token, on every machine"
-            onClick={() => leave.mutate()}
-          >
-            Sign out everywhere
-          </Button>
-        </div>
-      </div>
+      <ListBar left={views} queries={[list]}>
+        <Button
+          loading={leave.isPending}
+          title="Ends all sessions of your token, on every machine"
+          onClick={() => leave.mutate()}
+        >
+          Sign out everywhere
+        </Button>
+      </ListBar>
       <List
         queries={[list]}
         name="sessions"

@@ -6,9 +6,8 @@ import { useAct } from '../ui/act.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty } from '../ui/list.tsx';
-import classes from '../ui/list-page.module.css';
+import { ListBar } from '../ui/list-page.tsx';
 import { CutText, Moment } from '../ui/marks.tsx';
-import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
@@ -36,15 +35,11 @@ export function TokensView(props: {
   return (
     <>
       <FreshnessBanner queries={[list]} isAgeElsewhere />
-      <div className={classes.bar}>
-        {props.views}
-        <div className={classes.actions}>
-          <PollNote queries={[list]} />
-          <Button variant="filled" onClick={props.onNew}>
-            New token
-          </Button>
-        </div>
-      </div>
+      <ListBar left={props.views} queries={[list]}>
+        <Button variant="filled" onClick={props.onNew}>
+          New token
+        </Button>
+      </ListBar>
       <List
         queries={[list]}
         name="tokens"

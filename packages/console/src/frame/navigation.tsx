@@ -6,7 +6,7 @@ import { formatCount } from '../ui/format.ts';
 import { noPlaceholder, useRead } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { deadLettersKey, dlqKey } from '../webhooks/query-keys.ts';
-import { Logo } from './logo.tsx';
+import frameClasses from './frame.module.css';
 import classes from './navigation.module.css';
 import { type ConsolePage, type PageGroup, pageGroups } from './pages.ts';
 
@@ -26,6 +26,18 @@ export function Home(): ReactNode {
     <Link to="/" search={{}} className={classes.home} aria-label="svcctl, to the start page">
       <Logo />
     </Link>
+  );
+}
+
+export function Logo(): ReactNode {
+  return (
+    <span className={`inline-row gap-8 bold ${frameClasses.logo}`}>
+      <svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+        <rect width="16" height="16" rx="3" className={frameClasses.logoGround} />
+        <path d="M4 5h8M4 8h5M4 11h7" className={frameClasses.logoLines} />
+      </svg>
+      svcctl
+    </span>
   );
 }
 

@@ -8,7 +8,7 @@ import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { useFocusReturn } from '../ui/keys.ts';
 import { lazyPart, scriptKey } from '../ui/lazy-part.tsx';
 import { type Session, SessionContext } from '../ui/session.ts';
-import { Logo } from './logo.tsx';
+import { Logo } from './navigation.tsx';
 import { recentsKey } from './recents.ts';
 import classes from './sign-in.module.css';
 

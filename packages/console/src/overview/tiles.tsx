@@ -171,7 +171,7 @@ function VerificationTile({ retention }: { retention: Overview['retention'] }): 
       name={name}
       href={panelHref('/retention', { kind: 'verification', id })}
       figure={
-        <span className={`mark ${classes.outcome} ${ok === true ? 'ok' : 'danger'}`}>
+        <span className={`mark large ${ok === true ? 'ok' : 'danger'}`}>
           {ok === true ? <OkIcon /> : <CloseIcon />}
           {word}
         </span>

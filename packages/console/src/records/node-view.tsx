@@ -3,9 +3,9 @@ import { type ReactNode, useMemo } from 'react';
 import type { DatasetRow } from '../api/types.ts';
 import { BarChart, type NameRange } from '../ui/chart/bar-chart.tsx';
 import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
+import { ViewSwitch } from '../ui/list-page.tsx';
 import { useSession } from '../ui/session.ts';
 import type { ChangeSearch } from '../ui/use-search.ts';
-import { ViewSwitch } from '../ui/view-switch.tsx';
 import { UtcDays } from '../ui/zone-switch.tsx';
 import { useDays, useSpan } from './calendar/calendar-layout.ts';
 import { useMonths, useShares } from './facts/use-facts.ts';
@@ -106,7 +106,6 @@ export function NodeView(props: NodeViewProps): ReactNode {
           tenant={path.tenant}
           versions={views.versions}
           open={panel.idOf('version')}
-          mayFreeze={mayWrite}
           mayExport={hasScope('analytics:read')}
           onOpen={(id) => panel.open('version', id)}
           onExport={(id) => panel.open('export', id)}

@@ -7,9 +7,9 @@ import { type Bar, SeriesLegend } from './chart/bar-picture.tsx';
 import { nextMonth } from './chart/scale.ts';
 import { formatBytes } from './format.ts';
 import { FailurePanel, useFailure } from './freshness.tsx';
+import { ViewSwitch } from './list-page.tsx';
 import classes from './month-sums.module.css';
 import { calmPollMillis, useRead } from './poll.tsx';
-import { ViewSwitch } from './view-switch.tsx';
 
 /** Reads the records of each month, hot and cold, of all tenants that the session may see. */
 export function useMonthSums(): UseQueryResult<MonthSum[]> {

@@ -80,26 +80,17 @@ export function dayAfterKey(key: string, day: string, span: CalendarSpan): strin
     const kept = other ?? (steps < 0 ? span.months[0] : span.months.at(-1)) ?? month;
     return dayOf(kept, Math.min(date, daysIn(kept)));
   };
-  switch (key) {
-    case 'ArrowLeft':
-      return to(stepDay(day, -1));
-    case 'ArrowRight':
-      return to(stepDay(day, 1));
-    case 'ArrowUp':
-      return to(stepDay(day, -7));
-    case 'ArrowDown':
-      return to(stepDay(day, 7));
-    case 'PageUp':
-      return inMonth(-1);
-    case 'PageDown':
-      return inMonth(1);
-    case 'Home':
-      return dayOf(month, 1);
-    case 'End':
-      return dayOf(month, daysIn(month));
-    default:
-      return undefined;
-  }
+  const targets: Readonly<Record<string, () => string>> = {
+    ArrowLeft: () => to(stepDay(day, -1)),
+    ArrowRight: () => to(stepDay(day, 1)),
+    ArrowUp: () => to(stepDay(day, -7)),
+    ArrowDown: () => to(stepDay(day, 7)),
+    PageUp: () => inMonth(-1),
+    PageDown: () => inMonth(1),
+    Home: () => dayOf(month, 1),
+    End: () => dayOf(month, daysIn(month)),
+  };
+  return targets[key]?.();
 }
 
 /**

@@ -12,7 +12,6 @@ import { Moment } from '../../ui/marks.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
 import { countOf } from '../../ui/words.ts';
-import classes from './erase.module.css';
 import {
   type EraseReach,
   type EraseScope,
@@ -152,10 +151,10 @@ function Question(props: QuestionProps): ReactNode {
       isFaultAbove
       others={<Button onClick={onClose}>{isAny && !isHeld ? 'Cancel' : 'Close'}</Button>}
     >
-      <p className={classes.sum} role="status">
+      <p role="status">
         {isAny ? (
           <>
-            <strong>{countOf(count, 'record')}</strong> · {formatBytes(bytes)}
+            <strong className="large">{countOf(count, 'record')}</strong> · {formatBytes(bytes)}
             {incidents > 0 && ` · what ${countOf(incidents, 'incident')} tell`} would go, for good.
           </>
         ) : (
@@ -237,13 +236,14 @@ function Receipt({ receipt, onClose }: { receipt: EraseReceipt; onClose: () => v
   const text = () => `${JSON.stringify(receipt, null, 2)}\n`;
   return (
     <>
-      <p className={classes.sum} role="status">
-        <strong>{countOf(erased.count, 'record')}</strong> · {formatBytes(erased.bytes)}{' '}
+      <p role="status">
+        <strong className="large">{countOf(erased.count, 'record')}</strong> ·{' '}
+        {formatBytes(erased.bytes)}{' '}
         {receipt.erased_at === null
           ? 'go: the service is still at work, and the journal shows how far it is.'
           : 'went. No read finds any of it.'}
       </p>
-      <div className={classes.keep}>
+      <div className="flex gap-6 above-8 below-12">
         <CopyText label="Copy receipt" value={text} />
         <Button
           size="compact-xs"

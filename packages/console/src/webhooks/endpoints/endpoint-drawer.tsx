@@ -198,49 +198,48 @@ type ConfirmationProps = {
 /** Asks before the backlog, the secret or the endpoint goes. */
 function Confirmation(props: ConfirmationProps): ReactNode {
   const { question, endpoint, onYes, onClose } = props;
-  switch (question) {
-    case 'enable':
-      return (
-        <ConfirmDialog
-          title="Enable this endpoint?"
-          keep="Keep it as it is"
-          answer="Enable and discard"
-          onYes={onYes}
-          safe={{ answer: 'Enable and deliver', onYes: props.onKeepBacklog }}
-          onClose={onClose}
-        >
-          <p>
-            {backlogText(endpoint.backlog)} deliveries wait for it. They are sent as fast as its
-            rate and its receiver allow, unless you discard them: that cannot be undone.
-          </p>
-        </ConfirmDialog>
-      );
-    case 'rotate':
-      return (
-        <ConfirmDialog
-          title="Give it a new secret?"
-          answer="Rotate secret"
-          onYes={onYes}
-          onClose={onClose}
-        >
-          <p>
-            For 24 hours deliveries are signed with the old secret as well. The new one shows once.
-          </p>
-        </ConfirmDialog>
-      );
-    case 'delete':
-      return (
-        <ConfirmDialog
-          title="Delete this endpoint?"
-          answer="Delete"
-          onYes={onYes}
-          onClose={onClose}
-        >
-          <p>What was not delivered to {endpoint.url} is discarded. This cannot be undone.</p>
-        </ConfirmDialog>
-      );
-  }
+  const { text, ...words } = questions[question];
+  return (
+    <ConfirmDialog
+      {...words}
+      {...(question === 'enable' && {
+        safe: { answer: 'Enable and deliver', onYes: props.onKeepBacklog },
+      })}
+      onYes={onYes}
+      onClose={onClose}
+    >
+      <p>{text(endpoint)}</p>
+    </ConfirmDialog>
+  );
 }
+
+type QuestionWords = {
+  title: string;
+  keep?: string;
+  answer: string;
+  text: (endpoint: Endpoint) => string;
+};
+
+const questions: Readonly<Record<Question, QuestionWords>> = {
+  enable: {
+    title: 'Enable this endpoint?',
+    keep: 'Keep it as it is',
+    answer: 'Enable and discard',
+    text: ({ backlog }) =>
+      `${backlogText(backlog)} deliveries wait for it. They are sent as fast as its rate and its receiver allow, unless you discard them: that cannot be undone.`,
+  },
+  rotate: {
+    title: 'Give it a new secret?',
+    answer: 'Rotate secret',
+    text: () =>
+      'For 24 hours deliveries are signed with the old secret as well. The new one shows once.',
+  },
+  delete: {
+    title: 'Delete this endpoint?',
+    answer: 'Delete',
+    text: ({ url }) => `What was not delivered to ${url} is discarded. This cannot be undone.`,
+  },
+};
 
 /**
  * A call that changes the endpoint; a message tells when it is refused. `goneId` means that the endpoint is deleted by
