@@ -10,12 +10,10 @@ export function StepUpDialog(props: { onConfirmed: () => void; onClose: () => vo
     <Modal
       opened
       onClose={props.onClose}
-      lockScroll={false}
       centered
       title="Confirm with your access token"
       // It lies above the dialog of the action itself, which may still be open.
       zIndex={250}
-      closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <p style={{ marginTop: 0 }}>
         This action asks for the token that you signed in with. After that it is not asked for again
@@ -43,7 +41,6 @@ export function SignInAgain(props: {
       withCloseButton={false}
       closeOnEscape={false}
       closeOnClickOutside={false}
-      lockScroll={false}
       centered
       title="Your session has ended"
     >

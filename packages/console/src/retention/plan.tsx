@@ -33,9 +33,7 @@ export function RunDialog(props: RunDialogProps): ReactNode {
       opened={props.isOpen}
       onClose={props.onClose}
       size={640}
-      lockScroll={false}
       title={tenant === undefined ? 'Run for all tenants' : `Run for ${tenant}`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <Question {...props} />
     </Modal>

@@ -1,4 +1,9 @@
-import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query';
+import {
+  type QueryClient,
+  type QueryKey,
+  useMutation,
+  useQueryClient,
+} from '@tanstack/react-query';
 import { isStepUp } from '../api/client.ts';
 import { reasonOf } from './outage.ts';
 import { notify } from './toasts.tsx';
@@ -9,8 +14,13 @@ type Act<Answer, Given> = {
   readonly onDone?: (answer: Answer, given: Given) => unknown;
   /** How the message begins that tells of a failure; without it nothing is told. */
   readonly failed?: string;
-  /** The beginning of the query keys of what it changes, which is read again, whatever came of it. */
-  readonly changes?: QueryKey;
+  /**
+   * The beginning of the query keys of what it changes, which is read again, whatever came of it; or a function that
+   * has it read again.
+   */
+  readonly changes?:
+    | QueryKey
+    | ((client: QueryClient, given: Given, error: Error | null) => unknown);
 };
 
 /** Makes a call that changes something, tells when it fails, and reads what it changes again. */
@@ -25,6 +35,9 @@ export function useAct<Answer, Given = void>(act: Act<Answer, Given>) {
       if (failed !== undefined && !isStepUp(error))
         notify({ text: `${failed}. ${reasonOf(error)}` });
     },
-    onSettled: () => changes && client.invalidateQueries({ queryKey: changes }),
+    onSettled: (_answer, error, given) =>
+      typeof changes === 'function'
+        ? changes(client, given, error)
+        : changes && client.invalidateQueries({ queryKey: changes }),
   });
 }

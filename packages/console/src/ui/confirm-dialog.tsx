@@ -26,14 +26,7 @@ export function ConfirmDialog(props: {
     act();
   };
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      lockScroll={false}
-      centered
-      title={props.title}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Modal opened onClose={onClose} centered title={props.title}>
       <div className={`break ${classes.question}`}>{props.children}</div>
       <div className="flex wrap end gap-8">
         <Button onClick={onClose} data-autofocus>

@@ -1,6 +1,7 @@
-import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { EraseReceipt, EraseRequest, RetentionPolicy } from '../../api/types.ts';
+import { useAct } from '../../ui/act.ts';
 import { earliestDay, latestDay } from '../../ui/days.ts';
 import { panelHref } from '../../ui/panel-place.ts';
 import { exportsKey, noPlaceholder, useRead } from '../../ui/poll.tsx';
@@ -79,14 +80,13 @@ export function usePolicyOf(tenant: string): UseQueryResult<RetentionPolicy> {
 
 /** Erases. All that shows records is read again afterwards, and a message says what went, also on another page. */
 export function useErase() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (request: EraseRequest) => api.post<EraseReceipt>('/enrichment/erase', request),
-    onSuccess: ({ id, tenant, erased }) => {
+  return useAct({
+    call: (request: EraseRequest) => api.post<EraseReceipt>('/enrichment/erase', request),
+    onDone: ({ id, tenant, erased }) => {
       const text = `Erased ${countOf(erased.count, 'record')} of ${tenant}`;
       notify(id === null ? { text } : { text, href: moveHref(id), linkText: 'its journal' });
     },
-    onSettled: () => {
+    changes: (client) => {
       void client.invalidateQueries({ queryKey: exportsKey });
       void client.invalidateQueries({
         queryKey: ['records'],

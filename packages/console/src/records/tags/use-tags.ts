@@ -1,12 +1,12 @@
 import {
   type QueryClient,
   type UseQueryResult,
-  useMutation,
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { NewTag, Page, Tag, Tagged } from '../../api/types.ts';
+import { useAct } from '../../ui/act.ts';
 import { reasonOf } from '../../ui/outage.ts';
 import { calmPollMillis, useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
@@ -43,31 +43,29 @@ export function useTagPreview(tag: NewTag | null): UseQueryResult<Tagged> {
 /** Makes a tag, and shows a message that offers to undo it. */
 export function useCreateTag(onDone: () => void) {
   const client = useQueryClient();
-  return useMutation({
-    mutationFn: (tag: NewTag) => api.post<Tagged>('/enrichment/tags', tag),
-    onSuccess: (tag) => {
-      const { id } = tag;
+  return useAct({
+    call: (tag: NewTag) => api.post<Tagged>('/enrichment/tags', tag),
+    onDone: ({ id, tenant, count, dataset }) => {
       notify({
-        text: `Tagged ${countOf(tag.count, 'record')} as ${datasetWords[tag.dataset]}.`,
+        text: `Tagged ${countOf(count, 'record')} as ${datasetWords[dataset]}.`,
         ...(id !== null && {
-          action: { text: 'UNDO', run: () => void undo(client, id, tag.tenant) },
+          action: { text: 'UNDO', run: () => void undo(client, id, tenant) },
         }),
       });
       onDone();
     },
-    onSettled: (_tag, _error, { tenant }) => refreshCoverage(client, tenant),
+    changes: (_client, { tenant }) => refreshCoverage(client, tenant),
   });
 }
 
 /** Removes a tag, and shows a message when it is gone. */
-export function useDeleteTag(tag: Tag) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: () => api.delete(tagPath(tag.id)),
-    onSuccess: () =>
-      notify({ text: `Untagged ${countOf(tag.count, 'record')} as ${datasetWords[tag.dataset]}.` }),
-    onError: (error) => notify({ text: `Not untagged. ${reasonOf(error)}` }),
-    onSettled: () => refreshCoverage(client, tag.tenant),
+export function useDeleteTag({ id, tenant, count, dataset }: Tag) {
+  return useAct({
+    call: () => api.delete(tagPath(id)),
+    onDone: () =>
+      notify({ text: `Untagged ${countOf(count, 'record')} as ${datasetWords[dataset]}.` }),
+    failed: 'Not untagged',
+    changes: (client) => refreshCoverage(client, tenant),
   });
 }
 

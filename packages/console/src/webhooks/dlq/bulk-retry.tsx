@@ -21,14 +21,7 @@ import { isOpen, type Jobs } from './use-dead-letters.ts';
 export function RetryAll(props: { request: RetryRequest | null; onClose: () => void }): ReactNode {
   const { request, onClose } = props;
   return (
-    <Modal
-      opened={request !== null}
-      onClose={onClose}
-      size={560}
-      lockScroll={false}
-      title="Retry all"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Modal opened={request !== null} onClose={onClose} size={560} title="Retry all">
       {request !== null && <Question request={request} onClose={onClose} />}
     </Modal>
   );

@@ -1,14 +1,13 @@
 import { Button } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { api, isStepUp } from '../../api/client.ts';
+import { api } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret, PingedDelivery } from '../../api/types.ts';
+import { useAct } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
 import { formatInstant, visibleText } from '../../ui/format.ts';
 import { Loaded } from '../../ui/list.tsx';
-import { reasonOf } from '../../ui/outage.ts';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
@@ -247,17 +246,14 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
  */
 function useAction<T>(
   call: () => Promise<T>,
-  onSuccess: (answer: T) => void,
+  onDone: (answer: T) => void,
   goneId: string | null = null,
 ) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: call,
-    onSuccess,
-    onError: (error: Error) => {
-      if (!isStepUp(error)) notify({ text: `Not done. ${reasonOf(error)}` });
-    },
-    onSettled: (_, error) =>
+  return useAct({
+    call,
+    onDone,
+    failed: 'Not done',
+    changes: (client, _given, error) =>
       client.invalidateQueries({
         queryKey: webhooksKey,
         predicate: ({ queryKey }) => error !== null || queryKey.at(-1) !== goneId,

@@ -191,7 +191,6 @@ export function SecretDialog(props: {
       closeOnClickOutside={false}
       closeOnEscape={false}
       withCloseButton={false}
-      lockScroll={false}
       centered
       size={520}
       title="The secret of the endpoint"
