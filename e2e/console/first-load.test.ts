@@ -70,7 +70,7 @@ test('the pages and dialogs that may be opened next are loaded while the first o
   await openSignedIn(page, filled.service, '/records');
   const isDone = async () => {
     const loaded = await page.evaluate<{ path: string }[]>(readLoaded);
-    return ['key-help', 'step-up', 'deliveries-page'].every((name) =>
+    return ['key-help', 'ask-token', 'deliveries-page'].every((name) =>
       loaded.some(({ path }) => path.startsWith(`/assets/${name}-`)),
     );
   };

@@ -1,21 +1,19 @@
 import { Button } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { AuditEntry, AuditVerdict } from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
 import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../ui/filters.tsx';
 import { formatCount } from '../ui/format.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { filtersOf, hasFilter } from '../ui/hash-state.ts';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
 import classes from '../ui/list-page.module.css';
+import { ListBar } from '../ui/list-page.tsx';
 import { CutText } from '../ui/marks.tsx';
-import { reasonOf } from '../ui/outage.ts';
-import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
-import { notify } from '../ui/toasts.tsx';
 import type { UpdateSearch } from '../ui/use-search.ts';
 import accessClasses from './access.module.css';
 import { type AccessSearch, noAuditFilter } from './search.ts';
@@ -33,20 +31,18 @@ export function AuditView(props: {
 }): ReactNode {
   const { views, search, update } = props;
   const list = useAudit(search);
-  const check = useCheck();
+  const check = useAct({
+    call: () => api.post<AuditVerdict>('/audit/verify', {}),
+    failed: 'Not verified',
+  });
   return (
     <>
       <FreshnessBanner queries={[list]} isAgeElsewhere />
-      <div className={classes.bar}>
-        {views}
-        <div className={classes.actions}>
-          <Verdict verdict={check.data} />
-          <PollNote queries={[list]} />
-          <Button loading={check.isPending} onClick={() => check.mutate()}>
-            Verify the log
-          </Button>
-        </div>
-      </div>
+      <ListBar left={views} queries={[list]} before={<Verdict verdict={check.data} />}>
+        <Button loading={check.isPending} onClick={() => check.mutate()}>
+          Verify the log
+        </Button>
+      </ListBar>
       <div className={classes.bar}>
         <AuditFilters search={search} update={update} />
       </div>
@@ -75,13 +71,6 @@ export function AuditView(props: {
       />
     </>
   );
-}
-
-function useCheck() {
-  return useMutation({
-    mutationFn: () => api.post<AuditVerdict>('/audit/verify', {}),
-    onError: (error) => notify({ text: `Not verified. ${reasonOf(error)}` }),
-  });
 }
 
 /** What a verification found, in words with a shape and a colour. */

@@ -1,11 +1,9 @@
 import type { ReactNode } from 'react';
 import type { AuditEntry } from '../api/types.ts';
-import drawerClasses from '../ui/drawer.module.css';
 import { copied, Facts } from '../ui/facts.tsx';
 import { formatInstant } from '../ui/format.ts';
-import { Empty } from '../ui/list.tsx';
-import { Loaded } from '../ui/loaded.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Empty, Loaded } from '../ui/list.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import classes from './access.module.css';
 import { useEntry } from './use-access.ts';
@@ -22,7 +20,7 @@ export function EntryPanel({ place, onClose }: { place: string; onClose: () => v
       closeLabel="Close the entry"
       onClose={onClose}
     >
-      <div className={drawerClasses.body}>
+      <PanelBody>
         <Loaded query={query} name="the entry" rows={10}>
           {(entry) =>
             entry === null ? (
@@ -35,7 +33,7 @@ export function EntryPanel({ place, onClose }: { place: string; onClose: () => v
             )
           }
         </Loaded>
-      </div>
+      </PanelBody>
     </Panel>
   );
 }

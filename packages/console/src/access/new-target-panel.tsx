@@ -1,6 +1,5 @@
 import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MadeTarget, NewTarget } from '../api/types.ts';
 import {
@@ -10,12 +9,12 @@ import {
   type Severity,
   type TargetKind,
 } from '../api/values.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
-import drawerClasses from '../ui/drawer.module.css';
-import { faultsOf } from '../ui/form-faults.ts';
-import { Panel } from '../ui/panel.tsx';
-import { addressOf } from './notice-words.ts';
-import { noticesKey } from './use-notices.ts';
+import { useAct } from '../ui/act.ts';
+import { Copied } from '../ui/copy-button.tsx';
+import { ActionForm, faultsOf } from '../ui/form.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
+import { noticesKey } from './use-access.ts';
+import { addressOf } from './words.ts';
 
 /** The form for somebody to be told. Of a webhook it then shows the secret, this once. */
 export function NewTargetPanel({ onClose }: { onClose: () => void }): ReactNode {
@@ -28,9 +27,9 @@ export function NewTargetPanel({ onClose }: { onClose: () => void }): ReactNode 
       closeLabel="Close the new target"
       onClose={onClose}
     >
-      <div className={drawerClasses.body}>
+      <PanelBody>
         {made === null ? <TargetForm onMade={setMade} /> : <Made target={made} onClose={onClose} />}
-      </div>
+      </PanelBody>
     </Panel>
   );
 }
@@ -54,16 +53,13 @@ export function toNewTarget({ kind, address, severity, isAll, kinds }: Values): 
 }
 
 function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): ReactNode {
-  const client = useQueryClient();
   const [values, setValues] = useState<Values>({
     ...{ kind: 'webhook', address: '', severity: 'warning', isAll: true, kinds: [] },
   });
-  const make = useMutation({
-    mutationFn: () => api.post<MadeTarget>('/notify/targets', toNewTarget(values)),
-    onSuccess: (target) => {
-      onMade(target);
-      return client.invalidateQueries({ queryKey: noticesKey });
-    },
+  const make = useAct({
+    call: () => api.post<MadeTarget>('/notify/targets', toNewTarget(values)),
+    onDone: onMade,
+    changes: noticesKey,
   });
   const set = (change: Partial<Values>) => {
     setValues((before) => ({ ...before, ...change }));
@@ -73,13 +69,16 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
     url: 'address',
     to: 'address',
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (!make.isPending) make.mutate();
-  };
   const isWebhook = values.kind === 'webhook';
   return (
-    <form className="stack gap-12" onSubmit={submit} aria-label="Tell somebody">
+    <ActionForm
+      label="Tell somebody"
+      call={make}
+      onSend={() => make.mutate()}
+      button="Tell from now on"
+      fault={faults['']}
+      isFaultAbove
+    >
       <NativeSelect
         label="How"
         value={values.kind}
@@ -124,15 +123,7 @@ function TargetForm({ onMade }: { onMade: (target: MadeTarget) => void }): React
           ))}
         </Checkbox.Group>
       )}
-      <p className="form-fault" role="alert">
-        {faults['']}
-      </p>
-      <div className="flex wrap end gap-8">
-        <Button type="submit" variant="filled" loading={make.isPending}>
-          Tell from now on
-        </Button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }
 
@@ -147,10 +138,7 @@ function Made({ target, onClose }: { target: MadeTarget; onClose: () => void }):
           <p className="muted">
             Its receiver checks signatures with this secret. It shows this once: keep it now.
           </p>
-          <div className="copied break above-12 below-16">
-            <code>{target.secret}</code>
-            <CopyButton value={target.secret} label="Copy the secret" />
-          </div>
+          <Copied text={target.secret} label="Copy the secret" isSecret />
         </>
       )}
       <div className="flex wrap end gap-8">

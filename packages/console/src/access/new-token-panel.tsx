@@ -1,13 +1,12 @@
 import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MadeToken, NewToken } from '../api/types.ts';
 import { presets, type Scope, scopes } from '../api/values.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
-import drawerClasses from '../ui/drawer.module.css';
-import { faultsOf } from '../ui/form-faults.ts';
-import { Panel } from '../ui/panel.tsx';
+import { useAct } from '../ui/act.ts';
+import { Copied } from '../ui/copy-button.tsx';
+import { ActionForm, faultsOf } from '../ui/form.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
 import { accessKey } from './use-access.ts';
 
 /** The form for a new token. When it is made, the panel shows it, this once. */
@@ -21,9 +20,9 @@ export function NewTokenPanel({ onClose }: { onClose: () => void }): ReactNode {
       closeLabel="Close the new token"
       onClose={onClose}
     >
-      <div className={drawerClasses.body}>
+      <PanelBody>
         {made === null ? <TokenForm onMade={setMade} /> : <Made token={made} onClose={onClose} />}
-      </div>
+      </PanelBody>
     </Panel>
   );
 }
@@ -64,7 +63,6 @@ export function toNewToken(values: Values, nowMillis: number): NewToken {
 }
 
 function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNode {
-  const client = useQueryClient();
   const [values, setValues] = useState<Values>({
     name: '',
     preset: 'support-readonly',
@@ -72,24 +70,25 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
     tenants: '',
     expiry: '30',
   });
-  const make = useMutation({
-    mutationFn: () => api.post<MadeToken>('/tokens', toNewToken(values, Date.now())),
-    onSuccess: (token) => {
-      onMade(token);
-      return client.invalidateQueries({ queryKey: accessKey });
-    },
+  const make = useAct({
+    call: () => api.post<MadeToken>('/tokens', toNewToken(values, Date.now())),
+    onDone: onMade,
+    changes: accessKey,
   });
   const set = (change: Partial<Values>) => {
     setValues((before) => ({ ...before, ...change }));
     make.reset();
   };
   const faults = faultsOf(make.error, fields);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (!make.isPending) make.mutate();
-  };
   return (
-    <form className="stack gap-12" onSubmit={submit} aria-label="A new token">
+    <ActionForm
+      label="A new token"
+      call={make}
+      onSend={() => make.mutate()}
+      button="Make the token"
+      fault={faults['']}
+      isFaultAbove
+    >
       <TextInput
         label="Name"
         description="Who or what it is for, as the audit log will say it"
@@ -140,15 +139,7 @@ function TokenForm({ onMade }: { onMade: (token: MadeToken) => void }): ReactNod
         error={faults.expires_at}
         onChange={(event) => set({ expiry: event.currentTarget.value })}
       />
-      <p className="form-fault" role="alert">
-        {faults['']}
-      </p>
-      <div className="flex wrap end gap-8">
-        <Button type="submit" variant="filled" loading={make.isPending}>
-          Make the token
-        </Button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }
 
@@ -158,10 +149,7 @@ function Made({ token, onClose }: { token: MadeToken; onClose: () => void }): Re
       <p className="muted">
         This is the token of <strong>{token.name}</strong>. It is shown this once: hand it on now.
       </p>
-      <div className="copied break above-12 below-16">
-        <code>{token.token}</code>
-        <CopyButton value={token.token} label="Copy the token" />
-      </div>
+      <Copied text={token.token} label="Copy the token" isSecret />
       <p className="muted">
         It signs in to this console, and to the command line with <code>svcctl login</code>.
       </p>

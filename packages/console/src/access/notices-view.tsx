@@ -1,43 +1,40 @@
 import { Button } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
-import { api, isStepUp } from '../api/client.ts';
+import { api } from '../api/client.ts';
 import type { Notice, NotifyTarget, NotifyTestResult } from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { visibleText } from '../ui/format.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { DeliveredIcon, QueuedIcon, WarningIcon } from '../ui/icons.tsx';
 import { Empty } from '../ui/list.tsx';
-import classes from '../ui/list-page.module.css';
+import { ListBar } from '../ui/list-page.tsx';
 import { Moment } from '../ui/marks.tsx';
-import { reasonOf } from '../ui/outage.ts';
-import { PollNote } from '../ui/poll.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import accessClasses from './access.module.css';
-import { addressOf, kindsText, sendTexts, severityTexts } from './notice-words.ts';
-import { noticesKey, useNotices, useTargets } from './use-notices.ts';
+import { noticesKey, useNotices, useTargets } from './use-access.ts';
+import { addressOf, kindsText, sendTexts, severityTexts } from './words.ts';
 
 /** Who is told of what is wrong, whether it arrives, and what was told lately. */
 export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => void }): ReactNode {
   const targets = useTargets();
   const notices = useNotices();
-  const client = useQueryClient();
   const [asked, setAsked] = useState<NotifyTarget | null>(null);
   const close = useCallback(() => setAsked(null), []);
-  const { mutate: test } = useMutation({
-    mutationFn: ({ id }: NotifyTarget) =>
+  const { mutate: test } = useAct({
+    call: ({ id }: NotifyTarget) =>
       api.post<NotifyTestResult>(`/notify/targets/${encodeURIComponent(id)}/test`, undefined),
-    onSuccess: ({ delivered, error, duration_ms }, target) =>
+    onDone: ({ delivered, error, duration_ms }, target) =>
       notify({
         text: delivered
           ? `The test reached ${addressOf(target)} in ${duration_ms} ms`
           : `The test did not reach ${addressOf(target)}. ${error ?? ''}`,
       }),
-    onError: (error) => notify({ text: `Not tested. ${reasonOf(error)}` }),
-    onSettled: () => client.invalidateQueries({ queryKey: noticesKey }),
+    failed: 'Not tested',
+    changes: noticesKey,
   });
   const columns = useMemo(() => [...targetColumns, actionColumn(test, setAsked)], [test]);
   const rows = targets.data?.data;
@@ -45,15 +42,11 @@ export function NoticesView({ views, onNew }: { views: ReactNode; onNew: () => v
   return (
     <>
       <FreshnessBanner queries={[targets, notices]} isAgeElsewhere />
-      <div className={classes.bar}>
-        {views}
-        <div className={classes.actions}>
-          <PollNote queries={[targets, notices]} />
-          <Button variant="filled" onClick={onNew}>
-            Tell somebody
-          </Button>
-        </div>
-      </div>
+      <ListBar left={views} queries={[targets, notices]}>
+        <Button variant="filled" onClick={onNew}>
+          Tell somebody
+        </Button>
+      </ListBar>
       <List
         queries={[targets]}
         name="targets of notices"
@@ -183,14 +176,11 @@ const noticeColumns: readonly Column<Notice>[] = [
 function RemoveDialog(props: { target: NotifyTarget; onClose: () => void }): ReactNode {
   const { target, onClose } = props;
   const address = addressOf(target);
-  const client = useQueryClient();
-  const remove = useMutation({
-    mutationFn: () => api.delete(`/notify/targets/${encodeURIComponent(target.id)}`),
-    onSuccess: () => notify({ text: `Removed: ${address}` }),
-    onError: (error) => {
-      if (!isStepUp(error)) notify({ text: `Not removed: ${address}. ${reasonOf(error)}` });
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: noticesKey }),
+  const remove = useAct({
+    call: () => api.delete(`/notify/targets/${encodeURIComponent(target.id)}`),
+    onDone: () => notify({ text: `Removed: ${address}` }),
+    failed: `Not removed: ${address}`,
+    changes: noticesKey,
   });
   return (
     <ConfirmDialog

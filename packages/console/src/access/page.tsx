@@ -1,32 +1,25 @@
 import type { ReactNode } from 'react';
-import classes from '../ui/list-page.module.css';
-import { NowProvider } from '../ui/marks.tsx';
-import { usePageSearch, usePanel } from '../ui/use-search.ts';
+import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
+import { usePageSearch } from '../ui/use-search.ts';
 import { AuditView } from './audit-view.tsx';
 import { EntryPanel } from './entry-panel.tsx';
 import { NewTargetPanel } from './new-target-panel.tsx';
 import { NewTokenPanel } from './new-token-panel.tsx';
 import { NoticesView } from './notices-view.tsx';
-import {
-  type AccessView,
-  accessPanels,
-  accessViews,
-  noAuditFilter,
-  validateAccessSearch,
-} from './search.ts';
+import { accessPanels, accessViews, noAuditFilter, validateAccessSearch } from './search.ts';
 import { SessionsView } from './sessions-view.tsx';
 import { TokensView } from './tokens-view.tsx';
 
 /** The page ACCESS: who may come in, who is in, who did what, and who is told of what is wrong. */
 export function AccessPage(): ReactNode {
-  const [search, update] = usePageSearch('/access', validateAccessSearch);
-  const panel = usePanel(search.panel, accessPanels, (next, options) =>
-    update({ panel: next }, options),
-  );
+  const [search, update, panel] = usePageSearch('/access', validateAccessSearch, accessPanels);
   const { view = 'tokens' } = search;
   const views = (
     <ViewSwitch
+      label="What of the access is shown"
+      views={accessViews}
       view={view}
+      isCaps
       onView={(next) =>
         update({
           ...noAuditFilter,
@@ -38,47 +31,28 @@ export function AccessPage(): ReactNode {
   );
   const entry = panel.idOf('entry');
   return (
-    <NowProvider>
-      <div className={classes.page}>
-        {view === 'tokens' && (
-          <TokensView
-            views={views}
-            onNew={() => panel.open('new-token')}
-            onAudit={(actor) => update({ view: 'audit', actor, panel: undefined })}
-          />
-        )}
-        {view === 'sessions' && <SessionsView views={views} />}
-        {view === 'audit' && (
-          <AuditView
-            views={views}
-            search={search}
-            update={update}
-            open={entry}
-            onOpen={(place) => panel.open('entry', place)}
-          />
-        )}
-        {view === 'notices' && <NoticesView views={views} onNew={() => panel.open('new-target')} />}
-        {panel.place?.kind === 'new-target' && <NewTargetPanel onClose={panel.close} />}
-        {panel.place?.kind === 'new-token' && <NewTokenPanel onClose={panel.close} />}
-        {entry !== undefined && <EntryPanel place={entry} onClose={panel.close} />}
-      </div>
-    </NowProvider>
-  );
-}
-
-function ViewSwitch(props: { view: AccessView; onView: (view: AccessView) => void }): ReactNode {
-  return (
-    <fieldset className={classes.switch} aria-label="What of the access is shown">
-      {accessViews.map((view) => (
-        <button
-          key={view}
-          type="button"
-          aria-pressed={view === props.view}
-          onClick={() => props.onView(view)}
-        >
-          {view.toUpperCase()}
-        </button>
-      ))}
-    </fieldset>
+    <ListPage>
+      {view === 'tokens' && (
+        <TokensView
+          views={views}
+          onNew={() => panel.open('new-token')}
+          onAudit={(actor) => update({ view: 'audit', actor, panel: undefined })}
+        />
+      )}
+      {view === 'sessions' && <SessionsView views={views} />}
+      {view === 'audit' && (
+        <AuditView
+          views={views}
+          search={search}
+          update={update}
+          open={entry}
+          onOpen={(place) => panel.open('entry', place)}
+        />
+      )}
+      {view === 'notices' && <NoticesView views={views} onNew={() => panel.open('new-target')} />}
+      {panel.place?.kind === 'new-target' && <NewTargetPanel onClose={panel.close} />}
+      {panel.place?.kind === 'new-token' && <NewTokenPanel onClose={panel.close} />}
+      {entry !== undefined && <EntryPanel place={entry} onClose={panel.close} />}
+    </ListPage>
   );
 }

@@ -1,14 +1,13 @@
 import { Button } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { api } from '../api/client.ts';
 import type { Session } from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty } from '../ui/list.tsx';
-import classes from '../ui/list-page.module.css';
+import { ListBar } from '../ui/list-page.tsx';
 import { CutText } from '../ui/marks.tsx';
-import { reasonOf } from '../ui/outage.ts';
-import { PollNote } from '../ui/poll.tsx';
 import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
@@ -20,36 +19,32 @@ import { browserText } from './words.ts';
 export function SessionsView({ views }: { views: ReactNode }): ReactNode {
   const list = useSessions();
   const client = useQueryClient();
-  const { mutate: end } = useMutation({
-    mutationFn: ({ id }: Session) => api.delete(`/sessions/${encodeURIComponent(id)}`),
-    onSuccess: (_answer, { actor }) => notify({ text: `Session ended: ${actor.name}` }),
-    onError: (error) => notify({ text: `Not ended. ${reasonOf(error)}` }),
-    onSettled: () => client.invalidateQueries({ queryKey: accessKey }),
+  const { mutate: end } = useAct({
+    call: ({ id }: Session) => api.delete(`/sessions/${encodeURIComponent(id)}`),
+    onDone: (_answer, { actor }) => notify({ text: `Session ended: ${actor.name}` }),
+    failed: 'Not ended',
+    changes: accessKey,
   });
-  const leave = useMutation({
-    mutationFn: () => api.delete('/sessions'),
+  const leave = useAct({
+    call: () => api.delete('/sessions'),
     // The session of this page has ended, too: the next call asks to sign in.
-    onSuccess: () => client.invalidateQueries(),
-    onError: (error) => notify({ text: `Not signed out. ${reasonOf(error)}` }),
+    onDone: () => client.invalidateQueries(),
+    failed: 'Not signed out',
   });
   const columns = useMemo(() => [...factColumns, actionColumn(end)], [end]);
   const rows = list.data?.data;
   return (
     <>
       <FreshnessBanner queries={[list]} isAgeElsewhere />
-      <div className={classes.bar}>
-        {views}
-        <div className={classes.actions}>
-          <PollNote queries={[list]} />
-          <Button
-            loading={leave.isPending}
-            title="Ends all sessions of your token, on every machine"
-            onClick={() => leave.mutate()}
-          >
-            Sign out everywhere
-          </Button>
-        </div>
-      </div>
+      <ListBar left={views} queries={[list]}>
+        <Button
+          loading={leave.isPending}
+          title="Ends all sessions of your token, on every machine"
+          onClick={() => leave.mutate()}
+        >
+          Sign out everywhere
+        </Button>
+      </ListBar>
       <List
         queries={[list]}
         name="sessions"

@@ -1,15 +1,13 @@
 import { Button } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
-import { api, isStepUp } from '../api/client.ts';
+import { api } from '../api/client.ts';
 import type { AccessToken } from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { FreshnessBanner } from '../ui/freshness.tsx';
 import { Empty } from '../ui/list.tsx';
-import classes from '../ui/list-page.module.css';
+import { ListBar } from '../ui/list-page.tsx';
 import { CutText, Moment } from '../ui/marks.tsx';
-import { reasonOf } from '../ui/outage.ts';
-import { PollNote } from '../ui/poll.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { List } from '../ui/table/list.tsx';
@@ -37,15 +35,11 @@ export function TokensView(props: {
   return (
     <>
       <FreshnessBanner queries={[list]} isAgeElsewhere />
-      <div className={classes.bar}>
-        {props.views}
-        <div className={classes.actions}>
-          <PollNote queries={[list]} />
-          <Button variant="filled" onClick={props.onNew}>
-            New token
-          </Button>
-        </div>
-      </div>
+      <ListBar left={props.views} queries={[list]}>
+        <Button variant="filled" onClick={props.onNew}>
+          New token
+        </Button>
+      </ListBar>
       <List
         queries={[list]}
         name="tokens"
@@ -152,14 +146,11 @@ function RevokeDialog(props: {
   onClose: () => void;
 }): ReactNode {
   const { name, id } = props.token;
-  const client = useQueryClient();
-  const revoke = useMutation({
-    mutationFn: () => api.delete(`/tokens/${encodeURIComponent(id)}`),
-    onSuccess: () => notify({ text: `Revoked: ${name}` }),
-    onError: (error) => {
-      if (!isStepUp(error)) notify({ text: `Not revoked: ${name}. ${reasonOf(error)}` });
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: accessKey }),
+  const revoke = useAct({
+    call: () => api.delete(`/tokens/${encodeURIComponent(id)}`),
+    onDone: () => notify({ text: `Revoked: ${name}` }),
+    failed: `Not revoked: ${name}`,
+    changes: accessKey,
   });
   const others = revokedWith(props.token, props.tokens);
   return (

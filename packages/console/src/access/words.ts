@@ -1,5 +1,12 @@
-import type { AccessToken, AuditEntry } from '../api/types.ts';
-import { type Preset, presets, type Scope } from '../api/values.ts';
+import type { AccessToken, AuditEntry, NotifyTarget } from '../api/types.ts';
+import {
+  noticeTexts,
+  type Preset,
+  presets,
+  type Scope,
+  type SendState,
+  type Severity,
+} from '../api/values.ts';
 
 /** The preset that has exactly these scopes; undefined when none has. */
 export function presetOf(scopes: readonly Scope[]): Preset | undefined {
@@ -89,3 +96,27 @@ export function browserText(userAgent: string | null): string {
   const names: Readonly<Record<string, string>> = { Edg: 'Edge', OPR: 'Opera' };
   return `${names[browser] ?? browser} · ${system.replace('Mac OS X', 'macOS')}`;
 }
+
+/** Where a target is. */
+export function addressOf({ url, to }: Pick<NotifyTarget, 'url' | 'to'>): string {
+  return url ?? to ?? '';
+}
+
+/** What a target is told of. */
+export function kindsText({ kinds }: Pick<NotifyTarget, 'kinds'>): string {
+  return kinds === null ? 'everything' : kinds.map((kind) => noticeTexts[kind]).join(', ');
+}
+
+type Tone = 'ok' | 'danger' | 'muted';
+
+export const sendTexts: Readonly<Record<SendState, { text: string; tone: Tone }>> = {
+  queued: { text: 'being sent', tone: 'muted' },
+  delivered: { text: 'arrived', tone: 'ok' },
+  given_up: { text: 'failed', tone: 'danger' },
+};
+
+export const severityTexts: Readonly<Record<Severity, { tone: Tone; isLoud: boolean }>> = {
+  info: { tone: 'muted', isLoud: false },
+  warning: { tone: 'muted', isLoud: true },
+  critical: { tone: 'danger', isLoud: true },
+};

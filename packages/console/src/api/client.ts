@@ -1,4 +1,4 @@
-import type { InputFault } from './types.ts';
+import type { InputFault, Page } from './types.ts';
 import { shortWaitOf } from './values.ts';
 
 /** Parameters of a query; those that are undefined are left out. */
@@ -106,6 +106,26 @@ export function pathWith(path: string, params: Params = {}): string {
     if (value !== undefined) search.set(name, String(value));
   }
   return search.size === 0 ? path : `${path}?${search}`;
+}
+
+/** So many pages are read at most, which is 5,000 rows; for more, a sum is not worth the requests. */
+const mostPages = 10;
+
+/** Reads a list from its beginning; `isPart` says that it has more rows than were read. */
+export async function readPages<Row>(
+  path: string,
+  params: Params,
+  signal: AbortSignal,
+): Promise<{ rows: Row[]; isPart: boolean }> {
+  const rows: Row[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < mostPages; page += 1) {
+    const answer: Page<Row> = await api.get(path, { ...params, limit: 500, cursor }, signal);
+    rows.push(...answer.data);
+    cursor = answer.next_cursor ?? undefined;
+    if (cursor === undefined) break;
+  }
+  return { rows, isPart: cursor !== undefined };
 }
 
 /** The error for an answer that is not 2xx. It need not come from the service: a proxy in between answers HTML. */

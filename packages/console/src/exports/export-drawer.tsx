@@ -1,18 +1,17 @@
 import { Button } from '@mantine/core';
-import { type UseQueryResult, useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import type { ExportJob } from '../api/types.ts';
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
+import { useAct } from '../ui/act.ts';
+import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CliBlock } from '../ui/copy-button.tsx';
-import drawerClasses from '../ui/drawer.module.css';
 import { copied, Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { sliceHref } from '../ui/hash-state.ts';
 import { WarningIcon } from '../ui/icons.tsx';
-import { Loaded } from '../ui/loaded.tsx';
+import { Loaded } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
-import { reasonOf } from '../ui/outage.ts';
-import { Panel } from '../ui/panel.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
 import { exportsKey } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { shellLine, sliceText } from '../ui/words.ts';
@@ -47,7 +46,7 @@ export function ExportDrawer(props: {
       closeLabel="Close export"
       onClose={props.onClose}
     >
-      <Loaded query={job} name="the export" rows={14} className={drawerClasses.body}>
+      <Loaded query={job} name="the export" rows={14} isPanel>
         {(data) => <Body job={data} cancelling={props.cancelling} />}
       </Loaded>
     </Panel>
@@ -77,8 +76,7 @@ function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): 
           </Button>
         )}
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
-      <section className={drawerClasses.body} tabIndex={0} aria-label="The export">
+      <PanelBody label="The export">
         <Standing job={job} />
         {(job.state === 'failed' || job.state === 'erased') && <Fault job={job} />}
         <ManifestPart job={job} />
@@ -91,7 +89,7 @@ function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): 
         {(isOpen(job) || job.has_file) && (
           <CliBlock title="The same on the command line" line={line} />
         )}
-      </section>
+      </PanelBody>
     </>
   );
 }
@@ -224,32 +222,21 @@ function At({ at }: { at: string | null }): ReactNode {
 
 /** Removes the file of a completed export before its time, after a question. */
 function RemoveFileButton({ job }: { job: ExportJob }): ReactNode {
-  const client = useQueryClient();
-  const [isAsking, setAsking] = useState(false);
-  const remove = useMutation({
-    mutationFn: () => removeFile(job.id),
-    onSuccess: () => notify({ text: `Removed the file ${job.file_name}` }),
-    onError: (error) => notify({ text: `Not removed: ${job.file_name}. ${reasonOf(error)}` }),
-    onSettled: () => client.invalidateQueries({ queryKey: exportsKey }),
+  const remove = useAct({
+    call: () => removeFile(job.id),
+    onDone: () => notify({ text: `Removed the file ${job.file_name}` }),
+    failed: `Not removed: ${job.file_name}`,
+    changes: exportsKey,
   });
   return (
-    <>
-      <Button onClick={() => setAsking(true)} loading={remove.isPending} className="danger">
-        REMOVE FILE …
-      </Button>
-      {isAsking && (
-        <ConfirmDialog
-          title="Remove this file?"
-          answer="Remove"
-          onYes={() => remove.mutate()}
-          onClose={() => setAsking(false)}
-        >
-          <p>
-            {job.file_name} can then not be downloaded any more. Its records, this entry and its
-            manifest stay.
-          </p>
-        </ConfirmDialog>
-      )}
-    </>
+    <AskButton
+      text="REMOVE FILE …"
+      isBusy={remove.isPending}
+      title="Remove this file?"
+      answer="Remove"
+      onYes={() => remove.mutate()}
+    >
+      {`${job.file_name} can then not be downloaded any more. Its records, this entry and its manifest stay.`}
+    </AskButton>
   );
 }

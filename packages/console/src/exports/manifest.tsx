@@ -2,7 +2,8 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { ExportJob, Manifest } from '../api/types.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
-import { Loaded } from '../ui/loaded.tsx';
+import { Loaded } from '../ui/list.tsx';
+import { ProofTable, SmallTable } from '../ui/numbers.tsx';
 import classes from './drawer.module.css';
 import { manifestHref, useManifest } from './use-exports.ts';
 import { proofText } from './words.ts';
@@ -45,95 +46,50 @@ function Proof({ job, manifest }: { job: ExportJob; manifest: Manifest }): React
   return (
     <>
       <p className="below-8">{proofText(manifest)}</p>
-      <table className="numbers">
-        <thead>
-          <tr>
-            <td />
-            <th scope="col">SLICE, WHEN ASKED FOR</th>
-            <th scope="col">
-              <span className="visually-hidden">Equal?</span>
-            </th>
-            <th scope="col">FILE, READ BACK</th>
-          </tr>
-        </thead>
-        <tbody>
-          <ProofLine name="rows" slice={slice} file={formatCount(manifest.rows)} />
-          <ProofLine name="digest" slice={job.digest} file={manifest.digest} />
-        </tbody>
-      </table>
+      <ProofTable
+        sides={['SLICE, WHEN ASKED FOR', 'FILE, READ BACK']}
+        rows={[
+          { name: 'rows', values: [slice, formatCount(manifest.rows)] },
+          { name: 'digest', values: [job.digest, manifest.digest] },
+        ]}
+        none="–"
+      />
     </>
-  );
-}
-
-/** One number of the slice beside that of the file, and whether they are equal. */
-function ProofLine(props: { name: string; slice: string | null; file: string }): ReactNode {
-  const { name, slice, file } = props;
-  const isEqual = slice === file;
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      <td>{slice ?? '–'}</td>
-      <td>
-        <span className={isEqual ? 'equal ok' : 'equal danger'}>
-          <span aria-hidden="true">{isEqual ? '=' : '≠'}</span>
-          <span className="visually-hidden">{isEqual ? 'equal' : 'differs'}</span>
-        </span>
-      </td>
-      <td>{file}</td>
-    </tr>
   );
 }
 
 function Splits({ splits }: { splits: NonNullable<Manifest['splits']> }): ReactNode {
   return (
-    <table className="numbers">
-      <thead>
-        <tr>
-          <th scope="col">SPLIT</th>
-          <th scope="col">ROWS</th>
-          <th scope="col">DIGEST</th>
-        </tr>
-      </thead>
-      <tbody>
-        {Object.entries(splits).map(([name, { rows, digest }]) => (
-          <tr key={name}>
-            <th scope="row">{name}</th>
-            <td>{formatCount(rows)}</td>
-            <td>{digest}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <SmallTable
+      className="numbers"
+      head={['SPLIT', 'ROWS', 'DIGEST']}
+      rows={Object.entries(splits).map(([name, { rows, digest }]) => ({
+        key: name,
+        cells: [name, formatCount(rows), digest],
+      }))}
+    />
   );
 }
 
 /** The parts of the file, in their order. */
 function Parts({ parts }: { parts: Manifest['parts'] }): ReactNode {
-  const numbered = parts.slice(0, mostParts).map((part, index) => ({ ...part, number: index + 1 }));
   return (
     <>
-      <table className={`numbers ${classes.parts}`} aria-label="Parts of the file">
-        <thead>
-          <tr>
-            <th scope="col">PART</th>
-            <th scope="col">ROWS</th>
-            <th scope="col">SIZE</th>
-            <th scope="col">DIGEST</th>
-            <th scope="col">SHA-256</th>
-          </tr>
-        </thead>
-        <tbody>
-          {numbered.map(({ number, rows, bytes, digest, sha256 }) => (
-            <tr key={number}>
-              <th scope="row">{number}</th>
-              <td>{formatCount(rows)}</td>
-              <td>{formatBytes(bytes)}</td>
-              <td>{digest}</td>
-              <td title={sha256}>{sha256.slice(0, 8)}…</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <SmallTable
+        className={`numbers ${classes.parts}`}
+        label="Parts of the file"
+        head={['PART', 'ROWS', 'SIZE', 'DIGEST', 'SHA-256']}
+        rows={parts.slice(0, mostParts).map(({ rows, bytes, digest, sha256 }, index) => ({
+          key: String(index),
+          cells: [
+            index + 1,
+            formatCount(rows),
+            formatBytes(bytes),
+            digest,
+            <span key="sha256" title={sha256}>{`${sha256.slice(0, 8)}…`}</span>,
+          ],
+        }))}
+      />
       {parts.length > mostParts && (
         <p className="muted">
           The first {mostParts} of {formatCount(parts.length)} parts; the download has them all.

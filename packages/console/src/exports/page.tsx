@@ -1,14 +1,13 @@
 import { type ReactNode, useMemo } from 'react';
 import { exportStates } from '../api/values.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
-import { FreshnessBanner } from '../ui/freshness.tsx';
 import { filtersOf, hasFilter, noneOf } from '../ui/hash-state.ts';
 import classes from '../ui/list-page.module.css';
-import { NowProvider } from '../ui/marks.tsx';
+import { ListPage } from '../ui/list-page.tsx';
 import { PollNote, pollMillis } from '../ui/poll.tsx';
 import { idOf } from '../ui/table/column.ts';
 import { PagedList } from '../ui/table/list.tsx';
-import { type UpdateSearch, usePageSearch, usePanel } from '../ui/use-search.ts';
+import { type UpdateSearch, usePageSearch } from '../ui/use-search.ts';
 import { ExportDrawer } from './export-drawer.tsx';
 import ownClasses from './exports.module.css';
 import { exportColumns } from './exports-table.tsx';
@@ -18,10 +17,7 @@ import { isOpen } from './words.ts';
 
 /** The page EXPORTS: the jobs with their live progress, their files, and what proves them. */
 export function ExportsPage(): ReactNode {
-  const [search, update] = usePageSearch('/exports', validateExportsSearch);
-  const panel = usePanel(search.panel, exportsPanels, (next, options) =>
-    update({ panel: next }, options),
-  );
+  const [search, update, panel] = usePageSearch('/exports', validateExportsSearch, exportsPanels);
   const open = panel.idOf('export');
   const list = useExports(search);
   const rows = list.data?.data ?? [];
@@ -29,35 +25,32 @@ export function ExportsPage(): ReactNode {
   const cancelling = useCancel();
   const columns = useMemo(() => exportColumns(cancelling), [cancelling]);
   return (
-    <NowProvider>
-      <div className={classes.page}>
-        <FreshnessBanner queries={open === undefined ? [list] : [list, job]} isAgeElsewhere />
-        <div className={classes.bar}>
-          <ExportFilters search={search} update={update} />
-          <div className={classes.actions}>
-            <PollNote queries={[list]} millis={rows.some(isOpen) ? followMillis : pollMillis} />
-          </div>
+    <ListPage queries={open === undefined ? [list] : [list, job]}>
+      <div className={classes.bar}>
+        <ExportFilters search={search} update={update} />
+        <div className={classes.actions}>
+          <PollNote queries={[list]} millis={rows.some(isOpen) ? followMillis : pollMillis} />
         </div>
-        <PagedList
-          list="exports"
-          label="Export jobs"
-          one="export"
-          columns={columns}
-          keyOf={idOf}
-          query={list}
-          search={search}
-          update={update}
-          isFiltered={hasFilter(search, noFilter)}
-          noFilter={noFilter}
-          words={{ none: 'No exports yet', advice: howToExport }}
-          open={open}
-          onOpen={(id) => panel.open('export', id)}
-        />
-        {open !== undefined && (
-          <ExportDrawer id={open} job={job} cancelling={cancelling} onClose={panel.close} />
-        )}
       </div>
-    </NowProvider>
+      <PagedList
+        list="exports"
+        label="Export jobs"
+        one="export"
+        columns={columns}
+        keyOf={idOf}
+        query={list}
+        search={search}
+        update={update}
+        isFiltered={hasFilter(search, noFilter)}
+        noFilter={noFilter}
+        words={{ none: 'No exports yet', advice: howToExport }}
+        open={open}
+        onOpen={(id) => panel.open('export', id)}
+      />
+      {open !== undefined && (
+        <ExportDrawer id={open} job={job} cancelling={cancelling} onClose={panel.close} />
+      )}
+    </ListPage>
   );
 }
 

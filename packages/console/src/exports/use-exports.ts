@@ -1,15 +1,10 @@
-import {
-  type QueryClient,
-  type UseQueryResult,
-  useQuery,
-  useQueryClient,
-} from '@tanstack/react-query';
+import { type QueryClient, type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { ExportJob, Manifest, Page } from '../api/types.ts';
 import { reasonOf } from '../ui/outage.ts';
 import { exportHref } from '../ui/panel-place.ts';
-import { exportsKey, noPlaceholder, useFollowing } from '../ui/poll.tsx';
+import { exportsKey, neverStale, useRead } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
 import type { ExportsSearch } from './search.ts';
 import { isOpen } from './words.ts';
@@ -33,38 +28,31 @@ export function manifestHref(id: string): string {
 }
 
 /** Reads a page of jobs, latest first, and reads it often while one of them is under way. */
-export function useExports({
-  tenant,
-  state,
-  cursor,
-}: ExportsSearch): UseQueryResult<Page<ExportJob>> {
+export function useExports(search: ExportsSearch): UseQueryResult<Page<ExportJob>> {
+  const { tenant, state, cursor } = search;
   const params = { tenant, state, cursor, limit: pageSize };
-  return useQuery<Page<ExportJob>>({
-    queryKey: [...exportsKey, 'list', params],
-    refetchInterval: useFollowing(({ data }) => data.some(isOpen), followMillis),
-    queryFn: ({ signal }) => api.get<Page<ExportJob>>('/exports', params, signal),
+  return useRead<Page<ExportJob>>([...exportsKey, 'list', params], '/exports', {
+    params,
+    follow: [({ data }) => data.some(isOpen), followMillis],
   });
 }
 
 /** Reads one job, and often while it is under way. Without an id nothing is read. */
 export function useExport(id: string | undefined): UseQueryResult<ExportJob> {
-  return useQuery<ExportJob>({
-    queryKey: [...exportsKey, 'one', id],
-    enabled: id !== undefined,
-    placeholderData: noPlaceholder,
-    refetchInterval: useFollowing(isOpen, followMillis),
-    queryFn: ({ signal }) => api.get<ExportJob>(pathOf(id ?? ''), {}, signal),
+  return useRead<ExportJob>([...exportsKey, 'one', id], pathOf(id ?? ''), {
+    isWanted: id !== undefined,
+    isOne: true,
+    follow: [isOpen, followMillis],
   });
 }
 
 /** Reads the manifest of a completed export. A manifest never changes, so it is read once. */
 export function useManifest({ id, state }: ExportJob): UseQueryResult<Manifest> {
-  return useQuery<Manifest>({
-    queryKey: [...exportsKey, 'manifest', id],
-    enabled: state === 'completed',
-    placeholderData: noPlaceholder,
-    staleTime: Number.POSITIVE_INFINITY,
-    queryFn: ({ signal }) => api.get<Manifest>(`${pathOf(id)}/manifest`, {}, signal),
+  return useRead([...exportsKey, 'manifest', id], `${pathOf(id)}/manifest`, {
+    isWanted: state === 'completed',
+    isOne: true,
+    everyMillis: null,
+    staleMillis: neverStale,
   });
 }
 

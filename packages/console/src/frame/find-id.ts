@@ -54,90 +54,82 @@ export const idKinds: readonly IdKind[] = [
     prefix: 'inc',
     noun: 'incident',
     scope: 'incidents:read',
-    find: (id, by) =>
-      one<IncidentDetail>(`/incidents/${id}`, by, ({ type, tenant, deliveries }) => ({
-        name: `${type} of ${tenant}`,
-        note: `incident, ${countOf(deliveries.length, 'delivery', 'deliveries')}`,
-        href: incidentHref(id),
-      })),
+    find: one<IncidentDetail>('/incidents', ({ type, tenant, deliveries }, id) => ({
+      name: `${type} of ${tenant}`,
+      note: `incident, ${countOf(deliveries.length, 'delivery', 'deliveries')}`,
+      href: incidentHref(id),
+    })),
   },
   {
     prefix: 'ep',
     noun: 'endpoint',
     scope: 'admin',
-    find: (id, by) =>
-      one<Endpoint>(`/webhook/endpoints/${id}`, by, ({ url, tenant, enabled }) => ({
-        name: url,
-        note: `endpoint of ${tenant}${enabled ? '' : ', disabled'}`,
-        href: panelHref('/endpoints', { kind: 'endpoint', id }),
-      })),
+    find: one<Endpoint>('/webhook/endpoints', ({ url, tenant, enabled }, id) => ({
+      name: url,
+      note: `endpoint of ${tenant}${enabled ? '' : ', disabled'}`,
+      href: panelHref('/endpoints', { kind: 'endpoint', id }),
+    })),
   },
   {
     prefix: 'exp',
     noun: 'export',
     scope: 'analytics:read',
-    find: (id, by) =>
-      one<ExportJob>(`/exports/${id}`, by, ({ file_name, state }) => ({
-        name: file_name,
-        note: `export, ${state}`,
-        href: exportHref(id),
-      })),
+    find: one<ExportJob>('/exports', ({ file_name, state }, id) => ({
+      name: file_name,
+      note: `export, ${state}`,
+      href: exportHref(id),
+    })),
   },
   {
     prefix: 'ver',
     noun: 'dataset version',
     scope: 'enrichment:read',
-    find: (id, by) =>
-      one<DatasetVersion>(`/enrichment/dataset-versions/${id}`, by, ({ name, tenant, count }) => ({
-        name,
-        note: `version of ${tenant}, ${countOf(count, 'record')}`,
-        href: panelHref('/records', { kind: 'version', id }, { tenant, view: 'versions' }),
-      })),
+    find: one<DatasetVersion>('/enrichment/dataset-versions', ({ name, tenant, count }, id) => ({
+      name,
+      note: `version of ${tenant}, ${countOf(count, 'record')}`,
+      href: panelHref('/records', { kind: 'version', id }, { tenant, view: 'versions' }),
+    })),
   },
   { prefix: 'tag', noun: 'tag', scope: 'enrichment:read', find: findTag },
   {
     prefix: 'mov',
     noun: 'move',
     scope: 'enrichment:read',
-    find: (id, by) =>
-      one<RetentionMove>(`/retention/moves/${id}`, by, ({ kind, tenant, state }) => ({
-        name: `${kind} of ${tenant}`,
-        note: `move, ${state}`,
-        href: retentionHref('move', id),
-      })),
+    find: one<RetentionMove>('/retention/moves', ({ kind, tenant, state }, id) => ({
+      name: `${kind} of ${tenant}`,
+      note: `move, ${state}`,
+      href: retentionHref('move', id),
+    })),
   },
   {
     prefix: 'run',
     noun: 'retention run',
     scope: 'enrichment:read',
-    find: (id, by) =>
-      one<RetentionRun>(`/retention/runs/${id}`, by, ({ state }) => ({
-        name: 'Its moves in the journal',
-        note: `retention run, ${state}`,
-        href: `#/retention${stringifySearch({ view: 'journal', run: id })}`,
-      })),
+    find: one<RetentionRun>('/retention/runs', ({ state }, id) => ({
+      name: 'Its moves in the journal',
+      note: `retention run, ${state}`,
+      href: `#/retention${stringifySearch({ view: 'journal', run: id })}`,
+    })),
   },
   {
     prefix: 'vrf',
     noun: 'verification',
     scope: 'enrichment:read',
-    find: (id, by) =>
-      one<Verification>(`/retention/verify/${id}`, by, ({ tenant, state }) => ({
-        name: `Verification of ${tenant ?? 'all tenants'}`,
-        note: state,
-        href: retentionHref('verification', id),
-      })),
+    find: one<Verification>('/retention/verify', ({ tenant, state }, id) => ({
+      name: `Verification of ${tenant ?? 'all tenants'}`,
+      note: state,
+      href: retentionHref('verification', id),
+    })),
   },
   {
     prefix: 'rty',
     noun: 'bulk retry',
     scope: 'admin',
-    find: (id, by) =>
-      one<RetryJob>(`/webhook/dlq/retries/${id}`, by, ({ state, rows_done, rows_total }) => ({
-        name: `Bulk retry, ${state}: ${rows_done} of ${rows_total}`,
-        note: 'copies svcctl dlq retries',
-        command: 'svcctl dlq retries',
-      })),
+    find: one<RetryJob>('/webhook/dlq/retries', ({ state, rows_done, rows_total }, _id) => ({
+      name: `Bulk retry, ${state}: ${rows_done} of ${rows_total}`,
+      note: 'copies svcctl dlq retries',
+      command: 'svcctl dlq retries',
+    })),
   },
   {
     prefix: 'tok',
@@ -193,13 +185,9 @@ export function isSecret(text: string): boolean {
   return /^(svc|whsec)_/.test(text.trim());
 }
 
-/** Reads one thing by its path, and says what it leads to. */
-async function one<T>(
-  path: string,
-  { signal }: LookUp,
-  toFinding: (found: T) => Finding,
-): Promise<readonly Finding[]> {
-  return [toFinding(await api.get<T>(path, {}, signal))];
+/** Reads one thing below a path by its id, and says what it leads to. */
+function one<T>(path: string, toFinding: (found: T, id: string) => Finding): IdKind['find'] {
+  return async (id, { signal }) => [toFinding(await api.get<T>(`${path}/${id}`, {}, signal), id)];
 }
 
 const deliveryIdLength = 'dlv_07'.length + 18;
@@ -208,7 +196,7 @@ const mostDeadLetters = 5;
 /** A delivery in any state by its whole id; by the beginning of its id only if it is in the dead-letter queue. */
 async function findDelivery(id: string, by: LookUp): Promise<readonly Finding[]> {
   if (id.length < deliveryIdLength) return findDeadLetters(id, by);
-  return one<DeliveryDetail>(`/webhook/dlq/${id}`, by, deliveryFinding);
+  return one<DeliveryDetail>('/webhook/dlq', deliveryFinding)(id, by);
 }
 
 /** The deliveries of the dead-letter queue whose id or idempotency key begins so. */

@@ -1,16 +1,16 @@
-import { UnstyledButton } from '@mantine/core';
+import { ActionIcon, UnstyledButton } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { type StepUpRequest, stepUpEvent } from '../api/client.ts';
 import { bannerId, statusLineId } from '../ui/freshness.tsx';
-import { SearchIcon } from '../ui/icons.tsx';
-import { modKeyName, useKeys } from '../ui/keys.ts';
+import { MenuIcon, SearchIcon } from '../ui/icons.tsx';
+import { modKeyName, useFocusReturn, useKeys } from '../ui/keys.ts';
 import { lazyPart, takeUpdated } from '../ui/lazy-part.tsx';
 import { PanelSlot } from '../ui/panel.tsx';
 import { notify, Toasts } from '../ui/toasts.tsx';
-import { useFocusReturn } from '../ui/use-focus-return.ts';
 import classes from './frame.module.css';
-import { MenuButton } from './menu-button.tsx';
+import navigationClasses from './navigation.module.css';
 import { AdminOnly, Navigation } from './navigation.tsx';
 import { pages } from './pages.ts';
 import { Palette } from './palette.tsx';
@@ -19,15 +19,11 @@ import { Tools } from './tools.tsx';
 // The palette is not loaded lazily: whoever presses Ctrl K types on at once, and would type into the page while the
 // palette still loads.
 
-export const KeyHelp = lazyPart(
-  'frame/key-help',
-  async () => (await import('./key-help.tsx')).KeyHelp,
-);
+export const KeyHelp = lazyPart('KeyHelp', () => import('./key-help.tsx'));
 
-export const StepUpDialog = lazyPart(
-  'frame/step-up',
-  async () => (await import('./step-up.tsx')).StepUpDialog,
-);
+export const StepUpDialog = lazyPart('StepUpDialog', () => import('./ask-token.tsx'));
+
+export const Menu = lazyPart('Menu', () => import('./menu.tsx'));
 
 /** What surrounds every page: navigation, header, status line, palette, key help and messages. */
 export function Frame(): ReactNode {
@@ -126,6 +122,31 @@ function Header({ onPalette }: { onPalette: () => void }): ReactNode {
       </UnstyledButton>
       <Tools />
     </header>
+  );
+}
+
+/** The button that opens the pages and tools over a narrow page. It closes when another page is opened. */
+function MenuButton(): ReactNode {
+  const [isOpen, { open, close }] = useDisclosure();
+  const rememberFocus = useFocusReturn(isOpen);
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the page is another one
+  useEffect(close, [path]);
+  return (
+    <>
+      <ActionIcon
+        className={navigationClasses.menuButton}
+        size={40}
+        aria-label="Menu"
+        onClick={() => {
+          rememberFocus();
+          open();
+        }}
+      >
+        <MenuIcon />
+      </ActionIcon>
+      {isOpen && <Menu onClose={close} />}
+    </>
   );
 }
 

@@ -7,13 +7,7 @@ import { pages } from './pages.ts';
 /** The overlay that lists all keys. */
 export function KeyHelp({ opened, onClose }: { opened: boolean; onClose: () => void }): ReactNode {
   return (
-    <Modal
-      opened={opened}
-      onClose={onClose}
-      size={760}
-      title="Keys"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Modal opened={opened} onClose={onClose} size={760} lockScroll title="Keys">
       <div className={classes.groups}>
         {keyGroups.map(({ name, lines }) => (
           <section key={name} className={classes.group}>

@@ -1,8 +1,12 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
 import { type ReactNode, useId } from 'react';
+import type { DeadLetters } from '../api/types.ts';
 import { formatCount } from '../ui/format.ts';
-import { useAbandonedCount } from '../webhooks/use-abandoned-count.ts';
-import { Logo } from './logo.tsx';
+import { noPlaceholder, useRead } from '../ui/poll.tsx';
+import { useSession } from '../ui/session.ts';
+import { deadLettersKey, dlqKey } from '../webhooks/query-keys.ts';
+import frameClasses from './frame.module.css';
 import classes from './navigation.module.css';
 import { type ConsolePage, type PageGroup, pageGroups } from './pages.ts';
 
@@ -22,6 +26,18 @@ export function Home(): ReactNode {
     <Link to="/" search={{}} className={classes.home} aria-label="svcctl, to the start page">
       <Logo />
     </Link>
+  );
+}
+
+export function Logo(): ReactNode {
+  return (
+    <span className={`inline-row gap-8 bold ${frameClasses.logo}`}>
+      <svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+        <rect width="16" height="16" rx="3" className={frameClasses.logoGround} />
+        <path d="M4 5h8M4 8h5M4 11h7" className={frameClasses.logoLines} />
+      </svg>
+      svcctl
+    </span>
   );
 }
 
@@ -104,4 +120,27 @@ function AbandonedCount(): ReactNode {
       <span className="visually-hidden"> abandoned</span>
     </span>
   );
+}
+
+/**
+ * How many deliveries are abandoned; undefined while that is not known, or not for this session to know. With
+ * `isOnPage` the page WEBHOOK DLQ shows the whole queue: then the number is taken from what the page reads, which asks
+ * once for each status.
+ */
+function useAbandonedCount(isOnPage: boolean): number | undefined {
+  const isAdmin = useSession().hasScope('admin');
+  const own = useRead<DeadLetters>([...dlqKey, 'abandoned'], '/webhook/dlq', {
+    params: { status: 'abandoned', limit: 1 },
+    isWanted: isAdmin && !isOnPage,
+    isOne: true,
+  });
+  // It reads nothing by itself, so it must not say how: the page would then read in that way, too.
+  const ofPage = useQuery<DeadLetters>({
+    queryKey: deadLettersKey({ status: 'abandoned' }),
+    enabled: false,
+    placeholderData: noPlaceholder,
+  });
+  if (!isAdmin) return undefined;
+  const newest = isOnPage ? (ofPage.data ?? own.data) : own.data;
+  return newest?.total ?? undefined;
 }

@@ -5,35 +5,36 @@ import {
   createRoute,
   createRouter,
   type ErrorComponentProps,
+  Link,
   Outlet,
+  useRouter,
 } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { validateAccessSearch } from '../access/search.ts';
+import { presetWith, type Scope } from '../api/values.ts';
 import { validateExportsSearch } from '../exports/search.ts';
 import { validateRecordsSearch } from '../records/search.ts';
 import { validateRetentionSearch } from '../retention/search.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
 import { FailurePanel } from '../ui/freshness.tsx';
 import { parseSearch, stringifySearch, validateSignInSearch } from '../ui/hash-state.ts';
 import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
+import { signInFailure } from '../ui/outage.ts';
 import { useSession } from '../ui/session.ts';
-import { ToastList } from '../ui/toasts.tsx';
+import { notify, ToastList } from '../ui/toasts.tsx';
 import {
   validateDeliveriesSearch,
   validateDlqSearch,
   validateEndpointsSearch,
   validateIncidentsSearch,
 } from '../webhooks/search.ts';
-import { Frame, KeyHelp, StepUpDialog } from './frame.tsx';
-import { Menu } from './menu-button.tsx';
-import { NotFoundPage, RequireScope } from './no-access.tsx';
+import { Frame, KeyHelp, Menu, StepUpDialog } from './frame.tsx';
+import { type ConsolePage, pages } from './pages.ts';
 import { actorQuery, SessionGate, SignInAgain } from './session.tsx';
 
 const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet });
 
-const SignInPage = lazyPage(
-  'frame/sign-in',
-  async () => (await import('./sign-in.tsx')).SignInPage,
-);
+const SignInPage = lazyPage('SignInPage', () => import('./sign-in.tsx'));
 
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -51,154 +52,41 @@ const framedRoute = createRoute({
   component: Framed,
 });
 
-const OverviewPage = lazyPage(
-  'overview/page',
-  async () => (await import('../overview/page.tsx')).OverviewPage,
-);
+const OverviewPage = lazyPage('OverviewPage', () => import('../overview/page.tsx'));
+const RecordsPage = lazyPage('RecordsPage', () => import('../records/page.tsx'));
+const ExportsPage = lazyPage('ExportsPage', () => import('../exports/page.tsx'));
+const RetentionPage = lazyPage('RetentionPage', () => import('../retention/page.tsx'));
+const DlqPage = lazyPage('DlqPage', () => import('../webhooks/dlq/page.tsx'));
+const DeliveriesPage = lazyPage('DeliveriesPage', () => import('../webhooks/deliveries-page.tsx'));
+const EndpointsPage = lazyPage('EndpointsPage', () => import('../webhooks/endpoints/page.tsx'));
+const IncidentsPage = lazyPage('IncidentsPage', () => import('../webhooks/incidents/page.tsx'));
+const AccessPage = lazyPage('AccessPage', () => import('../access/page.tsx'));
 
-const overviewRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/',
-  // The page's script loads while the session is looked up, not afterwards.
-  beforeLoad: ({ context }) => void OverviewPage.preload(context.client),
-  component: () => <OverviewPage />,
-});
+type Raw = Record<string, unknown>;
 
-const RecordsPage = lazyPage(
-  'records/page',
-  async () => (await import('../records/page.tsx')).RecordsPage,
-);
-
-const recordsRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/records',
-  validateSearch: validateRecordsSearch,
-  beforeLoad: ({ context }) => void RecordsPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="enrichment:read">
-      <RecordsPage />
-    </RequireScope>
-  ),
-});
-
-const ExportsPage = lazyPage(
-  'exports/page',
-  async () => (await import('../exports/page.tsx')).ExportsPage,
-);
-
-const exportsRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/exports',
-  validateSearch: validateExportsSearch,
-  beforeLoad: ({ context }) => void ExportsPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="analytics:read">
-      <ExportsPage />
-    </RequireScope>
-  ),
-});
-
-const RetentionPage = lazyPage(
-  'retention/page',
-  async () => (await import('../retention/page.tsx')).RetentionPage,
-);
-
-const retentionRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/retention',
-  validateSearch: validateRetentionSearch,
-  beforeLoad: ({ context }) => void RetentionPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="enrichment:read">
-      <RetentionPage />
-    </RequireScope>
-  ),
-});
-
-const DlqPage = lazyPage(
-  'webhooks/dlq/page',
-  async () => (await import('../webhooks/dlq/page.tsx')).DlqPage,
-);
-
-const dlqRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/dlq',
-  validateSearch: validateDlqSearch,
-  beforeLoad: ({ context }) => void DlqPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="admin">
-      <DlqPage />
-    </RequireScope>
-  ),
-});
-
-const DeliveriesPage = lazyPage(
-  'webhooks/deliveries-page',
-  async () => (await import('../webhooks/deliveries-page.tsx')).DeliveriesPage,
-);
-
-const deliveriesRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/deliveries',
-  validateSearch: validateDeliveriesSearch,
-  beforeLoad: ({ context }) => void DeliveriesPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="admin">
-      <DeliveriesPage />
-    </RequireScope>
-  ),
-});
-
-const EndpointsPage = lazyPage(
-  'webhooks/endpoints/page',
-  async () => (await import('../webhooks/endpoints/page.tsx')).EndpointsPage,
-);
-
-const endpointsRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/endpoints',
-  validateSearch: validateEndpointsSearch,
-  beforeLoad: ({ context }) => void EndpointsPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="admin">
-      <EndpointsPage />
-    </RequireScope>
-  ),
-});
-
-const IncidentsPage = lazyPage(
-  'webhooks/incidents/page',
-  async () => (await import('../webhooks/incidents/page.tsx')).IncidentsPage,
-);
-
-const incidentsRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/incidents',
-  validateSearch: validateIncidentsSearch,
-  beforeLoad: ({ context }) => void IncidentsPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="incidents:read">
-      <IncidentsPage />
-    </RequireScope>
-  ),
-});
-
-const AccessPage = lazyPage(
-  'access/page',
-  async () => (await import('../access/page.tsx')).AccessPage,
-);
-
-const accessRoute = createRoute({
-  getParentRoute: () => framedRoute,
-  path: '/access',
-  validateSearch: validateAccessSearch,
-  beforeLoad: ({ context }) => void AccessPage.preload(context.client),
-  component: () => (
-    <RequireScope scope="admin">
-      <AccessPage />
-    </RequireScope>
-  ),
-});
+/** The route of a page, which only those see whose token has its scope. */
+function pageRoute<const Path extends ConsolePage['path'], Search extends object>(
+  path: Path,
+  Page: typeof OverviewPage,
+  validateSearch: (raw: Raw) => Search,
+) {
+  const scope = pages.find((page) => page.path === path)?.scope ?? null;
+  return createRoute({
+    getParentRoute: () => framedRoute,
+    path,
+    validateSearch,
+    // The page's script loads while the session is looked up, not afterwards.
+    beforeLoad: ({ context }) => void Page.preload(context.client),
+    component: () =>
+      scope === null ? (
+        <Page />
+      ) : (
+        <RequireScope scope={scope}>
+          <Page />
+        </RequireScope>
+      ),
+  });
+}
 
 const unknownRoute = createRoute({
   getParentRoute: () => framedRoute,
@@ -209,15 +97,15 @@ const unknownRoute = createRoute({
 const routeTree = rootRoute.addChildren([
   signInRoute,
   framedRoute.addChildren([
-    overviewRoute,
-    recordsRoute,
-    exportsRoute,
-    retentionRoute,
-    dlqRoute,
-    deliveriesRoute,
-    endpointsRoute,
-    incidentsRoute,
-    accessRoute,
+    pageRoute('/', OverviewPage, (raw): Raw => raw),
+    pageRoute('/records', RecordsPage, validateRecordsSearch),
+    pageRoute('/exports', ExportsPage, validateExportsSearch),
+    pageRoute('/retention', RetentionPage, validateRetentionSearch),
+    pageRoute('/dlq', DlqPage, validateDlqSearch),
+    pageRoute('/deliveries', DeliveriesPage, validateDeliveriesSearch),
+    pageRoute('/endpoints', EndpointsPage, validateEndpointsSearch),
+    pageRoute('/incidents', IncidentsPage, validateIncidentsSearch),
+    pageRoute('/access', AccessPage, validateAccessSearch),
     unknownRoute,
   ]),
 ]);
@@ -270,4 +158,57 @@ function Ahead(): null {
 function PageFault({ error, reset }: ErrorComponentProps): ReactNode {
   const fault = error instanceof Error ? error : new Error(String(error));
   return <FailurePanel error={fault} onRetry={reset} />;
+}
+
+/** Shows its children if the token has the scope, and otherwise says which scope is needed. */
+export function RequireScope(props: { scope: Scope; children: ReactNode }): ReactNode {
+  const { hasScope } = useSession();
+  return hasScope(props.scope) ? props.children : <NoAccess scope={props.scope} />;
+}
+
+/** The page that a token without the scope sees instead: it says who can help. */
+function NoAccess({ scope }: { scope: Scope }): ReactNode {
+  const { actor, signOut } = useSession();
+  const { history } = useRouter();
+  const signInAnew = () => signOut(history.location.href).catch(tellFailure);
+  const preset = presetWith(scope);
+  const grant = preset === undefined ? `--scope ${scope}` : `--preset ${preset}`;
+  const command = `svcctl tokens create --name NAME ${grant}`;
+  return (
+    <section className="message">
+      <h2>This page needs the scope {scope}</h2>
+      <p>
+        You are signed in as <strong>{actor.name}</strong> with {actor.scopes.join(', ')}. An admin
+        can make a token that may see it:
+      </p>
+      <div className="copied gap-8 break above-8 below-16">
+        <code>{command}</code>
+        <CopyButton value={command} label="Copy the command" />
+      </div>
+      <button type="button" className="link-button" onClick={() => void signInAnew()}>
+        Sign in with another token
+      </button>
+    </section>
+  );
+}
+
+function tellFailure(error: Error): void {
+  notify({ text: signInFailure(error) });
+}
+
+export function NotFoundPage(): ReactNode {
+  return (
+    <section className="message">
+      <h2>There is no such page</h2>
+      <p>
+        The address <code>{window.location.hash || '/'}</code> names no page of this console. It may
+        have been cut when it was copied.
+      </p>
+      <p>
+        <Link to="/" search={{}}>
+          Go to OVERVIEW
+        </Link>
+      </p>
+    </section>
+  );
 }

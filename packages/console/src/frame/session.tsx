@@ -5,17 +5,14 @@ import { ApiError, api, sessionEndedEvent } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
 import type { Scope } from '../api/values.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { useFocusReturn } from '../ui/keys.ts';
 import { lazyPart, scriptKey } from '../ui/lazy-part.tsx';
 import { type Session, SessionContext } from '../ui/session.ts';
-import { useFocusReturn } from '../ui/use-focus-return.ts';
-import { Logo } from './logo.tsx';
+import { Logo } from './navigation.tsx';
 import { recentsKey } from './recents.ts';
 import classes from './sign-in.module.css';
 
-export const SignInAgain = lazyPart(
-  'frame/sign-in-again',
-  async () => (await import('./sign-in-again.tsx')).SignInAgain,
-);
+export const SignInAgain = lazyPart('SignInAgain', () => import('./ask-token.tsx'));
 
 /** The query key of who is signed in. */
 export const actorKey = ['me'] as const;

@@ -4,7 +4,7 @@ import { type ReactNode, useEffect } from 'react';
 import { api } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
 import { signInFailure } from '../ui/outage.ts';
-import { Logo } from './logo.tsx';
+import { Logo } from './navigation.tsx';
 import { actorKey } from './session.tsx';
 import classes from './sign-in.module.css';
 import { SignInForm } from './token-form.tsx';

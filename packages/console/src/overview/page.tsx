@@ -1,26 +1,25 @@
 import type { ReactNode } from 'react';
-import type { Overview } from '../api/types.ts';
+import type { Finding, Overview, ProcessRow, ServiceStatus } from '../api/types.ts';
 import { wellText } from '../api/values.ts';
-import { formatAge, visibleText } from '../ui/format.ts';
+import { formatAge, formatBytes, visibleText } from '../ui/format.ts';
 import { FailurePanel, FreshnessBanner, useFailure, useNow } from '../ui/freshness.tsx';
 import { OkIcon, WarningIcon } from '../ui/icons.tsx';
-import { NowProvider } from '../ui/marks.tsx';
+import { Moment, NowProvider } from '../ui/marks.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { Charts } from './charts.tsx';
 import classes from './overview.module.css';
-import { Service } from './service.tsx';
 import { Tiles } from './tiles.tsx';
-import { useOverview, useServiceStatus } from './use-overview.ts';
 import { describeTrouble } from './words.ts';
 
 /** The page OVERVIEW: what is wrong, what there is, and how it went lately. */
 export function OverviewPage(): ReactNode {
-  const query = useOverview();
+  const query = useRead<Overview>(['overview'], '/stats/overview');
   const failure = useFailure(query);
   const { actor, hasScope } = useSession();
   const overview = query.data;
   const isTold = hasScope('admin') && actor.tenants === null;
-  const status = useServiceStatus(isTold);
+  const status = useRead<ServiceStatus>(['status'], '/status', { isWanted: isTold });
   if (!hasScope('enrichment:read')) return <NothingToSee scopes={actor.scopes} />;
   return (
     <NowProvider>
@@ -89,5 +88,74 @@ function NothingToSee({ scopes }: { scopes: readonly string[] }): ReactNode {
         enrichment:read, and webhooks are for admins.
       </p>
     </section>
+  );
+}
+
+/** How the service itself is: what its quick checks find, and its processes. */
+export function Service({ status }: { status: ServiceStatus | undefined }): ReactNode {
+  return (
+    <section className={classes.service} aria-label="SERVICE">
+      <div className={`row wrap between below-8 ${classes.cardHead}`}>
+        <h2 className="figure-name">SERVICE</h2>
+        {status && (
+          <span className={classes.age}>
+            svcctl {visibleText(status.version)} · PostgreSQL {visibleText(status.database.version)}{' '}
+            · {formatBytes(status.database.size_bytes)}
+          </span>
+        )}
+      </div>
+      {status && status.findings.length > 0 && (
+        <ul className={`below-8 ${classes.findings}`}>
+          {status.findings.map((finding) => (
+            <FindingLine key={`${finding.check} ${finding.found}`} finding={finding} />
+          ))}
+        </ul>
+      )}
+      {status && (
+        <ul className={classes.processes}>
+          {status.processes.map((process) => (
+            <ProcessLine key={process.id} process={process} />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function FindingLine({ finding }: { finding: Finding }): ReactNode {
+  const { severity, found, remedy } = finding;
+  return (
+    <li className={severity === 'problem' ? 'signed danger' : 'signed'}>
+      <WarningIcon />
+      <span>
+        <strong>{severity}</strong> · {visibleText(found)}
+        {remedy !== null && <span className={classes.remedy}>{remedy}</span>}
+      </span>
+    </li>
+  );
+}
+
+function ProcessLine({ process }: { process: ProcessRow }): ReactNode {
+  const { host, pid, command, roles, state, version, since, seen_at: seenAt } = process;
+  const seconds = Math.round(process.silent_seconds);
+  const isLive = state === 'live';
+  return (
+    <li>
+      <span className={isLive ? 'mark' : 'mark danger'}>
+        {isLive ? <OkIcon /> : <WarningIcon />}
+        {state === 'silent' ? `silent for ${seconds} s` : state}
+      </span>
+      <span className={`cut ${classes.target}`}>
+        <strong title={process.url ?? undefined}>
+          {visibleText(host)}:{pid}
+        </strong>
+        <span>{command === 'serve' ? roles.join(', ') : `svcctl ${command}`}</span>
+      </span>
+      <span className={`muted nowrap right ${classes.version}`}>{visibleText(version)}</span>
+      <span className="muted nowrap right">
+        {isLive ? 'started ' : 'seen '}
+        <Moment at={isLive ? since : seenAt} />
+      </span>
+    </li>
   );
 }

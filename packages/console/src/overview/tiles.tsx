@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react';
 import type { Overview, RecordsOverview, WebhooksOverview } from '../api/types.ts';
 import { Sparkline } from '../ui/chart/sparkline.tsx';
+import { hoursText, okShareOf } from '../ui/endpoint.tsx';
 import { formatAge, formatBytes, formatCount, formatShare } from '../ui/format.ts';
-import { hoursText, okShareOf } from '../ui/hours.tsx';
 import { CloseIcon, OkIcon } from '../ui/icons.tsx';
 import { SkeletonText } from '../ui/list.tsx';
 import { Moment, usePageNow } from '../ui/marks.tsx';
@@ -171,7 +171,7 @@ function VerificationTile({ retention }: { retention: Overview['retention'] }): 
       name={name}
       href={panelHref('/retention', { kind: 'verification', id })}
       figure={
-        <span className={`mark ${classes.outcome} ${ok === true ? 'ok' : 'danger'}`}>
+        <span className={`mark large ${ok === true ? 'ok' : 'danger'}`}>
           {ok === true ? <OkIcon /> : <CloseIcon />}
           {word}
         </span>

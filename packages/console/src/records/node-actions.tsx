@@ -14,20 +14,11 @@ export function NodeActions(props: {
 }): ReactNode {
   const { hasScope } = useSession();
   const { copied, copy } = useClipboard({ timeout: 1500 });
-  const mayExport = hasScope('analytics:read');
   return (
     <>
-      <NeedsScope scope="analytics:read" has={mayExport}>
-        {(refused) => (
-          <Button
-            leftSection={<DownloadIcon />}
-            {...refused}
-            onClick={() => mayExport && props.onExport()}
-          >
-            EXPORT…
-          </Button>
-        )}
-      </NeedsScope>
+      <ScopedButton scope="analytics:read" icon={<DownloadIcon />} onClick={props.onExport}>
+        EXPORT…
+      </ScopedButton>
       <TagButton onTag={props.onTag} />
       <Button
         leftSection={copied ? <CheckIcon /> : <LinkIcon />}
@@ -74,29 +65,25 @@ function MoreActions({ onErase }: { onErase: () => void }): ReactNode {
 
 /** The button that opens the dialog for tagging. */
 export function TagButton(props: { text?: string; onTag: () => void }): ReactNode {
-  const { hasScope } = useSession();
-  const mayTag = hasScope('datasets:write');
   return (
-    <NeedsScope scope="datasets:write" has={mayTag}>
-      {(refused) => (
-        <Button leftSection={<TagIcon />} {...refused} onClick={() => mayTag && props.onTag()}>
-          {props.text ?? 'TAG…'}
-        </Button>
-      )}
-    </NeedsScope>
+    <ScopedButton scope="datasets:write" icon={<TagIcon />} onClick={props.onTag}>
+      {props.text ?? 'TAG…'}
+    </ScopedButton>
   );
 }
 
-/** Attributes of a button that the token may not use. It can still take the focus, so that one can learn why. */
-type Refused = { 'aria-disabled': boolean; 'data-disabled'?: true };
-
-/** Wraps a button: when the token lacks the scope, the button is disabled and says which scope it needs. */
-export function NeedsScope(props: {
+/**
+ * A button that the token may use only with a scope. Without it the button says which scope it needs, and can still take
+ * the focus, so that one can learn why.
+ */
+export function ScopedButton(props: {
   scope: Scope;
-  has: boolean;
-  children: (refused: Refused) => ReactNode;
+  icon: ReactNode;
+  onClick: () => void;
+  children: string;
 }): ReactNode {
-  const { scope, has } = props;
+  const { scope, onClick } = props;
+  const has = useSession().hasScope(scope);
   const preset = presetWith(scope);
   const advice = preset === undefined ? '' : ` Ask an admin for the preset ${preset}.`;
   return (
@@ -107,7 +94,14 @@ export function NeedsScope(props: {
         multiline
         w={280}
       >
-        {props.children({ 'aria-disabled': !has, ...(has ? {} : { 'data-disabled': true }) })}
+        <Button
+          leftSection={props.icon}
+          aria-disabled={!has}
+          {...(!has && { 'data-disabled': true })}
+          onClick={() => has && onClick()}
+        >
+          {props.children}
+        </Button>
       </Tooltip>
       {!has && <span className="muted small">needs {scope}</span>}
     </>

@@ -1,13 +1,14 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import type { DatasetRow } from '../api/types.ts';
+import { BarChart, type NameRange } from '../ui/chart/bar-chart.tsx';
 import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
-import classes from '../ui/list-page.module.css';
+import { ViewSwitch } from '../ui/list-page.tsx';
 import { useSession } from '../ui/session.ts';
 import type { ChangeSearch } from '../ui/use-search.ts';
+import { UtcDays } from '../ui/zone-switch.tsx';
 import { useDays, useSpan } from './calendar/calendar-layout.ts';
-import { NodeChart } from './facts/node-chart.tsx';
-import { useShares } from './facts/use-facts.ts';
+import { useMonths, useShares } from './facts/use-facts.ts';
 import { TagButton } from './node-actions.tsx';
 import pageClasses from './page.module.css';
 import type { RecordsPanel } from './panels.tsx';
@@ -15,7 +16,9 @@ import {
   changeFilters,
   changeSearch,
   chosenDays,
+  type DayRange,
   type NodePath,
+  namesOf,
   type RecordsSearch,
   type RecordsView,
   recordsViews,
@@ -23,29 +26,14 @@ import {
   windowText,
 } from './search.ts';
 import type { useRecords } from './table/records-page.ts';
-import { useTags } from './tags/read-tags.ts';
-import { useVersions } from './versions/read-versions.ts';
+import { useTags } from './tags/use-tags.ts';
+import { useVersions } from './versions/use-versions.ts';
 
-const RecordsPart = lazyPage(
-  'records/table/records-part',
-  async () => (await import('./table/records-part.tsx')).RecordsPart,
-);
-const DaysView = lazyPage(
-  'records/calendar/days-view',
-  async () => (await import('./calendar/days-view.tsx')).DaysView,
-);
-const SharesView = lazyPage(
-  'records/facts/shares-view',
-  async () => (await import('./facts/shares-view.tsx')).SharesView,
-);
-const TagsView = lazyPage(
-  'records/tags/tags-view',
-  async () => (await import('./tags/tags-view.tsx')).TagsView,
-);
-const VersionsView = lazyPage(
-  'records/versions/versions-view',
-  async () => (await import('./versions/versions-view.tsx')).VersionsView,
-);
+const RecordsPart = lazyPage('RecordsPart', () => import('./table/records-part.tsx'));
+const DaysView = lazyPage('DaysView', () => import('./calendar/days-view.tsx'));
+const SharesView = lazyPage('SharesView', () => import('./facts/shares-view.tsx'));
+const TagsView = lazyPage('TagsView', () => import('./tags/tags-view.tsx'));
+const VersionsView = lazyPage('VersionsView', () => import('./versions/versions-view.tsx'));
 
 /** The queries of all views of a node. Only those of the view that is shown are read. */
 export function useNodeViews(
@@ -118,7 +106,6 @@ export function NodeView(props: NodeViewProps): ReactNode {
           tenant={path.tenant}
           versions={views.versions}
           open={panel.idOf('version')}
-          mayFreeze={mayWrite}
           mayExport={hasScope('analytics:read')}
           onOpen={(id) => panel.open('version', id)}
           onExport={(id) => panel.open('export', id)}
@@ -174,24 +161,68 @@ function Days({ search, update, path, facts, views, panel }: NodeViewProps): Rea
 }
 
 /** The tabs that choose the view of the node. */
-export function ViewSwitch(props: {
+export function NodeViews(props: {
   view: RecordsView;
   onView: (view: RecordsView) => void;
 }): ReactNode {
   return (
-    <div className={pageClasses.views}>
-      <fieldset className={classes.switch} aria-label="What is shown of the node">
-        {recordsViews.map((view) => (
-          <button
-            key={view}
-            type="button"
-            aria-pressed={view === props.view}
-            onClick={() => props.onView(view)}
-          >
-            {view.toUpperCase()}
-          </button>
-        ))}
-      </fieldset>
+    <div className={`flex flex-none ${pageClasses.views}`}>
+      <ViewSwitch label="What is shown of the node" views={recordsViews} isCaps {...props} />
     </div>
   );
+}
+
+type NodeChartProps = {
+  path: NodePath;
+  facts: UseQueryResult<DatasetRow | null>;
+  /** The chosen days; null when none are chosen. */
+  range: DayRange | null;
+  onChoose: (path: NodePath) => void;
+  /** Called with the chosen days; null means all days of the node. */
+  onRange: (range: NameRange | null, by: 'pointer' | 'key') => void;
+};
+
+/** The number of records of a node over time: by day for a month, by month for a store or a tenant. */
+export function NodeChart(props: NodeChartProps): ReactNode {
+  const { path, facts, range, onChoose, onRange } = props;
+  const months = useMonths(path, facts.data?.digest);
+  const { tenant, store, month } = path;
+  const days = facts.data?.days;
+  const bars = useMemo(
+    () =>
+      month === undefined
+        ? (months.data ?? []).map(({ name, count }) => ({ name, parts: [count] }))
+        : (days ?? []).map((count, index) => ({ name: dayOf(month, index), parts: [count] })),
+    [month, days, months.data],
+  );
+  if (facts.data === null) return null;
+  return (
+    <div className="chart-row">
+      {month === undefined && months.data === null && (
+        <p className="muted">Too many months to draw: choose a store.</p>
+      )}
+      {bars.length > 0 && month === undefined && (
+        <BarChart
+          label={`Records per month of ${namesOf(path).join(' › ')}`}
+          bars={bars}
+          onOpen={
+            store === undefined ? undefined : (name) => onChoose({ tenant, store, month: name })
+          }
+        />
+      )}
+      {bars.length > 0 && month !== undefined && (
+        <BarChart
+          label={`Records per day of ${month}`}
+          bars={bars}
+          range={range}
+          onRange={onRange}
+        />
+      )}
+      {bars.length > 0 && <UtcDays />}
+    </div>
+  );
+}
+
+function dayOf(month: string, index: number): string {
+  return `${month}-${String(index + 1).padStart(2, '0')}`;
 }

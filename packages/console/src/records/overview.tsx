@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import type { DatasetRow, MonthSum } from '../api/types.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
+import { Copied } from '../ui/copy-button.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { formatBytes, formatCount, sharesOf, visibleText } from '../ui/format.ts';
 import { MonthSums, useMonthSums } from '../ui/month-sums.tsx';
 import { CoverageBar } from './coverage.tsx';
@@ -89,10 +90,7 @@ function NoRecords(): ReactNode {
         The detection pipeline writes one record per enriched event. To try it with a file of your
         own:
       </p>
-      <div className="copied">
-        <code>{ingestLine}</code>
-        <CopyButton value={ingestLine} label="Copy command" />
-      </div>
+      <Copied text={ingestLine} />
     </div>
   );
 }
@@ -111,32 +109,22 @@ function Sums({ tree, isSearch }: { tree: Tree; isSearch: boolean }): ReactNode 
         <h2 className={classes.all}>{isSearch ? 'Tenants found' : 'All tenants'}</h2>
       </div>
       <dl className={`figures ${factsClasses.figures}`}>
-        <div className={factsClasses.main}>
-          <dt>RECORDS</dt>
-          <dd>{shown(formatCount(count))}</dd>
-        </div>
-        <div>
-          <dt>TENANTS</dt>
-          <dd>{shown(formatCount(rows.length))}</dd>
-        </div>
-        <div>
-          <dt>BYTES</dt>
-          <dd>
-            {shown(formatBytes(bytes))}
-            {!isAllHot && (
-              <span className={`muted ${factsClasses.wideOnly}`}>
-                {'\u00a0'}in {shown(formatBytes(storedBytes))}
-              </span>
-            )}
-          </dd>
-        </div>
+        <Figure name="RECORDS" className={factsClasses.main}>
+          {shown(formatCount(count))}
+        </Figure>
+        <Figure name="TENANTS">{shown(formatCount(rows.length))}</Figure>
+        <Figure name="BYTES">
+          {shown(formatBytes(bytes))}
+          {!isAllHot && (
+            <span className={`muted ${factsClasses.wideOnly}`}>
+              {'\u00a0'}in {shown(formatBytes(storedBytes))}
+            </span>
+          )}
+        </Figure>
         {!isSearch && <Tiers />}
-        <div>
-          <dt>COVERED</dt>
-          <dd>
-            <CoverageBar of={totals} />
-          </dd>
-        </div>
+        <Figure name="COVERED">
+          <CoverageBar of={totals} />
+        </Figure>
       </dl>
     </section>
   );
@@ -152,17 +140,14 @@ function Tiers(): ReactNode {
   const [hot, cold] = sharesOf(counts.hot, counts.cold);
   const shares = { hot, cold };
   return (['hot', 'cold'] as const).map((tier) => (
-    <div key={tier}>
-      <dt>{tier.toUpperCase()}</dt>
-      <dd className="tier" data-tier={tier}>
-        {all === 0 ? '–' : formatCount(counts[tier])}
-        {all > 0 && (
-          <span className="muted">
-            {'\u00a0'}
-            {shares[tier]} %
-          </span>
-        )}
-      </dd>
-    </div>
+    <Figure key={tier} name={tier.toUpperCase()} tier={tier}>
+      {all === 0 ? '–' : formatCount(counts[tier])}
+      {all > 0 && (
+        <span className="muted">
+          {'\u00a0'}
+          {shares[tier]} %
+        </span>
+      )}
+    </Figure>
   ));
 }

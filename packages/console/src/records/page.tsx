@@ -7,7 +7,7 @@ import { useHashSearch, usePanel } from '../ui/use-search.ts';
 import { NodeFacts } from './facts/node-facts.tsx';
 import { useFacts } from './facts/use-facts.ts';
 import { NodeActions } from './node-actions.tsx';
-import { NodeView, useNodeViews, useViewsAhead, ViewSwitch } from './node-view.tsx';
+import { NodeView, NodeViews, useNodeViews, useViewsAhead } from './node-view.tsx';
 import { Overview } from './overview.tsx';
 import classes from './page.module.css';
 import { RecordsPanels, usePanelsAhead } from './panels.tsx';
@@ -27,8 +27,7 @@ import {
   withoutPanel,
 } from './search.ts';
 import { useRecords } from './table/records-page.ts';
-import { TreePanel } from './tree/tree-panel.tsx';
-import { TreeSeparator } from './tree/tree-separator.tsx';
+import { TreePanel, TreeSeparator } from './tree/tree-panel.tsx';
 import { useTree } from './tree/use-tree.ts';
 
 /** The page RECORDS: the tree on the left, the chosen node with its records on the right. */
@@ -109,7 +108,7 @@ export function RecordsPage(): ReactNode {
               onChoose={choose}
               onPick={picker.open}
             />
-            <ViewSwitch
+            <NodeViews
               view={search.view ?? 'records'}
               onView={(view) => update((before) => withView(before, view))}
             />

@@ -1,9 +1,8 @@
 import { type ReactNode, useState } from 'react';
 import type { DatasetRow } from '../api/types.ts';
 import { presetWith, type Scope } from '../api/values.ts';
-import contentClasses from '../ui/drawer.module.css';
 import { lazyPart, useIdlePreload } from '../ui/lazy-part.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useSession } from '../ui/session.ts';
 import type { PagePanel } from '../ui/use-search.ts';
 import {
@@ -15,31 +14,13 @@ import {
   sliceOf,
 } from './search.ts';
 
-const RecordDrawer = lazyPart(
-  'records/record-drawer',
-  async () => (await import('./record-drawer.tsx')).RecordDrawer,
-);
-const ExportPanel = lazyPart(
-  'records/export/export-panel',
-  async () => (await import('./export/export-panel.tsx')).ExportPanel,
-);
-const VersionDrawer = lazyPart(
-  'records/versions/version-drawer',
-  async () => (await import('./versions/version-drawer.tsx')).VersionDrawer,
-);
-const TagPanel = lazyPart(
-  'records/tags/tag-panel',
-  async () => (await import('./tags/tag-panel.tsx')).TagPanel,
-);
-const FreezePanel = lazyPart(
-  'records/versions/freeze-panel',
-  async () => (await import('./versions/freeze-panel.tsx')).FreezePanel,
-);
+const RecordDrawer = lazyPart('RecordDrawer', () => import('./record-drawer.tsx'));
+const ExportPanel = lazyPart('ExportPanel', () => import('./export/export-panel.tsx'));
+const VersionDrawer = lazyPart('VersionDrawer', () => import('./versions/version-drawer.tsx'));
+const TagPanel = lazyPart('TagPanel', () => import('./tags/tag-panel.tsx'));
+const FreezePanel = lazyPart('FreezePanel', () => import('./versions/freeze-panel.tsx'));
 
-const ErasePanel = lazyPart(
-  'records/erase/erase-panel',
-  async () => (await import('./erase/erase-panel.tsx')).ErasePanel,
-);
+const ErasePanel = lazyPart('ErasePanel', () => import('./erase/erase-panel.tsx'));
 
 /** Loads the panels while the page rests, so that they open at once. */
 export function usePanelsAhead(): void {
@@ -179,10 +160,10 @@ function Refused({ scope, onClose }: { scope: Scope; onClose: () => void }): Rea
   const preset = presetWith(scope);
   return (
     <Panel kind="NEEDS" title={scope} id={scope} closeLabel="Close" onClose={onClose}>
-      <p className={contentClasses.body}>
+      <PanelBody>
         Your token lacks the scope {scope}.
         {preset !== undefined && ` Ask an admin for the preset ${preset}.`}
-      </p>
+      </PanelBody>
     </Panel>
   );
 }

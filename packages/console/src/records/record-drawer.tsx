@@ -1,16 +1,14 @@
 import { Button } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { api, pathWith } from '../api/client.ts';
 import { CopyButton, CopyText } from '../ui/copy-button.tsx';
 import classes from '../ui/drawer.module.css';
 import { formatExactBytes, formatInstant, visibleText } from '../ui/format.ts';
-import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { printJson, readMembers } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
-import { SkeletonRows } from '../ui/list.tsx';
-import { Panel } from '../ui/panel.tsx';
-import { noPlaceholder } from '../ui/poll.tsx';
+import { Loaded } from '../ui/list.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
+import { neverStale, useRead } from '../ui/poll.tsx';
 import { shellLine } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { decodeRecord, type RecordIdentity } from './search.ts';
@@ -25,15 +23,14 @@ export type RecordDrawerProps = {
 /** The drawer of one record, with every character as it was sent. */
 export function RecordDrawer({ recordKey, onErase, onClose }: RecordDrawerProps): ReactNode {
   const identity = useMemo(() => decodeRecord(recordKey), [recordKey]);
-  const query = useQuery({
-    queryKey: ['records', 'one', recordKey],
-    enabled: identity !== null,
-    placeholderData: noPlaceholder,
-    // Stored records never change.
-    staleTime: Number.POSITIVE_INFINITY,
-    queryFn: ({ signal }) => api.getText('/enrichment/records/one', identity ?? {}, signal),
+  const read = (signal: AbortSignal) =>
+    api.getText('/enrichment/records/one', identity ?? {}, signal);
+  const query = useRead(['records', 'one', recordKey], read, {
+    isWanted: identity !== null,
+    isOne: true,
+    everyMillis: null,
+    staleMillis: neverStale,
   });
-  const failure = useFailure(query);
   return (
     <Panel
       kind="RECORD"
@@ -42,18 +39,14 @@ export function RecordDrawer({ recordKey, onErase, onClose }: RecordDrawerProps)
       closeLabel="Close record"
       onClose={onClose}
     >
-      {query.data === undefined ? (
-        <div className={classes.body}>
-          {identity === null && <p className="muted">This link names no record.</p>}
-          {identity !== null && failure === null && (
-            <SkeletonRows rows={14} label="Loading the record" />
-          )}
-          {failure !== null && (
-            <FailurePanel error={failure} onRetry={() => void query.refetch()} />
-          )}
-        </div>
+      {identity === null ? (
+        <PanelBody>
+          <p className="muted">This link names no record.</p>
+        </PanelBody>
       ) : (
-        identity && <RecordBody identity={identity} source={query.data} onErase={onErase} />
+        <Loaded query={query} name="the record" rows={14} isPanel>
+          {(source) => <RecordBody identity={identity} source={source} onErase={onErase} />}
+        </Loaded>
       )}
     </Panel>
   );
@@ -84,8 +77,7 @@ function RecordBody(props: {
           </Button>
         )}
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
-      <section className={classes.body} tabIndex={0} aria-label="Fields of the record">
+      <PanelBody label="Fields of the record">
         <dl className={`below-16 ${classes.fields}`}>
           <Field name="tenant" value={identity.tenant} />
           <Field name="store" value={identity.store} />
@@ -104,7 +96,7 @@ function RecordBody(props: {
         </dl>
         <h3 className="caps below-8">ENRICHMENT</h3>
         <JsonText source={enrichment} />
-      </section>
+      </PanelBody>
     </>
   );
 }

@@ -4,6 +4,7 @@ import { moveKinds, moveStates } from '../api/values.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
 import { noneOf } from '../ui/hash-state.ts';
 import classes from '../ui/list-page.module.css';
+import { ViewSwitch } from '../ui/list-page.tsx';
 import type { UpdateSearch } from '../ui/use-search.ts';
 import { shortId } from '../ui/words.ts';
 import ownClasses from './retention.module.css';
@@ -26,7 +27,12 @@ export function Bar(props: BarProps): ReactNode {
     props.update({ ...change, cursor: undefined }, options);
   return (
     <div className={classes.bar}>
-      <ViewSwitch isJournal={isJournal} onChange={(view) => filter({ view })} />
+      <ViewSwitch
+        label="View"
+        views={['tenants', 'journal']}
+        view={isJournal ? 'journal' : 'tenants'}
+        onView={(view) => filter({ view: view === 'journal' ? view : undefined })}
+      />
       <Filters
         label="What is shown"
         className={ownClasses.filters}
@@ -51,23 +57,6 @@ export function Bar(props: BarProps): ReactNode {
       </Filters>
       <div className={classes.actions}>{props.children}</div>
     </div>
-  );
-}
-
-function ViewSwitch(props: {
-  isJournal: boolean;
-  onChange: (view: 'journal' | undefined) => void;
-}): ReactNode {
-  const { isJournal } = props;
-  return (
-    <fieldset className={classes.switch} aria-label="View">
-      <button type="button" aria-pressed={!isJournal} onClick={() => props.onChange(undefined)}>
-        tenants
-      </button>
-      <button type="button" aria-pressed={isJournal} onClick={() => props.onChange('journal')}>
-        journal
-      </button>
-    </fieldset>
   );
 }
 

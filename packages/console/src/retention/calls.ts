@@ -1,9 +1,15 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { api } from '../api/client.ts';
-import type { Page, Plan, RetentionMove, RetentionPolicy, TenantState } from '../api/types.ts';
-import { statesBeforeSwitch } from '../api/values.ts';
-import { usePolling } from '../ui/freshness.tsx';
-import { noPlaceholder, pollMillis, useFollowing } from '../ui/poll.tsx';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { api, readPages } from '../api/client.ts';
+import type {
+  Page,
+  Plan,
+  RetentionMove,
+  RetentionPolicy,
+  TenantState,
+  Verification,
+} from '../api/types.ts';
+import { type RetentionJobState, statesBeforeSwitch } from '../api/values.ts';
+import { useRead } from '../ui/poll.tsx';
 import type { RetentionSearch } from './search.ts';
 import { isCalledOff } from './words.ts';
 
@@ -11,6 +17,7 @@ import { isCalledOff } from './words.ts';
 export const retentionKey = ['retention'] as const;
 
 const pageSize = 100;
+const movesPath = '/retention/moves';
 
 /** The path of the policy of a tenant; `*` is the default policy. */
 export function policyPath(tenant: string): string {
@@ -18,45 +25,29 @@ export function policyPath(tenant: string): string {
 }
 
 /** Reads a page of tenants, unless the journal is shown instead. */
-export function useTenants({
-  view,
-  q,
-  cursor,
-}: RetentionSearch): UseQueryResult<Page<TenantState>> {
+export function useTenants(search: RetentionSearch): UseQueryResult<Page<TenantState>> {
+  const { view, q, cursor } = search;
   const params = { q, cursor, limit: pageSize };
-  return useQuery<Page<TenantState>>({
-    queryKey: [...retentionKey, 'tenants', params],
-    enabled: view !== 'journal',
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) => api.get<Page<TenantState>>('/retention/tenants', params, signal),
-  });
+  const isWanted = view !== 'journal';
+  return useRead([...retentionKey, 'tenants', params], '/retention/tenants', { params, isWanted });
 }
 
 /** Reads one tenant; null when nothing of it is stored. */
 export function useTenant(tenant: string | undefined): UseQueryResult<TenantState | null> {
-  return useQuery<TenantState | null>({
-    queryKey: [...retentionKey, 'tenant', tenant],
-    enabled: tenant !== undefined,
-    placeholderData: noPlaceholder,
-    refetchInterval: usePolling(pollMillis),
-    // Tenants are listed in the order of their names, so the tenant with exactly this name is the first of those that
-    // begin with it.
-    queryFn: async ({ signal }) => {
-      const params = { q: tenant, limit: 1 };
-      const page = await api.get<Page<TenantState>>('/retention/tenants', params, signal);
-      return page.data.find((row) => row.tenant === tenant) ?? null;
-    },
-  });
+  // Tenants are listed in the order of their names, so the tenant with exactly this name is the first of those that
+  // begin with it.
+  const read = async (signal: AbortSignal) => {
+    const params = { q: tenant, limit: 1 };
+    const page = await api.get<Page<TenantState>>('/retention/tenants', params, signal);
+    return page.data.find((row) => row.tenant === tenant) ?? null;
+  };
+  const isWanted = tenant !== undefined;
+  return useRead([...retentionKey, 'tenant', tenant], read, { isWanted, isOne: true });
 }
 
 /** Reads the policy of a tenant; `*` is the default policy. */
 export function usePolicy(tenant: string): UseQueryResult<RetentionPolicy> {
-  return useQuery<RetentionPolicy>({
-    queryKey: [...retentionKey, 'policy', tenant],
-    placeholderData: noPlaceholder,
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) => api.get<RetentionPolicy>(policyPath(tenant), {}, signal),
-  });
+  return useRead([...retentionKey, 'policy', tenant], policyPath(tenant), { isOne: true });
 }
 
 type PlanScope = {
@@ -68,49 +59,48 @@ type PlanScope = {
 /** Reads what a run would do now. It is read anew each time it is shown. */
 export function usePlan(scope: PlanScope, rows = pageSize): UseQueryResult<Plan> {
   const params = { ...scope, limit: rows };
-  return useQuery<Plan>({
-    queryKey: [...retentionKey, 'plan', params],
-    staleTime: 0,
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) => api.get<Plan>('/retention/plan', params, signal),
-  });
+  return useRead([...retentionKey, 'plan', params], '/retention/plan', { params, staleMillis: 0 });
 }
 
 /** Reads a page of the journal, when it is shown. */
 export function useMoves(search: RetentionSearch): UseQueryResult<Page<RetentionMove>> {
   const { view, tenant, kind, state, run, cursor } = search;
   const params = { tenant, kind, state, run_id: run, cursor, limit: pageSize };
-  return useQuery<Page<RetentionMove>>({
-    queryKey: [...retentionKey, 'moves', params],
-    enabled: view === 'journal',
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) => api.get<Page<RetentionMove>>('/retention/moves', params, signal),
-  });
+  const isWanted = view === 'journal';
+  return useRead([...retentionKey, 'moves', params], movesPath, { params, isWanted });
 }
 
 /** Reads the latest moves of one tenant. */
 export function useLastMoves(tenant: string): UseQueryResult<Page<RetentionMove>> {
   const params = { tenant, limit: 6 };
-  return useQuery<Page<RetentionMove>>({
-    queryKey: [...retentionKey, 'moves', params],
-    placeholderData: noPlaceholder,
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) => api.get<Page<RetentionMove>>('/retention/moves', params, signal),
-  });
+  return useRead([...retentionKey, 'moves', params], movesPath, { params, isOne: true });
 }
 
-const followMillis = 1_000;
+/** How often a move, a run or a verification is read while it is under way. */
+export const followMillis = 1_000;
 
 /** Reads one move, and often until it has switched or failed. */
 export function useMove(id: string | undefined): UseQueryResult<RetentionMove> {
-  return useQuery<RetentionMove>({
-    queryKey: [...retentionKey, 'move', id],
-    enabled: id !== undefined,
-    placeholderData: noPlaceholder,
-    refetchInterval: useFollowing(isUnderWay, followMillis),
-    queryFn: ({ signal }) =>
-      api.get<RetentionMove>(`/retention/moves/${encodeURIComponent(id ?? '')}`, {}, signal),
+  return useRead([...retentionKey, 'move', id], `${movesPath}/${encodeURIComponent(id ?? '')}`, {
+    isWanted: id !== undefined,
+    isOne: true,
+    follow: [isUnderWay, followMillis],
   });
+}
+
+/** Reads one verification. The page reads a running one with the same key, so that both share one request. */
+export function useVerification(id: string | undefined): UseQueryResult<Verification> {
+  const path = `/retention/verify/${encodeURIComponent(id ?? '')}`;
+  return useRead<Verification>([...retentionKey, 'verifications', id], path, {
+    isWanted: id !== undefined,
+    isOne: true,
+    follow: [isAtWork, followMillis],
+  });
+}
+
+/** Whether a run or a verification has not ended. */
+export function isAtWork({ state }: { readonly state: RetentionJobState }): boolean {
+  return state === 'queued' || state === 'running' || state === 'waiting';
 }
 
 function isUnderWay({ state }: RetentionMove): boolean {
@@ -123,24 +113,20 @@ const mostAsked = 6;
 
 /** Reads the failed moves that no later move has made good, latest first. */
 export function useFailures(): UseQueryResult<RetentionMove[]> {
-  return useQuery<RetentionMove[]>({
-    queryKey: [...retentionKey, 'failures'],
-    refetchInterval: usePolling(pollMillis),
-    queryFn: async ({ signal }) => {
-      const list = (params: Record<string, string | number>) =>
-        api.get<Page<RetentionMove>>('/retention/moves', params, signal);
-      const all = await list({ state: 'failed', limit: mostFailed });
-      const failed = all.data.filter((move) => !isCalledOff(move));
-      const pairs = new Map(failed.map((move) => [`${move.kind} ${move.tenant}`, move]));
-      const asked = [...pairs.values()].slice(0, mostAsked);
-      const answers = await Promise.all(
-        asked.map(({ tenant, kind }) => list({ tenant, kind, limit: pageSize })),
-      );
-      return unsettled(
-        failed,
-        answers.flatMap(({ data }) => data),
-      );
-    },
+  return useRead([...retentionKey, 'failures'], async (signal) => {
+    const list = (params: Record<string, string | number>) =>
+      api.get<Page<RetentionMove>>(movesPath, params, signal);
+    const all = await list({ state: 'failed', limit: mostFailed });
+    const failed = all.data.filter((move) => !isCalledOff(move));
+    const pairs = new Map(failed.map((move) => [`${move.kind} ${move.tenant}`, move]));
+    const asked = [...pairs.values()].slice(0, mostAsked);
+    const answers = await Promise.all(
+      asked.map(({ tenant, kind }) => list({ tenant, kind, limit: pageSize })),
+    );
+    return unsettled(
+      failed,
+      answers.flatMap(({ data }) => data),
+    );
   });
 }
 
@@ -159,26 +145,11 @@ export type Sums = {
   readonly isPart: boolean;
 };
 
-/** A sum needs up to this many pages, which is 5,000 tenants; more is not worth the requests at each poll. */
-const mostPages = 10;
-
 /** Adds up all tenants. */
 export function useSums(): UseQueryResult<Sums> {
-  return useQuery<Sums>({
-    queryKey: [...retentionKey, 'sums'],
-    refetchInterval: usePolling(pollMillis),
-    queryFn: async ({ signal }) => {
-      const rows: TenantState[] = [];
-      let cursor: string | undefined;
-      for (let page = 0; page < mostPages; page += 1) {
-        const params = { limit: 500, cursor };
-        const answer: Page<TenantState> = await api.get('/retention/tenants', params, signal);
-        rows.push(...answer.data);
-        cursor = answer.next_cursor ?? undefined;
-        if (cursor === undefined) break;
-      }
-      return sumOf(rows, cursor !== undefined);
-    },
+  return useRead([...retentionKey, 'sums'], async (signal) => {
+    const { rows, isPart } = await readPages<TenantState>('/retention/tenants', {}, signal);
+    return sumOf(rows, isPart);
   });
 }
 

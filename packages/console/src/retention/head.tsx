@@ -7,9 +7,9 @@ import { CloseIcon, HoldIcon, OkIcon, QueuedIcon, WarningIcon } from '../ui/icon
 import { SkeletonText } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { countOf } from '../ui/words.ts';
-import type { Sums } from './calls.ts';
+import { isAtWork, type Sums } from './calls.ts';
 import classes from './head.module.css';
-import { isAtWork, outcomeText } from './jobs.tsx';
+import { outcomeText } from './jobs.tsx';
 import { ShareBar, TierWord } from './marks.tsx';
 import { retentionHref } from './search.ts';
 import { daysText, ratioText, reasonText } from './words.ts';
@@ -248,11 +248,7 @@ export function StoreAlert({ store }: { store: StoreSummary | undefined }): Reac
   if (store === undefined || store.problem === null) return null;
   const isFenced = ['elsewhere', 'read_only', 'unclaimed'].includes(store.state);
   return (
-    <section
-      className={`flex-none danger line-under ${classes.alert}`}
-      role="alert"
-      aria-label="The store of cold data"
-    >
+    <Alert label="The store of cold data">
       <div className={`signed ${classes.line}`}>
         <WarningIcon />
         <p>
@@ -262,7 +258,7 @@ export function StoreAlert({ store }: { store: StoreSummary | undefined }): Reac
           : {store.problem}
         </p>
       </div>
-    </section>
+    </Alert>
   );
 }
 
@@ -271,11 +267,7 @@ export function FailureAlert({ failures }: { failures: readonly RetentionMove[] 
   if (failures.length === 0) return null;
   const rest = failures.length - mostShown;
   return (
-    <section
-      className={`flex-none danger line-under ${classes.alert}`}
-      role="alert"
-      aria-label="Failed moves"
-    >
+    <Alert label="Failed moves">
       {failures.slice(0, mostShown).map((move) => (
         <div key={move.id} className={`signed ${classes.line}`}>
           <WarningIcon />
@@ -295,6 +287,18 @@ export function FailureAlert({ failures }: { failures: readonly RetentionMove[] 
           </Anchor>
         </p>
       )}
+    </Alert>
+  );
+}
+
+function Alert({ label, children }: { label: string; children: ReactNode }): ReactNode {
+  return (
+    <section
+      className={`flex-none danger line-under ${classes.alert}`}
+      role="alert"
+      aria-label={label}
+    >
+      {children}
     </section>
   );
 }

@@ -1,4 +1,3 @@
-import { ActionIcon } from '@mantine/core';
 import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { api } from '../api/client.ts';
@@ -6,15 +5,13 @@ import type { Page, RetentionRun, Verification } from '../api/types.ts';
 import type { RetentionJobState } from '../api/values.ts';
 import { formatAge, formatBytes, formatCount } from '../ui/format.ts';
 import { usePolling } from '../ui/freshness.tsx';
-import { CloseIcon } from '../ui/icons.tsx';
-import classes from '../ui/jobs.module.css';
-import { noPlaceholder, pollMillis } from '../ui/poll.tsx';
+import { JobLine, JobStrip } from '../ui/job-line.tsx';
+import { noPlaceholder, useRead } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
 import { countOf } from '../ui/words.ts';
-import { retentionKey } from './calls.ts';
+import { followMillis, isAtWork, retentionKey } from './calls.ts';
 import { retentionHref } from './search.ts';
 
-const followMillis = 1_000;
 const mostListed = 3;
 
 type Job = { readonly id: string; readonly state: RetentionJobState };
@@ -31,11 +28,6 @@ export type Jobs<J extends Job> = {
   readonly follow: (job: J) => void;
   readonly dismiss: () => void;
 };
-
-/** Whether a job has not ended. */
-export function isAtWork({ state }: Job): boolean {
-  return state === 'queued' || state === 'running' || state === 'waiting';
-}
 
 /** Reads the runs. The running one is read every second, and a message tells when it ends. */
 export function useRuns(): Jobs<RetentionRun> {
@@ -57,11 +49,8 @@ type JobsOptions<J extends Job> = { name: string; path: string; toastOf: (job: J
 function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J> {
   const client = useQueryClient();
   const [id, setId] = useState<string | null>(null);
-  const list = useQuery<Page<J>>({
-    queryKey: [...retentionKey, name],
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) => api.get<Page<J>>(path, { limit: mostListed }, signal),
-  });
+  const params = { limit: mostListed };
+  const list = useRead<Page<J>>([...retentionKey, name], path, { params });
   const closely = usePolling(followMillis);
   const one = useQuery<J>({
     queryKey: [...retentionKey, name, id],
@@ -148,12 +137,12 @@ export function JobLines(props: {
   const [run, verification] = [runs.shown, verifications.shown];
   if (run === undefined && verification === undefined) return null;
   return (
-    <section className={classes.strip} aria-label="Work under way">
+    <JobStrip label="Work under way">
       {run !== undefined && <RunLine run={run} onDismiss={runs.dismiss} />}
       {verification !== undefined && (
         <VerificationLine verification={verification} onDismiss={verifications.dismiss} />
       )}
-    </section>
+    </JobStrip>
   );
 }
 
@@ -161,18 +150,12 @@ function RunLine({ run, onDismiss }: { run: RetentionRun; onDismiss: () => void 
   const done = run.moved_count + run.deleted_count;
   const total = Math.max(run.total_count ?? 0, done);
   return (
-    <Line
-      state={run.state}
+    <JobLine
+      {...lineOf(run, [done, total], onDismiss)}
       what={`Run: ${scopeText(run)}`}
       label="Progress of the run"
-      value={done}
-      max={total}
       count={runText(run, total)}
-      link={{
-        href: `#/retention?view=journal&run=${encodeURIComponent(run.id)}`,
-        text: 'its moves',
-      }}
-      onDismiss={onDismiss}
+      actions={<a href={`#/retention?view=journal&run=${encodeURIComponent(run.id)}`}>its moves</a>}
     />
   );
 }
@@ -213,17 +196,14 @@ function runText(run: RetentionRun, total: number): string {
 
 function VerificationLine(props: { verification: Verification; onDismiss: () => void }): ReactNode {
   const { verification } = props;
-  const { tenant, requested_by: by } = verification;
+  const { tenant, requested_by: by, bytes_done, bytes_total } = verification;
   return (
-    <Line
-      state={verification.state}
+    <JobLine
+      {...lineOf(verification, [bytes_done, bytes_total ?? 0], props.onDismiss)}
       what={`Verification: ${tenant === null ? 'all tenants' : `tenant ${tenant}`}${by === null ? '' : ` · by ${by}`}`}
       label="Progress of the verification"
-      value={verification.bytes_done}
-      max={verification.bytes_total ?? 0}
       count={progressText(verification)}
-      link={{ href: retentionHref('verification', verification.id), text: 'its report' }}
-      onDismiss={props.onDismiss}
+      actions={<a href={retentionHref('verification', verification.id)}>its report</a>}
     />
   );
 }
@@ -237,48 +217,22 @@ export function progressText(verification: Verification): string {
   return `${formatCount(segments_done)} of ${countOf(segments_total, 'segment')} · ${bytes}`;
 }
 
-const stateWords = {
+/** What the line of a job says of its state. One that had nothing to do has a full bar once it has ended. */
+function lineOf({ state }: Job, [done, max]: readonly [number, number], onDismiss: () => void) {
+  const isOpen = isAtWork({ state });
+  return {
+    state,
+    word: stateWords[state],
+    value: max === 0 && !isOpen ? 1 : done,
+    max,
+    onDismiss: isOpen ? undefined : onDismiss,
+  };
+}
+
+const stateWords: Readonly<Record<RetentionJobState, string>> = {
   queued: 'queued',
   running: 'running',
   waiting: 'waiting',
   completed: 'done',
   failed: 'failed',
 };
-
-/**
- * One line about a job: a word for its state, how far it is, a link to it, and once it has ended a button that removes
- * the line.
- */
-function Line(props: {
-  state: keyof typeof stateWords;
-  what: string;
-  label: string;
-  value: number;
-  max: number;
-  count: string;
-  link: { href: string; text: string };
-  onDismiss: () => void;
-}): ReactNode {
-  const isOpen = isAtWork({ id: '', state: props.state });
-  const isEmpty = props.max === 0;
-  return (
-    <div className={`row wrap ${classes.job}`} data-state={props.state}>
-      <strong className={classes.state}>{stateWords[props.state]}</strong>
-      <span className="muted">{props.what}</span>
-      <progress
-        value={isEmpty && !isOpen ? 1 : props.value}
-        max={Math.max(1, props.max)}
-        aria-label={props.label}
-      />
-      <span className={classes.count}>{props.count}</span>
-      <span className={`flex end gap-4 ${classes.buttons}`}>
-        <a href={props.link.href}>{props.link.text}</a>
-        {!isOpen && (
-          <ActionIcon size={24} aria-label="Close this line" onClick={props.onDismiss}>
-            <CloseIcon />
-          </ActionIcon>
-        )}
-      </span>
-    </div>
-  );
-}

@@ -1,12 +1,12 @@
 import type { ReactNode } from 'react';
 import type { RetentionMove, TripleRow } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
-import drawerClasses from '../ui/drawer.module.css';
 import { Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { WarningIcon } from '../ui/icons.tsx';
-import { Loaded } from '../ui/loaded.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Loaded } from '../ui/list.tsx';
+import { ProofTable } from '../ui/numbers.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
 import { countOf, formatDuration } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import type { useMove } from './calls.ts';
@@ -38,12 +38,11 @@ export function MoveDrawer(props: {
       closeLabel="Close move"
       onClose={props.onClose}
     >
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well */}
-      <section className={drawerClasses.body} tabIndex={0} aria-label="The move">
+      <PanelBody label="The move">
         <Loaded query={props.move} name="the move" rows={12}>
           {(move) => <Move move={move} />}
         </Loaded>
-      </section>
+      </PanelBody>
     </Panel>
   );
 }
@@ -177,45 +176,15 @@ const lines = [
 function Triples(props: { source: TripleRow | null; object: TripleRow | null }): ReactNode {
   const { source, object } = props;
   return (
-    <table className={`numbers ${classes.triples}`}>
-      <thead>
-        <tr>
-          <td />
-          <th scope="col">SOURCE</th>
-          <th scope="col">
-            <span className="visually-hidden">Equal?</span>
-          </th>
-          <th scope="col">OBJECT, READ BACK</th>
-        </tr>
-      </thead>
-      <tbody>
-        {lines.map(({ name, of }) => (
-          <tr key={name}>
-            <th scope="row">{name}</th>
-            <td>{source === null ? <None /> : of(source)}</td>
-            <td>
-              {source !== null && object !== null && (
-                <EqualMark isEqual={of(source) === of(object)} />
-              )}
-            </td>
-            <td>{object === null ? <None /> : of(object)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
-function None(): ReactNode {
-  return <span className="muted">not yet</span>;
-}
-
-function EqualMark({ isEqual }: { isEqual: boolean }): ReactNode {
-  return (
-    <span className={isEqual ? 'equal ok' : 'equal danger'}>
-      <span aria-hidden="true">{isEqual ? '=' : '≠'}</span>
-      <span className="visually-hidden">{isEqual ? 'equal' : 'differs'}</span>
-    </span>
+    <ProofTable
+      className={classes.triples}
+      sides={['SOURCE', 'OBJECT, READ BACK']}
+      rows={lines.map(({ name, of }) => ({
+        name,
+        values: [source && of(source), object && of(object)],
+      }))}
+      none={<span className="muted">not yet</span>}
+    />
   );
 }
 

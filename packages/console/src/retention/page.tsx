@@ -1,22 +1,20 @@
-import { type UseQueryResult, useMutation, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { api, isStepUp } from '../api/client.ts';
+import { api } from '../api/client.ts';
 import type { RetentionMove, TenantState, Verification } from '../api/types.ts';
-import { FreshnessBanner } from '../ui/freshness.tsx';
-import classes from '../ui/list-page.module.css';
-import { NowProvider } from '../ui/marks.tsx';
+import { useAct } from '../ui/act.ts';
+import { ListPage } from '../ui/list-page.tsx';
 import { MonthSums } from '../ui/month-sums.tsx';
-import { reasonOf } from '../ui/outage.ts';
 import type { PanelPlace } from '../ui/panel-place.ts';
-import { noPlaceholder, PollNote, useFollowing } from '../ui/poll.tsx';
+import { PollNote } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
-import { idOf } from '../ui/table/column.ts';
+import { type Column, idOf } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
-import { notify } from '../ui/toasts.tsx';
-import { usePageSearch, usePanel } from '../ui/use-search.ts';
+import { usePageSearch } from '../ui/use-search.ts';
 import { Bar, hasFilter, noFilter } from './bar.tsx';
 import {
-  retentionKey,
+  isAtWork,
   useFailures,
   useMove,
   useMoves,
@@ -24,100 +22,100 @@ import {
   useSums,
   useTenant,
   useTenants,
+  useVerification,
 } from './calls.ts';
 import { FailureAlert, Head, HeadActions, StoreAlert } from './head.tsx';
-import { isAtWork, JobLines, type Jobs, useRuns, useVerifications } from './jobs.tsx';
-import { moveColumns } from './journal-table.tsx';
+import { JobLines, type Jobs, useRuns, useVerifications } from './jobs.tsx';
+import { Stepper } from './marks.tsx';
 import { MoveDrawer } from './move-drawer.tsx';
-import { RunDialog } from './run-dialog.tsx';
+import { RunDialog } from './plan.tsx';
 import { type RetentionPanel, retentionPanels, validateRetentionSearch } from './search.ts';
 import { TenantDrawer } from './tenants/tenant-drawer.tsx';
 import { tenantColumns } from './tenants/tenants-table.tsx';
 import { VerificationDrawer } from './verification-drawer.tsx';
+import { daysText, kindWords } from './words.ts';
 
 /** The page RETENTION: what is hot and what is cold, the policies, the journal of moves, and the verifications. */
 export function RetentionPage(): ReactNode {
-  const [search, update] = usePageSearch('/retention', validateRetentionSearch);
+  const [search, update, panel] = usePageSearch(
+    '/retention',
+    validateRetentionSearch,
+    retentionPanels,
+  );
   const mayAct = useSession().hasScope('admin');
   const isJournal = search.view === 'journal';
   const head = { sums: useSums(), plan: usePlan({}, 1) };
   const [failures, tenants, moves] = [useFailures(), useTenants(search), useMoves(search)];
   const [runs, verifications] = [useRuns(), useVerifications()];
   const verify = useVerify(verifications);
-  const panel = usePanel(search.panel, retentionPanels, (next, options) =>
-    update({ panel: next }, options),
-  );
   const queries = usePanelQueries(panel.place);
   const run = panel.idOf('run');
   const filters = { search, update, isFiltered: hasFilter(search), noFilter };
   const main: UseQueryResult[] = [head.sums, head.plan, isJournal ? moves : tenants];
   const watched = [...main, failures, runs.list, verifications.list, ...queries.watched];
   return (
-    <NowProvider>
-      <div className={classes.page}>
-        <FreshnessBanner queries={watched} isAgeElsewhere />
-        <StoreAlert store={head.plan.data?.store} />
-        <FailureAlert failures={failures.data ?? []} />
-        <Head
-          {...head}
-          verifications={verifications.list}
-          onVerification={(id) => panel.open('verification', id)}
-        />
-        <MonthSums height={96} />
-        <JobLines runs={runs} verifications={verifications} />
-        <Bar search={search} update={update} onDefaultPolicy={() => panel.open('tenant', '*')}>
-          <PollNote queries={main} />
-          <HeadActions
-            mayAct={mayAct}
-            isVerifying={verify.isBusy}
-            onRun={() => panel.open('run')}
-            onVerify={() => verify.start(undefined)}
-          />
-        </Bar>
-        {isJournal ? (
-          <PagedList
-            list="moves"
-            label="Journal of moves"
-            one="move"
-            columns={moveColumns}
-            keyOf={idOf}
-            query={moves}
-            {...filters}
-            words={{ none: 'Nothing was moved yet', advice: whatTheJournalHas }}
-            open={panel.idOf('move')}
-            onOpen={(id) => panel.open('move', id)}
-          />
-        ) : (
-          <PagedList
-            list="tenants"
-            label="Tenants"
-            one="tenant"
-            columns={tenantColumns}
-            keyOf={tenantOf}
-            query={tenants}
-            {...filters}
-            words={{ none: 'No records yet' }}
-            open={panel.idOf('tenant')}
-            onOpen={(id) => panel.open('tenant', id)}
-          />
-        )}
-        <Panels
-          place={panel.place}
-          queries={queries}
+    <ListPage queries={watched}>
+      <StoreAlert store={head.plan.data?.store} />
+      <FailureAlert failures={failures.data ?? []} />
+      <Head
+        {...head}
+        verifications={verifications.list}
+        onVerification={(id) => panel.open('verification', id)}
+      />
+      <MonthSums height={96} />
+      <JobLines runs={runs} verifications={verifications} />
+      <Bar search={search} update={update} onDefaultPolicy={() => panel.open('tenant', '*')}>
+        <PollNote queries={main} />
+        <HeadActions
           mayAct={mayAct}
           isVerifying={verify.isBusy}
-          onRun={(tenant) => panel.open('run', tenant, { isInside: true })}
-          onVerify={verify.start}
-          onClose={panel.close}
+          onRun={() => panel.open('run')}
+          onVerify={() => verify.start(undefined)}
         />
-        <RunDialog
-          tenant={run === '' ? undefined : run}
-          isOpen={run !== undefined && mayAct}
-          onClose={panel.close}
-          onStarted={runs.follow}
+      </Bar>
+      {isJournal ? (
+        <PagedList
+          list="moves"
+          label="Journal of moves"
+          one="move"
+          columns={moveColumns}
+          keyOf={idOf}
+          query={moves}
+          {...filters}
+          words={{ none: 'Nothing was moved yet', advice: whatTheJournalHas }}
+          open={panel.idOf('move')}
+          onOpen={(id) => panel.open('move', id)}
         />
-      </div>
-    </NowProvider>
+      ) : (
+        <PagedList
+          list="tenants"
+          label="Tenants"
+          one="tenant"
+          columns={tenantColumns}
+          keyOf={tenantOf}
+          query={tenants}
+          {...filters}
+          words={{ none: 'No records yet' }}
+          open={panel.idOf('tenant')}
+          onOpen={(id) => panel.open('tenant', id)}
+        />
+      )}
+      <Panels
+        place={panel.place}
+        queries={queries}
+        mayAct={mayAct}
+        isVerifying={verify.isBusy}
+        onRun={(tenant) => panel.open('run', tenant, { isInside: true })}
+        onVerify={verify.start}
+        onClose={panel.close}
+      />
+      <RunDialog
+        tenant={run === '' ? undefined : run}
+        isOpen={run !== undefined && mayAct}
+        onClose={panel.close}
+        onStarted={runs.follow}
+      />
+    </ListPage>
   );
 }
 
@@ -129,13 +127,11 @@ const whatTheJournalHas = (
 
 /** Starts verifications; without a tenant everything is verified. */
 function useVerify(verifications: Jobs<Verification>) {
-  const start = useMutation({
-    mutationFn: (tenant: string | undefined) =>
+  const start = useAct({
+    call: (tenant: string | undefined) =>
       api.post<Verification>('/retention/verify', tenant === undefined ? {} : { tenant }),
-    onSuccess: verifications.follow,
-    onError: (error: Error) => {
-      if (!isStepUp(error)) notify({ text: `No verification was started. ${reasonOf(error)}` });
-    },
+    onDone: verifications.follow,
+    failed: 'No verification was started',
   });
   const { shown } = verifications;
   const isBusy = start.isPending || (shown !== undefined && isAtWork(shown));
@@ -163,20 +159,6 @@ function usePanelQueries(place: Place | undefined): PanelQueries {
   const all = { tenant, move, verification } as const;
   const isShown = place !== undefined && place.kind !== 'run' && tenantId !== '*';
   return { ...all, watched: isShown ? [all[place.kind]] : [] };
-}
-
-const followMillis = 1_000;
-
-function useVerification(id: string | undefined): UseQueryResult<Verification> {
-  return useQuery<Verification>({
-    // The page reads a running verification with the same key, so that both share one request.
-    queryKey: [...retentionKey, 'verifications', id],
-    enabled: id !== undefined,
-    placeholderData: noPlaceholder,
-    refetchInterval: useFollowing(isAtWork, followMillis),
-    queryFn: ({ signal }) =>
-      api.get<Verification>(`/retention/verify/${encodeURIComponent(id ?? '')}`, {}, signal),
-  });
 }
 
 /** The panel that is open, if any. The question before a run is a dialog. */
@@ -211,3 +193,32 @@ function Panels(props: {
       return <VerificationDrawer id={id} verification={queries.verification} onClose={onClose} />;
   }
 }
+
+/** How many records a move copies, or deletes. */
+function countOfMove({ kind, source, gone }: RetentionMove): number | null {
+  if (kind === 'delete' || kind === 'erase') return gone.count;
+  return source?.count ?? null;
+}
+
+const column = columnsOf<RetentionMove>();
+
+/** The columns of the journal of moves. */
+export const moveColumns: readonly Column<RetentionMove>[] = [
+  column.moment('planned_at', 'PLANNED', 96, { rank: 2, card: 'note' }),
+  column.text('tenant', 'TENANT', 104, { card: 'title' }),
+  column.own('kind', 'KIND', 88, {
+    card: 'title',
+    cell: ({ kind }) => <span title={kindWords[kind]}>{kind}</span>,
+  }),
+  column.own('days', 'DAYS', 176, {
+    card: 'title',
+    value: ({ first_day, last_day }) => daysText(first_day, last_day),
+  }),
+  column.count('records', 'RECORDS', 96, { card: 'fact', value: countOfMove }),
+  column.bytes('stored_bytes', 'STORED IN', 88, { rank: 1, card: 'fact' }),
+  column.own('state', 'STEPS', 176, {
+    isMain: true,
+    card: 'line',
+    cell: (move) => <Stepper move={move} />,
+  }),
+];

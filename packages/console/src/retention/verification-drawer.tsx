@@ -1,15 +1,15 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Verification } from '../api/types.ts';
-import drawerClasses from '../ui/drawer.module.css';
 import { Facts } from '../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
 import { CloseIcon, OkIcon } from '../ui/icons.tsx';
-import { Loaded } from '../ui/loaded.tsx';
-import { Panel } from '../ui/panel.tsx';
+import { Loaded } from '../ui/list.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
 import { countOf } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
-import { isAtWork, outcomeText, progressText } from './jobs.tsx';
+import { isAtWork } from './calls.ts';
+import { outcomeText, progressText } from './jobs.tsx';
 import classes from './verify.module.css';
 import { daysText, problemWords } from './words.ts';
 
@@ -28,12 +28,11 @@ export function VerificationDrawer(props: {
       closeLabel="Close verification"
       onClose={props.onClose}
     >
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well */}
-      <section className={drawerClasses.body} tabIndex={0} aria-label="The verification">
+      <PanelBody label="The verification">
         <Loaded query={query} name="the verification" rows={12}>
           {(verification) => <Report verification={verification} />}
         </Loaded>
-      </section>
+      </PanelBody>
     </Panel>
   );
 }

@@ -26,14 +26,7 @@ export function ConfirmDialog(props: {
     act();
   };
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      lockScroll={false}
-      centered
-      title={props.title}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Modal opened onClose={onClose} centered title={props.title}>
       <div className={`break ${classes.question}`}>{props.children}</div>
       <div className="flex wrap end gap-8">
         <Button onClick={onClose} data-autofocus>
@@ -49,6 +42,32 @@ export function ConfirmDialog(props: {
         )}
       </div>
     </Modal>
+  );
+}
+
+/** A button for what cannot be undone: it asks first. */
+export function AskButton(props: {
+  text: string;
+  isBusy: boolean;
+  title: string;
+  answer: string;
+  onYes: () => void;
+  /** What becomes of what. */
+  children: string;
+}): ReactNode {
+  const { text, isBusy, children, ...question } = props;
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <>
+      <Button className="danger" loading={isBusy} onClick={() => setAsking(true)}>
+        {text}
+      </Button>
+      {isAsking && (
+        <ConfirmDialog {...question} onClose={() => setAsking(false)}>
+          <p>{children}</p>
+        </ConfirmDialog>
+      )}
+    </>
   );
 }
 

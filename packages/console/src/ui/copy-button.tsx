@@ -30,6 +30,17 @@ export function CopyText({ label, value }: { label: string; value: () => string 
   );
 }
 
+/** A text to be copied, with its button. A secret is a paragraph of its own. */
+export function Copied(props: { text: string; label?: string; isSecret?: boolean }): ReactNode {
+  const { text, label = 'Copy command', isSecret = false } = props;
+  return (
+    <div className={isSecret ? 'copied break above-12 below-16' : 'copied'}>
+      <code>{text}</code>
+      <CopyButton value={text} label={label} />
+    </div>
+  );
+}
+
 /** A command line that can be copied, below a title that says what it does. */
 export function CliBlock({ title, line }: { title: string; line: string }): ReactNode {
   return (
@@ -41,4 +52,14 @@ export function CliBlock({ title, line }: { title: string; line: string }): Reac
       <code>{line}</code>
     </section>
   );
+}
+
+/** Lets the browser store a text as a file. */
+export function download(file: { name: string; text: string; type: string }): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([file.text], { type: file.type }));
+  link.download = file.name;
+  link.click();
+  // The browser has begun to read the file by then.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -1,6 +1,9 @@
 import type { ReactNode } from 'react';
+import type { EraseReceipt } from '../api/types.ts';
 import { CopyButton } from './copy-button.tsx';
 import classes from './drawer.module.css';
+import { formatInstant } from './format.ts';
+import { useZone, zoneName } from './zone-switch.tsx';
 
 type Copied = { readonly copied: string; readonly shown: ReactNode };
 
@@ -33,5 +36,24 @@ export function Facts(props: {
         );
       })}
     </dl>
+  );
+}
+
+/** What an erasure leaves behind, and until when. */
+export function Remains({ remains }: Pick<EraseReceipt, 'remains'>): ReactNode {
+  const [zone] = useZone();
+  if (remains.length === 0) return null;
+  return (
+    <>
+      <h3 className="caps below-8">WHAT REMAINS FOR A WHILE</h3>
+      <ul className={`below-16 muted ${classes.remains}`}>
+        {remains.map(({ what, note, until }) => (
+          <li key={`${what} ${note}`}>
+            {note}
+            {until !== null && ` Until ${formatInstant(until, zone)} ${zoneName(zone)}.`}
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }

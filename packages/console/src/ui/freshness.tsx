@@ -14,7 +14,6 @@ import classes from './freshness.module.css';
 import { WarningIcon } from './icons.tsx';
 import {
   describeFailure,
-  type Freshness,
   freshnessOf,
   nextOutage,
   type Outage,
@@ -155,31 +154,13 @@ export function FreshnessBanner({
   );
   if (isAgeElsewhere && freshness.kind === 'fresh') return null;
   const slot = document.getElementById(freshness.kind === 'failing' ? bannerId : statusLineId);
-  const line = <StatusLine freshness={freshness} isTrying={isTrying} onRetry={retry} />;
+  const line =
+    freshness.kind === 'failing' ? (
+      <Failing {...freshness} isTrying={isTrying} onRetry={retry} />
+    ) : freshness.kind === 'fresh' ? (
+      <Updated at={freshness.updatedAt} />
+    ) : null;
   return slot === null ? line : createPortal(line, slot);
-}
-
-function StatusLine(props: {
-  freshness: Freshness;
-  isTrying: boolean;
-  onRetry: () => void;
-}): ReactNode {
-  const { freshness } = props;
-  switch (freshness.kind) {
-    case 'empty':
-      return null;
-    case 'fresh':
-      return <Updated at={freshness.updatedAt} />;
-    case 'failing':
-      return (
-        <Failing
-          outage={freshness.outage}
-          dataOf={freshness.dataOf}
-          isTrying={props.isTrying}
-          onRetry={props.onRetry}
-        />
-      );
-  }
 }
 
 function Updated({ at }: { at: number }): ReactNode {

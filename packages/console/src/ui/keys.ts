@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react';
+import { useCallback, useEffect, useRef } from 'react';
 
 /** Actions by key: `mod+k`, `?`, `/`, or two keys pressed one after the other: `g r`. */
 export type KeyMap = Readonly<Record<string, () => void>>;
@@ -51,4 +51,20 @@ function isTyping(target: EventTarget | null): boolean {
 
 function isDialogOpen(): boolean {
   return document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
+}
+
+/**
+ * Returns the focus to where it was when what lies over the page goes away. Mantine does that for a dialog that closes,
+ * but not for one that is removed. The answer is to be called before it opens.
+ */
+export function useFocusReturn(isOpen: boolean): () => void {
+  const before = useRef<Element | null>(null);
+  useEffect(() => {
+    if (isOpen) return;
+    if (before.current instanceof HTMLElement && before.current.isConnected) before.current.focus();
+    before.current = null;
+  }, [isOpen]);
+  return useCallback(() => {
+    before.current ??= document.activeElement;
+  }, []);
 }

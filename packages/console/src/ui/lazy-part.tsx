@@ -1,7 +1,6 @@
 import { Button } from '@mantine/core';
 import {
   type QueryClient,
-  type QueryKey,
   queryOptions,
   type UseQueryResult,
   useQuery,
@@ -12,7 +11,10 @@ import { ApiError } from '../api/client.ts';
 import classes from './freshness.module.css';
 import { FailurePanel, useFailure } from './freshness.tsx';
 
-type Script<Props> = () => Promise<ComponentType<Props>>;
+/** Loads a module. The component of this name in it is what is shown. */
+type Script<Name extends string, Module extends Record<Name, unknown>> = () => Promise<Module>;
+
+type PropsOf<Part> = Part extends (props: infer Props extends object) => ReactNode ? Props : never;
 
 /** With this the query keys of scripts begin. */
 export const scriptKey = 'script';
@@ -27,66 +29,84 @@ const reloadedKey = 'svcctl:reloaded-at';
 
 /**
  * A page, or most of one, whose script is loaded when it is first shown. The script is a query, like all data: while it cannot be
- * loaded, the page says so, tries again by itself, and appears as soon as the script is there. `name` must be unique
- * among all parts.
+ * loaded, the page says so, tries again by itself, and appears as soon as the script is there. Its name is unique among
+ * all parts.
  */
-export function lazyPage<Props extends object>(name: string, load: Script<Props>) {
-  const options = scriptQuery(name, load);
-  function Page(props: Props): ReactNode {
-    const query = useQuery(options);
-    const failure = useFailure(query);
-    if (query.data !== undefined) return <query.data.Part {...props} />;
-    if (failure === null) return null;
-    return <FailurePanel error={failure} onRetry={() => retry(query)} />;
-  }
-  /** Starts to load the script before the page is shown. */
-  Page.preload = (client: QueryClient) => client.prefetchQuery(options);
-  Page.preloadQuietly = quietly(options.queryKey, load);
-  return Page;
+export function lazyPage<Name extends string, Module extends Record<Name, unknown>>(
+  name: Name,
+  load: Script<Name, Module>,
+) {
+  return lazy<PropsOf<Module[Name]>>(name, partOf(name, load), (failed) => (
+    <FailurePanel {...failed} />
+  ));
 }
 
 /** The same for a part that lies over a page: a drawer, a panel, a dialog. */
-export function lazyPart<Props extends { onClose: () => void }>(name: string, load: Script<Props>) {
-  const options = scriptQuery(name, load);
+export function lazyPart<Name extends string, Module extends Record<Name, unknown>>(
+  name: Name,
+  load: Script<Name, Module>,
+) {
+  type Props = PropsOf<Module[Name]> & { onClose: () => void };
+  return lazy<Props>(name, partOf(name, load), (failed, { onClose }) => (
+    <aside className={classes.failedPart}>
+      <FailurePanel {...failed} />
+      <Button size="compact-sm" variant="subtle" onClick={onClose}>
+        Close
+      </Button>
+    </aside>
+  ));
+}
+
+/** The same for a part that a page can do without: nothing stands in its place if it cannot be loaded. */
+export function lazyPiece<Name extends string, Module extends Record<Name, unknown>>(
+  name: Name,
+  load: Script<Name, Module>,
+) {
+  return lazy<PropsOf<Module[Name]>>(name, partOf(name, load), () => null);
+}
+
+type Failed = { readonly error: Error; readonly onRetry: () => void };
+
+function partOf<Name extends string, Module extends Record<Name, unknown>, Props>(
+  name: Name,
+  load: Script<Name, Module>,
+) {
+  return async () => (await load())[name] as ComponentType<Props>;
+}
+
+function lazy<Props extends object>(
+  name: string,
+  load: () => Promise<ComponentType<Props>>,
+  whenFailed: (failed: Failed, props: Props) => ReactNode,
+) {
+  const options = queryOptions({
+    queryKey: [scriptKey, name],
+    queryFn: async () => ({ Part: await loadScript(load) }),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+    structuralSharing: false,
+  });
   function Part(props: Props): ReactNode {
     const query = useQuery(options);
+    const error = useFailure(query);
     if (query.data !== undefined) return <query.data.Part {...props} />;
-    return <FailedPart query={query} onClose={props.onClose} />;
+    return error === null ? null : whenFailed({ error, onRetry: () => retry(query) }, props);
   }
-  Part.preloadQuietly = quietly(options.queryKey, load);
+  /** Starts to load the script before the part is shown. */
+  Part.preload = (client: QueryClient) => client.prefetchQuery(options);
+  /** Loads the script of a part that may be opened later. Whether that fails shows when somebody opens it. */
+  Part.preloadQuietly = async (client: QueryClient) => {
+    if (client.getQueryData(options.queryKey) !== undefined) return;
+    const Part = await load().catch(() => undefined);
+    if (Part !== undefined) client.setQueryData(options.queryKey, { Part });
+  };
   return Part;
 }
 
-/** The same for a part that a page can do without: `whenFailed` stands in its place if it cannot be loaded. */
-export function lazyPiece<Props extends object>(
-  name: string,
-  load: Script<Props>,
-  whenFailed: ReactNode,
-) {
-  const options = scriptQuery(name, load);
-  function Piece(props: Props): ReactNode {
-    const query = useQuery(options);
-    const failure = useFailure(query);
-    if (query.data !== undefined) return <query.data.Part {...props} />;
-    return failure === null ? null : whenFailed;
-  }
-  Piece.preloadQuietly = quietly(options.queryKey, load);
-  return Piece;
-}
-
-/** Loads the script of a part that may be opened later. Whether that fails shows when somebody opens it. */
-type PreloadQuietly = (client: QueryClient) => Promise<void>;
-
-function quietly<Props>(queryKey: QueryKey, load: Script<Props>): PreloadQuietly {
-  return async (client) => {
-    if (client.getQueryData(queryKey) !== undefined) return;
-    const Part = await load().catch(() => undefined);
-    if (Part !== undefined) client.setQueryData(queryKey, { Part });
-  };
-}
+type Lazy = { readonly preloadQuietly: (client: QueryClient) => Promise<void> };
 
 /** Loads the scripts of `parts`, one after the other, while the page rests and waits for no answer. */
-export function useIdlePreload(parts: readonly { preloadQuietly: PreloadQuietly }[]): void {
+export function useIdlePreload(parts: readonly Lazy[]): void {
   const client = useQueryClient();
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the page is there
   useEffect(() => {
@@ -107,37 +127,13 @@ export function useIdlePreload(parts: readonly { preloadQuietly: PreloadQuietly 
   }, []);
 }
 
-function FailedPart(props: { query: UseQueryResult; onClose: () => void }): ReactNode {
-  const { query, onClose } = props;
-  const failure = useFailure(query);
-  if (failure === null) return null;
-  return (
-    <aside className={classes.failedPart}>
-      <FailurePanel error={failure} onRetry={() => retry(query)} />
-      <Button size="compact-sm" variant="subtle" onClick={onClose}>
-        Close
-      </Button>
-    </aside>
-  );
-}
-
 function retry(query: UseQueryResult): void {
   // A person who presses RETRY need not wait for the pause between reloads.
   if (query.error instanceof ApiError && query.error.code === updatedCode) window.location.reload();
   else void query.refetch();
 }
 
-function scriptQuery<Props>(name: string, load: Script<Props>) {
-  return queryOptions({
-    queryKey: [scriptKey, name],
-    queryFn: async () => ({ Part: await loadScript(load) }),
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: Number.POSITIVE_INFINITY,
-    structuralSharing: false,
-  });
-}
-
-async function loadScript<Props>(load: Script<Props>): Promise<ComponentType<Props>> {
+async function loadScript<Part>(load: () => Promise<Part>): Promise<Part> {
   try {
     return await load();
   } catch (cause) {

@@ -1,5 +1,8 @@
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { FailurePanel, useFailure } from './freshness.tsx';
 import classes from './list-page.module.css';
+import { PanelBody } from './panel.tsx';
 
 /** Says why there are no rows; if filters are set, it offers to remove them. */
 export function Empty(props: {
@@ -40,4 +43,27 @@ export function SkeletonRows({ rows, label }: { rows: number; label: string }): 
 /** A placeholder for a line of text. */
 export function SkeletonText({ width = '100%' }: { width?: string }): ReactNode {
   return <span className="bone" style={{ width }} aria-hidden="true" />;
+}
+
+/** Shows what a query has read, or what takes its place: placeholder rows at a first load, or why that failed. */
+export function Loaded<Data>(props: {
+  query: UseQueryResult<Data>;
+  /** What is read, as in "Loading the export". */
+  name: string;
+  /** How many placeholder rows a first load shows. */
+  rows: number;
+  /** Whether it is all that its panel shows. */
+  isPanel?: boolean;
+  children: (data: Data) => ReactNode;
+}): ReactNode {
+  const { query, isPanel = false } = props;
+  const failure = useFailure(query);
+  if (query.data !== undefined) return props.children(query.data);
+  const instead =
+    failure === null ? (
+      <SkeletonRows rows={props.rows} label={`Loading ${props.name}`} />
+    ) : (
+      <FailurePanel error={failure} onRetry={() => void query.refetch()} />
+    );
+  return isPanel ? <PanelBody>{instead}</PanelBody> : instead;
 }

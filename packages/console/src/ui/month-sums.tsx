@@ -1,4 +1,4 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { MonthSum } from '../api/types.ts';
@@ -6,19 +6,16 @@ import { BarChart } from './chart/bar-chart.tsx';
 import { type Bar, SeriesLegend } from './chart/bar-picture.tsx';
 import { nextMonth } from './chart/scale.ts';
 import { formatBytes } from './format.ts';
-import { FailurePanel, useFailure, usePolling } from './freshness.tsx';
-import listClasses from './list-page.module.css';
+import { FailurePanel, useFailure } from './freshness.tsx';
+import { ViewSwitch } from './list-page.tsx';
 import classes from './month-sums.module.css';
-import { calmPollMillis } from './poll.tsx';
+import { calmPollMillis, useRead } from './poll.tsx';
 
 /** Reads the records of each month, hot and cold, of all tenants that the session may see. */
 export function useMonthSums(): UseQueryResult<MonthSum[]> {
-  return useQuery({
-    queryKey: ['records', 'month-sums'],
-    refetchInterval: usePolling(calmPollMillis),
-    queryFn: async ({ signal }) =>
-      (await api.get<{ data: MonthSum[] }>('/stats/records', {}, signal)).data,
-  });
+  const read = async (signal: AbortSignal) =>
+    (await api.get<{ data: MonthSum[] }>('/stats/records', {}, signal)).data;
+  return useRead(['records', 'month-sums'], read, { everyMillis: calmPollMillis });
 }
 
 const series = [
@@ -38,18 +35,12 @@ export function MonthSums({ height }: { height: number }): ReactNode {
       <div className={`row wrap below-4 ${classes.head}`}>
         <h2 className="figure-name">{isBytes ? 'BYTES' : 'RECORDS'} PER MONTH</h2>
         <SeriesLegend series={series.toReversed()} />
-        <fieldset className={listClasses.switch} aria-label="What the bars count">
-          {(['records', 'bytes'] as const).map((unit) => (
-            <button
-              key={unit}
-              type="button"
-              aria-pressed={isBytes === (unit === 'bytes')}
-              onClick={() => setBytes(unit === 'bytes')}
-            >
-              {unit}
-            </button>
-          ))}
-        </fieldset>
+        <ViewSwitch
+          label="What the bars count"
+          views={['records', 'bytes']}
+          view={isBytes ? 'bytes' : 'records'}
+          onView={(unit) => setBytes(unit === 'bytes')}
+        />
       </div>
       {sums.data === undefined && failure !== null && (
         <FailurePanel error={failure} onRetry={() => void sums.refetch()} />

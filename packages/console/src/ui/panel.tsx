@@ -81,6 +81,17 @@ function Shell(props: PanelProps): ReactNode {
   );
 }
 
+/** What a panel shows, which scrolls. With a name it is reached by key, too. */
+export function PanelBody({ label, children }: { label?: string; children: ReactNode }): ReactNode {
+  if (label === undefined) return <div className={`scroll ${classes.body}`}>{children}</div>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key
+    <section className={`scroll ${classes.body}`} tabIndex={0} aria-label={label}>
+      {children}
+    </section>
+  );
+}
+
 /** How wide the panel may be, and is by itself. The style sheet has the same. */
 function limits({ windowPx }: { windowPx: number }): WidthLimits {
   return {

@@ -1,8 +1,9 @@
 import { ActionIcon, Tooltip } from '@mantine/core';
-import type { UseQueryResult } from '@tanstack/react-query';
+import { type QueryKey, type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { api, type Params } from '../api/client.ts';
 import { formatAge } from './format.ts';
-import { useNow, usePolling, type Watched } from './freshness.tsx';
+import { useNow, usePolling } from './freshness.tsx';
 import { RefreshIcon } from './icons.tsx';
 import classes from './list-page.module.css';
 
@@ -48,19 +49,50 @@ export const pollMillis = 15_000;
 /** How often the open parts of RECORDS are read. */
 export const calmPollMillis = 30_000;
 
-/** For `refetchInterval` of something that can be under way: often while it is, else calmly. */
-export function useFollowing<T>(
-  isUnderWay: (data: T) => boolean,
-  closelyMillis: number,
-  calmlyMillis = pollMillis,
-): (query: Watched & { readonly state: { readonly data: T | undefined } }) => number {
+/** How something is read. Without any of these it is read every 15 seconds while it is shown. */
+type ReadOptions<T> = {
+  readonly params?: Params;
+  readonly isWanted?: boolean;
+  /** Whether the data of another key must not be shown meanwhile, as it would be otherwise. */
+  readonly isOne?: boolean;
+  /** What is known of it before it is read. */
+  readonly known?: T | undefined;
+  /** How often it is read while all is well; null reads it again only after a failure. */
+  readonly everyMillis?: number | null;
+  /** What can be under way, and how often it is read while it is. */
+  readonly follow?: readonly [isUnderWay: (data: T) => boolean, closelyMillis: number];
+  readonly staleMillis?: number;
+};
+
+/** Reads a path of the API, or what a function answers, and reads it again as the options say. */
+export function useRead<T>(
+  queryKey: QueryKey,
+  from: string | ((signal: AbortSignal) => Promise<T>),
+  options: ReadOptions<T> = {},
+): UseQueryResult<T> {
+  const { params, isWanted = true, isOne = false, everyMillis = pollMillis } = options;
+  const { follow: [isUnderWay, closelyMillis] = [() => false, 0], staleMillis } = options;
   const closely = usePolling(closelyMillis);
-  const calmly = usePolling(calmlyMillis);
-  return (query) => {
-    const { data } = query.state;
-    return data !== undefined && isUnderWay(data) ? closely(query) : calmly(query);
-  };
+  const calmly = usePolling(everyMillis ?? 0);
+  return useQuery<T>({
+    queryKey,
+    enabled: isWanted,
+    queryFn: ({ signal }) =>
+      typeof from === 'string' ? api.get<T>(from, params, signal) : from(signal),
+    ...(isOne && { placeholderData: noPlaceholder }),
+    ...('known' in options && { placeholderData: () => options.known as never }),
+    ...(everyMillis !== null && {
+      refetchInterval: (query) => {
+        const { data } = query.state;
+        return data !== undefined && isUnderWay(data) ? closely(query) : calmly(query);
+      },
+    }),
+    ...(staleMillis !== undefined && { staleTime: staleMillis }),
+  });
 }
+
+/** For `staleMillis` of what never changes. */
+export const neverStale = Number.POSITIVE_INFINITY;
 
 /**
  * For `placeholderData`, where the data of another key must not be shown. Without it, the query client would keep that

@@ -131,16 +131,11 @@ function limit(px: number, { minPx, maxPx }: WidthLimits): number {
 
 /** The width after a key press; null for a key that means nothing here. The arrows move the line. */
 function widthByKey(key: string, width: number, by: WidthLimits & { sign: number }): number | null {
-  switch (key) {
-    case 'ArrowLeft':
-      return width - by.sign * stepPx;
-    case 'ArrowRight':
-      return width + by.sign * stepPx;
-    case 'Home':
-      return by.minPx;
-    case 'End':
-      return by.maxPx;
-    default:
-      return null;
-  }
+  const widths: Readonly<Record<string, number>> = {
+    ArrowLeft: width - by.sign * stepPx,
+    ArrowRight: width + by.sign * stepPx,
+    Home: by.minPx,
+    End: by.maxPx,
+  };
+  return widths[key] ?? null;
 }

@@ -126,6 +126,8 @@ export const theme = createTheme({
       defaultProps: {
         transitionProps: { duration: 80 },
         overlayProps: { backgroundOpacity: 0.35 },
+        lockScroll: false,
+        closeButtonProps: { 'aria-label': 'Close' },
         ...plainHeader,
       } satisfies Partial<ModalProps>,
       styles: {

@@ -19,11 +19,7 @@ export type Toast = {
   readonly action?: { readonly text: string; readonly run: () => void };
 };
 
-export const ToastList = lazyPiece(
-  'ui/toast-list',
-  async () => (await import('./toast-list.tsx')).ToastList,
-  null,
-);
+export const ToastList = lazyPiece('ToastList', () => import('./toast-list.tsx'));
 
 const shownMillis = 8_000;
 const mostShown = 4;

@@ -61,17 +61,21 @@ export function useHashSearch<S extends object>(
   return [search, change];
 }
 
-/** The view state that a page keeps in the hash, and a function that changes fields of it. */
-export function usePageSearch<S extends object>(
+/** The view state that a page keeps in the hash, a function that changes fields of it, and its panel. */
+export function usePageSearch<S extends { panel?: string }, Kind extends string>(
   path: PagePath,
   validate: (raw: Record<string, unknown>) => S,
-): [S, UpdateSearch<S>] {
+  kinds: readonly Kind[],
+): [S, UpdateSearch<S>, PagePanel<Kind>] {
   const [search, change] = useHashSearch(path, validate);
   const update = useCallback<UpdateSearch<S>>(
     (fields, options) => change((before) => validate({ ...before, ...fields }), options),
     [change, validate],
   );
-  return [search, update];
+  const panel = usePanel(search.panel, kinds, (next, options) =>
+    update({ panel: next } as Changes<S>, options),
+  );
+  return [search, update, panel];
 }
 
 /** The panel of a page, and functions that open and close it. */

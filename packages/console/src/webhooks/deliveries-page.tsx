@@ -1,18 +1,16 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
-import { api } from '../api/client.ts';
 import type { Delivery, Page } from '../api/types.ts';
 import { deliveryStatuses } from '../api/values.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx';
-import { FreshnessBanner, usePolling } from '../ui/freshness.tsx';
 import { filtersOf, hasFilter, noneOf } from '../ui/hash-state.ts';
 import classes from '../ui/list-page.module.css';
-import { NowProvider } from '../ui/marks.tsx';
-import { PollNote, pollMillis } from '../ui/poll.tsx';
+import { ListPage } from '../ui/list-page.tsx';
+import { PollNote, useRead } from '../ui/poll.tsx';
 import { idOf } from '../ui/table/column.ts';
 import { PagedList } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
-import { type UpdateSearch, usePageSearch, usePanel } from '../ui/use-search.ts';
+import { type UpdateSearch, usePageSearch } from '../ui/use-search.ts';
 import { deliveryColumns } from './delivery-columns.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { EndpointFilter } from './dlq/dlq-bar.tsx';
@@ -24,11 +22,12 @@ const pageSize = 100;
 
 /** The page DELIVERIES: webhooks in every state, newest first. */
 export function DeliveriesPage(): ReactNode {
-  const [search, update] = usePageSearch('/deliveries', validateDeliveriesSearch);
-  const list = useDeliveries(search);
-  const panel = usePanel(search.panel, deliveriesPanels, (next, options) =>
-    update({ panel: next }, options),
+  const [search, update, panel] = usePageSearch(
+    '/deliveries',
+    validateDeliveriesSearch,
+    deliveriesPanels,
   );
+  const list = useDeliveries(search);
   const open = panel.idOf('delivery');
   const delivery = useDelivery(open);
   const retries = useRetries((id) => list.data?.data.find((row) => row.id === id)?.endpoint_id);
@@ -43,35 +42,32 @@ export function DeliveriesPage(): ReactNode {
   const watched: UseQueryResult[] = [list];
   if (open !== undefined) watched.push(delivery);
   return (
-    <NowProvider>
-      <div className={classes.page}>
-        <FreshnessBanner queries={watched} isAgeElsewhere />
-        <Bar search={search} update={update} list={list} />
-        <PagedList
-          list="deliveries"
-          label="Deliveries"
-          one="delivery"
-          many="deliveries"
-          columns={deliveryColumns}
-          keyOf={idOf}
-          query={list}
-          search={search}
-          update={update}
-          isFiltered={hasFilter(search, noFilter)}
-          noFilter={noFilter}
-          words={{ none: 'No deliveries yet' }}
-          open={open}
-          onOpen={(id) => panel.open('delivery', id)}
-          onRetry={(id) => {
-            if (isDead(id)) void retries.retry([id]);
-            else notify({ text: 'Only pending and abandoned deliveries can be retried.' });
-          }}
-        />
-        {open !== undefined && (
-          <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
-        )}
-      </div>
-    </NowProvider>
+    <ListPage queries={watched}>
+      <Bar search={search} update={update} list={list} />
+      <PagedList
+        list="deliveries"
+        label="Deliveries"
+        one="delivery"
+        many="deliveries"
+        columns={deliveryColumns}
+        keyOf={idOf}
+        query={list}
+        search={search}
+        update={update}
+        isFiltered={hasFilter(search, noFilter)}
+        noFilter={noFilter}
+        words={{ none: 'No deliveries yet' }}
+        open={open}
+        onOpen={(id) => panel.open('delivery', id)}
+        onRetry={(id) => {
+          if (isDead(id)) void retries.retry([id]);
+          else notify({ text: 'Only pending and abandoned deliveries can be retried.' });
+        }}
+      />
+      {open !== undefined && (
+        <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
+      )}
+    </ListPage>
   );
 }
 
@@ -82,12 +78,8 @@ type Update = UpdateSearch<DeliveriesSearch>;
 function useDeliveries(search: DeliveriesSearch): Deliveries {
   const { status, tenant, endpoint, incident, cursor } = search;
   const filters = { status, tenant, endpoint_id: endpoint, incident_id: incident, cursor };
-  return useQuery<Page<Delivery>>({
-    queryKey: [...deliveriesKey, filters],
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) =>
-      api.get<Page<Delivery>>('/webhook/deliveries', { ...filters, limit: pageSize }, signal),
-  });
+  const params = { ...filters, limit: pageSize };
+  return useRead([...deliveriesKey, filters], '/webhook/deliveries', { params });
 }
 
 const noFilter = noneOf('status', 'tenant', 'endpoint', 'incident');

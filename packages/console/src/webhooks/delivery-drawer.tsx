@@ -1,29 +1,27 @@
 import { Button } from '@mantine/core';
-import { type UseQueryResult, useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
-import { api, isStepUp } from '../api/client.ts';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { api } from '../api/client.ts';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
+import { useAct } from '../ui/act.ts';
+import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CopyText } from '../ui/copy-button.tsx';
-import drawerClasses from '../ui/drawer.module.css';
 import { copied, Facts } from '../ui/facts.tsx';
 import { formatInstant, visibleText } from '../ui/format.ts';
 import { printJson } from '../ui/json-source.ts';
 import { JsonText } from '../ui/json-text.tsx';
 import classes from '../ui/lines.module.css';
-import { Loaded } from '../ui/loaded.tsx';
+import { Loaded } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
-import { reasonOf } from '../ui/outage.ts';
-import { Panel } from '../ui/panel.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { notify } from '../ui/toasts.tsx';
 import { formatDuration, shellLine, shortId } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
-import { ErasedAt, StatusMark, When } from './marks.tsx';
+import { ErasedAt, failureWords, StatusMark, statusWords, When } from './marks.tsx';
 import { webhooksKey } from './query-keys.ts';
 import { incidentHref } from './search.ts';
 import { deliveryPath, type Retries } from './use-delivery.ts';
-import { failureWords, statusWords } from './words.ts';
 
 type DeliveryDrawerProps = {
   id: string;
@@ -37,7 +35,7 @@ export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
   const { id, delivery } = props;
   return (
     <Panel kind="DELIVERY" title={id} id={id} closeLabel="Close delivery" onClose={props.onClose}>
-      <Loaded query={delivery} name="the delivery" rows={14} className={drawerClasses.body}>
+      <Loaded query={delivery} name="the delivery" rows={14} isPanel>
         {(data) => <Body delivery={data} retries={props.retries} />}
       </Loaded>
     </Panel>
@@ -73,8 +71,7 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
           </p>
         )}
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
-      <section className={drawerClasses.body} tabIndex={0} aria-label="The delivery">
+      <PanelBody label="The delivery">
         <Standing delivery={delivery} />
         <DeliveryFacts delivery={delivery} />
         <h3 className="caps below-8">ATTEMPTS</h3>
@@ -82,7 +79,7 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
         <h3 className="caps below-8">PAYLOAD</h3>
         <ErasedAt at={delivery.payload_erased_at} />
         <JsonText source={delivery.body} />
-      </section>
+      </PanelBody>
     </>
   );
 }
@@ -221,34 +218,22 @@ export function curlLine({ target, idempotency_key, body }: Sent): string {
 
 /** Purges a delivery, after a question. The call itself asks for the access token. */
 function PurgeButton({ id }: { id: string }): ReactNode {
-  const client = useQueryClient();
-  const [isAsking, setAsking] = useState(false);
-  const purge = useMutation({
-    mutationFn: () => api.delete(deliveryPath(id)),
-    onSuccess: () => notify({ text: `Discarded ${shortId(id)}` }),
-    onError: (error) => {
-      if (!isStepUp(error)) notify({ text: `Not discarded: ${shortId(id)}. ${reasonOf(error)}` });
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: webhooksKey }),
+  const purge = useAct({
+    call: () => api.delete(deliveryPath(id)),
+    onDone: () => notify({ text: `Discarded ${shortId(id)}` }),
+    failed: `Not discarded: ${shortId(id)}`,
+    changes: webhooksKey,
   });
   return (
-    <>
-      <Button onClick={() => setAsking(true)} loading={purge.isPending} className="danger">
-        PURGE …
-      </Button>
-      {isAsking && (
-        <ConfirmDialog
-          title={`Discard ${shortId(id)}?`}
-          answer="Discard"
-          onYes={() => purge.mutate()}
-          onClose={() => setAsking(false)}
-        >
-          <p>
-            It will never be delivered, and no retry brings it back. The stored answers go at once,
-            and the payload, unless another delivery of the incident still needs it.
-          </p>
-        </ConfirmDialog>
-      )}
-    </>
+    <AskButton
+      text="PURGE …"
+      isBusy={purge.isPending}
+      title={`Discard ${shortId(id)}?`}
+      answer="Discard"
+      onYes={() => purge.mutate()}
+    >
+      It will never be delivered, and no retry brings it back. The stored answers go at once, and
+      the payload, unless another delivery of the incident still needs it.
+    </AskButton>
   );
 }

@@ -1,14 +1,9 @@
-import {
-  type QueryClient,
-  type UseQueryResult,
-  useQuery,
-  useQueryClient,
-} from '@tanstack/react-query';
+import { type QueryClient, type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useRef, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { DeadLetters, Delivery, DeliveryDetail } from '../api/types.ts';
 import { reasonOf } from '../ui/outage.ts';
-import { noPlaceholder, useFollowing } from '../ui/poll.tsx';
+import { useRead } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { countOf, shortId } from '../ui/words.ts';
 import { deliveriesKey, dlqKey, incidentsKey, webhooksKey } from './query-keys.ts';
@@ -18,12 +13,10 @@ const followMillis = 2_000;
 
 /** Reads the delivery in the drawer, and often while it is due or an attempt is under way. */
 export function useDelivery(id: string | undefined): UseQueryResult<DeliveryDetail> {
-  return useQuery<DeliveryDetail>({
-    queryKey: deliveryKey(id),
-    enabled: id !== undefined,
-    placeholderData: noPlaceholder,
-    refetchInterval: useFollowing(isMoving, followMillis),
-    queryFn: ({ signal }) => api.get<DeliveryDetail>(deliveryPath(id ?? ''), {}, signal),
+  return useRead(deliveryKey(id), deliveryPath(id ?? ''), {
+    isWanted: id !== undefined,
+    isOne: true,
+    follow: [isMoving, followMillis],
   });
 }
 

@@ -1,11 +1,10 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetRow, DayRow, Page } from '../../api/types.ts';
 import type { Bar } from '../../ui/chart/bar-picture.tsx';
 import { nextMonth } from '../../ui/chart/scale.ts';
-import { usePolling } from '../../ui/freshness.tsx';
-import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
+import { calmPollMillis, useRead } from '../../ui/poll.tsx';
 import { daysIn, type NodePath, nodeKey } from '../search.ts';
 
 /** How many years one calendar shows: at most 1,098 days. One answer of the service has up to 4,000. */
@@ -81,26 +80,17 @@ export function dayAfterKey(key: string, day: string, span: CalendarSpan): strin
     const kept = other ?? (steps < 0 ? span.months[0] : span.months.at(-1)) ?? month;
     return dayOf(kept, Math.min(date, daysIn(kept)));
   };
-  switch (key) {
-    case 'ArrowLeft':
-      return to(stepDay(day, -1));
-    case 'ArrowRight':
-      return to(stepDay(day, 1));
-    case 'ArrowUp':
-      return to(stepDay(day, -7));
-    case 'ArrowDown':
-      return to(stepDay(day, 7));
-    case 'PageUp':
-      return inMonth(-1);
-    case 'PageDown':
-      return inMonth(1);
-    case 'Home':
-      return dayOf(month, 1);
-    case 'End':
-      return dayOf(month, daysIn(month));
-    default:
-      return undefined;
-  }
+  const targets: Readonly<Record<string, () => string>> = {
+    ArrowLeft: () => to(stepDay(day, -1)),
+    ArrowRight: () => to(stepDay(day, 1)),
+    ArrowUp: () => to(stepDay(day, -7)),
+    ArrowDown: () => to(stepDay(day, 7)),
+    PageUp: () => inMonth(-1),
+    PageDown: () => inMonth(1),
+    Home: () => dayOf(month, 1),
+    End: () => dayOf(month, daysIn(month)),
+  };
+  return targets[key]?.();
 }
 
 /**
@@ -166,16 +156,14 @@ export function useDays(
   isShown: boolean,
 ): UseQueryResult<DayRow[]> {
   const range = !span ? null : `${span.from} ${span.to}`;
-  return useQuery<DayRow[]>({
-    queryKey: ['records', 'days', path === null ? null : nodeKey(path), range],
-    enabled: path !== null && range !== null && isShown,
-    refetchInterval: usePolling(calmPollMillis),
-    placeholderData: noPlaceholder,
-    queryFn: async ({ signal }) => {
-      const { tenant, store } = path ?? { tenant: '' };
-      const params = { tenant, store, from: span?.from, to: span?.to, limit: maxDays };
-      const page = await api.get<Page<DayRow>>('/enrichment/days', params, signal);
-      return page.data;
-    },
+  const read = async (signal: AbortSignal) => {
+    const { tenant, store } = path ?? { tenant: '' };
+    const params = { tenant, store, from: span?.from, to: span?.to, limit: maxDays };
+    return (await api.get<Page<DayRow>>('/enrichment/days', params, signal)).data;
+  };
+  return useRead(['records', 'days', path === null ? null : nodeKey(path), range], read, {
+    isWanted: path !== null && range !== null && isShown,
+    everyMillis: calmPollMillis,
+    isOne: true,
   });
 }

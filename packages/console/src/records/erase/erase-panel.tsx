@@ -1,21 +1,17 @@
 import { Button, Checkbox, Radio, TextInput } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { isStepUp } from '../../api/client.ts';
 import type { EraseReceipt, RetentionPolicy } from '../../api/types.ts';
-import { CopyText } from '../../ui/copy-button.tsx';
-import { download } from '../../ui/download.ts';
-import contentClasses from '../../ui/drawer.module.css';
+import { CopyText, download } from '../../ui/copy-button.tsx';
+import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatBytes } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { HoldIcon, WarningIcon } from '../../ui/icons.tsx';
 import { SkeletonRows } from '../../ui/list.tsx';
 import { Moment } from '../../ui/marks.tsx';
-import { reasonOf } from '../../ui/outage.ts';
-import { Panel } from '../../ui/panel.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
 import { countOf } from '../../ui/words.ts';
-import classes from './erase.module.css';
 import {
   type EraseReach,
   type EraseScope,
@@ -23,9 +19,11 @@ import {
   requestOf,
   scopeOfRecord,
   scopeText,
+  useErase,
+  useErasePreview,
+  usePolicyOf,
 } from './erase-request.ts';
 import { Effects, Proof } from './receipt.tsx';
-import { useErase, useErasePreview, usePolicyOf } from './use-erase.ts';
 
 export type ErasePanelProps = {
   /** What is chosen on the page. */
@@ -58,7 +56,7 @@ export function ErasePanel(props: ErasePanelProps): ReactNode {
       closeLabel="Close erase"
       onClose={props.onClose}
     >
-      <div className={contentClasses.body}>
+      <PanelBody>
         {scope === null && <p className="muted">This link names no record.</p>}
         {receipt === undefined && recordKey !== undefined && scope !== null && (
           <ReachChoice recordKey={recordKey} reach={reach} onReach={setReach} />
@@ -80,7 +78,7 @@ export function ErasePanel(props: ErasePanelProps): ReactNode {
           />
         )}
         {receipt !== undefined && <Receipt receipt={receipt} onClose={props.onClose} />}
-      </div>
+      </PanelBody>
     </Panel>
   );
 }
@@ -142,18 +140,21 @@ function Question(props: QuestionProps): ReactNode {
   const isAny = count + incidents > 0;
   const mayErase = isAny && !isHeld && typed === tenant;
   return (
-    <form
-      className="stack gap-12"
-      aria-label="What is erased"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (mayErase && !erase.isPending) onErase();
-      }}
+    <ActionForm
+      label="What is erased"
+      call={erase}
+      onSend={onErase}
+      isReady={mayErase}
+      button={isAny && !isHeld ? eraseText(count, incidents) : null}
+      isGrave
+      fault={isHeld ? '' : faultText(erase.error)}
+      isFaultAbove
+      others={<Button onClick={onClose}>{isAny && !isHeld ? 'Cancel' : 'Close'}</Button>}
     >
-      <p className={classes.sum} role="status">
+      <p role="status">
         {isAny ? (
           <>
-            <strong>{countOf(count, 'record')}</strong> · {formatBytes(bytes)}
+            <strong className="large">{countOf(count, 'record')}</strong> · {formatBytes(bytes)}
             {incidents > 0 && ` · what ${countOf(incidents, 'incident')} tell`} would go, for good.
           </>
         ) : (
@@ -196,26 +197,16 @@ function Question(props: QuestionProps): ReactNode {
           />
         </>
       )}
-      <p className="form-fault" role="alert">
-        {erase.error === null || isStepUp(erase.error) || isHeld ? '' : reasonOf(erase.error)}
-      </p>
-      <div className="flex wrap end gap-8">
-        <Button onClick={onClose}>{isAny && !isHeld ? 'Cancel' : 'Close'}</Button>
-        {isAny && !isHeld && (
-          <Button
-            type="submit"
-            variant="filled"
-            color="red.9"
-            disabled={!mayErase}
-            loading={erase.isPending}
-          >
-            ERASE {count > 0 ? countOf(count, 'record') : countOf(incidents, 'incident')}
-            {count > 0 && incidents > 0 && ` · ${countOf(incidents, 'incident')}`}
-          </Button>
-        )}
-      </div>
-    </form>
+    </ActionForm>
   );
+}
+
+function eraseText(records: number, incidents: number): string {
+  const parts = [
+    records > 0 ? countOf(records, 'record') : '',
+    incidents > 0 ? countOf(incidents, 'incident') : '',
+  ];
+  return `ERASE ${parts.filter((part) => part !== '').join(' · ')}`;
 }
 
 function retryAll(queries: readonly UseQueryResult<unknown>[]): void {
@@ -245,13 +236,14 @@ function Receipt({ receipt, onClose }: { receipt: EraseReceipt; onClose: () => v
   const text = () => `${JSON.stringify(receipt, null, 2)}\n`;
   return (
     <>
-      <p className={classes.sum} role="status">
-        <strong>{countOf(erased.count, 'record')}</strong> · {formatBytes(erased.bytes)}{' '}
+      <p role="status">
+        <strong className="large">{countOf(erased.count, 'record')}</strong> ·{' '}
+        {formatBytes(erased.bytes)}{' '}
         {receipt.erased_at === null
           ? 'go: the service is still at work, and the journal shows how far it is.'
           : 'went. No read finds any of it.'}
       </p>
-      <div className={classes.keep}>
+      <div className="flex gap-6 above-8 below-12">
         <CopyText label="Copy receipt" value={text} />
         <Button
           size="compact-xs"

@@ -1,11 +1,10 @@
 import type { ReactNode } from 'react';
 import type { EraseReceipt } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import { copied, Facts } from '../../ui/facts.tsx';
+import { copied, Facts, Remains } from '../../ui/facts.tsx';
 import { formatCount, formatExactBytes, formatInstant } from '../../ui/format.ts';
-import { Remains } from '../../ui/remains.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { moveHref } from './use-erase.ts';
+import { moveHref } from './erase-request.ts';
 
 /** What goes, or went, beside the records themselves. */
 export function Effects({ receipt }: { receipt: EraseReceipt }): ReactNode {

@@ -1,19 +1,19 @@
 import { Button } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetVersion, ExportJob, ExportRequest } from '../../api/types.ts';
 import { cutBySheet, type DatasetName, type ExportFormat } from '../../api/values.ts';
+import { useAct } from '../../ui/act.ts';
 import { CliBlock } from '../../ui/copy-button.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { Panel } from '../../ui/panel.tsx';
 import { exportHref } from '../../ui/panel-place.ts';
-import { exportsKey, noPlaceholder } from '../../ui/poll.tsx';
+import { exportsKey, useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { sliceText } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
-import { useVersion, useVersions } from '../versions/read-versions.ts';
+import { useVersion, useVersions } from '../versions/use-versions.ts';
 import {
   betterWay,
   bodyOf,
@@ -210,26 +210,25 @@ function useEstimate(choice: ExportChoice, isKnown: boolean) {
     ...selectionOf(choice),
     ...(isForSheet(choice) && { profile: choice.profile }),
   };
-  return useQuery({
-    queryKey: ['records', 'estimate', selection],
-    enabled: isKnown,
-    placeholderData: noPlaceholder,
-    queryFn: ({ signal }) => api.get<Sizes>('/exports/estimate', selection, signal),
+  return useRead<Sizes>(['records', 'estimate', selection], '/exports/estimate', {
+    params: selection,
+    isWanted: isKnown,
+    isOne: true,
+    everyMillis: null,
   });
 }
 
 /** Creates an export job, shows a message with a link to it, and closes the panel. */
 function useJob(onClose: () => void) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: ({ format, body }: { format: ExportFormat; body: ExportRequest }) =>
+  return useAct({
+    call: ({ format, body }: { format: ExportFormat; body: ExportRequest }) =>
       api.post<ExportJob>(`/exports/${format}`, body, { headers: { prefer: 'respond-async' } }),
-    onSuccess: ({ id, file_name }) => {
+    onDone: ({ id, file_name }) => {
       const href = exportHref(id);
       notify({ text: `Export queued: ${file_name}`, href, linkText: 'follow it' });
-      void client.invalidateQueries({ queryKey: exportsKey });
       onClose();
     },
+    changes: exportsKey,
   });
 }
 

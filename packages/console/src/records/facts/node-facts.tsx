@@ -2,13 +2,8 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
-import {
-  formatBytes,
-  formatCount,
-  formatInstant,
-  visibleText,
-  type Zone,
-} from '../../ui/format.ts';
+import { Figure } from '../../ui/figure.tsx';
+import { formatBytes, formatCount, formatInstant, visibleText } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { CoverageBar } from '../coverage.tsx';
@@ -81,59 +76,45 @@ function PathLine({
 
 /** The figures of the node: count, bytes, coverage, and the times of its first and last record. */
 function Figures({ row }: { row: DatasetRow }): ReactNode {
-  const [zone] = useZone();
-  const shown = zoneName(zone);
   const stored = row.tier === 'hot' ? '' : `\u00a0in ${formatBytes(row.stored_bytes)}`;
   return (
     <dl className={`figures ${classes.figures}`}>
-      <div className={classes.main}>
-        <dt>RECORDS</dt>
-        <dd>{formatCount(row.count)}</dd>
-      </div>
-      <div>
-        <dt>BYTES</dt>
-        <dd>
-          {formatBytes(row.bytes)}
-          <span className={`muted ${classes.wideOnly}`}>{stored}</span>
-        </dd>
-      </div>
-      <div>
-        <dt>COVERED</dt>
-        <dd>
-          <CoverageBar of={row} />
-        </dd>
-      </div>
-      <div>
-        <dt>TIER</dt>
-        <dd className="tier" data-tier={row.tier}>
-          {row.tier}
-        </dd>
-      </div>
-      <div>
-        <dt>
-          FIRST EVENT <span className={classes.wideOnly}>({shown})</span>
-        </dt>
-        <Instant at={row.first_at} zone={zone} />
-      </div>
-      <div>
-        <dt>
-          LAST EVENT <span className={classes.wideOnly}>({shown})</span>
-        </dt>
-        <Instant at={row.last_at} zone={zone} />
-      </div>
+      <Figure name="RECORDS" className={classes.main}>
+        {formatCount(row.count)}
+      </Figure>
+      <Figure name="BYTES">
+        {formatBytes(row.bytes)}
+        <span className={`muted ${classes.wideOnly}`}>{stored}</span>
+      </Figure>
+      <Figure name="COVERED">
+        <CoverageBar of={row} />
+      </Figure>
+      <Figure name="TIER" tier={row.tier}>
+        {row.tier}
+      </Figure>
+      <Instant name="FIRST EVENT" at={row.first_at} />
+      <Instant name="LAST EVENT" at={row.last_at} />
     </dl>
   );
 }
 
 /** A time to the minute; where there is little room, its day, and the rest in the title. */
-function Instant({ at, zone }: { at: string | null; zone: Zone }): ReactNode {
-  if (at === null) return <dd>–</dd>;
-  const text = formatInstant(at, zone);
+function Instant({ name, at }: { name: string; at: string | null }): ReactNode {
+  const [zone] = useZone();
+  const shown = zoneName(zone);
+  const text = at === null ? '–' : formatInstant(at, zone);
   return (
-    <dd title={`${text} ${zoneName(zone)}`}>
+    <Figure
+      name={
+        <>
+          {name} <span className={classes.wideOnly}>({shown})</span>
+        </>
+      }
+      title={at === null ? undefined : `${text} ${shown}`}
+    >
       {text.slice(0, 10)}
-      <span className={classes.wideOnly}>&nbsp;{text.slice(11, 16)}</span>
-    </dd>
+      {at !== null && <span className={classes.wideOnly}>&nbsp;{text.slice(11, 16)}</span>}
+    </Figure>
   );
 }
 
@@ -158,12 +139,9 @@ function FiguresToCome({ facts }: { facts: UseQueryResult<DatasetRow | null> }):
   return (
     <dl className={`figures ${classes.figures}`} aria-busy="true">
       {['RECORDS', 'BYTES', 'COVERED', 'TIER', 'FIRST EVENT', 'LAST EVENT'].map((name) => (
-        <div key={name} className={name === 'RECORDS' ? classes.main : undefined}>
-          <dt>{name}</dt>
-          <dd>
-            <span className="bone" style={{ width: 72 }} />
-          </dd>
-        </div>
+        <Figure key={name} name={name} className={name === 'RECORDS' ? classes.main : undefined}>
+          <span className="bone" style={{ width: 72 }} />
+        </Figure>
       ))}
     </dl>
   );

@@ -2,8 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RecordFacts } from '../../api/types.ts';
 import { formatCount, formatShare, visibleText } from '../../ui/format.ts';
-import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { SkeletonRows } from '../../ui/list.tsx';
+import { Loaded } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import classes from './shares.module.css';
 import { countOfOthers, sampleText } from './use-facts.ts';
@@ -17,34 +16,33 @@ export type SharesViewProps = {
 
 /** The shares of kinds, sources and models, and from how many records they were computed. */
 export function SharesView({ shares, days, onFilter }: SharesViewProps): ReactNode {
-  const failure = useFailure(shares);
   const facts = shares.data;
   return (
     <div className={`view ${classes.view}`}>
       <p className={`flex-none muted line-under ${classes.head}`} role="status">
         {facts === undefined ? '' : headText(facts, days)}
       </p>
-      {facts === undefined && failure !== null && (
-        <FailurePanel error={failure} onRetry={() => void shares.refetch()} />
-      )}
-      {facts === undefined && failure === null && <SkeletonRows rows={8} label="Loading facts" />}
-      {facts !== undefined && facts.sampled > 0 && (
-        <div className={classes.columns}>
-          <Shares
-            name="KIND"
-            shares={facts.kinds}
-            sampled={facts.sampled}
-            onChoose={(kind) => onFilter({ kind })}
-          />
-          <Shares name="MODEL" shares={facts.models} sampled={facts.sampled} />
-          <Shares
-            name="SOURCE"
-            shares={facts.sources}
-            sampled={facts.sampled}
-            onChoose={(source) => onFilter({ source })}
-          />
-        </div>
-      )}
+      <Loaded query={shares} name="facts" rows={8}>
+        {({ kinds, models, sources, sampled }) =>
+          sampled > 0 && (
+            <div className={classes.columns}>
+              <Shares
+                name="KIND"
+                shares={kinds}
+                sampled={sampled}
+                onChoose={(kind) => onFilter({ kind })}
+              />
+              <Shares name="MODEL" shares={models} sampled={sampled} />
+              <Shares
+                name="SOURCE"
+                shares={sources}
+                sampled={sampled}
+                onChoose={(source) => onFilter({ source })}
+              />
+            </div>
+          )
+        }
+      </Loaded>
     </div>
   );
 }

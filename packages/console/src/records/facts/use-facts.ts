@@ -1,32 +1,26 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { api } from '../../api/client.ts';
+import { api, readPages } from '../../api/client.ts';
 import type { DatasetRow, Page, RecordFacts } from '../../api/types.ts';
 import { nextMonth } from '../../ui/chart/scale.ts';
 import { formatCount } from '../../ui/format.ts';
-import { usePolling } from '../../ui/freshness.tsx';
-import { calmPollMillis, noPlaceholder } from '../../ui/poll.tsx';
+import { calmPollMillis, neverStale, useRead } from '../../ui/poll.tsx';
 import { levelOf, type NodePath, nodeKey, type SliceParams } from '../search.ts';
 
 /** Reads the counters of one node; null when it has no records any more. */
 export function useFacts(path: NodePath | null): UseQueryResult<DatasetRow | null> {
   const level = path === null ? 'tenant' : levelOf(path);
-  return useQuery({
-    queryKey: ['records', 'facts', path === null ? null : nodeKey(path)],
-    enabled: path !== null,
-    refetchInterval: usePolling(calmPollMillis),
-    // While a node loads, the facts of the previous one must not be shown for it.
-    placeholderData: noPlaceholder,
-    queryFn: async ({ signal }) => {
-      const include = level === 'month' ? { include: 'days' } : {};
-      const params = { ...path, level, ...include, limit: 1 };
-      const page = await api.get<Page<DatasetRow>>('/enrichment/datasets', params, signal);
-      return page.data[0] ?? null;
-    },
+  const read = async (signal: AbortSignal) => {
+    const include = level === 'month' ? { include: 'days' } : {};
+    const params = { ...path, level, ...include, limit: 1 };
+    const page = await api.get<Page<DatasetRow>>('/enrichment/datasets', params, signal);
+    return page.data[0] ?? null;
+  };
+  return useRead(['records', 'facts', path === null ? null : nodeKey(path)], read, {
+    isWanted: path !== null,
+    everyMillis: calmPollMillis,
+    isOne: true,
   });
 }
-
-/** A chart may need this many pages, which is 5,000 leaves; with more, it is not worth the requests. */
-const maxPages = 10;
 
 /** Reads the number of records in each month of a tenant or a store; null when it has too many leaves to add up. */
 export function useMonths(
@@ -37,19 +31,12 @@ export function useMonths(
     // The digest is part of the key, so that the months are read again only when records have changed.
     queryKey: ['records', 'months', nodeKey(path), digest],
     enabled: digest !== undefined && levelOf(path) !== 'month',
-    staleTime: Number.POSITIVE_INFINITY,
+    staleTime: neverStale,
     placeholderData: (before, query) => (query?.queryKey[2] === nodeKey(path) ? before : undefined),
     queryFn: async ({ signal }) => {
-      const rows: DatasetRow[] = [];
-      let cursor: string | null = null;
-      for (let page = 0; page < maxPages; page += 1) {
-        const params = { ...path, level: 'month', limit: 500, ...(cursor ? { cursor } : {}) };
-        const answer: Page<DatasetRow> = await api.get('/enrichment/datasets', params, signal);
-        rows.push(...answer.data);
-        cursor = answer.next_cursor;
-        if (cursor === null) return sumByMonth(rows);
-      }
-      return null;
+      const params = { ...path, level: 'month' };
+      const read = await readPages<DatasetRow>('/enrichment/datasets', params, signal);
+      return read.isPart ? null : sumByMonth(read.rows);
     },
   });
 }
@@ -60,12 +47,12 @@ export function useShares(
   digest: string | undefined,
   isShown: boolean,
 ): UseQueryResult<RecordFacts> {
-  return useQuery<RecordFacts>({
-    queryKey: ['records', 'shares', JSON.stringify(slice), digest],
-    enabled: slice !== null && digest !== undefined && isShown,
-    staleTime: 60_000,
-    placeholderData: noPlaceholder,
-    queryFn: ({ signal }) => api.get<RecordFacts>('/enrichment/facts', { ...slice }, signal),
+  return useRead(['records', 'shares', JSON.stringify(slice), digest], '/enrichment/facts', {
+    params: { ...slice },
+    isWanted: slice !== null && digest !== undefined && isShown,
+    isOne: true,
+    everyMillis: null,
+    staleMillis: 60_000,
   });
 }
 

@@ -6,7 +6,7 @@ import { formatCount } from '../../ui/format.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { readElements, readMembers } from '../../ui/json-source.ts';
 import { isPassing } from '../../ui/outage.ts';
-import { calmPollMillis } from '../../ui/poll.tsx';
+import { calmPollMillis, useRead } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
 import { encodeRecord, pageSizeOf, type RecordsSearch, sliceOf } from '../search.ts';
 
@@ -146,10 +146,11 @@ export function useTotal(search: RecordsSearch, facts: Facts | null | undefined)
   const isRead = kind !== undefined || source !== undefined;
   const isAsked =
     known === null && facts && event === undefined && (!isRead || facts.count <= mostRead);
-  const estimate = useQuery({
-    queryKey: ['records', 'estimate', selection],
-    enabled: Boolean(isAsked) && hasScope('analytics:read'),
-    queryFn: ({ signal }) => api.get<{ rows: number }>('/exports/estimate', selection, signal),
+  const key = ['records', 'estimate', selection];
+  const estimate = useRead<{ rows: number }>(key, '/exports/estimate', {
+    params: selection,
+    isWanted: Boolean(isAsked) && hasScope('analytics:read'),
+    everyMillis: null,
   });
   return known ?? (isAsked ? (estimate.data?.rows ?? null) : null);
 }

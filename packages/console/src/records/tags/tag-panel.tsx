@@ -3,13 +3,13 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Tagged } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
-import contentClasses from '../../ui/drawer.module.css';
+import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
 import { WarningIcon } from '../../ui/icons.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
-import { Panel } from '../../ui/panel.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { countOf } from '../../ui/words.ts';
 import {
   datasetWords,
@@ -34,9 +34,9 @@ export function TagPanel({ place, onClose }: TagPanelProps): ReactNode {
   const name = [place.tenant, place.store].filter((part) => part !== undefined).join(' › ');
   return (
     <Panel kind="TAG DAYS OF" title={name} id="tag" closeLabel="Close tag" onClose={onClose}>
-      <div className={contentClasses.body}>
+      <PanelBody>
         <TagForm place={place} onClose={onClose} />
-      </div>
+      </PanelBody>
     </Panel>
   );
 }
@@ -54,13 +54,14 @@ function TagForm({ place, onClose }: TagPanelProps): ReactNode {
   // A preview of other days must not be confirmed: the numbers would be wrong.
   const known = fault !== null || preview.isPlaceholderData ? undefined : preview.data;
   return (
-    <form
-      className="stack gap-12"
-      aria-label="A new tag"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (known !== undefined && !create.isPending) create.mutate(tagOf(place, values));
-      }}
+    <ActionForm
+      label="A new tag"
+      call={create}
+      onSend={() => create.mutate(tagOf(place, values))}
+      isReady={known !== undefined}
+      button={known === undefined ? 'TAG' : `TAG ${countOf(known.count, 'record')}`}
+      fault={faultText(create.error)}
+      others={<Button onClick={onClose}>Cancel</Button>}
     >
       <DatasetChoice value={values.dataset} onChange={(dataset) => set({ dataset })} />
       <WindowChoice place={place} values={values} set={set} />
@@ -75,21 +76,7 @@ function TagForm({ place, onClose }: TagPanelProps): ReactNode {
         onChange={(event) => set({ note: event.currentTarget.value })}
       />
       <Preview fault={fault} known={known} preview={preview} dataset={values.dataset} />
-      <div className="flex wrap end gap-8">
-        <p className="grow form-fault" role="alert">
-          {create.error === null ? '' : reasonOf(create.error)}
-        </p>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button
-          type="submit"
-          variant="filled"
-          disabled={known === undefined}
-          loading={create.isPending}
-        >
-          {known === undefined ? 'TAG' : `TAG ${countOf(known.count, 'record')}`}
-        </Button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }
 

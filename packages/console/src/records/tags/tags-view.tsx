@@ -5,7 +5,7 @@ import type { Page, Tag } from '../../api/types.ts';
 import { type DatasetName, datasetNames } from '../../api/values.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { formatInstant, type Zone } from '../../ui/format.ts';
-import { Loaded } from '../../ui/loaded.tsx';
+import { Loaded } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import { type Column, idOf } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';

@@ -1,17 +1,32 @@
 import {
   type QueryClient,
   type UseQueryResult,
-  useMutation,
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
-import type { NewTag, Tag, Tagged } from '../../api/types.ts';
+import type { NewTag, Page, Tag, Tagged } from '../../api/types.ts';
+import { useAct } from '../../ui/act.ts';
 import { reasonOf } from '../../ui/outage.ts';
+import { calmPollMillis, useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
+import type { SliceParams } from '../search.ts';
 import { treeKey } from '../tree/branch-pages.ts';
 import { datasetWords } from './tag-window.ts';
+
+/** At most this many tags are read: half of what a tenant may have, and more than anyone reads. */
+const mostTags = 500;
+
+/** Reads the tags that touch a slice, latest first. */
+export function useTags(slice: SliceParams | null, isShown: boolean): UseQueryResult<Page<Tag>> {
+  return useRead(['records', 'tags', JSON.stringify(slice)], '/enrichment/tags', {
+    params: { ...slice, limit: mostTags },
+    isWanted: slice !== null && isShown,
+    isOne: true,
+    everyMillis: calmPollMillis,
+  });
+}
 
 /** Reads what a tag would cover; null asks nothing. */
 export function useTagPreview(tag: NewTag | null): UseQueryResult<Tagged> {
@@ -28,31 +43,29 @@ export function useTagPreview(tag: NewTag | null): UseQueryResult<Tagged> {
 /** Makes a tag, and shows a message that offers to undo it. */
 export function useCreateTag(onDone: () => void) {
   const client = useQueryClient();
-  return useMutation({
-    mutationFn: (tag: NewTag) => api.post<Tagged>('/enrichment/tags', tag),
-    onSuccess: (tag) => {
-      const { id } = tag;
+  return useAct({
+    call: (tag: NewTag) => api.post<Tagged>('/enrichment/tags', tag),
+    onDone: ({ id, tenant, count, dataset }) => {
       notify({
-        text: `Tagged ${countOf(tag.count, 'record')} as ${datasetWords[tag.dataset]}.`,
+        text: `Tagged ${countOf(count, 'record')} as ${datasetWords[dataset]}.`,
         ...(id !== null && {
-          action: { text: 'UNDO', run: () => void undo(client, id, tag.tenant) },
+          action: { text: 'UNDO', run: () => void undo(client, id, tenant) },
         }),
       });
       onDone();
     },
-    onSettled: (_tag, _error, { tenant }) => refreshCoverage(client, tenant),
+    changes: (_client, { tenant }) => refreshCoverage(client, tenant),
   });
 }
 
 /** Removes a tag, and shows a message when it is gone. */
-export function useDeleteTag(tag: Tag) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: () => api.delete(tagPath(tag.id)),
-    onSuccess: () =>
-      notify({ text: `Untagged ${countOf(tag.count, 'record')} as ${datasetWords[tag.dataset]}.` }),
-    onError: (error) => notify({ text: `Not untagged. ${reasonOf(error)}` }),
-    onSettled: () => refreshCoverage(client, tag.tenant),
+export function useDeleteTag({ id, tenant, count, dataset }: Tag) {
+  return useAct({
+    call: () => api.delete(tagPath(id)),
+    onDone: () =>
+      notify({ text: `Untagged ${countOf(count, 'record')} as ${datasetWords[dataset]}.` }),
+    failed: 'Not untagged',
+    changes: (client) => refreshCoverage(client, tenant),
   });
 }
 

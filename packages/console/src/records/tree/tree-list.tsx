@@ -214,21 +214,16 @@ export function moveInTree(flat: FlatTree, at: number, press: TreeKeyPress): Tre
     position: Math.min(last, Math.max(0, position)),
   });
   const node = nodeAt(flat, at);
-  switch (press.key) {
-    case 'ArrowDown':
-      return go(at + 1);
-    case 'ArrowUp':
-      return go(at - 1);
-    case 'Home':
-      return go(0);
-    case 'End':
-      return go(last);
-    case 'PageDown':
-      return go(at + press.pageRows);
-    case 'PageUp':
-      return go(at - press.pageRows);
-    default:
-  }
+  const targets: Readonly<Record<string, number>> = {
+    ArrowDown: at + 1,
+    ArrowUp: at - 1,
+    Home: 0,
+    End: last,
+    PageDown: at + press.pageRows,
+    PageUp: at - press.pageRows,
+  };
+  const target = targets[press.key];
+  if (target !== undefined) return go(target);
   if (node?.type !== 'row') return null;
   switch (press.key) {
     case 'Enter':

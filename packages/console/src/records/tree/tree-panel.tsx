@@ -3,6 +3,8 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { formatBytes, formatCount, formatShare } from '../../ui/format.ts';
 import { FailurePanel } from '../../ui/freshness.tsx';
 import { CloseIcon } from '../../ui/icons.tsx';
+import { Separator, type WidthLimits } from '../../ui/separator.tsx';
+import pageClasses from '../page.module.css';
 import { totalsOf } from './branch-pages.ts';
 import classes from './tree.module.css';
 import { TreeList, type TreeListProps } from './tree-list.tsx';
@@ -154,4 +156,33 @@ function TreeSearch({ q, onSearch }: { q: string; onSearch: (q: string) => void 
       />
     </div>
   );
+}
+
+/** The line between the tree and the rest. */
+export function TreeSeparator(): ReactNode {
+  return (
+    <Separator
+      className={`separator ${pageClasses.separator}`}
+      label="Width of the tree"
+      title="Drag to widen the tree; double click for its own width"
+      storageKey="svcctl.tree-width"
+      variable="--tree-width"
+      side="left"
+      limits={limits}
+    />
+  );
+}
+
+const narrowPx = 900;
+/** What the records keep when a panel stands beside them. */
+const restPx = 320;
+
+/** How wide the tree may be, and is by itself: page.module.css has the same. */
+function limits({ parentPx, windowPx }: { parentPx: number; windowPx: number }): WidthLimits {
+  const halfPx = Math.floor(windowPx / 2);
+  if (parentPx < narrowPx) {
+    return { minPx: 240, maxPx: Math.max(240, Math.min(halfPx, parentPx - restPx)), ownPx: 272 };
+  }
+  const ownPx = Math.min(440, Math.max(340, windowPx * 0.29));
+  return { minPx: 240, maxPx: halfPx, ownPx };
 }

@@ -93,21 +93,6 @@ function TailRow(props: {
   style: { transform: string };
 }): ReactNode {
   const { node, style } = props;
-  if (node.tail === 'failed') {
-    return (
-      <div
-        className={`hover ${classes.row}`}
-        data-level={node.level}
-        style={style}
-        role="presentation"
-      >
-        <span className={classes.failed}>could not be read</span>
-        <button type="button" className={classes.retry} tabIndex={-1} data-retry={node.parent}>
-          RETRY
-        </button>
-      </div>
-    );
-  }
   return (
     <div
       className={`hover ${classes.row}`}
@@ -115,7 +100,16 @@ function TailRow(props: {
       style={style}
       role="presentation"
     >
-      <SkeletonCells />
+      {node.tail === 'failed' ? (
+        <>
+          <span className={classes.failed}>could not be read</span>
+          <button type="button" className={classes.retry} tabIndex={-1} data-retry={node.parent}>
+            RETRY
+          </button>
+        </>
+      ) : (
+        <SkeletonCells />
+      )}
     </div>
   );
 }

@@ -2,9 +2,8 @@ import { Button, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import type { DatasetVersion, NewVersion, Shares } from '../../api/types.ts';
 import { type DatasetName, splitNames } from '../../api/values.ts';
-import contentClasses from '../../ui/drawer.module.css';
-import { reasonOf } from '../../ui/outage.ts';
-import { Panel } from '../../ui/panel.tsx';
+import { ActionForm, faultText } from '../../ui/form.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { DatasetChoice } from '../tags/tags-view.tsx';
 import { useFreeze } from './use-versions.ts';
 import classes from './versions.module.css';
@@ -25,9 +24,9 @@ export function FreezePanel(props: FreezePanelProps): ReactNode {
       closeLabel="Close freeze"
       onClose={props.onClose}
     >
-      <div className={contentClasses.body}>
+      <PanelBody>
         <FreezeForm {...props} />
-      </div>
+      </PanelBody>
     </Panel>
   );
 }
@@ -43,13 +42,14 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode 
   const shareFault = shareFaultOf(values);
   const version = versionOf(tenant, values);
   return (
-    <form
-      className="stack gap-12"
-      aria-label="A new version"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (version !== null && !freeze.isPending) freeze.mutate(version);
-      }}
+    <ActionForm
+      label="A new version"
+      call={freeze}
+      onSend={() => version !== null && freeze.mutate(version)}
+      isReady={version !== null}
+      button="FREEZE"
+      fault={faultText(freeze.error)}
+      others={<Button onClick={onClose}>Cancel</Button>}
     >
       <p className="muted">
         The records that are tagged now, whatever is tagged, untagged or arrives later. Retention
@@ -75,21 +75,7 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode 
         value={values.note}
         onChange={(event) => set({ note: event.currentTarget.value })}
       />
-      <div className="flex wrap end gap-8">
-        <p className="grow form-fault" role="alert">
-          {freeze.error === null ? '' : reasonOf(freeze.error)}
-        </p>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button
-          type="submit"
-          variant="filled"
-          disabled={version === null}
-          loading={freeze.isPending}
-        >
-          FREEZE
-        </Button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }
 

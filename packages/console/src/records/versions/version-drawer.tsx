@@ -3,19 +3,18 @@ import { type ReactNode, useState } from 'react';
 import type { DatasetVersion } from '../../api/types.ts';
 import { splitNames } from '../../api/values.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import { CopyButton } from '../../ui/copy-button.tsx';
-import drawerClasses from '../../ui/drawer.module.css';
+import { Copied, CopyButton } from '../../ui/copy-button.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { formatBytes, formatCount, formatInstant } from '../../ui/format.ts';
-import { Loaded } from '../../ui/loaded.tsx';
-import { Panel } from '../../ui/panel.tsx';
+import { Loaded } from '../../ui/list.tsx';
+import { SmallTable } from '../../ui/numbers.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useSession } from '../../ui/session.ts';
 import { countOf, shellLine } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { windowText } from '../search.ts';
 import { DatasetMark } from '../tags/tags-view.tsx';
-import { useVersion } from './read-versions.ts';
-import { useDeleteVersion } from './use-versions.ts';
+import { useDeleteVersion, useVersion } from './use-versions.ts';
 import classes from './versions.module.css';
 import { ExportButton, sharesText, VersionState } from './versions-view.tsx';
 
@@ -58,12 +57,7 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
           )}
         </div>
       )}
-      <section
-        className={drawerClasses.body}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
-        tabIndex={0}
-        aria-label="The version"
-      >
+      <PanelBody label="The version">
         <Loaded query={query} name="the version" rows={10}>
           {(data) => (
             <>
@@ -74,7 +68,7 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
             </>
           )}
         </Loaded>
-      </section>
+      </PanelBody>
       {isAsking && version !== undefined && (
         <DeleteQuestion version={version} onDeleted={onClose} onClose={() => setAsking(false)} />
       )}
@@ -127,10 +121,7 @@ function Export({ version }: { version: DatasetVersion }): ReactNode {
   return (
     <>
       <h3 className="caps below-8">EXPORT IT ON THE COMMAND LINE</h3>
-      <div className="copied">
-        <code>{line}</code>
-        <CopyButton value={line} label="Copy command" />
-      </div>
+      <Copied text={line} />
     </>
   );
 }
@@ -140,56 +131,36 @@ function Splits({ version }: { version: DatasetVersion }): ReactNode {
   const { splits, shares } = version;
   if (shares === null) return null;
   return (
-    <table className={classes.small}>
-      <caption>SPLIT {sharesText(version)}</caption>
-      <thead>
-        <tr>
-          <th scope="col">PART</th>
-          <th scope="col" className="right">
-            SHARE
-          </th>
-          <th scope="col" className="right">
-            RECORDS
-          </th>
-          <th scope="col">DIGEST</th>
-        </tr>
-      </thead>
-      <tbody>
-        {splitNames.map((name) => (
-          <tr key={name}>
-            <th scope="row">{name}</th>
-            <td className="right">{shares[name]} %</td>
-            <td className="right">{splits === null ? '…' : formatCount(splits[name].count)}</td>
-            <td>{splits === null ? '…' : <code>{splits[name].digest}</code>}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <SmallTable
+      className={classes.small}
+      caption={`SPLIT ${sharesText(version)}`}
+      head={['PART', 'SHARE', 'RECORDS', 'DIGEST']}
+      rightAt={[1, 2]}
+      rows={splitNames.map((name) => ({
+        key: name,
+        cells: [
+          name,
+          `${shares[name]} %`,
+          splits === null ? '…' : formatCount(splits[name].count),
+          splits === null ? '…' : <code key="digest">{splits[name].digest}</code>,
+        ],
+      }))}
+    />
   );
 }
 
 /** The tags from which the version was frozen, as they were then. */
 function Slices({ version }: { version: DatasetVersion }): ReactNode {
   return (
-    <table className={classes.small}>
-      <caption>TAGS AS THEY WERE</caption>
-      <thead>
-        <tr>
-          <th scope="col">STORE</th>
-          <th scope="col">DAYS</th>
-          <th scope="col">NOTE</th>
-        </tr>
-      </thead>
-      <tbody>
-        {version.slices.map((slice) => (
-          <tr key={slice.tag_id}>
-            <td>{slice.store ?? 'all stores'}</td>
-            <td>{windowText(slice.from, slice.to)}</td>
-            <td>{slice.note ?? '–'}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <SmallTable
+      className={classes.small}
+      caption="TAGS AS THEY WERE"
+      head={['STORE', 'DAYS', 'NOTE']}
+      rows={version.slices.map(({ tag_id, store, from, to, note }) => ({
+        key: tag_id,
+        cells: [store ?? 'all stores', windowText(from, to), note ?? '–'],
+      }))}
+    />
   );
 }
 

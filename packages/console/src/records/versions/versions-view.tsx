@@ -4,14 +4,14 @@ import { type ReactNode, useMemo } from 'react';
 import type { DatasetVersion, Page } from '../../api/types.ts';
 import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
 import { AbandonedIcon, DeliveredIcon, FreezeIcon, PendingIcon } from '../../ui/icons.tsx';
-import { Loaded } from '../../ui/loaded.tsx';
+import { Loaded } from '../../ui/list.tsx';
 import { CutText } from '../../ui/marks.tsx';
 import { type Column, idOf } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { DataTable } from '../../ui/table/data-table.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { NeedsScope } from '../node-actions.tsx';
+import { ScopedButton } from '../node-actions.tsx';
 import tagClasses from '../tags/tags.module.css';
 import { DatasetMark } from '../tags/tags-view.tsx';
 import classes from './versions.module.css';
@@ -21,7 +21,6 @@ type VersionsViewProps = {
   versions: UseQueryResult<Page<DatasetVersion>>;
   /** Id of the version that the drawer shows. */
   open: string | undefined;
-  mayFreeze: boolean;
   mayExport: boolean;
   onOpen: (id: string) => void;
   onExport: (id: string) => void;
@@ -30,23 +29,15 @@ type VersionsViewProps = {
 
 /** The list of versions of the chosen tenant, latest first. */
 export function VersionsView(props: VersionsViewProps): ReactNode {
-  const { tenant, versions, mayFreeze } = props;
+  const { tenant, versions } = props;
   const page = versions.data;
   return (
     <div className="view">
       <div className={`row wrap between gap-8 flex-none ${tagClasses.bar}`}>
         <p className="muted">{page === undefined ? '' : headText(tenant, page)}</p>
-        <NeedsScope scope="datasets:write" has={mayFreeze}>
-          {(refused) => (
-            <Button
-              leftSection={<FreezeIcon />}
-              {...refused}
-              onClick={() => mayFreeze && props.onFreeze()}
-            >
-              FREEZE…
-            </Button>
-          )}
-        </NeedsScope>
+        <ScopedButton scope="datasets:write" icon={<FreezeIcon />} onClick={props.onFreeze}>
+          FREEZE…
+        </ScopedButton>
       </div>
       <Loaded query={versions} name="versions" rows={4}>
         {({ data }) => data.length > 0 && <VersionsTable {...props} rows={data} />}

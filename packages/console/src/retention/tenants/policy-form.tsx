@@ -1,10 +1,11 @@
 import { Button, NumberInput, Switch } from '@mantine/core';
-import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useState } from 'react';
-import { api, isStepUp } from '../../api/client.ts';
-import type { DatasetRow, Page, RetentionPolicy } from '../../api/types.ts';
+import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { api, readPages } from '../../api/client.ts';
+import type { DatasetRow, PolicyChange, RetentionPolicy } from '../../api/types.ts';
+import { useAct } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import { faultsOf } from '../../ui/form-faults.ts';
+import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
@@ -12,15 +13,6 @@ import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
 import { policyPath, retentionKey } from '../calls.ts';
-import {
-  changeOf,
-  countBefore,
-  firstDayKept,
-  isChanged,
-  isGraver,
-  type PolicyValues,
-  valuesOf,
-} from './policy-values.ts';
 import classes from './tenant.module.css';
 
 const mostDays = 36_500;
@@ -44,7 +36,17 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
   });
   const faults = faultsOf(save.error, ['hot_days', 'delete_days']);
   return (
-    <form className="stack gap-12" aria-label="Retention policy" onSubmit={form.submit}>
+    <ActionForm
+      label="Retention policy"
+      call={save}
+      onSend={form.send}
+      isReady={isChanged(policy, values) && changeOf(values) !== undefined}
+      button="Save policy"
+      fault={faults[''] ?? ''}
+      others={
+        policy.tenant !== '*' && !policy.from_default && <BackToDefault tenant={policy.tenant} />
+      }
+    >
       <div className={classes.fields}>
         <NumberInput
           label="Hot for, days"
@@ -68,20 +70,6 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
         checked={values.hold}
         onChange={(event) => set({ hold: event.currentTarget.checked })}
       />
-      <div className="flex wrap end gap-8">
-        <p className="grow form-fault self-center" role="alert">
-          {faults['']}
-        </p>
-        {policy.tenant !== '*' && !policy.from_default && <BackToDefault tenant={policy.tenant} />}
-        <Button
-          type="submit"
-          variant="filled"
-          loading={save.isPending}
-          disabled={!isChanged(policy, values) || changeOf(values) === undefined}
-        >
-          Save policy
-        </Button>
-      </div>
       {form.isAsking && values.deleteDays !== '' && (
         <PolicyQuestion
           tenant={policy.tenant}
@@ -90,7 +78,7 @@ export function PolicyForm({ policy }: { policy: RetentionPolicy }): ReactNode {
           onClose={form.keep}
         />
       )}
-    </form>
+    </ActionForm>
   );
 }
 
@@ -106,26 +94,24 @@ function usePolicyForm(policy: RetentionPolicy) {
     setBase(policy);
     if (!isChanged(base, values)) setValues(valuesOf(policy));
   }
-  const save = useMutation({
-    mutationFn: () => api.put<RetentionPolicy>(policyPath(policy.tenant), changeOf(values)),
-    onSuccess: (saved) => {
+  const save = useAct({
+    call: () => api.put<RetentionPolicy>(policyPath(policy.tenant), changeOf(values)),
+    onDone: (saved) => {
       client.setQueryData([...retentionKey, 'policy', policy.tenant], saved);
       setValues(valuesOf(saved));
       notify({ text: `Saved the policy of ${nameOf(policy.tenant)}. It acts at the next run.` });
     },
-    onSettled: () => client.invalidateQueries({ queryKey: retentionKey }),
+    changes: retentionKey,
   });
   const set = (change: Partial<PolicyValues>) => {
     setValues((all) => ({ ...all, ...change }));
     if (save.error !== null) save.reset();
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (save.isPending || changeOf(values) === undefined) return;
+  const send = () => {
     if (isGraver(policy, values)) setAsking(true);
     else save.mutate();
   };
-  return { values, set, save, submit, isAsking, keep: () => setAsking(false) };
+  return { values, set, save, send, isAsking, keep: () => setAsking(false) };
 }
 
 function nameOf(tenant: string): string {
@@ -134,14 +120,11 @@ function nameOf(tenant: string): string {
 
 /** The button that removes a tenant's own policy. */
 function BackToDefault({ tenant }: { tenant: string }): ReactNode {
-  const client = useQueryClient();
-  const remove = useMutation({
-    mutationFn: () => api.delete(policyPath(tenant)),
-    onSuccess: () => notify({ text: `${tenant} is under the default policy again.` }),
-    onError: (error: Error) => {
-      if (!isStepUp(error)) notify({ text: `Not changed. ${reasonOf(error)}` });
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: retentionKey }),
+  const remove = useAct({
+    call: () => api.delete(policyPath(tenant)),
+    onDone: () => notify({ text: `${tenant} is under the default policy again.` }),
+    failed: 'Not changed',
+    changes: retentionKey,
   });
   return (
     <Button loading={remove.isPending} onClick={() => remove.mutate()}>
@@ -212,11 +195,6 @@ type DeletedCount = {
 };
 
 /**
- * At most this many pages are read, which is 5,000 leaves. With more, the question says that it is at least this many.
- */
-const mostPages = 10;
-
-/**
  * Counts, by the counters of its days, how many records of a tenant are older than a day. It is read when it is shown.
  */
 function useEffectOfDeletion(
@@ -231,18 +209,59 @@ function useEffectOfDeletion(
     staleTime: 0,
     gcTime: 0,
     queryFn: async ({ signal }) => {
-      let count = 0;
-      let cursor: string | undefined;
-      for (let page = 0; page < mostPages; page += 1) {
-        const params = { tenant, level: 'month', include: 'days', limit: 500, cursor };
-        const answer: Page<DatasetRow> = await api.get('/enrichment/datasets', params, signal);
-        for (const { month, days } of answer.data) {
-          if (month !== null) count += countBefore(month, days ?? [], firstKept ?? '');
-        }
-        cursor = answer.next_cursor ?? undefined;
-        if (cursor === undefined) break;
-      }
-      return { count, firstKept: firstKept ?? '', isPart: cursor !== undefined };
+      const params = { tenant, level: 'month', include: 'days' };
+      const read = await readPages<DatasetRow>('/enrichment/datasets', params, signal);
+      const counts = read.rows.map(({ month, days }) =>
+        month === null ? 0 : countBefore(month, days ?? [], firstKept ?? ''),
+      );
+      const count = counts.reduce((sum, each) => sum + each, 0);
+      return { count, firstKept: firstKept ?? '', isPart: read.isPart };
     },
   });
+}
+
+/** The fields of the form as typed; '' where a field is empty. */
+export type PolicyValues = {
+  readonly hotDays: number | '';
+  readonly deleteDays: number | '';
+  readonly hold: boolean;
+};
+
+type Kept = Pick<RetentionPolicy, 'hot_days' | 'delete_days' | 'hold'>;
+
+/** A policy as fields of the form. */
+export function valuesOf({ hot_days, delete_days, hold }: Kept): PolicyValues {
+  return { hotDays: hot_days, deleteDays: delete_days ?? '', hold };
+}
+
+/** The change to send; undefined while the form cannot be sent. */
+export function changeOf({ hotDays, deleteDays, hold }: PolicyValues): PolicyChange | undefined {
+  if (hotDays === '') return undefined;
+  return { hot_days: hotDays, delete_days: deleteDays === '' ? null : deleteDays, hold };
+}
+
+/** Whether the form differs from the policy with which it began. */
+export function isChanged(before: Kept, values: PolicyValues): boolean {
+  return JSON.stringify(valuesOf(before)) !== JSON.stringify(values);
+}
+
+/** Whether the change may delete records that would otherwise have stayed. Then the form asks first. */
+export function isGraver(before: Kept, values: PolicyValues): boolean {
+  const { deleteDays, hold } = values;
+  if (deleteDays === '' || hold) return false;
+  return before.hold || before.delete_days === null || deleteDays < before.delete_days;
+}
+
+/** The first day that is kept when whole days older than `deleteDays` are deleted. */
+export function firstDayKept(deleteDays: number, now: number): string {
+  const today = Math.floor(now / 86_400_000);
+  const day = Math.max(0, today - deleteDays);
+  return new Date(day * 86_400_000).toISOString().slice(0, 10);
+}
+
+/** Number of records of a month on days before `firstKept`. `days` has the counts from the 1st on. */
+export function countBefore(month: string, days: readonly number[], firstKept: string): number {
+  const end = month < firstKept.slice(0, 7) ? days.length : Number(firstKept.slice(8)) - 1;
+  if (month > firstKept.slice(0, 7)) return 0;
+  return days.slice(0, end).reduce((sum, count) => sum + count, 0);
 }

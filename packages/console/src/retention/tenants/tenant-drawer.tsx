@@ -2,19 +2,17 @@ import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RetentionPolicy, TenantState } from '../../api/types.ts';
-import drawerClasses from '../../ui/drawer.module.css';
 import { Facts } from '../../ui/facts.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { SkeletonText } from '../../ui/list.tsx';
-import { Loaded } from '../../ui/loaded.tsx';
+import { Loaded, SkeletonText } from '../../ui/list.tsx';
 import { Moment } from '../../ui/marks.tsx';
-import { Panel } from '../../ui/panel.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useLastMoves, usePlan, usePolicy } from '../calls.ts';
 import { NeedsAdmin, VerifyButton } from '../head.tsx';
 import { HoldMark, ShareBar, Stepper, TierWord } from '../marks.tsx';
-import { PlanTable } from '../plan-table.tsx';
+import { PlanTable } from '../plan.tsx';
 import { retentionHref } from '../search.ts';
 import { daysText, storedText } from '../words.ts';
 import { PolicyForm } from './policy-form.tsx';
@@ -45,12 +43,7 @@ export function TenantDrawer(props: TenantDrawerProps): ReactNode {
       onClose={props.onClose}
     >
       {!isDefault && <Actions {...props} />}
-      <section
-        className={drawerClasses.body}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by key as well
-        tabIndex={0}
-        aria-label={isDefault ? 'The default policy' : 'The tenant'}
-      >
+      <PanelBody label={isDefault ? 'The default policy' : 'The tenant'}>
         {!isDefault && <Tiers state={props.state} />}
         <Policy tenant={tenant} mayAct={props.mayAct} />
         {!isDefault && (
@@ -59,7 +52,7 @@ export function TenantDrawer(props: TenantDrawerProps): ReactNode {
             <LastMoves tenant={tenant} />
           </>
         )}
-      </section>
+      </PanelBody>
     </Panel>
   );
 }

@@ -1,13 +1,6 @@
-import {
-  type KeyboardEvent,
-  type PointerEvent,
-  type ReactNode,
-  type RefObject,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from 'react';
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from 'react';
 import { formatCount } from '../format.ts';
+import { useMeasured } from '../use-measured.ts';
 import { countOf } from '../words.ts';
 import { type Bar, frameOf, Picture, type Series } from './bar-picture.tsx';
 import classes from './chart.module.css';
@@ -50,7 +43,7 @@ export function BarChart(props: BarChartProps): ReactNode {
   const { label, bars, series = records, say = sayRecords, range = null, onRange, onOpen } = props;
   const { height = 96, tick = shortCount } = props;
   const ref = useRef<HTMLDivElement>(null);
-  const width = useWidth(ref);
+  const width = useMeasured(ref, ({ clientWidth }) => clientWidth) ?? 0;
   const last = bars.length - 1;
   const [wanted, setAt] = useState(last);
   const at = Math.min(wanted, last);
@@ -144,21 +137,6 @@ export function BarChart(props: BarChartProps): ReactNode {
       {bars.length <= mostInTable && <BarTable {...{ label, bars, series }} />}
     </div>
   );
-}
-
-/** The width of an element in pixels, whenever it changes; 0 before it is known. */
-function useWidth(ref: RefObject<HTMLElement | null>): number {
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    const element = ref.current;
-    if (element === null) return;
-    const measure = () => setWidth(element.clientWidth);
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [ref]);
-  return width;
 }
 
 function keyText(isBrush: boolean, isOpened: boolean): string {

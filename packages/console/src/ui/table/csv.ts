@@ -1,4 +1,4 @@
-import { download } from '../download.ts';
+import { download } from '../copy-button.tsx';
 import type { CellValue, Column } from './column.ts';
 
 /**

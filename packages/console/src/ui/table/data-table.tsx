@@ -6,6 +6,7 @@ import {
   useRef,
   useState,
 } from 'react';
+import { useMeasured } from '../use-measured.ts';
 import type { Column } from './column.ts';
 import classes from './data-table.module.css';
 import { keyAt, rowOf, useFocusBack, useFocusKept, useRowKeys, useSteps } from './row-keys.ts';
@@ -47,7 +48,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
   const { columns, rows, keyOf, open, selection } = props;
   const scroller = useRef<HTMLElement>(null);
   const table = useRef<HTMLTableElement>(null);
-  const widthPx = useWidth(scroller);
+  const widthPx = useMeasured(scroller, ({ offsetWidth }) => offsetWidth - scrollbarPx);
   const model = useColumns({
     list: props.list,
     columns,
@@ -160,21 +161,6 @@ function groupsOf<Row>({ rows, groups }: Pick<DataTableProps<Row>, 'rows' | 'gro
 
 /** A list keeps this width for its scrollbar, whether it has one or not: else its columns would come and go with it. */
 const scrollbarPx = 16;
-
-/** The width of an element without a scrollbar; null before it is known. */
-function useWidth(element: RefObject<HTMLElement | null>): number | null {
-  const [widthPx, setWidth] = useState<number | null>(null);
-  useLayoutEffect(() => {
-    const { current } = element;
-    if (current === null) return;
-    const measure = () => setWidth(current.offsetWidth - scrollbarPx);
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(current);
-    return () => observer.disconnect();
-  }, [element]);
-  return widthPx;
-}
 
 /** Scrolls to the top of the list when its place changes. On a phone it is the page that scrolls. */
 function useTop(scroller: RefObject<HTMLElement | null>, place: string): void {

@@ -1,34 +1,27 @@
-import { ActionIcon, Button, Modal, NumberInput } from '@mantine/core';
+import { Button, Modal, NumberInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { Page, RetryJob, RetryPreview, RetryRequest } from '../../api/types.ts';
+import { useAct } from '../../ui/act.ts';
 import classes from '../../ui/form.module.css';
+import { ActionForm } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
-import { CloseIcon } from '../../ui/icons.tsx';
-import jobClasses from '../../ui/jobs.module.css';
+import { JobLine, JobStrip } from '../../ui/job-line.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, shortId } from '../../ui/words.ts';
-import { Target } from '../marks.tsx';
+import { failureWords, Target } from '../marks.tsx';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
-import { failureWords } from '../words.ts';
 import { isOpen, type Jobs } from './use-dead-letters.ts';
 
 /** Retries everything that a filter finds: first shows what that would be, then starts a job. */
 export function RetryAll(props: { request: RetryRequest | null; onClose: () => void }): ReactNode {
   const { request, onClose } = props;
   return (
-    <Modal
-      opened={request !== null}
-      onClose={onClose}
-      size={560}
-      lockScroll={false}
-      title="Retry all"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Modal opened={request !== null} onClose={onClose} size={560} title="Retry all">
       {request !== null && <Question request={request} onClose={onClose} />}
     </Modal>
   );
@@ -56,14 +49,12 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
   }
   const count = preview.data?.count;
   return (
-    <form
-      className="stack gap-12"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (count !== undefined && count > 0) {
-          start.mutate({ ...request, ...(rate !== null && { rate }) });
-        }
-      }}
+    <ActionForm
+      call={start}
+      onSend={() => start.mutate({ ...request, ...(rate !== null && { rate }) })}
+      isReady={count !== undefined && count > 0}
+      button={`Retry ${count === undefined ? 'all' : countOf(count, 'delivery', 'deliveries')}`}
+      others={<Button onClick={onClose}>Cancel</Button>}
     >
       <p className="muted">{describe(request)}</p>
       <p className={classes.preview} role="status">
@@ -91,18 +82,7 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
         onChange={(value) => setRate(typeof value === 'number' ? value : null)}
         error={start.error === null ? null : reasonOf(start.error)}
       />
-      <div className="flex wrap end gap-8">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button
-          type="submit"
-          variant="filled"
-          disabled={count === undefined || count === 0}
-          loading={start.isPending}
-        >
-          Retry {count === undefined ? 'all' : countOf(count, 'delivery', 'deliveries')}
-        </Button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }
 
@@ -159,23 +139,22 @@ function describe({ status, tenant, endpoint_id, failure_class }: RetryRequest):
 export function JobsStrip({ jobs }: { jobs: Jobs }): ReactNode {
   if (jobs.shown.length === 0) return null;
   return (
-    <section className={jobClasses.strip} aria-label="Bulk retries">
+    <JobStrip label="Bulk retries">
       {jobs.shown.map((job) => (
-        <JobLine key={job.id} job={job} onDismiss={() => jobs.dismiss(job.id)} />
+        <RetryLine key={job.id} job={job} onDismiss={() => jobs.dismiss(job.id)} />
       ))}
-    </section>
+    </JobStrip>
   );
 }
 
 /** One bulk retry. It can be dismissed once it has ended. */
-function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): ReactNode {
-  const client = useQueryClient();
+function RetryLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): ReactNode {
   const path = `/webhook/dlq/retries/${encodeURIComponent(job.id)}`;
-  const change = useMutation({
-    mutationFn: (state: 'running' | 'paused' | 'cancelled') =>
-      state === 'cancelled' ? api.delete(path) : api.patch<unknown>(path, { state }),
-    onError: (error) => notify({ text: `The bulk retry was not changed. ${reasonOf(error)}` }),
-    onSettled: () => client.invalidateQueries({ queryKey: jobsKey }),
+  const change = useAct({
+    call: (state: 'running' | 'paused' | 'cancelled') =>
+      state === 'cancelled' ? api.delete<unknown>(path) : api.patch<unknown>(path, { state }),
+    failed: 'The bulk retry was not changed',
+    changes: jobsKey,
   });
   const again = useStart(onDismiss);
   const isPartly = job.state === 'completed' && job.rows_left > 0;
@@ -183,63 +162,65 @@ function JobLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): 
   const total = Math.max(job.rows_total, handled);
   const isAtWork = isOpen(job);
   return (
-    <div className={`row wrap ${jobClasses.job}`} data-state={job.state}>
-      <strong className={jobClasses.state}>
-        {isPartly ? 'partly done' : stateWords[job.state]}
-      </strong>
-      <span className="muted">Retry: {filterText(job)}</span>
-      <progress
-        value={total === 0 ? 1 : handled}
-        max={Math.max(1, total)}
-        aria-label="Progress of the bulk retry"
-      />
-      <span className={jobClasses.count}>
-        {formatCount(job.rows_done)} of {formatCount(total)}
-        {job.rows_skipped > 0 && ` · ${formatCount(job.rows_skipped)} skipped`}
-        {isPartly &&
-          `, ${formatCount(job.rows_left)} of them because their endpoint was disabled meanwhile`}
-        {job.waits_for_endpoint && ' · waits: its endpoint is disabled'}
-        {job.rate !== null && ` · ${formatCount(job.rate)} a second at most`}
-      </span>
-      <span className={`flex end gap-4 ${jobClasses.buttons}`}>
-        {isPartly && (
-          <Button
-            size="compact-xs"
-            disabled={again.isPending}
-            onClick={() =>
-              again.mutate(requestOf(job), {
-                onError: (error) => notify({ text: `The rest is not retried. ${reasonOf(error)}` }),
-              })
-            }
-          >
-            Retry the rest
-          </Button>
-        )}
-        {isAtWork ? (
-          <>
+    <JobLine
+      state={job.state}
+      word={isPartly ? 'partly done' : stateWords[job.state]}
+      what={`Retry: ${filterText(job)}`}
+      label="Progress of the bulk retry"
+      value={total === 0 ? 1 : handled}
+      max={total}
+      count={countText(job, total)}
+      onDismiss={isAtWork ? undefined : onDismiss}
+      actions={
+        <>
+          {isPartly && (
             <Button
               size="compact-xs"
-              disabled={change.isPending}
-              onClick={() => change.mutate(job.state === 'running' ? 'paused' : 'running')}
+              disabled={again.isPending}
+              onClick={() =>
+                again.mutate(requestOf(job), {
+                  onError: (error) =>
+                    notify({ text: `The rest is not retried. ${reasonOf(error)}` }),
+                })
+              }
             >
-              {job.state === 'running' ? 'Pause' : 'Resume'}
+              Retry the rest
             </Button>
-            <Button
-              size="compact-xs"
-              disabled={change.isPending}
-              onClick={() => change.mutate('cancelled')}
-            >
-              Cancel
-            </Button>
-          </>
-        ) : (
-          <ActionIcon size={24} aria-label="Close this line" onClick={onDismiss}>
-            <CloseIcon />
-          </ActionIcon>
-        )}
-      </span>
-    </div>
+          )}
+          {isAtWork && (
+            <>
+              <Button
+                size="compact-xs"
+                disabled={change.isPending}
+                onClick={() => change.mutate(job.state === 'running' ? 'paused' : 'running')}
+              >
+                {job.state === 'running' ? 'Pause' : 'Resume'}
+              </Button>
+              <Button
+                size="compact-xs"
+                disabled={change.isPending}
+                onClick={() => change.mutate('cancelled')}
+              >
+                Cancel
+              </Button>
+            </>
+          )}
+        </>
+      }
+    />
   );
+}
+
+/** How far a bulk retry is: `120 of 3,000 · 2 skipped`. */
+function countText(job: RetryJob, total: number): string {
+  const left = `, ${formatCount(job.rows_left)} of them because their endpoint was disabled meanwhile`;
+  return [
+    `${formatCount(job.rows_done)} of ${formatCount(total)}`,
+    job.rows_skipped > 0 ? ` · ${formatCount(job.rows_skipped)} skipped` : '',
+    job.state === 'completed' && job.rows_left > 0 ? left : '',
+    job.waits_for_endpoint ? ' · waits: its endpoint is disabled' : '',
+    job.rate === null ? '' : ` · ${formatCount(job.rate)} a second at most`,
+  ].join('');
 }
 
 const stateWords = {

@@ -1,19 +1,18 @@
 import { Button } from '@mantine/core';
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { api } from '../../api/client.ts';
 import type { DeadLetters, Endpoint, Page } from '../../api/types.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../../ui/filters.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { filtersOf, noneOf } from '../../ui/hash-state.ts';
 import classes from '../../ui/list-page.module.css';
-import { PollNote } from '../../ui/poll.tsx';
+import { ViewSwitch } from '../../ui/list-page.tsx';
+import { PollNote, useRead } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
 import { shortId } from '../../ui/words.ts';
-import { StatusMark } from '../marks.tsx';
+import { failureWords, StatusMark } from '../marks.tsx';
 import { endpointsKey } from '../query-keys.ts';
 import { type DlqSearch, shownStatuses } from '../search.ts';
-import { failureWords } from '../words.ts';
 
 export type DlqBarProps = {
   search: DlqSearch;
@@ -88,8 +87,12 @@ export function DlqBar(props: DlqBarProps): ReactNode {
         </Filters>
         <div className={classes.actions}>
           <ViewSwitch
-            isGroups={isGroups}
-            onChange={(view) => update({ view, ...(view && { q: undefined }) })}
+            label="View"
+            views={['rows', 'groups']}
+            view={isGroups ? 'groups' : 'rows'}
+            onView={(view) =>
+              update(view === 'groups' ? { view, q: undefined } : { view: undefined })
+            }
           />
           {!isGroups && (
             <Button
@@ -119,23 +122,6 @@ export function DlqBar(props: DlqBarProps): ReactNode {
   );
 }
 
-function ViewSwitch(props: {
-  isGroups: boolean;
-  onChange: (view: 'groups' | undefined) => void;
-}): ReactNode {
-  const { isGroups } = props;
-  return (
-    <fieldset className={classes.switch} aria-label="View">
-      <button type="button" aria-pressed={!isGroups} onClick={() => props.onChange(undefined)}>
-        rows
-      </button>
-      <button type="button" aria-pressed={isGroups} onClick={() => props.onChange('groups')}>
-        groups
-      </button>
-    </fieldset>
-  );
-}
-
 /** The change that removes all filters; the status stays. */
 export const noFilter = noneOf('q', 'tenant', 'endpoint', 'failure');
 
@@ -149,11 +135,11 @@ export function EndpointFilter(props: {
   onChange: (id: string | undefined) => void;
 }): ReactNode {
   const { tenant, value } = props;
-  const endpoints = useQuery<Page<Endpoint>>({
-    queryKey: [...endpointsKey, 'names', tenant],
-    staleTime: 60_000,
-    queryFn: ({ signal }) =>
-      api.get<Page<Endpoint>>('/webhook/endpoints', { tenant, limit: mostEndpoints }, signal),
+  const key = [...endpointsKey, 'names', tenant];
+  const endpoints = useRead<Page<Endpoint>>(key, '/webhook/endpoints', {
+    params: { tenant, limit: mostEndpoints },
+    everyMillis: null,
+    staleMillis: 60_000,
   });
   const choices = (endpoints.data?.data ?? []).map(({ id, url, tenant: of }) => ({
     value: id,

@@ -3,15 +3,14 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { DeliveryGroup, Page } from '../../api/types.ts';
 import type { DeadLetterStatus, FailureClass } from '../../api/values.ts';
+import { HoursChart, hoursText } from '../../ui/endpoint.tsx';
 import { formatCount } from '../../ui/format.ts';
-import { HoursChart, hoursText } from '../../ui/hours.tsx';
 import { Empty } from '../../ui/list.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
-import { StatusMark, Target } from '../marks.tsx';
+import { failureWords, StatusMark, Target } from '../marks.tsx';
 import { type DlqSearch, shownStatuses } from '../search.ts';
-import { failureWords } from '../words.ts';
 
 type Group = DeliveryGroup & { status: DeadLetterStatus };
 

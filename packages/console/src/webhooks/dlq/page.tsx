@@ -3,22 +3,19 @@ import { type ReactNode, useCallback, useMemo } from 'react';
 import type { DeadLetters, Delivery, RetryRequest } from '../../api/types.ts';
 import type { DeadLetterStatus, DeliveryStatus } from '../../api/values.ts';
 import { formatClock, formatCount } from '../../ui/format.ts';
-import { FreshnessBanner } from '../../ui/freshness.tsx';
 import { hasFilter } from '../../ui/hash-state.ts';
 import { Empty } from '../../ui/list.tsx';
-import classes from '../../ui/list-page.module.css';
-import { NowProvider } from '../../ui/marks.tsx';
+import { ListPage } from '../../ui/list-page.tsx';
 import { idOf } from '../../ui/table/column.ts';
 import { List } from '../../ui/table/list.tsx';
 import { useSelection } from '../../ui/table/use-selection.ts';
-import { usePageSearch, usePanel } from '../../ui/use-search.ts';
+import { usePageSearch } from '../../ui/use-search.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { dlqColumns } from '../delivery-columns.tsx';
 import { DeliveryDrawer } from '../delivery-drawer.tsx';
-import { StatusMark } from '../marks.tsx';
+import { StatusMark, statusWords } from '../marks.tsx';
 import { type DlqSearch, dlqPanels, shownStatuses, validateDlqSearch } from '../search.ts';
 import { useDelivery, useRetries } from '../use-delivery.ts';
-import { statusWords } from '../words.ts';
 import { JobsStrip, RetryAll } from './bulk-retry.tsx';
 import { DlqBar, noFilter } from './dlq-bar.tsx';
 import { type DeadLetterGroup, GroupsTable } from './groups-table.tsx';
@@ -28,7 +25,7 @@ type Lists = Readonly<Record<DeadLetterStatus, UseQueryResult<DeadLetters>>>;
 
 /** The page WEBHOOK DLQ: what could not be delivered, by row or by group, with RETRY. */
 export function DlqPage(): ReactNode {
-  const [search, update] = usePageSearch('/dlq', validateDlqSearch);
+  const [search, update, panel] = usePageSearch('/dlq', validateDlqSearch, dlqPanels);
   const lists: Lists = {
     abandoned: useDeadLetters('abandoned', search),
     pending: useDeadLetters('pending', search),
@@ -38,9 +35,6 @@ export function DlqPage(): ReactNode {
     pending: useDeadLetterGroups('pending', search),
   };
   const jobs = useJobs();
-  const panel = usePanel(search.panel, dlqPanels, (next, options) =>
-    update({ panel: next }, options),
-  );
   const open = panel.idOf('delivery');
   const delivery = useDelivery(open);
   const retries = useRetries(
@@ -58,65 +52,62 @@ export function DlqPage(): ReactNode {
   const watched: UseQueryResult[] = [...main, jobs.query];
   if (open !== undefined) watched.push(delivery);
   return (
-    <NowProvider>
-      <div className={classes.page}>
-        <FreshnessBanner queries={watched} isAgeElsewhere />
-        <JobsStrip jobs={jobs} />
-        <DlqBar
-          search={search}
-          update={update}
-          lists={lists}
-          counts={{
-            abandoned: countText(lists.abandoned.data, retries.leaving),
-            pending: countText(lists.pending.data, retries.leaving),
-          }}
-          asked={main}
-          selected={selection.keys.size}
-          onRetrySelected={() => void retries.retry([...selection.keys])}
-          onRetryAll={() => panel.open('retry')}
+    <ListPage queries={watched}>
+      <JobsStrip jobs={jobs} />
+      <DlqBar
+        search={search}
+        update={update}
+        lists={lists}
+        counts={{
+          abandoned: countText(lists.abandoned.data, retries.leaving),
+          pending: countText(lists.pending.data, retries.leaving),
+        }}
+        asked={main}
+        selected={selection.keys.size}
+        onRetrySelected={() => void retries.retry([...selection.keys])}
+        onRetryAll={() => panel.open('retry')}
+      />
+      {isGroups ? (
+        <GroupsTable
+          groups={groups}
+          status={search.status}
+          failure={search.failure}
+          onOpen={(change) => update({ ...change, view: undefined })}
+          onRetry={(group) => panel.open('retry', groupText(group))}
         />
-        {isGroups ? (
-          <GroupsTable
-            groups={groups}
-            status={search.status}
-            failure={search.failure}
-            onOpen={(change) => update({ ...change, view: undefined })}
-            onRetry={(group) => panel.open('retry', groupText(group))}
-          />
-        ) : (
-          <List
-            queries={[lists.abandoned, lists.pending]}
-            name="dead-letter queue"
-            isEmpty={isEmpty(lists.abandoned) && isEmpty(lists.pending)}
-            empty={
-              hasFilter(search, noFilter) ? (
-                <Empty title="No dead letter with these filters" onClear={() => update(noFilter)} />
-              ) : (
-                <Clean at={Math.min(lists.abandoned.dataUpdatedAt, lists.pending.dataUpdatedAt)} />
-              )
-            }
-            list="dead-letters"
-            label="Dead letters"
-            columns={dlqColumns}
-            rows={rows}
-            groups={{
-              of: ({ status }) => status,
-              title: ({ status }) => <GroupTitle status={status} lists={lists} />,
-            }}
-            keyOf={idOf}
-            open={open}
-            place={JSON.stringify({ ...search, panel: undefined })}
-            onOpen={(id) => panel.open('delivery', id)}
-            onRetry={retryOne}
-            selection={selection}
-          />
-        )}
-        {open !== undefined && (
-          <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
-        )}
-        <RetryAll request={requestOf(search, panel.idOf('retry'))} onClose={panel.close} />
-      </div>
-    </NowProvider>
+      ) : (
+        <List
+          queries={[lists.abandoned, lists.pending]}
+          name="dead-letter queue"
+          isEmpty={isEmpty(lists.abandoned) && isEmpty(lists.pending)}
+          empty={
+            hasFilter(search, noFilter) ? (
+              <Empty title="No dead letter with these filters" onClear={() => update(noFilter)} />
+            ) : (
+              <Clean at={Math.min(lists.abandoned.dataUpdatedAt, lists.pending.dataUpdatedAt)} />
+            )
+          }
+          list="dead-letters"
+          label="Dead letters"
+          columns={dlqColumns}
+          rows={rows}
+          groups={{
+            of: ({ status }) => status,
+            title: ({ status }) => <GroupTitle status={status} lists={lists} />,
+          }}
+          keyOf={idOf}
+          open={open}
+          place={JSON.stringify({ ...search, panel: undefined })}
+          onOpen={(id) => panel.open('delivery', id)}
+          onRetry={retryOne}
+          selection={selection}
+        />
+      )}
+      {open !== undefined && (
+        <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
+      )}
+      <RetryAll request={requestOf(search, panel.idOf('retry'))} onClose={panel.close} />
+    </ListPage>
   );
 }
 

@@ -1,10 +1,8 @@
-import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { api } from '../../api/client.ts';
 import type { DeadLetters, DeliveryGroup, Page, RetryJob } from '../../api/types.ts';
 import type { DeadLetterStatus } from '../../api/values.ts';
-import { usePolling } from '../../ui/freshness.tsx';
-import { pollMillis } from '../../ui/poll.tsx';
+import { useRead } from '../../ui/poll.tsx';
 import { deadLettersKey, dlqKey, jobsKey } from '../query-keys.ts';
 import type { DlqSearch } from '../search.ts';
 
@@ -18,12 +16,8 @@ export function useDeadLetters(
 ): UseQueryResult<DeadLetters> {
   const { tenant, endpoint, failure, q } = search;
   const filters = { status, tenant, endpoint_id: endpoint, failure_class: failure, q };
-  return useQuery<DeadLetters>({
-    queryKey: deadLettersKey(filters),
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) =>
-      api.get<DeadLetters>('/webhook/dlq', { ...filters, limit: mostRows }, signal),
-  });
+  const params = { ...filters, limit: mostRows };
+  return useRead(deadLettersKey(filters), '/webhook/dlq', { params });
 }
 
 /** Reads the same by endpoint and failure class, the largest group first. */
@@ -33,16 +27,9 @@ export function useDeadLetterGroups(
 ): UseQueryResult<Page<DeliveryGroup>> {
   const { tenant, endpoint } = search;
   const filters = { status, tenant, endpoint_id: endpoint };
-  return useQuery<Page<DeliveryGroup>>({
-    queryKey: [...dlqKey, 'groups', filters],
-    enabled: search.view === 'groups',
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) =>
-      api.get<Page<DeliveryGroup>>(
-        '/webhook/dlq/groups',
-        { ...filters, limit: 200, include: 'hours' },
-        signal,
-      ),
+  return useRead([...dlqKey, 'groups', filters], '/webhook/dlq/groups', {
+    params: { ...filters, limit: 200, include: 'hours' },
+    isWanted: search.view === 'groups',
   });
 }
 
@@ -59,12 +46,9 @@ export type Jobs = {
 /** Reads the bulk retries, whoever started them. While one runs, they are read often, and so is the queue. */
 export function useJobs(): Jobs {
   const client = useQueryClient();
-  const closely = usePolling(runningMillis);
-  const calmly = usePolling(pollMillis);
-  const query = useQuery<Page<RetryJob>>({
-    queryKey: jobsKey,
-    refetchInterval: (each) => (isRunning(each.state.data) ? closely(each) : calmly(each)),
-    queryFn: ({ signal }) => api.get<Page<RetryJob>>('/webhook/dlq/retries', { limit: 20 }, signal),
+  const query = useRead<Page<RetryJob>>(jobsKey, '/webhook/dlq/retries', {
+    params: { limit: 20 },
+    follow: [({ data }) => data.some(({ state }) => state === 'running'), runningMillis],
   });
   const [watched, setWatched] = useState<ReadonlySet<string>>(new Set());
   const jobs = query.data?.data ?? [];
@@ -88,8 +72,4 @@ export function useJobs(): Jobs {
 /** Whether a bulk retry has not ended yet. */
 export function isOpen({ state }: RetryJob): boolean {
   return state === 'running' || state === 'paused';
-}
-
-function isRunning(page: Page<RetryJob> | undefined): boolean {
-  return page?.data.some(({ state }) => state === 'running') ?? false;
 }

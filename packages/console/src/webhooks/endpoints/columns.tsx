@@ -1,7 +1,13 @@
 import type { ReactNode } from 'react';
 import type { Endpoint } from '../../api/types.ts';
-import { backlogText, EndpointHealth } from '../../ui/endpoint-health.tsx';
-import { HoursChart, hoursText, OkShare, okShareOf } from '../../ui/hours.tsx';
+import {
+  backlogText,
+  EndpointHealth,
+  HoursChart,
+  hoursText,
+  OkShare,
+  okShareOf,
+} from '../../ui/endpoint.tsx';
 import { PendingIcon } from '../../ui/icons.tsx';
 import { CutText, Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';

@@ -1,18 +1,15 @@
 import { Button } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { api, isStepUp } from '../../api/client.ts';
+import { api } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret, PingedDelivery } from '../../api/types.ts';
+import { useAct } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
-import drawerClasses from '../../ui/drawer.module.css';
-import { backlogText, EndpointHealth } from '../../ui/endpoint-health.tsx';
+import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
 import { formatInstant, visibleText } from '../../ui/format.ts';
-import { FailurePanel, useFailure, usePolling } from '../../ui/freshness.tsx';
-import { SkeletonRows } from '../../ui/list.tsx';
-import { reasonOf } from '../../ui/outage.ts';
-import { Panel } from '../../ui/panel.tsx';
-import { pollMillis } from '../../ui/poll.tsx';
+import { Loaded } from '../../ui/list.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
+import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { endpointsKey, webhooksKey } from '../query-keys.ts';
@@ -36,15 +33,8 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   const { id, known, onClose } = props;
   const isNew = id === newEndpoint;
   const [secret, setSecret] = useState<EndpointWithSecret | null>(null);
-  const query = useQuery<Endpoint>({
-    queryKey: [...endpointsKey, 'one', id],
-    enabled: !isNew,
-    refetchInterval: usePolling(pollMillis),
-    placeholderData: () => known,
-    queryFn: ({ signal }) =>
-      api.get<Endpoint>(`/webhook/endpoints/${encodeURIComponent(id)}`, {}, signal),
-  });
-  const failure = useFailure(query);
+  const path = `/webhook/endpoints/${encodeURIComponent(id)}`;
+  const query = useRead<Endpoint>([...endpointsKey, 'one', id], path, { isWanted: !isNew, known });
   // Only the list has the hours.
   const endpoint = query.data && { ...(known?.hours && { hours: known.hours }), ...query.data };
   const closeSecret = () => {
@@ -62,19 +52,18 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
       {endpoint !== undefined && (
         <EndpointActions endpoint={endpoint} onSecret={setSecret} onDeleted={onClose} />
       )}
-      <div className={drawerClasses.body}>
+      <PanelBody>
         {endpoint !== undefined && <EndpointFacts endpoint={endpoint} />}
         {/* The list hides the query of a URL, so the form waits until the endpoint is read. */}
         {(isNew || (endpoint !== undefined && !query.isPlaceholderData)) && (
           <EndpointForm endpoint={endpoint} tenant={props.tenant} onMade={setSecret} />
         )}
-        {!isNew && endpoint === undefined && failure === null && (
-          <SkeletonRows rows={12} label="Loading the endpoint" />
+        {!isNew && (
+          <Loaded query={query} name="the endpoint" rows={12}>
+            {() => null}
+          </Loaded>
         )}
-        {!isNew && endpoint === undefined && failure !== null && (
-          <FailurePanel error={failure} onRetry={() => void query.refetch()} />
-        )}
-      </div>
+      </PanelBody>
       <SecretDialog endpoint={secret} onClose={closeSecret} />
     </Panel>
   );
@@ -208,49 +197,48 @@ type ConfirmationProps = {
 /** Asks before the backlog, the secret or the endpoint goes. */
 function Confirmation(props: ConfirmationProps): ReactNode {
   const { question, endpoint, onYes, onClose } = props;
-  switch (question) {
-    case 'enable':
-      return (
-        <ConfirmDialog
-          title="Enable this endpoint?"
-          keep="Keep it as it is"
-          answer="Enable and discard"
-          onYes={onYes}
-          safe={{ answer: 'Enable and deliver', onYes: props.onKeepBacklog }}
-          onClose={onClose}
-        >
-          <p>
-            {backlogText(endpoint.backlog)} deliveries wait for it. They are sent as fast as its
-            rate and its receiver allow, unless you discard them: that cannot be undone.
-          </p>
-        </ConfirmDialog>
-      );
-    case 'rotate':
-      return (
-        <ConfirmDialog
-          title="Give it a new secret?"
-          answer="Rotate secret"
-          onYes={onYes}
-          onClose={onClose}
-        >
-          <p>
-            For 24 hours deliveries are signed with the old secret as well. The new one shows once.
-          </p>
-        </ConfirmDialog>
-      );
-    case 'delete':
-      return (
-        <ConfirmDialog
-          title="Delete this endpoint?"
-          answer="Delete"
-          onYes={onYes}
-          onClose={onClose}
-        >
-          <p>What was not delivered to {endpoint.url} is discarded. This cannot be undone.</p>
-        </ConfirmDialog>
-      );
-  }
+  const { text, ...words } = questions[question];
+  return (
+    <ConfirmDialog
+      {...words}
+      {...(question === 'enable' && {
+        safe: { answer: 'Enable and deliver', onYes: props.onKeepBacklog },
+      })}
+      onYes={onYes}
+      onClose={onClose}
+    >
+      <p>{text(endpoint)}</p>
+    </ConfirmDialog>
+  );
 }
+
+type QuestionWords = {
+  title: string;
+  keep?: string;
+  answer: string;
+  text: (endpoint: Endpoint) => string;
+};
+
+const questions: Readonly<Record<Question, QuestionWords>> = {
+  enable: {
+    title: 'Enable this endpoint?',
+    keep: 'Keep it as it is',
+    answer: 'Enable and discard',
+    text: ({ backlog }) =>
+      `${backlogText(backlog)} deliveries wait for it. They are sent as fast as its rate and its receiver allow, unless you discard them: that cannot be undone.`,
+  },
+  rotate: {
+    title: 'Give it a new secret?',
+    answer: 'Rotate secret',
+    text: () =>
+      'For 24 hours deliveries are signed with the old secret as well. The new one shows once.',
+  },
+  delete: {
+    title: 'Delete this endpoint?',
+    answer: 'Delete',
+    text: ({ url }) => `What was not delivered to ${url} is discarded. This cannot be undone.`,
+  },
+};
 
 /**
  * A call that changes the endpoint; a message tells when it is refused. `goneId` means that the endpoint is deleted by
@@ -258,17 +246,14 @@ function Confirmation(props: ConfirmationProps): ReactNode {
  */
 function useAction<T>(
   call: () => Promise<T>,
-  onSuccess: (answer: T) => void,
+  onDone: (answer: T) => void,
   goneId: string | null = null,
 ) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: call,
-    onSuccess,
-    onError: (error: Error) => {
-      if (!isStepUp(error)) notify({ text: `Not done. ${reasonOf(error)}` });
-    },
-    onSettled: (_, error) =>
+  return useAct({
+    call,
+    onDone,
+    failed: 'Not done',
+    changes: (client, _given, error) =>
       client.invalidateQueries({
         queryKey: webhooksKey,
         predicate: ({ queryKey }) => error !== null || queryKey.at(-1) !== goneId,

@@ -1,10 +1,10 @@
 import { Button, Modal, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { Endpoint, EndpointChange, EndpointWithSecret, NewEndpoint } from '../../api/types.ts';
-import { CopyButton } from '../../ui/copy-button.tsx';
-import { faultsOf } from '../../ui/form-faults.ts';
+import { Copied } from '../../ui/copy-button.tsx';
+import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { endpointsKey } from '../query-keys.ts';
 
@@ -90,28 +90,19 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
       }}
     />
   );
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (!save.isPending) save.mutate();
-  };
   return (
-    <form className="stack gap-12" onSubmit={submit} aria-label="Settings of the endpoint">
+    <ActionForm
+      label="Settings of the endpoint"
+      call={save}
+      onSend={() => save.mutate()}
+      isReady={endpoint === undefined || isChanged}
+      button={endpoint === undefined ? 'Make the endpoint' : 'Save changes'}
+      fault={faults['']}
+      isFaultAbove
+    >
       {endpoint === undefined && field('tenant', { label: 'Tenant', maxLength: 128 })}
       {Object.entries(fields).map(([name, props]) => field(name as FieldName, props))}
-      <p className="form-fault" role="alert">
-        {faults['']}
-      </p>
-      <div className="flex wrap end gap-8">
-        <Button
-          type="submit"
-          variant="filled"
-          loading={save.isPending}
-          disabled={endpoint !== undefined && !isChanged}
-        >
-          {endpoint === undefined ? 'Make the endpoint' : 'Save changes'}
-        </Button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }
 
@@ -200,7 +191,6 @@ export function SecretDialog(props: {
       closeOnClickOutside={false}
       closeOnEscape={false}
       withCloseButton={false}
-      lockScroll={false}
       centered
       size={520}
       title="The secret of the endpoint"
@@ -210,10 +200,7 @@ export function SecretDialog(props: {
           <p className="muted">
             Its receiver checks signatures with it. It shows this once: keep it now.
           </p>
-          <div className="copied break above-12 below-16">
-            <code>{endpoint.secret}</code>
-            <CopyButton value={endpoint.secret} label="Copy the secret" />
-          </div>
+          <Copied text={endpoint.secret} label="Copy the secret" isSecret />
           {endpoint.warnings?.map((text) => (
             <p key={text} className="muted">
               Mind: {text}

@@ -1,17 +1,15 @@
 import { Button } from '@mantine/core';
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { api } from '../../api/client.ts';
 import type { Endpoint, Page } from '../../api/types.ts';
 import { Filters, TextFilter } from '../../ui/filters.tsx';
-import { FreshnessBanner, usePolling } from '../../ui/freshness.tsx';
 import { Empty } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
-import { NowProvider } from '../../ui/marks.tsx';
-import { PollNote, pollMillis } from '../../ui/poll.tsx';
+import { ListPage } from '../../ui/list-page.tsx';
+import { PollNote, useRead } from '../../ui/poll.tsx';
 import { idOf } from '../../ui/table/column.ts';
 import { List } from '../../ui/table/list.tsx';
-import { usePageSearch, usePanel } from '../../ui/use-search.ts';
+import { usePageSearch } from '../../ui/use-search.ts';
 import { endpointsKey } from '../query-keys.ts';
 import {
   type EndpointsSearch,
@@ -24,92 +22,80 @@ import { EndpointDrawer } from './endpoint-drawer.tsx';
 
 /** The page ENDPOINTS: where the webhooks of each tenant are sent. */
 export function EndpointsPage(): ReactNode {
-  const [search, update] = usePageSearch('/endpoints', validateEndpointsSearch);
-  const list = useEndpoints(search);
-  const panel = usePanel(search.panel, endpointsPanels, (next, options) =>
-    update({ panel: next }, options),
+  const [search, update, panel] = usePageSearch(
+    '/endpoints',
+    validateEndpointsSearch,
+    endpointsPanels,
   );
+  const list = useEndpoints(search);
   const open = panel.idOf('endpoint');
   const rows = list.data?.data;
   const next = list.data?.next_cursor ?? null;
   return (
-    <NowProvider>
-      <div className={classes.page}>
-        <FreshnessBanner queries={[list]} isAgeElsewhere />
-        <div className={classes.bar}>
-          <Filters label="Filters of the endpoints" values={[search.tenant]}>
-            <TextFilter
-              label="Tenant, exactly"
-              placeholder="Tenant ="
-              value={search.tenant}
-              onChange={(tenant) => update({ tenant, cursor: undefined })}
-            />
-          </Filters>
-          <div className={classes.actions}>
-            <PollNote queries={[list]} />
-            <Button variant="filled" onClick={() => panel.open('endpoint', newEndpoint)}>
-              New endpoint
-            </Button>
-          </div>
-        </div>
-        <List
-          queries={[list]}
-          name="endpoints"
-          placeholders={12}
-          empty={
-            <Empty
-              title={
-                search.tenant === undefined ? 'No endpoints yet' : 'No endpoint of this tenant'
-              }
-            >
-              <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
-            </Empty>
-          }
-          list="endpoints"
-          label="Endpoints"
-          columns={endpointColumns}
-          rows={rows ?? []}
-          keyOf={idOf}
-          open={open}
-          place={JSON.stringify([search.tenant, search.cursor])}
-          onOpen={(id) => panel.open('endpoint', id)}
-        />
-        {(next !== null || search.cursor !== undefined) && (
-          <div className={classes.pager}>
-            <Button
-              disabled={search.cursor === undefined}
-              onClick={() => update({ cursor: undefined })}
-            >
-              ‹ FIRST
-            </Button>
-            <Button disabled={next === null} onClick={() => update({ cursor: next ?? undefined })}>
-              NEXT ›
-            </Button>
-          </div>
-        )}
-        {open !== undefined && (
-          <EndpointDrawer
-            id={open}
-            known={rows?.find(({ id }) => id === open)}
-            tenant={search.tenant}
-            onClose={panel.close}
-            onMade={(id) => panel.open('endpoint', id)}
+    <ListPage queries={[list]}>
+      <div className={classes.bar}>
+        <Filters label="Filters of the endpoints" values={[search.tenant]}>
+          <TextFilter
+            label="Tenant, exactly"
+            placeholder="Tenant ="
+            value={search.tenant}
+            onChange={(tenant) => update({ tenant, cursor: undefined })}
           />
-        )}
+        </Filters>
+        <div className={classes.actions}>
+          <PollNote queries={[list]} />
+          <Button variant="filled" onClick={() => panel.open('endpoint', newEndpoint)}>
+            New endpoint
+          </Button>
+        </div>
       </div>
-    </NowProvider>
+      <List
+        queries={[list]}
+        name="endpoints"
+        placeholders={12}
+        empty={
+          <Empty
+            title={search.tenant === undefined ? 'No endpoints yet' : 'No endpoint of this tenant'}
+          >
+            <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
+          </Empty>
+        }
+        list="endpoints"
+        label="Endpoints"
+        columns={endpointColumns}
+        rows={rows ?? []}
+        keyOf={idOf}
+        open={open}
+        place={JSON.stringify([search.tenant, search.cursor])}
+        onOpen={(id) => panel.open('endpoint', id)}
+      />
+      {(next !== null || search.cursor !== undefined) && (
+        <div className={classes.pager}>
+          <Button
+            disabled={search.cursor === undefined}
+            onClick={() => update({ cursor: undefined })}
+          >
+            ‹ FIRST
+          </Button>
+          <Button disabled={next === null} onClick={() => update({ cursor: next ?? undefined })}>
+            NEXT ›
+          </Button>
+        </div>
+      )}
+      {open !== undefined && (
+        <EndpointDrawer
+          id={open}
+          known={rows?.find(({ id }) => id === open)}
+          tenant={search.tenant}
+          onClose={panel.close}
+          onMade={(id) => panel.open('endpoint', id)}
+        />
+      )}
+    </ListPage>
   );
 }
 
 function useEndpoints({ tenant, cursor }: EndpointsSearch): UseQueryResult<Page<Endpoint>> {
-  return useQuery<Page<Endpoint>>({
-    queryKey: [...endpointsKey, 'list', { tenant, cursor }],
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) =>
-      api.get<Page<Endpoint>>(
-        '/webhook/endpoints',
-        { tenant, cursor, limit: 200, include: 'hours' },
-        signal,
-      ),
-  });
+  const params = { tenant, cursor, limit: 200, include: 'hours' };
+  return useRead([...endpointsKey, 'list', params], '/webhook/endpoints', { params });
 }

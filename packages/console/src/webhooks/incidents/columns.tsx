@@ -3,8 +3,7 @@ import type { ReactNode } from 'react';
 import type { Incident } from '../../api/types.ts';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
-import { StatusMark } from '../marks.tsx';
-import { urgentFirst } from '../words.ts';
+import { StatusMark, urgentFirst } from '../marks.tsx';
 import classes from './incidents.module.css';
 
 const column = columnsOf<Incident>();

@@ -1,26 +1,23 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import type { Delivery, IncidentDetail, Page } from '../../api/types.ts';
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
+import { AskButton } from '../../ui/confirm-dialog.tsx';
 import { CopyButton, CopyText } from '../../ui/copy-button.tsx';
-import drawerClasses from '../../ui/drawer.module.css';
-import { Facts } from '../../ui/facts.tsx';
+import { Facts, Remains } from '../../ui/facts.tsx';
 import { sliceHref, stringifySearch } from '../../ui/hash-state.ts';
 import { printJson } from '../../ui/json-source.ts';
 import { JsonText } from '../../ui/json-text.tsx';
-import { Loaded } from '../../ui/loaded.tsx';
+import { Loaded } from '../../ui/list.tsx';
 import { Moment } from '../../ui/marks.tsx';
-import { Panel } from '../../ui/panel.tsx';
+import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
-import { Remains } from '../../ui/remains.tsx';
 import { useSession } from '../../ui/session.ts';
 import { countOf, sliceText } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { isRetriable } from '../delivery-columns.tsx';
-import { ErasedAt, StatusMark, Target, When } from '../marks.tsx';
+import { ErasedAt, StatusMark, Target, urgentFirst, When } from '../marks.tsx';
 import type { Retries } from '../use-delivery.ts';
-import { urgentFirst } from '../words.ts';
 import classes from './incidents.module.css';
 import { useEraseIncident } from './use-incidents.ts';
 
@@ -38,7 +35,7 @@ export function IncidentPanel(props: IncidentPanelProps): ReactNode {
   const { id, incident } = props;
   return (
     <Panel kind="INCIDENT" title={id} id={id} closeLabel="Close incident" onClose={props.onClose}>
-      <Loaded query={incident} name="the incident" rows={14} className={drawerClasses.body}>
+      <Loaded query={incident} name="the incident" rows={14} isPanel>
         {(data) => <Body {...props} incident={data} />}
       </Loaded>
     </Panel>
@@ -67,12 +64,22 @@ function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: Incident
         {erase.data !== undefined && (
           <CopyText label="Copy receipt" value={() => JSON.stringify(erase.data, null, 2)} />
         )}
-        {hasScope('admin') && incident.erased_at === null && <EraseButton erase={erase} />}
+        {hasScope('admin') && incident.erased_at === null && (
+          <AskButton
+            text="ERASE …"
+            isBusy={erase.isPending}
+            title="Erase what this incident tells?"
+            answer="Erase"
+            onYes={() => erase.mutate()}
+          >
+            Its payload, its idempotency key and the stored answers of receivers go, for good. What
+            waits to be sent is cancelled, and nothing can be retried. Times, sizes and states stay.
+          </AskButton>
+        )}
         <CopyText label="Copy payload" value={() => printJson(incident.body)} />
         <CopyText label="Copy link" value={() => window.location.href} />
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reached by key */}
-      <section className={drawerClasses.body} tabIndex={0} aria-label="The incident">
+      <PanelBody label="The incident">
         <IncidentFacts incident={incident} />
         {deliveries === undefined ? (
           <States incident={incident} />
@@ -83,32 +90,7 @@ function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: Incident
         <ErasedAt at={incident.erased_at} />
         <JsonText source={incident.body} />
         {erase.data !== undefined && <Remains remains={erase.data.remains} />}
-      </section>
-    </>
-  );
-}
-
-/** Erases what an incident tells, after a question. The call itself asks for the access token. */
-function EraseButton({ erase }: { erase: ReturnType<typeof useEraseIncident> }): ReactNode {
-  const [isAsking, setAsking] = useState(false);
-  return (
-    <>
-      <Button onClick={() => setAsking(true)} loading={erase.isPending} className="danger">
-        ERASE …
-      </Button>
-      {isAsking && (
-        <ConfirmDialog
-          title="Erase what this incident tells?"
-          answer="Erase"
-          onYes={() => erase.mutate()}
-          onClose={() => setAsking(false)}
-        >
-          <p>
-            Its payload, its idempotency key and the stored answers of receivers go, for good. What
-            waits to be sent is cancelled, and nothing can be retried. Times, sizes and states stay.
-          </p>
-        </ConfirmDialog>
-      )}
+      </PanelBody>
     </>
   );
 }

@@ -2,15 +2,14 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Incident, Page } from '../../api/types.ts';
 import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../../ui/filters.tsx';
-import { FreshnessBanner } from '../../ui/freshness.tsx';
 import { filtersOf, hasFilter, noneOf } from '../../ui/hash-state.ts';
 import classes from '../../ui/list-page.module.css';
-import { NowProvider } from '../../ui/marks.tsx';
+import { ListPage } from '../../ui/list-page.tsx';
 import { PollNote } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
 import { idOf } from '../../ui/table/column.ts';
 import { PagedList } from '../../ui/table/list.tsx';
-import { type UpdateSearch, usePageSearch, usePanel } from '../../ui/use-search.ts';
+import { type UpdateSearch, usePageSearch } from '../../ui/use-search.ts';
 import { type IncidentsSearch, incidentsPanels, validateIncidentsSearch } from '../search.ts';
 import { useRetries } from '../use-delivery.ts';
 import { adminColumns, incidentColumns } from './columns.tsx';
@@ -20,12 +19,13 @@ import { useDeliveriesOf, useIncident, useIncidents, useRetryOf } from './use-in
 
 /** The page INCIDENTS: what was reported, newest first, and what became of its deliveries. */
 export function IncidentsPage(): ReactNode {
-  const [search, update] = usePageSearch('/incidents', validateIncidentsSearch);
+  const [search, update, panel] = usePageSearch(
+    '/incidents',
+    validateIncidentsSearch,
+    incidentsPanels,
+  );
   const isAdmin = useSession().hasScope('admin');
   const list = useIncidents(search);
-  const panel = usePanel(search.panel, incidentsPanels, (next, options) =>
-    update({ panel: next }, options),
-  );
   const open = panel.idOf('inc');
   const incident = useIncident(open);
   const deliveries = useDeliveriesOf(isAdmin ? open : undefined);
@@ -35,40 +35,34 @@ export function IncidentsPage(): ReactNode {
   const retryOf = useRetryOf(retries);
   const ofPanel: UseQueryResult[] = isAdmin ? [incident, deliveries] : [incident];
   return (
-    <NowProvider>
-      <div className={classes.page}>
-        <FreshnessBanner
-          queries={open === undefined ? [list] : [list, ...ofPanel]}
-          isAgeElsewhere
+    <ListPage queries={open === undefined ? [list] : [list, ...ofPanel]}>
+      <Bar search={search} update={update} list={list} />
+      <PagedList
+        list="incidents"
+        label="Incidents"
+        one="incident"
+        columns={isAdmin ? adminColumns : incidentColumns}
+        keyOf={idOf}
+        query={list}
+        search={search}
+        update={update}
+        isFiltered={hasFilter(search, noFilter)}
+        noFilter={noFilter}
+        words={{ none: 'No incidents yet' }}
+        open={open}
+        onOpen={(id) => panel.open('inc', id)}
+        onRetry={isAdmin ? (id) => void retryOf(id) : undefined}
+      />
+      {open !== undefined && (
+        <IncidentPanel
+          id={open}
+          incident={incident}
+          deliveries={isAdmin ? deliveries : undefined}
+          retries={retries}
+          onClose={panel.close}
         />
-        <Bar search={search} update={update} list={list} />
-        <PagedList
-          list="incidents"
-          label="Incidents"
-          one="incident"
-          columns={isAdmin ? adminColumns : incidentColumns}
-          keyOf={idOf}
-          query={list}
-          search={search}
-          update={update}
-          isFiltered={hasFilter(search, noFilter)}
-          noFilter={noFilter}
-          words={{ none: 'No incidents yet' }}
-          open={open}
-          onOpen={(id) => panel.open('inc', id)}
-          onRetry={isAdmin ? (id) => void retryOf(id) : undefined}
-        />
-        {open !== undefined && (
-          <IncidentPanel
-            id={open}
-            incident={incident}
-            deliveries={isAdmin ? deliveries : undefined}
-            retries={retries}
-            onClose={panel.close}
-          />
-        )}
-      </div>
-    </NowProvider>
+      )}
+    </ListPage>
   );
 }
 

@@ -1,11 +1,11 @@
-import { type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
-import { api, isStepUp } from '../../api/client.ts';
+import { api } from '../../api/client.ts';
 import type { Delivery, Incident, IncidentDetail, IncidentReceipt, Page } from '../../api/types.ts';
+import { useAct } from '../../ui/act.ts';
 import { daysParams } from '../../ui/days.ts';
-import { usePolling } from '../../ui/freshness.tsx';
 import { reasonOf } from '../../ui/outage.ts';
-import { noPlaceholder, pollMillis, useFollowing } from '../../ui/poll.tsx';
+import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { isRetriable } from '../delivery-columns.tsx';
 import { deliveriesKey, incidentsKey, webhooksKey } from '../query-keys.ts';
@@ -18,28 +18,18 @@ const followMillis = 2_000;
 /** Reads the page of incidents that the hash names. */
 export function useIncidents(search: IncidentsSearch): UseQueryResult<Page<Incident>> {
   const { type, tenant, store, from, to, deliveries, cursor } = search;
-  const params = { type, tenant, store, ...daysParams({ from, to }), deliveries, cursor };
-  return useQuery<Page<Incident>>({
-    queryKey: [...incidentsKey, params],
-    refetchInterval: usePolling(pollMillis),
-    queryFn: ({ signal }) =>
-      api.get<Page<Incident>>(
-        '/incidents',
-        { ...params, include: 'delivery_counts', limit: pageSize },
-        signal,
-      ),
-  });
+  const filters = { type, tenant, store, ...daysParams({ from, to }), deliveries, cursor };
+  const params = { ...filters, include: 'delivery_counts', limit: pageSize };
+  return useRead([...incidentsKey, params], '/incidents', { params });
 }
 
 /** Reads the incident in the panel, and often while one of its deliveries is due. */
 export function useIncident(id: string | undefined): UseQueryResult<IncidentDetail> {
-  return useQuery<IncidentDetail>({
-    queryKey: [...incidentsKey, 'one', id ?? null],
-    enabled: id !== undefined,
-    placeholderData: noPlaceholder,
-    refetchInterval: useFollowing(({ deliveries }) => isMoving(deliveries), followMillis),
-    queryFn: ({ signal }) =>
-      api.get<IncidentDetail>(`/incidents/${encodeURIComponent(id ?? '')}`, undefined, signal),
+  const path = `/incidents/${encodeURIComponent(id ?? '')}`;
+  return useRead<IncidentDetail>([...incidentsKey, 'one', id ?? null], path, {
+    isWanted: id !== undefined,
+    isOne: true,
+    follow: [({ deliveries }) => isMoving(deliveries), followMillis],
   });
 }
 
@@ -47,23 +37,22 @@ function isMoving(deliveries: readonly Pick<Delivery, 'status'>[]): boolean {
   return deliveries.some(({ status }) => status === 'queued');
 }
 
-/** What the list of deliveries is asked for, and its key. */
+/** The key of the list of deliveries, and how it is read. */
 function ofIncident(id: string) {
-  const filters = { incident_id: id, limit: pageSize };
+  const params = { incident_id: id, limit: pageSize };
   return {
-    queryKey: [...deliveriesKey, filters],
-    queryFn: ({ signal }: { signal?: AbortSignal }) =>
-      api.get<Page<Delivery>>('/webhook/deliveries', filters, signal),
+    queryKey: [...deliveriesKey, params],
+    read: (signal: AbortSignal) => api.get<Page<Delivery>>('/webhook/deliveries', params, signal),
   };
 }
 
 /** Reads the deliveries of an incident: where they go, and what came of them. Only admins may. */
 export function useDeliveriesOf(id: string | undefined): UseQueryResult<Page<Delivery>> {
-  return useQuery<Page<Delivery>>({
-    ...ofIncident(id ?? ''),
-    enabled: id !== undefined,
-    placeholderData: noPlaceholder,
-    refetchInterval: useFollowing(({ data }) => isMoving(data), followMillis),
+  const { queryKey, read } = ofIncident(id ?? '');
+  return useRead(queryKey, read, {
+    isWanted: id !== undefined,
+    isOne: true,
+    follow: [({ data }) => isMoving(data), followMillis],
   });
 }
 
@@ -73,7 +62,9 @@ export function useRetryOf({ retry }: Retries): (incident: string) => Promise<vo
   return useCallback(
     async (incident) => {
       try {
-        const { data } = await client.fetchQuery({ ...ofIncident(incident), staleTime: 0 });
+        const { queryKey, read } = ofIncident(incident);
+        const queryFn = ({ signal }: { signal: AbortSignal }) => read(signal);
+        const { data } = await client.fetchQuery({ queryKey, queryFn, staleTime: 0 });
         const ids = data.filter(isRetriable).map(({ id }) => id);
         if (ids.length > 0) await retry(ids);
         else notify({ text: 'No delivery of this incident can be retried now.' });
@@ -87,14 +78,10 @@ export function useRetryOf({ retry }: Retries): (incident: string) => Promise<vo
 
 /** Erases what an incident tells, and reads everything again that shows it. */
 export function useEraseIncident(id: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: () =>
-      api.post<IncidentReceipt>(`/incidents/${encodeURIComponent(id)}/erase`, undefined),
-    onSuccess: () => notify({ text: `Erased what ${id} told` }),
-    onError: (error) => {
-      if (!isStepUp(error)) notify({ text: `Not erased: ${id}. ${reasonOf(error)}` });
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: webhooksKey }),
+  return useAct({
+    call: () => api.post<IncidentReceipt>(`/incidents/${encodeURIComponent(id)}/erase`, undefined),
+    onDone: () => notify({ text: `Erased what ${id} told` }),
+    failed: `Not erased: ${id}`,
+    changes: webhooksKey,
   });
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ApiError } from '../api/client.ts';
-import { faultsOf } from './form-faults.ts';
+import { faultsOf } from './form.tsx';
 
 const fault = (path: string, message: string) => ({ path, code: 'x', message });
 const refused = (fields: object) =>

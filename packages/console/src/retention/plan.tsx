@@ -1,17 +1,21 @@
 import { Button, Modal, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { api, isStepUp } from '../api/client.ts';
-import type { Plan, PlanTotals, RetentionRun } from '../api/types.ts';
+import { api } from '../api/client.ts';
+import type { Plan, PlanRow, PlanTotals, RetentionRun } from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
+import { ActionForm, faultText } from '../ui/form.tsx';
 import { formatBytes, formatCount } from '../ui/format.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
+import { withoutUndefined } from '../ui/hash-state.ts';
 import { SkeletonText } from '../ui/list.tsx';
-import { reasonOf } from '../ui/outage.ts';
+import type { Column } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
+import { DataTable } from '../ui/table/data-table.tsx';
 import { countOf } from '../ui/words.ts';
 import { usePlan } from './calls.ts';
 import { HoldMark } from './marks.tsx';
 import classes from './plan.module.css';
-import { PlanTable } from './plan-table.tsx';
+import { daysText } from './words.ts';
 
 type RunDialogProps = {
   /** The tenant to run for; undefined means all. */
@@ -29,9 +33,7 @@ export function RunDialog(props: RunDialogProps): ReactNode {
       opened={props.isOpen}
       onClose={props.onClose}
       size={640}
-      lockScroll={false}
       title={tenant === undefined ? 'Run for all tenants' : `Run for ${tenant}`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <Question {...props} />
     </Modal>
@@ -44,9 +46,9 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
   const scope = { tenant, before: before === '' ? undefined : before };
   const plan = usePlan(scope);
   const failure = useFailure(plan);
-  const start = useMutation({
-    mutationFn: () => api.post<RetentionRun>('/retention/run', withoutUndefined(scope)),
-    onSuccess: (run) => {
+  const start = useAct({
+    call: () => api.post<RetentionRun>('/retention/run', withoutUndefined(scope)),
+    onDone: (run) => {
       onStarted(run);
       onClose();
     },
@@ -55,13 +57,15 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
   const known = plan.isPlaceholderData ? undefined : plan.data;
   const due = known === undefined ? 0 : known.totals.move.count + known.totals.delete.count;
   return (
-    <form
-      className="stack gap-12"
-      aria-label="What a run does"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (due > 0 && !start.isPending) start.mutate();
-      }}
+    <ActionForm
+      label="What a run does"
+      call={start}
+      onSend={() => start.mutate()}
+      isReady={due > 0}
+      button={known === undefined ? 'Run' : answerText(known.totals)}
+      isGrave={known !== undefined && known.totals.delete.count > 0}
+      fault={faultText(start.error)}
+      others={<Button onClick={onClose}>Cancel</Button>}
     >
       <TextInput
         type="date"
@@ -85,22 +89,7 @@ function Question({ tenant, onClose, onStarted }: RunDialogProps): ReactNode {
           <MoreText plan={plan.data} />
         </>
       )}
-      <div className="flex wrap end gap-8">
-        <p className="grow form-fault self-center" role="alert">
-          {start.error === null || isStepUp(start.error) ? '' : reasonOf(start.error)}
-        </p>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button
-          type="submit"
-          variant="filled"
-          {...(known !== undefined && known.totals.delete.count > 0 && { color: 'red.9' })}
-          disabled={due === 0}
-          loading={start.isPending}
-        >
-          {known === undefined ? 'Run' : answerText(known.totals)}
-        </Button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }
 
@@ -160,9 +149,61 @@ function MoreText({ plan }: { plan: Plan | undefined }): ReactNode {
   );
 }
 
-function withoutUndefined(scope: { tenant: string | undefined; before: string | undefined }) {
-  return {
-    ...(scope.tenant !== undefined && { tenant: scope.tenant }),
-    ...(scope.before !== undefined && { before: scope.before }),
-  };
+/** What a run would do, with a row for each tenant. */
+export function PlanTable(props: {
+  rows: readonly PlanRow[];
+  isWaiting?: boolean;
+  hasTenant?: boolean;
+}): ReactNode {
+  const { rows, isWaiting = false, hasTenant = false } = props;
+  return (
+    <div className={classes.plan}>
+      <DataTable
+        list="plan"
+        label="The plan, line by line"
+        columns={hasTenant ? planColumns : planOfTenant}
+        rows={rows}
+        keyOf={keyOfRow}
+        place="plan"
+        isWaiting={isWaiting}
+      />
+    </div>
+  );
+}
+
+const keyOfRow = ({ tenant, kind, first_day }: PlanRow) => `${tenant} ${kind} ${first_day}`;
+
+const column = columnsOf<PlanRow>();
+
+const planColumns: readonly Column<PlanRow>[] = [
+  column.text('tenant', 'TENANT', 72, { card: 'title' }),
+  column.own('kind', 'WHAT', 96, {
+    isMain: true,
+    card: 'title',
+    cell: (row) => <What row={row} />,
+    value: ({ kind, held }) => (held ? `${kind}, held` : kind),
+  }),
+  column.own('days', 'DAYS', 176, {
+    card: 'line',
+    value: ({ first_day, last_day }) => daysText(first_day, last_day),
+  }),
+  column.count('records', 'RECORDS', 80, { card: 'fact', value: ({ count }) => count }),
+  column.bytes('bytes', 'BYTES', 80, { rank: 1, card: 'note' }),
+];
+const planOfTenant = planColumns.slice(1);
+
+/** What is done with the days: whether a hold keeps them, and what dataset versions keep. */
+function What({ row }: { row: PlanRow }): ReactNode {
+  const { kind, held, versions, versioned_count: kept } = row;
+  return (
+    <span className={kind === 'delete' && !held ? 'danger' : undefined}>
+      {kind} {held && <HoldMark />}
+      {kept > 0 && (
+        <span className={classes.kept} title={versions.join(', ')}>
+          {formatCount(kept)} more are kept by{' '}
+          {versions.length === 1 ? `the version ${versions[0] ?? ''}` : 'dataset versions'}
+        </span>
+      )}
+    </span>
+  );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { pathEnd } from './words.ts';
+import { pathEnd } from './marks.tsx';
 
 test.each([
   ['https://hooks.acme.example/tenant/in', '/in'],

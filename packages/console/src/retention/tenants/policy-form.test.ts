@@ -6,7 +6,7 @@ import {
   isChanged,
   isGraver,
   valuesOf,
-} from './policy-values.ts';
+} from './policy-form.tsx';
 
 const kept = { hot_days: 90, delete_days: 730, hold: false };
 const values = valuesOf(kept);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hoursText, okShareOf } from './hours.tsx';
+import { hoursText, okShareOf } from './endpoint.tsx';
 
 const hours = (delivered: number[], failed: number[], abandoned: number[]) => ({
   from: '2026-03-05T14:00:00.000000Z',

@@ -1,0 +1,43 @@
+import {
+  type QueryClient,
+  type QueryKey,
+  useMutation,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { isStepUp } from '../api/client.ts';
+import { reasonOf } from './outage.ts';
+import { notify } from './toasts.tsx';
+
+/** A call that changes something. */
+type Act<Answer, Given> = {
+  readonly call: (given: Given) => Promise<Answer>;
+  readonly onDone?: (answer: Answer, given: Given) => unknown;
+  /** How the message begins that tells of a failure; without it nothing is told. */
+  readonly failed?: string;
+  /**
+   * The beginning of the query keys of what it changes, which is read again, whatever came of it; or a function that
+   * has it read again.
+   */
+  readonly changes?:
+    | QueryKey
+    | ((client: QueryClient, given: Given, error: Error | null) => unknown);
+};
+
+/** Makes a call that changes something, tells when it fails, and reads what it changes again. */
+export function useAct<Answer, Given = void>(act: Act<Answer, Given>) {
+  const { call, onDone, failed, changes } = act;
+  const client = useQueryClient();
+  return useMutation<Answer, Error, Given>({
+    mutationFn: call,
+    onSuccess: (answer, given) => onDone?.(answer, given),
+    onError: (error) => {
+      // Whoever closed the question for the token knows that nothing was done.
+      if (failed !== undefined && !isStepUp(error))
+        notify({ text: `${failed}. ${reasonOf(error)}` });
+    },
+    onSettled: (_answer, error, given) =>
+      typeof changes === 'function'
+        ? changes(client, given, error)
+        : changes && client.invalidateQueries({ queryKey: changes }),
+  });
+}

@@ -1,0 +1,47 @@
+import { ActionIcon } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { CloseIcon } from './icons.tsx';
+import classes from './jobs.module.css';
+
+/** The lines of jobs that run or have just ended. */
+export function JobStrip({ label, children }: { label: string; children: ReactNode }): ReactNode {
+  return (
+    <section className={`flex-none line-under ${classes.strip}`} aria-label={label}>
+      {children}
+    </section>
+  );
+}
+
+/** One line about a job: a word for its state, what it does, how far it is, and what can be done with it. */
+export function JobLine(props: {
+  state: string;
+  /** The state as a word. */
+  word: string;
+  what: string;
+  /** What the bar shows, for assistive technology. */
+  label: string;
+  value: number;
+  max: number;
+  /** How far it is, in words. */
+  count: ReactNode;
+  actions: ReactNode;
+  /** Removes the line; undefined while the job has not ended. */
+  onDismiss: (() => void) | undefined;
+}): ReactNode {
+  return (
+    <div className={`row wrap ${classes.job}`} data-state={props.state}>
+      <strong className={classes.state}>{props.word}</strong>
+      <span className="muted">{props.what}</span>
+      <progress value={props.value} max={Math.max(1, props.max)} aria-label={props.label} />
+      <span className={`right ${classes.count}`}>{props.count}</span>
+      <span className={`flex end gap-4 ${classes.buttons}`}>
+        {props.actions}
+        {props.onDismiss !== undefined && (
+          <ActionIcon size={24} aria-label="Close this line" onClick={props.onDismiss}>
+            <CloseIcon />
+          </ActionIcon>
+        )}
+      </span>
+    </div>
+  );
+}
