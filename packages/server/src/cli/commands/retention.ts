@@ -1,4 +1,5 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import { tenantFilter } from '../../kernel/view.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
@@ -246,10 +247,9 @@ const segments = list('GET /retention/segments', {
     'svcctl retention segments --tenant TX',
     'svcctl retention segments --live --json object_key',
   ],
-  options: [tenantOption, ['--live', 'only those that are read, which hold each cold record once']],
-  query: ({ tenant, live }: { tenant?: string; live?: true }) => ({
-    ...{ tenant, state: live && 'live' },
-  }),
+  filters: { tenant: tenantFilter },
+  options: [['--live', 'only those that are read, which hold each cold record once']],
+  query: ({ live }: { live?: true }) => ({ state: live && 'live' }),
   columns: [
     text('TENANT', 'tenant'),
     text('OBJECT', 'object_key'),

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { numberOf } from '../../kernel/values.ts';
 import { type DatasetName, datasetNames } from '../../records/values.ts';
+import { versionFilters } from '../../records/view.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import {
@@ -17,14 +18,7 @@ import { required } from '../help.ts';
 import { styled } from '../io.ts';
 import { list } from '../list.ts';
 import { type JsonOption, picker } from '../output.ts';
-import {
-  jsonOption,
-  type Noun,
-  type OptionRow,
-  tenantOption,
-  type Verb,
-  yesOption,
-} from '../verb.ts';
+import { jsonOption, type Noun, type OptionRow, type Verb, yesOption } from '../verb.ts';
 
 const ls = list('GET /enrichment/dataset-versions', {
   summary: 'list the dataset versions',
@@ -33,7 +27,7 @@ const ls = list('GET /enrichment/dataset-versions', {
     'svcctl records versions ls --tenant TX',
     'svcctl records versions ls --json id,name,count,digest',
   ],
-  options: [tenantOption, ['--dataset <name>', 'only of this dataset', datasetNames]],
+  filters: versionFilters,
   columns: versionColumns,
   below: {
     none: 'No versions. Freeze what is tagged: svcctl records versions create',

@@ -1,0 +1,53 @@
+// How people filter lists, described once: the command line makes options of it, the console fields and what its hash
+// has.
+
+/** A filter of a list. Its name is that of the option and of the field in the hash. */
+export type Filter = {
+  /** Its parameter in the API, where that has another name. */
+  readonly param?: string;
+  /** The words that its value may be; without them it may be any text, or a day. */
+  readonly choices?: readonly string[];
+  readonly isDay?: true;
+  /** The filter without which this one means nothing: it goes when that one changes. */
+  readonly within?: string;
+  /** What the help of its option says; without it there is none. */
+  readonly help?: string;
+  /** What that help calls the value, unless that is the name of the filter. */
+  readonly value?: string;
+  /** What the field of the console says to those who do not see it, unless that is `Store, exactly`. */
+  readonly label?: string;
+};
+
+export type Filters = Readonly<Record<string, Filter>>;
+
+/** The filters that somebody has set. */
+export type Chosen<F extends Filters> = {
+  -readonly [Name in keyof F]?: F[Name] extends { choices: readonly (infer Word)[] }
+    ? Word
+    : string;
+};
+
+export const tenantFilter = { help: 'only of this tenant' } as const;
+
+/** The first and the last day of what is listed. */
+export function dayFilters(help: string) {
+  return {
+    from: { isDay: true, value: 'date', help },
+    to: { isDay: true, value: 'date', help: 'up to this day, inclusive' },
+  } as const;
+}
+
+export type DayFilters = ReturnType<typeof dayFilters>;
+
+/** What the API is asked for when these filters are set. */
+export function paramsOf<F extends Filters>(
+  filters: F,
+  chosen: Chosen<F>,
+): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(filters).map(([name, { param = name }]) => [
+      param,
+      chosen[name] as string | undefined,
+    ]),
+  );
+}
