@@ -138,6 +138,7 @@ function ListFilter(props: {
 
 /** A text field that filters once the person stops typing for a moment. */
 export function TextFilter(props: {
+  className?: string | undefined;
   label: string;
   placeholder: string;
   value: string | undefined;
@@ -164,7 +165,7 @@ export function TextFilter(props: {
   }, [text]);
   return (
     <TextInput
-      className={isSearch ? classes.search : classes.filter}
+      className={props.className ?? (isSearch ? classes.search : classes.filter)}
       aria-label={props.label}
       placeholder={props.placeholder}
       leftSection={isSearch ? <SearchIcon /> : undefined}
