@@ -9,7 +9,7 @@ import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
 import { wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
-import { type JsonOption, picker, printObject } from '../output.ts';
+import { type JsonOption, printObject } from '../output.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
@@ -107,7 +107,6 @@ const verify: Verb = {
 
 async function verifyLog(context: Context, { head, json }: VerifyOptions): Promise<void> {
   const fields = await fieldsOf(json, 'POST /audit/verify');
-  picker(json, fields);
   const client = await context.connect();
   const text = await client.text('POST /audit/verify', { body: { head } });
   const verdict = parseAnswer(text) as Verdict;

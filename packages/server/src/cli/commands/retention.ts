@@ -8,7 +8,7 @@ import { fieldsOf } from '../fields.ts';
 import { isAtWork } from '../follow-job.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import { createRowPrinter, type JsonOption, picker, printObject } from '../output.ts';
+import { createRowPrinter, type JsonOption, printObject } from '../output.ts';
 import { checkDate } from '../retention/days.ts';
 import {
   amount,
@@ -198,7 +198,6 @@ async function verifyOrShow(
   checkDate('--since', since);
   const body = { tenant, since, sample_percent: toPercent(sample) };
   const fields = await fieldsOf(json, 'POST /retention/verify');
-  picker(json, fields);
   const client = await context.connect();
   const started = await start(client, id, body);
   if (!wait && id === undefined) {

@@ -17,7 +17,7 @@ import { formatBytes } from '../format.ts';
 import { required } from '../help.ts';
 import { styled } from '../io.ts';
 import { list } from '../list.ts';
-import { type JsonOption, picker } from '../output.ts';
+import type { JsonOption } from '../output.ts';
 import { jsonOption, type Noun, type OptionRow, type Verb, yesOption } from '../verb.ts';
 
 const ls = list('GET /enrichment/dataset-versions', {
@@ -56,7 +56,6 @@ const show: Verb = {
   options: [nameOption, jsonOption],
   async act(context: Context, { tenant, json }: NameOptions & { json?: JsonOption }, name: string) {
     const fields = await fieldsOf(json, 'GET /enrichment/dataset-versions/:id');
-    picker(json, fields);
     const client = await context.connect();
     const version = await findVersion(context, client, { word: name, tenant });
     const lines = () => versionLines(context, version);
