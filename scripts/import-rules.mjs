@@ -8,6 +8,8 @@ import { isMain, root } from './program.mjs';
 const contracts = /(^|[/.])contract\.ts$/;
 // These files have closed lists and their types, without schema code: contract, command line and console share them.
 const values = /(^|\/)values\.ts$/;
+// These say how people filter lists, for the command line and the console.
+const views = /(^|\/)view\.ts$/;
 const anything = /^(?!\.\.)/;
 const feature = [contracts, values, /^(kernel|platform)\//];
 
@@ -22,6 +24,7 @@ const serverRules = [
   { files: /\/testing\//, may: [/^/] },
   { files: /^kernel\//, may: [/^kernel\//] },
   { files: values, may: [values, /^kernel\//], packages: [] },
+  { files: views, may: [values, /^kernel\//], packages: [] },
   { files: contracts, may: [contracts, values, /^kernel\//], packages: ['typebox'] },
   { files: /^app(\.ts$|\/)/, may: [anything] },
   { files: /^config\//, may: [/^(config|kernel)\//] },
@@ -38,13 +41,13 @@ const serverRules = [
   },
   {
     files: /^cli\//,
-    may: [contracts, values, /^(cli|config|kernel)\//],
+    may: [contracts, values, views, /^(cli|config|kernel)\//],
     lazily: [/^(app\.ts|\.\.\/demo\/demo\.mjs)$/],
   },
 ];
 
 const serverContracts = /^\.\.\/\.\.\/server\/src\/(.*[/.])?contract\.ts$/;
-const serverValues = /^\.\.\/\.\.\/server\/src\/(.*\/)?values\.ts$/;
+const serverValues = /^\.\.\/\.\.\/server\/src\/(.*\/)?(values|view)\.ts$/;
 
 /** No feature of the console may import another: what several need belongs in `ui` or `api`. */
 const consoleFeatures = ['access', 'overview', 'records', 'exports', 'retention', 'webhooks'];

@@ -42,6 +42,8 @@ test.each([
   ['records/values.ts', './slice.ts'],
   ['records/values.ts', 'typebox'],
   ['kernel/values.ts', '../records/values.ts'],
+  ['records/view.ts', './contract.ts'],
+  ['records/view.ts', 'commander'],
   ['platform/http/server.ts', '../../records/values.ts'],
   ['access/tokens.ts', '../records/index.ts'],
   ['access/tokens.ts', '../config/settings.ts'],

@@ -2,11 +2,11 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { AuditEntry, AuditVerdict } from '../api/types.ts';
+import { auditFilters } from '../api/views.ts';
 import { useAct } from '../ui/act.ts';
-import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../ui/filters.tsx';
+import { ChoiceFilter, ListFilters } from '../ui/filters.tsx';
 import { formatCount } from '../ui/format.ts';
 import { FreshnessBanner } from '../ui/freshness.tsx';
-import { filtersOf, hasFilter } from '../ui/hash-state.ts';
 import { CheckIcon, WarningIcon } from '../ui/icons.tsx';
 import classes from '../ui/list-page.module.css';
 import { ListBar } from '../ui/list-page.tsx';
@@ -16,7 +16,7 @@ import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
 import type { UpdateSearch } from '../ui/use-search.ts';
 import accessClasses from './access.module.css';
-import { type AccessSearch, noAuditFilter } from './search.ts';
+import type { AccessSearch } from './search.ts';
 import { useAudit, useTokens } from './use-access.ts';
 import { changesOf, entryKeyOf, valueText } from './words.ts';
 
@@ -63,8 +63,7 @@ export function AuditView(props: {
         query={list}
         search={search}
         update={update}
-        isFiltered={hasFilter(search, noAuditFilter)}
-        noFilter={noAuditFilter}
+        filters={auditFilters}
         words={{ noMatch: 'No entry matches', none: 'Nothing was done yet' }}
         open={props.open}
         onOpen={props.onOpen}
@@ -105,32 +104,34 @@ function AuditFilters(props: {
   if (search.actor !== undefined && !known.some(({ id }) => id === search.actor)) {
     choices.push({ value: search.actor, label: search.actor });
   }
-  const filter = (change: Partial<Record<keyof AccessSearch, string | undefined>>) =>
-    update({ ...change, cursor: undefined } as Parameters<typeof update>[0]);
   return (
-    <Filters label="Filters of the audit log" values={filtersOf(search, noAuditFilter)}>
-      <ChoiceFilter
-        label="Who"
-        any="anybody"
-        choices={choices}
-        value={search.actor}
-        onChange={(actor) => filter({ actor })}
-      />
-      <ChoiceFilter
-        label="What"
-        any="any act"
-        choices={actions}
-        value={search.action}
-        onChange={(action) => filter({ action })}
-      />
-      <TextFilter
-        label="Tenant, exactly"
-        placeholder="Tenant ="
-        value={search.tenant}
-        onChange={(tenant) => filter({ tenant })}
-      />
-      <DayFilters from={search.from} to={search.to} onChange={filter} />
-    </Filters>
+    <ListFilters
+      label="Filters of the audit log"
+      filters={auditFilters}
+      search={search}
+      update={update}
+      isClearable={false}
+      own={{
+        actor: (
+          <ChoiceFilter
+            label="Who"
+            any="anybody"
+            choices={choices}
+            value={search.actor}
+            onChange={(actor) => update({ actor, cursor: undefined })}
+          />
+        ),
+        action: (
+          <ChoiceFilter
+            label="What"
+            any="any act"
+            choices={actions}
+            value={search.action}
+            onChange={(action) => update({ action, cursor: undefined })}
+          />
+        ),
+      }}
+    />
   );
 }
 

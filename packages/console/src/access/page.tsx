@@ -1,4 +1,6 @@
 import type { ReactNode } from 'react';
+import { auditFilters } from '../api/views.ts';
+import { noneOf } from '../ui/hash-state.ts';
 import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
 import { AuditView } from './audit-view.tsx';
@@ -6,7 +8,7 @@ import { EntryPanel } from './entry-panel.tsx';
 import { NewTargetPanel } from './new-target-panel.tsx';
 import { NewTokenPanel } from './new-token-panel.tsx';
 import { NoticesView } from './notices-view.tsx';
-import { accessPanels, accessViews, noAuditFilter, validateAccessSearch } from './search.ts';
+import { accessPanels, accessViews, validateAccessSearch } from './search.ts';
 import { SessionsView } from './sessions-view.tsx';
 import { TokensView } from './tokens-view.tsx';
 
@@ -22,7 +24,7 @@ export function AccessPage(): ReactNode {
       isCaps
       onView={(next) =>
         update({
-          ...noAuditFilter,
+          ...noneOf(auditFilters),
           view: next === 'tokens' ? undefined : next,
           panel: undefined,
         })

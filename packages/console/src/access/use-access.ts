@@ -1,7 +1,8 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { api } from '../api/client.ts';
 import type { AccessToken, AuditEntry, Notice, NotifyTarget, Page, Session } from '../api/types.ts';
-import { daysParams } from '../ui/days.ts';
+import { auditFilters } from '../api/views.ts';
+import { listParams } from '../ui/list-search.ts';
 import { neverStale, useRead } from '../ui/poll.tsx';
 import type { AccessSearch } from './search.ts';
 import { entryKeyOf } from './words.ts';
@@ -35,9 +36,7 @@ export function useNotices(): UseQueryResult<Page<Notice>> {
 
 /** Reads the page of the audit log that the hash names. */
 export function useAudit(search: AccessSearch): UseQueryResult<Page<AuditEntry>> {
-  const { actor, action, tenant, from, to, cursor } = search;
-  const days = daysParams({ from, to });
-  const params = { actor, action, tenant, ...days, cursor, limit: pageSize };
+  const params = listParams(auditFilters, search);
   return useRead([...accessKey, 'audit', params], '/audit', { params });
 }
 

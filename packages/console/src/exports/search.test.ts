@@ -12,10 +12,6 @@ test('keeps filters, page and panel', () => {
   expect(validateExportsSearch(raw)).toEqual(raw);
 });
 
-test('reads a tenant that is a number as text', () => {
-  expect(validateExportsSearch({ tenant: 42 })).toEqual({ tenant: '42' });
-});
-
 test('links to a job', () => {
   expect(exportHref('exp_1')).toBe('#/exports?panel=export/exp_1');
 });

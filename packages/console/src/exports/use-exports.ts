@@ -2,6 +2,8 @@ import { type QueryClient, type UseQueryResult, useQueryClient } from '@tanstack
 import { useCallback, useMemo, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { ExportJob, Manifest, Page } from '../api/types.ts';
+import { exportFilters } from '../api/views.ts';
+import { listParams } from '../ui/list-search.ts';
 import { reasonOf } from '../ui/outage.ts';
 import { exportHref } from '../ui/panel-place.ts';
 import { exportsKey, neverStale, useRead } from '../ui/poll.tsx';
@@ -9,7 +11,6 @@ import { notify, type Toast } from '../ui/toasts.tsx';
 import type { ExportsSearch } from './search.ts';
 import { isOpen } from './words.ts';
 
-const pageSize = 100;
 /** How often a job or a list is read while a job is queued or running. */
 export const followMillis = 1_500;
 
@@ -29,8 +30,7 @@ export function manifestHref(id: string): string {
 
 /** Reads a page of jobs, latest first, and reads it often while one of them is under way. */
 export function useExports(search: ExportsSearch): UseQueryResult<Page<ExportJob>> {
-  const { tenant, state, cursor } = search;
-  const params = { tenant, state, cursor, limit: pageSize };
+  const params = listParams(exportFilters, search);
   return useRead<Page<ExportJob>>([...exportsKey, 'list', params], '/exports', {
     params,
     follow: [({ data }) => data.some(isOpen), followMillis],

@@ -9,6 +9,8 @@ import type {
   Verification,
 } from '../api/types.ts';
 import { type RetentionJobState, statesBeforeSwitch } from '../api/values.ts';
+import { moveFilters } from '../api/views.ts';
+import { listParams } from '../ui/list-search.ts';
 import { useRead } from '../ui/poll.tsx';
 import type { RetentionSearch } from './search.ts';
 import { isCalledOff } from './words.ts';
@@ -64,9 +66,8 @@ export function usePlan(scope: PlanScope, rows = pageSize): UseQueryResult<Plan>
 
 /** Reads a page of the journal, when it is shown. */
 export function useMoves(search: RetentionSearch): UseQueryResult<Page<RetentionMove>> {
-  const { view, tenant, kind, state, run, cursor } = search;
-  const params = { tenant, kind, state, run_id: run, cursor, limit: pageSize };
-  const isWanted = view === 'journal';
+  const params = listParams(moveFilters, search);
+  const isWanted = search.view === 'journal';
   return useRead([...retentionKey, 'moves', params], movesPath, { params, isWanted });
 }
 

@@ -2,6 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { RetentionMove, TenantState, Verification } from '../api/types.ts';
+import { moveFilters } from '../api/views.ts';
 import { useAct } from '../ui/act.ts';
 import { ListPage } from '../ui/list-page.tsx';
 import { MonthSums } from '../ui/month-sums.tsx';
@@ -12,7 +13,7 @@ import { type Column, idOf } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
 import { PagedList } from '../ui/table/list.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
-import { Bar, hasFilter, noFilter } from './bar.tsx';
+import { Bar } from './bar.tsx';
 import {
   isAtWork,
   useFailures,
@@ -50,7 +51,6 @@ export function RetentionPage(): ReactNode {
   const verify = useVerify(verifications);
   const queries = usePanelQueries(panel.place);
   const run = panel.idOf('run');
-  const filters = { search, update, isFiltered: hasFilter(search), noFilter };
   const main: UseQueryResult[] = [head.sums, head.plan, isJournal ? moves : tenants];
   const watched = [...main, failures, runs.list, verifications.list, ...queries.watched];
   return (
@@ -81,7 +81,9 @@ export function RetentionPage(): ReactNode {
           columns={moveColumns}
           keyOf={idOf}
           query={moves}
-          {...filters}
+          search={search}
+          update={update}
+          filters={moveFilters}
           words={{ none: 'Nothing was moved yet', advice: whatTheJournalHas }}
           open={panel.idOf('move')}
           onOpen={(id) => panel.open('move', id)}
@@ -94,7 +96,9 @@ export function RetentionPage(): ReactNode {
           columns={tenantColumns}
           keyOf={tenantOf}
           query={tenants}
-          {...filters}
+          search={search}
+          update={update}
+          filters={{ q: search.q }}
           words={{ none: 'No records yet' }}
           open={panel.idOf('tenant')}
           onOpen={(id) => panel.open('tenant', id)}

@@ -1,21 +1,15 @@
-import { type MoveKind, type MoveState, moveKinds, moveStates } from '../api/values.ts';
+import { moveFilters } from '../api/views.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
-import { panelHref, readPanel } from '../ui/panel-place.ts';
+import { type ListSearch, readList } from '../ui/list-search.ts';
+import { panelHref } from '../ui/panel-place.ts';
 
 // The view state of the page RETENTION, as the hash has it.
 
-export type RetentionSearch = {
+/** The filters are those of the journal. The cursor is that of the list that is shown. */
+export type RetentionSearch = ListSearch<typeof moveFilters> & {
   view?: 'journal';
   /** Filter of the tenants: how their names begin. */
   q?: string;
-  /** Filters of the journal. */
-  tenant?: string;
-  kind?: MoveKind;
-  state?: MoveState;
-  run?: string;
-  /** The cursor of the list that is shown. */
-  cursor?: string;
-  panel?: string;
 };
 
 type Raw = Record<string, unknown>;
@@ -24,16 +18,13 @@ const older = { open: 'tenant', move: 'move', verify: 'verification' } as const;
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateRetentionSearch(search: Raw): RetentionSearch {
-  return withoutUndefined({
-    view: search.view === 'journal' ? 'journal' : undefined,
-    q: textOf(search.q),
-    tenant: textOf(search.tenant),
-    kind: moveKinds.find((kind) => kind === search.kind),
-    state: moveStates.find((state) => state === search.state),
-    run: textOf(search.run),
-    cursor: textOf(search.cursor),
-    panel: readPanel(search, retentionPanels, older),
-  });
+  return {
+    ...readList(search, moveFilters, retentionPanels, older),
+    ...withoutUndefined({
+      view: search.view === 'journal' ? ('journal' as const) : undefined,
+      q: textOf(search.q),
+    }),
+  };
 }
 
 /**

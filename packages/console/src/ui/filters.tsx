@@ -1,8 +1,12 @@
 import { Button, NativeSelect, TextInput } from '@mantine/core';
-import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { Fragment, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import type { Filter, Filters as FiltersOf } from '../api/views.ts';
 import { earliestDay, latestDay } from './days.ts';
+import { filtersOf, noneOf } from './hash-state.ts';
 import { ChevronDownIcon, SearchIcon } from './icons.tsx';
 import classes from './list-page.module.css';
+import { type Change, changeOf } from './list-search.ts';
+import type { UpdateSearch } from './use-search.ts';
 import { useZone } from './zone-switch.tsx';
 
 const typingPauseMillis = 300;
@@ -49,8 +53,92 @@ export function Filters(props: {
   );
 }
 
+/** The filters of a list as they are described, in that order. A change of one leads back to the first page. */
+export function ListFilters<Search extends object>(props: {
+  label: string;
+  className?: string | undefined;
+  filters: FiltersOf;
+  search: Search;
+  update: UpdateSearch<Search>;
+  /** The filter to which the key `/` moves the focus. */
+  searched?: keyof Search;
+  /** How choices are called, where that is not what they are. */
+  words?: Readonly<Record<string, string>>;
+  /** Filters that are drawn in their own way. */
+  own?: { readonly [Name in keyof Search]?: ReactNode };
+  /** Whether there is a button that removes the filters. */
+  isClearable?: boolean;
+}): ReactNode {
+  const { label, className, filters, searched, words, isClearable = true } = props;
+  const update = props.update as UpdateSearch<Change>;
+  const own = (props.own ?? {}) as Readonly<Record<string, ReactNode>>;
+  return (
+    <Filters
+      label={label}
+      className={className}
+      values={filtersOf(props.search, filters)}
+      {...(isClearable && { onClear: () => update(noneOf(filters)) })}
+    >
+      {Object.entries(filters).map(([name, filter]) => (
+        <Fragment key={name}>
+          {name in own ? (
+            own[name]
+          ) : (
+            <ListFilter
+              name={name}
+              filter={filter}
+              search={props.search as Change}
+              words={words}
+              isSearch={name === searched}
+              onChange={(change) =>
+                update(changeOf(filters, change), { replace: name === searched })
+              }
+            />
+          )}
+        </Fragment>
+      ))}
+    </Filters>
+  );
+}
+
+/** A filter as a field; the first and the last day are one. */
+function ListFilter(props: {
+  name: string;
+  filter: Filter;
+  search: Change;
+  words: Readonly<Record<string, string>> | undefined;
+  isSearch: boolean;
+  onChange: (change: Change) => void;
+}): ReactNode {
+  const { name, filter, search, onChange } = props;
+  const title = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+  const field = {
+    value: search[name],
+    onChange: (value: string | undefined) => onChange({ [name]: value }),
+  };
+  if (filter.isDay) {
+    return name === 'from' && <DayFilters from={search.from} to={search.to} onChange={onChange} />;
+  }
+  if (filter.choices !== undefined) {
+    const choices = filter.choices.map((value) => ({
+      value,
+      label: props.words?.[value] ?? value,
+    }));
+    return <ChoiceFilter label={title} any={`Any ${name}`} choices={choices} {...field} />;
+  }
+  return (
+    <TextFilter
+      label={filter.label ?? `${title}, exactly`}
+      placeholder={`${title} =`}
+      isSearch={props.isSearch}
+      {...field}
+    />
+  );
+}
+
 /** A text field that filters once the person stops typing for a moment. */
 export function TextFilter(props: {
+  className?: string | undefined;
   label: string;
   placeholder: string;
   value: string | undefined;
@@ -77,7 +165,7 @@ export function TextFilter(props: {
   }, [text]);
   return (
     <TextInput
-      className={isSearch ? classes.search : classes.filter}
+      className={props.className ?? (isSearch ? classes.search : classes.filter)}
       aria-label={props.label}
       placeholder={props.placeholder}
       leftSection={isSearch ? <SearchIcon /> : undefined}

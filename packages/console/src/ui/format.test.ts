@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import {
   formatAge,
-  formatBytes,
   formatClock,
   formatCount,
   formatExactBytes,
   formatInstant,
-  formatShare,
   sharesOf,
   visibleJson,
   visibleText,
@@ -20,40 +18,12 @@ test.each([
   expect(formatCount(count)).toBe(text);
 });
 
-test.each([
-  [0, '0 B'],
-  [999, '999 B'],
-  [1000, '1.0 kB'],
-  [19_700_000, '19.7 MB'],
-  [99_940_000, '99.9 MB'],
-  [99_960_000, '100 MB'],
-  [246_000_000, '246 MB'],
-  [999_400, '999 kB'],
-  [999_950, '1.0 MB'],
-  [5_000_000_000_000_000_000, '5,000 PB'],
-])('%d bytes read %s', (bytes, text) => {
-  expect(formatBytes(bytes)).toBe(text);
-});
-
 test('a size is exact, and readable where it is large', () => {
   expect([999, 1000, 66_280].map(formatExactBytes)).toEqual([
     '999 B',
     '1,000 (1.0 kB)',
     '66,280 (66.3 kB)',
   ]);
-});
-
-test.each([
-  [null, '–'],
-  [0, '0 %'],
-  [0.000001, '<1 %'],
-  [0.01, '1 %'],
-  [0.29, '29 %'],
-  [0.38, '38 %'],
-  [0.999_999, '99 %'],
-  [1, '100 %'],
-])('the share %s reads %s', (share, text) => {
-  expect(formatShare(share)).toBe(text);
 });
 
 describe('an instant', () => {

@@ -1,5 +1,9 @@
 // How numbers, times and names are written everywhere in the console.
 
+import { formatBytes } from '../api/views.ts';
+
+export { formatBytes, formatShare } from '../api/views.ts';
+
 export type Zone = 'utc' | 'local';
 
 const counts = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
@@ -9,39 +13,9 @@ export function formatCount(count: number): string {
   return counts.format(count);
 }
 
-const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
-
-/** A size in decimal units with three figures: `512 B`, `2.1 MB`, `19.7 MB`, `246 MB`. */
-export function formatBytes(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  // The unit is chosen for the rounded value: 999,950 B are 1.0 MB, not 1,000 kB.
-  while (rounded(value, unit) >= 1000 && unit < byteUnits.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  const digits = unit === 0 || value >= 99.95 ? 0 : 1;
-  const text = digits === 0 ? formatCount(value) : value.toFixed(digits);
-  return `${text} ${byteUnits[unit]}`;
-}
-
 /** A size in bytes, exact, and above a thousand also in a readable unit: `66,280 (66.3 kB)`. */
 export function formatExactBytes(bytes: number): string {
   return bytes < 1000 ? formatBytes(bytes) : `${formatCount(bytes)} (${formatBytes(bytes)})`;
-}
-
-function rounded(value: number, unit: number): number {
-  return unit === 0 ? value : Math.round(value);
-}
-
-/**
- * A share as a percentage, rounded down: 100 % only when it is exact, and a little is `<1 %`, not nothing. Null is `–`.
- */
-export function formatShare(share: number | null): string {
-  if (share === null) return '–';
-  if (share > 0 && share < 0.01) return '<1 %';
-  // Without rounding to twelve digits, 0.29 × 100 would be 28.999999999999996.
-  return `${Math.floor(Number((share * 100).toPrecision(12)))} %`;
 }
 
 /** Whole percents of a part and the rest, which add up to 100. A little is never shown as nothing. */

@@ -60,15 +60,15 @@ test.each([
   expect(parseSlicePath(path)).toEqual(expected);
 });
 
-const none = noneOf('tenant', 'state');
+const filters = { tenant: {}, state: {} };
 
 test('tells filters from the rest', () => {
-  expect(hasFilter({ panel: 'export/exp_1', cursor: 'abc' } as object, none)).toBe(false);
-  expect(hasFilter({ state: 'failed' }, none)).toBe(true);
-  expect(filtersOf({ state: 'failed' }, none)).toEqual([undefined, 'failed']);
+  expect(hasFilter({ panel: 'export/exp_1', cursor: 'abc' }, filters)).toBe(false);
+  expect(hasFilter({ state: 'failed' }, filters)).toBe(true);
+  expect(filtersOf({ state: 'failed' }, filters)).toEqual([undefined, 'failed']);
 });
 
 test('removes the cursor with the filters', () => {
-  expect(none).toEqual({ tenant: undefined, state: undefined, cursor: undefined });
-  expect(Object.keys(none)).toEqual(['tenant', 'state', 'cursor']);
+  expect(noneOf(filters)).toEqual({ tenant: undefined, state: undefined, cursor: undefined });
+  expect(Object.keys(noneOf(filters))).toEqual(['tenant', 'state', 'cursor']);
 });

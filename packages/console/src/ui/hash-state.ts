@@ -97,27 +97,20 @@ export function sliceHref(slice: Slice): string {
 
 /** The change of a search that removes these filters, and with them the cursor, which belonged to them. */
 export function noneOf<Name extends string>(
-  ...names: readonly Name[]
+  filters: Readonly<Record<Name, unknown>>,
 ): Readonly<Record<Name | 'cursor', undefined>> {
-  return Object.fromEntries([...names, 'cursor'].map((name) => [name, undefined])) as Record<
-    Name | 'cursor',
-    undefined
-  >;
+  const names = [...Object.keys(filters), 'cursor'];
+  return Object.fromEntries(names.map((name) => [name, undefined])) as Record<Name, undefined> & {
+    cursor: undefined;
+  };
 }
 
-/** The values of the filters of a search that `none` removes; undefined where one is not set. */
-export function filtersOf<Name extends string>(
-  search: Readonly<Partial<Record<Name, unknown>>>,
-  none: Readonly<Record<Name, undefined>>,
-): unknown[] {
-  const names = (Object.keys(none) as Name[]).filter((name) => name !== 'cursor');
-  return names.map((name) => search[name]);
+/** The values of these filters in a search; undefined where one is not set. */
+export function filtersOf(search: object, filters: object): unknown[] {
+  return Object.keys(filters).map((name) => (search as Search)[name]);
 }
 
-/** Whether a search has a filter that `none` removes. */
-export function hasFilter<Name extends string>(
-  search: Readonly<Partial<Record<Name, unknown>>>,
-  none: Readonly<Record<Name, undefined>>,
-): boolean {
-  return filtersOf(search, none).some((value) => value !== undefined);
+/** Whether a search has one of these filters. */
+export function hasFilter(search: object, filters: object): boolean {
+  return filtersOf(search, filters).some((value) => value !== undefined);
 }

@@ -1,4 +1,5 @@
 import { numberOf } from '../api/values.ts';
+import { shellQuote } from '../api/views.ts';
 import { formatAge } from './format.ts';
 
 /** An id shortened to its two ends: `dlv…7Kq2`. A short id stays as it is. */
@@ -45,10 +46,5 @@ export function sliceText(slice: Slice): string {
 
 /** The words as a command line that a POSIX shell reads back exactly. */
 export function shellLine(words: readonly string[]): string {
-  return words.map(shellWord).join(' ');
-}
-
-function shellWord(word: string): string {
-  if (/^[A-Za-z0-9_./:=,@%+-]+$/.test(word)) return word;
-  return `'${word.replaceAll("'", `'\\''`)}'`;
+  return words.map(shellQuote).join(' ');
 }

@@ -1,12 +1,7 @@
-import {
-  type DeadLetterStatus,
-  type DeliveryStatus,
-  deadLetterStatuses,
-  deliveryStatuses,
-  type FailureClass,
-} from '../api/values.ts';
-import { dayPattern } from '../ui/days.ts';
+import { type DeadLetterStatus, deadLetterStatuses, type FailureClass } from '../api/values.ts';
+import { deliveryFilters, endpointFilters, incidentFilters } from '../api/views.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
+import { type ListSearch, readList } from '../ui/list-search.ts';
 import { panelHref, readPanel } from '../ui/panel-place.ts';
 
 // The view state of the pages about webhooks, as the hash has it.
@@ -30,31 +25,13 @@ export type DlqSearch = {
 export const dlqPanels = ['delivery', 'retry'] as const;
 
 /** View state of the page DELIVERIES. `endpoint` and `incident` are ids. */
-export type DeliveriesSearch = {
-  status?: DeliveryStatus;
-  tenant?: string;
-  endpoint?: string;
-  incident?: string;
-  cursor?: string;
-  panel?: string;
-};
+export type DeliveriesSearch = ListSearch<typeof deliveryFilters>;
 
 /** The panels of DELIVERIES: a delivery, by its id. */
 export const deliveriesPanels = ['delivery'] as const;
 
-/** View state of the page INCIDENTS. The days are those of the reports; each may be given alone. */
-export type IncidentsSearch = {
-  /** A type, or with a dot at its end all types that begin so. */
-  type?: string;
-  tenant?: string;
-  store?: string;
-  from?: string;
-  to?: string;
-  /** Filter: only incidents of which a delivery failed. */
-  deliveries?: 'failed';
-  cursor?: string;
-  panel?: string;
-};
+/** View state of the page INCIDENTS. Each of the days may be given alone. */
+export type IncidentsSearch = ListSearch<typeof incidentFilters>;
 
 /** The panels of INCIDENTS: an incident, by its id. */
 export const incidentsPanels = ['inc'] as const;
@@ -63,11 +40,7 @@ export const incidentsPanels = ['inc'] as const;
 export const newEndpoint = 'new';
 
 /** View state of the page ENDPOINTS. */
-export type EndpointsSearch = {
-  tenant?: string;
-  cursor?: string;
-  panel?: string;
-};
+export type EndpointsSearch = ListSearch<typeof endpointFilters>;
 
 /** The panels of ENDPOINTS: an endpoint by its id, or `new`. */
 export const endpointsPanels = ['endpoint'] as const;
@@ -90,35 +63,15 @@ export function validateDlqSearch(search: Raw): DlqSearch {
 }
 
 export function validateDeliveriesSearch(search: Raw): DeliveriesSearch {
-  return withoutUndefined({
-    status: deliveryStatuses.find((status) => status === search.status),
-    tenant: textOf(search.tenant),
-    endpoint: textOf(search.endpoint),
-    incident: textOf(search.incident),
-    cursor: textOf(search.cursor),
-    panel: readPanel(search, deliveriesPanels, { delivery: 'delivery' }),
-  });
+  return readList(search, deliveryFilters, deliveriesPanels, { delivery: 'delivery' });
 }
 
 export function validateEndpointsSearch(search: Raw): EndpointsSearch {
-  return withoutUndefined({
-    tenant: textOf(search.tenant),
-    cursor: textOf(search.cursor),
-    panel: readPanel(search, endpointsPanels, { edit: 'endpoint' }),
-  });
+  return readList(search, endpointFilters, endpointsPanels, { edit: 'endpoint' });
 }
 
 export function validateIncidentsSearch(search: Raw): IncidentsSearch {
-  return withoutUndefined({
-    type: textOf(search.type),
-    tenant: textOf(search.tenant),
-    store: textOf(search.store),
-    from: textOf(search.from, dayPattern),
-    to: textOf(search.to, dayPattern),
-    deliveries: search.deliveries === 'failed' ? 'failed' : undefined,
-    cursor: textOf(search.cursor),
-    panel: readPanel(search, incidentsPanels),
-  });
+  return readList(search, incidentFilters, incidentsPanels);
 }
 
 /** A link to one incident. */

@@ -6,7 +6,7 @@ import { confirm, type Question } from './confirm.ts';
 import type { Context } from './context.ts';
 import { type Facts, factLines, inputOf, printDetails } from './details.ts';
 import { fieldsOf } from './fields.ts';
-import { type JsonOption, picker } from './output.ts';
+import type { JsonOption } from './output.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
 import { jsonOption, type Verb, yesOption } from './verb.ts';
@@ -39,7 +39,6 @@ export function act<R extends Route & `${string}/:${string}`, Given extends obje
       const { json, yes } = options;
       const ids = [argument].flat();
       const fields = await fieldsOf(json, route);
-      picker(json, fields);
       const client = await context.connect();
       if (asks !== undefined) {
         await confirm(context, yes, { ...asks, question: asks.question(ids) });

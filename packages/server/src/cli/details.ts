@@ -4,7 +4,7 @@ import type { Context } from './context.ts';
 import { fieldsOf } from './fields.ts';
 import { formatInstant, formatRelative } from './format.ts';
 import { styled } from './io.ts';
-import { type JsonOption, picker, printObject } from './output.ts';
+import { type JsonOption, printObject } from './output.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { printable } from './table.ts';
 import { jsonOption, type Verb } from './verb.ts';
@@ -38,7 +38,6 @@ export function show<R extends Route & `GET ${string}/:${string}`, Given extends
     async act(context: Context, given: Given & { json?: JsonOption }, argument: string) {
       const { json } = given;
       const fields = await fieldsOf(json, route);
-      picker(json, fields);
       const client = await context.connect();
       const read = () => client.text(route, inputOf(route, argument));
       let text = await read();

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatCount } from '../kernel/values.ts';
 import * as format from './format.ts';
-import { shellQuote } from './format.ts';
 import { progressLine } from './progress.ts';
 import { displayWidth, fitText, printable } from './table.ts';
 
@@ -10,28 +9,6 @@ test.each([
   [999, '999'],
   [1_234_567, '1,234,567'],
 ])('formatCount(%d) is %s', (value, text) => expect(formatCount(value)).toBe(text));
-
-test.each([
-  [0, '0 B'],
-  [812, '812 B'],
-  [999, '999 B'],
-  [1000, '1.0 kB'],
-  [19_700_000, '19.7 MB'],
-  [99_960_000, '100 MB'],
-  [246_000_000, '246 MB'],
-  [999_600_000, '1.0 GB'],
-])('formatBytes(%d) is %s', (value, text) => expect(format.formatBytes(value)).toBe(text));
-
-test.each([
-  [null, '–'],
-  [0, '0 %'],
-  [0.001, '<1 %'],
-  [0.29, '29 %'],
-  [0.389, '38 %'],
-  [1 - 1e-15, '99 %'],
-  [0.9999, '99 %'],
-  [1, '100 %'],
-])('formatShare(%s) is %s', (value, text) => expect(format.formatShare(value)).toBe(text));
 
 test.each([
   [1_900, '1.9 s'],
@@ -64,11 +41,6 @@ test('wide characters take two columns, marks none', () => {
 test('text of others cannot control the terminal', () => {
   expect(printable('a\u001b[31mb\tc\nd\u009b')).toBe('a [31mb c d ');
   expect(printable('exe.\u202efdp\u2066')).toBe('exe.fdp');
-});
-
-test('a word is quoted for a shell', () => {
-  expect(shellQuote('tok_1')).toBe('tok_1');
-  expect(shellQuote("it's $(x)")).toBe("'it'\\''s $(x)'");
 });
 
 test('the progress line says how far, how fast, how long', () => {

@@ -1,27 +1,6 @@
 // How numbers and times are printed for people. Pipes get the plain values.
 
-const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
-
-/** A size: `812 B`, `2.1 MB`, `246 MB`. Units are powers of 1000, with one decimal below 100. */
-export function formatBytes(value: number): string {
-  let scaled = value;
-  let unit = 0;
-  // 999.5 would be written as 1000, so it belongs to the next unit already.
-  while (scaled >= 999.5 && unit < units.length - 1) {
-    scaled /= 1000;
-    unit += 1;
-  }
-  const decimals = unit === 0 || scaled >= 99.95 ? 0 : 1;
-  return `${scaled.toFixed(decimals)} ${units[unit]}`;
-}
-
-/** A share as a percentage: `38 %`. 100 % and 0 % mean exactly that; null is `–`. */
-export function formatShare(share: number | null): string {
-  if (share === null) return '–';
-  if (share > 0 && share < 0.01) return '<1 %';
-  // In floating point 0.29 × 100 is 28.999…, which has to count as 29.
-  return `${share < 1 ? Math.min(99, Math.floor(share * 100 + 1e-9)) : 100} %`;
-}
+export { formatBytes, formatShare, shellQuote } from '../kernel/view.ts';
 
 /** A duration: `1.9 s`, `12 s`, `3:07`, `1:02:03`. */
 export function formatDuration(millis: number): string {
@@ -74,8 +53,3 @@ export function formatTrouble({ text, id, command }: FormattedTrouble): string {
   return [text, command?.includes(id ?? '') ? null : id, command].filter(Boolean).join(' · ');
 }
 type FormattedTrouble = { text: string; id: string | null; command: string | null };
-
-/** A word, quoted if necessary so that it can be pasted into a shell. */
-export function shellQuote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}

@@ -1,12 +1,14 @@
 import { numberOf } from '../kernel/values.ts';
+import { type Chosen, type Filters, paramsOf } from '../kernel/view.ts';
 import type { RouteAnswer, RouteQuery } from './client.ts';
 import type { Context } from './context.ts';
 import { fieldsOf } from './fields.ts';
 import { wholeNumber } from './help.ts';
 import { createRowPrinter, type JsonOption } from './output.ts';
 import { type ListRoute, walkPages } from './pages.ts';
+import { checkDays } from './slice.ts';
 import type { Column } from './table.ts';
-import { jsonOption, type Verb } from './verb.ts';
+import { jsonOption, optionsOf, type Verb } from './verb.ts';
 
 /** What was printed of a list. */
 export type Listed = {
@@ -35,11 +37,17 @@ type RowOf<R extends ListRoute> =
   RouteAnswer<R> extends { data: readonly (infer Row)[] } ? Row : never;
 
 /** Describes a command that prints a list, page by page as it comes: as a table, or as JSON. */
-export function list<R extends ListRoute, Given extends object = object>(
+export function list<
+  R extends ListRoute,
+  F extends Filters = Record<never, never>,
+  Given extends object = Chosen<F>,
+>(
   route: R,
   view: Omit<Verb, 'act' | 'argument'> & {
     columns: readonly Column<RowOf<R>>[] | ((options: Given) => readonly Column<RowOf<R>>[]);
-    /** The query that the options ask for; by default they are the query. Throws `usage_invalid`. */
+    /** Its filters, as options before the others. */
+    filters?: F;
+    /** What is asked for beside what the filters say. Throws `usage_invalid`. */
     query?: (options: Given) => RouteQuery<R>;
     /** What --limit counts, and its default; without it all rows are printed. On a pipe `onPipe` is the default. */
     limit?: { of?: string; rows: number; onPipe?: number };
@@ -48,10 +56,16 @@ export function list<R extends ListRoute, Given extends object = object>(
     below: Below | ((listed: Listed, options: Given) => string);
   },
 ): Verb {
-  const { columns, query, limit, sums = [], below, options = [], ...words } = view;
+  const { columns, query, limit, sums = [], below, options = [], ...rest } = view;
+  const { filters = {} as F, ...words } = rest;
   return {
     ...words,
-    options: [...options, ...(limit === undefined ? [] : [limitOption(limit)]), jsonOption],
+    options: [
+      ...optionsOf(filters),
+      ...options,
+      ...(limit === undefined ? [] : [limitOption(limit)]),
+      jsonOption,
+    ],
     async act(context: Context, { json, limit: most, ...rest }: Options) {
       const given = rest as Given;
       const output = {
@@ -59,10 +73,15 @@ export function list<R extends ListRoute, Given extends object = object>(
         fields: await fieldsOf(json, route),
         json,
       };
-      const asked = query === undefined ? (given as RouteQuery<R>) : query(given);
+      if (Object.values(filters).some(({ isDay }) => isDay)) checkDays(given);
+      const asked = { ...paramsOf(filters, given as Chosen<F>), ...query?.(given) };
       const printer = createRowPrinter<RowOf<R>>(context, output);
       const byDefault = context.isTerminal ? limit?.rows : (limit?.onPipe ?? limit?.rows);
-      const walk = { route, query: asked, most: most ?? byDefault ?? Number.POSITIVE_INFINITY };
+      const walk = {
+        route,
+        query: asked as RouteQuery<R>,
+        most: most ?? byDefault ?? Number.POSITIVE_INFINITY,
+      };
       const client = await context.connect();
       let listed: Listed = { printed: 0, total: null, hasMore: false, sums: {} };
       for await (const page of walkPages<R>(context.io, client, walk)) {

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { type Filters, tenantFilter } from '../kernel/view.ts';
 import type { Context } from './context.ts';
 
 /**
@@ -45,7 +46,17 @@ export const jsonOption: OptionRow = [
   'print JSON: everything, or these fields (separated by commas)',
 ];
 export const yesOption: OptionRow = ['--yes', 'do not ask'];
-export const tenantOption: OptionRow = ['--tenant <tenant>', 'only of this tenant'];
+
+/** Filters as options. */
+export function optionsOf(filters: Filters): OptionRow[] {
+  return Object.entries(filters).flatMap(([name, { value = name, help, choices }]) => {
+    if (help === undefined) return [];
+    const flags = `--${name} <${value}>`;
+    return [choices === undefined ? [flags, help] : [flags, help, choices]];
+  });
+}
+
+export const [tenantOption] = optionsOf({ tenant: tenantFilter }) as [OptionRow];
 
 export const signInOption: OptionRow = [
   '--print-sign-in',

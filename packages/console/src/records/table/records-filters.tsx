@@ -1,27 +1,14 @@
-import { Button, TextInput } from '@mantine/core';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { type DatasetName, datasetNames } from '../../api/values.ts';
-import { ChoiceFilter, DayFilters, Filters } from '../../ui/filters.tsx';
-import { monthEnds, type RecordsSearch } from '../search.ts';
+import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { datasetNames } from '../../api/values.ts';
+import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../../ui/filters.tsx';
+import { filtersOf, hasFilter } from '../../ui/hash-state.ts';
+import { type changeFilters, monthEnds, type RecordsSearch } from '../search.ts';
 import { datasetWords } from '../tags/tag-window.ts';
 import classes from './table.module.css';
 
-const typingPauseMillis = 400;
-
 /** A change of the filters; undefined removes one. */
-export type FilterChange = {
-  kind?: string | undefined;
-  source?: string | undefined;
-  event?: string | undefined;
-  dataset?: DatasetName | undefined;
-  from?: string | undefined;
-  to?: string | undefined;
-};
-
-export type RecordsFiltersProps = {
-  search: RecordsSearch;
-  onChange: (change: FilterChange) => void;
-};
+type FilterChange = Parameters<typeof changeFilters>[1];
 
 /** The change that removes all filters. */
 export const noFilters: FilterChange = {
@@ -39,21 +26,31 @@ const datasetChoices = datasetNames.map((value) => ({
 }));
 
 /** The bar with the filters of the table. */
-export function RecordsFilters({ search, onChange }: RecordsFiltersProps): ReactNode {
-  const { month, kind, source, event, dataset, from, to } = search;
+export function RecordsFilters(props: {
+  search: RecordsSearch;
+  onChange: (change: FilterChange) => void;
+}): ReactNode {
+  const { search, onChange } = props;
+  const { month, dataset, from, to } = search;
   const [first, last] = month === undefined ? [] : monthEnds(month);
-  const isFiltered = [kind, source, event, dataset, from, to].some(
-    (filter) => filter !== undefined,
+  const textFilter = (name: 'event' | 'kind' | 'source', title: string) => (
+    <TextFilter
+      className={classes.filter}
+      label={`${title}, exactly`}
+      placeholder={`${title} =`}
+      value={search[name]}
+      onChange={(text) => onChange({ [name]: text })}
+    />
   );
   return (
     <Filters
       label="Filters of the records"
       className={classes.filters}
-      values={[kind, source, event, dataset, from, to]}
+      values={filtersOf(search, noFilters)}
     >
-      <TextFilter name="Event" value={event} onChange={(text) => onChange({ event: text })} />
-      <TextFilter name="Kind" value={kind} onChange={(text) => onChange({ kind: text })} />
-      <TextFilter name="Source" value={source} onChange={(text) => onChange({ source: text })} />
+      {textFilter('event', 'Event')}
+      {textFilter('kind', 'Kind')}
+      {textFilter('source', 'Source')}
       <span className={classes.datasetFilter}>
         <ChoiceFilter
           label="Dataset"
@@ -64,50 +61,11 @@ export function RecordsFilters({ search, onChange }: RecordsFiltersProps): React
         />
       </span>
       <DayFilters from={from} to={to} first={first} last={last} onChange={onChange} />
-      {isFiltered && (
+      {hasFilter(search, noFilters) && (
         <Button variant="subtle" aria-label="Clear filters" onClick={() => onChange(noFilters)}>
           Clear
         </Button>
       )}
     </Filters>
-  );
-}
-
-type TextFilterProps = {
-  name: string;
-  value: string | undefined;
-  onChange: (text: string | undefined) => void;
-};
-
-/** A field that filters once the person stops typing for a moment. */
-function TextFilter({ name, value, onChange }: TextFilterProps): ReactNode {
-  const [text, setText] = useState(value ?? '');
-  const sent = useRef(value);
-  const change = useRef(onChange);
-  change.current = onChange;
-  if (sent.current !== value) {
-    sent.current = value;
-    setText(value ?? '');
-  }
-  useEffect(() => {
-    if (text === (sent.current ?? '')) return;
-    const timer = setTimeout(() => {
-      sent.current = text === '' ? undefined : text;
-      change.current(sent.current);
-    }, typingPauseMillis);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return (
-    <TextInput
-      className={classes.filter}
-      aria-label={`${name}, exactly`}
-      placeholder={`${name} =`}
-      data-set={value !== undefined}
-      autoComplete="off"
-      spellCheck={false}
-      maxLength={200}
-      value={text}
-      onChange={(event) => setText(event.currentTarget.value)}
-    />
   );
 }

@@ -1,6 +1,7 @@
 import { Button, NativeSelect } from '@mantine/core';
 import { type ReactNode, useRef } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
+import { hasFilter } from '../../ui/hash-state.ts';
 import listClasses from '../../ui/list-page.module.css';
 import type { ChangeSearch } from '../../ui/use-search.ts';
 import {
@@ -31,10 +32,7 @@ type RecordsPartProps = {
 /** The records of the node: filters, one page of the table, and buttons to the other pages. */
 export function RecordsPart(props: RecordsPartProps): ReactNode {
   const { search, update, records } = props;
-  const { kind, source, event, dataset, from, to, cursor } = search;
-  const isFiltered = [kind, source, event, dataset, from, to].some(
-    (filter) => filter !== undefined,
-  );
+  const { kind, source, event, dataset, cursor } = search;
   const total = useTotal(search, props.facts);
   return (
     <>
@@ -47,7 +45,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
       <RecordsTable
         page={records}
         hasStore={search.store === undefined}
-        isFiltered={isFiltered}
+        isFiltered={hasFilter(search, noFilters)}
         open={props.open}
         place={JSON.stringify([sliceOf(search), kind, source, event, dataset, cursor])}
         onOpen={props.onOpen}

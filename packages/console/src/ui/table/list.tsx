@@ -3,6 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
 import type { Page } from '../../api/types.ts';
 import { FailurePanel, useFailure } from '../freshness.tsx';
+import { hasFilter, noneOf } from '../hash-state.ts';
 import { Empty, SkeletonRows } from '../list.tsx';
 import pageClasses from '../list-page.module.css';
 import type { UpdateSearch } from '../use-search.ts';
@@ -63,9 +64,8 @@ type PagedListProps<Row, Search> = Omit<
   many?: string;
   search: Search;
   update: UpdateSearch<Search>;
-  isFiltered: boolean;
-  /** The change of the search that removes all filters. */
-  noFilter: Parameters<UpdateSearch<Search>>[0];
+  /** The filters of the list, by their names. */
+  filters: object;
   /** What to say when there are no rows: when filters leave none, when there are none at all, and what to do then. */
   words: { noMatch?: string; none: string; advice?: ReactNode };
 };
@@ -74,18 +74,10 @@ type PagedListProps<Row, Search> = Omit<
 export function PagedList<Row, Search extends PagedSearch>(
   props: PagedListProps<Row, Search>,
 ): ReactNode {
-  const {
-    query,
-    one,
-    many = `${one}s`,
-    search,
-    update,
-    isFiltered,
-    noFilter,
-    words,
-    ...list
-  } = props;
+  const { query, one, many = `${one}s`, search, update, filters, words, ...list } = props;
   const { noMatch = `No ${many} with these filters`, none, advice } = words;
+  const isFiltered = hasFilter(search, filters);
+  const clear = () => update(noneOf(filters) as Parameters<typeof update>[0]);
   const hasMore = typeof query.data?.next_cursor === 'string';
   return (
     <>
@@ -99,7 +91,7 @@ export function PagedList<Row, Search extends PagedSearch>(
           isFiltered || hasMore ? (
             <Empty
               title={hasMore ? `No match in this stretch of ${many}. NEXT reads on.` : noMatch}
-              onClear={isFiltered ? () => update(noFilter) : undefined}
+              onClear={isFiltered ? clear : undefined}
             />
           ) : (
             <Empty title={none}>{advice}</Empty>

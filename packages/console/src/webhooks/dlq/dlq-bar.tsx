@@ -123,7 +123,7 @@ export function DlqBar(props: DlqBarProps): ReactNode {
 }
 
 /** The change that removes all filters; the status stays. */
-export const noFilter = noneOf('q', 'tenant', 'endpoint', 'failure');
+export const noFilter = noneOf({ q: '', tenant: '', endpoint: '', failure: '' });
 
 /** At most this many endpoints are in the list, more than anyone picks from. A link may still name any other. */
 const mostEndpoints = 500;

@@ -2,10 +2,12 @@ import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Endpoint, Page } from '../../api/types.ts';
-import { Filters, TextFilter } from '../../ui/filters.tsx';
+import { endpointFilters } from '../../api/views.ts';
+import { ListFilters } from '../../ui/filters.tsx';
 import { Empty } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
 import { ListPage } from '../../ui/list-page.tsx';
+import { listParams } from '../../ui/list-search.ts';
 import { PollNote, useRead } from '../../ui/poll.tsx';
 import { idOf } from '../../ui/table/column.ts';
 import { List } from '../../ui/table/list.tsx';
@@ -34,14 +36,13 @@ export function EndpointsPage(): ReactNode {
   return (
     <ListPage queries={[list]}>
       <div className={classes.bar}>
-        <Filters label="Filters of the endpoints" values={[search.tenant]}>
-          <TextFilter
-            label="Tenant, exactly"
-            placeholder="Tenant ="
-            value={search.tenant}
-            onChange={(tenant) => update({ tenant, cursor: undefined })}
-          />
-        </Filters>
+        <ListFilters
+          label="Filters of the endpoints"
+          filters={endpointFilters}
+          search={search}
+          update={update}
+          isClearable={false}
+        />
         <div className={classes.actions}>
           <PollNote queries={[list]} />
           <Button variant="filled" onClick={() => panel.open('endpoint', newEndpoint)}>
@@ -95,7 +96,7 @@ export function EndpointsPage(): ReactNode {
   );
 }
 
-function useEndpoints({ tenant, cursor }: EndpointsSearch): UseQueryResult<Page<Endpoint>> {
-  const params = { tenant, cursor, limit: 200, include: 'hours' };
+function useEndpoints(search: EndpointsSearch): UseQueryResult<Page<Endpoint>> {
+  const params = { ...listParams(endpointFilters, search, 200), include: 'hours' };
   return useRead([...endpointsKey, 'list', params], '/webhook/endpoints', { params });
 }

@@ -2,8 +2,9 @@ import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { api } from '../../api/client.ts';
 import type { Delivery, Incident, IncidentDetail, IncidentReceipt, Page } from '../../api/types.ts';
+import { incidentFilters } from '../../api/views.ts';
 import { useAct } from '../../ui/act.ts';
-import { daysParams } from '../../ui/days.ts';
+import { listParams } from '../../ui/list-search.ts';
 import { reasonOf } from '../../ui/outage.ts';
 import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
@@ -17,9 +18,7 @@ const followMillis = 2_000;
 
 /** Reads the page of incidents that the hash names. */
 export function useIncidents(search: IncidentsSearch): UseQueryResult<Page<Incident>> {
-  const { type, tenant, store, from, to, deliveries, cursor } = search;
-  const filters = { type, tenant, store, ...daysParams({ from, to }), deliveries, cursor };
-  const params = { ...filters, include: 'delivery_counts', limit: pageSize };
+  const params = { ...listParams(incidentFilters, search), include: 'delivery_counts' };
   return useRead([...incidentsKey, params], '/incidents', { params });
 }
 

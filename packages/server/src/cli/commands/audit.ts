@@ -1,34 +1,20 @@
+import { auditFilters } from '../../access/view.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
 import { numberOf } from '../../kernel/values.ts';
+import type { Chosen } from '../../kernel/view.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
 import { wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
-import { type JsonOption, picker, printObject } from '../output.ts';
+import { type JsonOption, printObject } from '../output.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
-import { jsonOption, type OptionRow, type Verb, type Verbs } from '../verb.ts';
-
-type Filters = {
-  actor?: string;
-  action?: string;
-  tenant?: string;
-  from?: string;
-  to?: string;
-};
-
-const filters: readonly OptionRow[] = [
-  ['--actor <id>', 'only by the token of this id'],
-  ['--action <action>', 'only this action, or all that begin so: token.'],
-  ['--tenant <tenant>', 'only about this tenant'],
-  ['--from <date>', 'from this day on, as 2026-03-05 (UTC)'],
-  ['--to <date>', 'up to this day, inclusive'],
-];
+import { jsonOption, optionsOf, type Verb, type Verbs } from '../verb.ts';
 
 const { word, text, instant } = columnsOf<RouteAnswer<'GET /audit'>['data'][number]>();
 
@@ -41,12 +27,8 @@ const ls = list('GET /audit', {
     'svcctl audit ls --from 2026-03-01 --to 2026-03-31 --tenant TX --limit 10000',
     'svcctl audit ls --action token.revoke --json at,actor,before',
   ],
-  options: filters,
+  filters: auditFilters,
   limit: { rows: 100 },
-  query(asked: Filters) {
-    checkDays(asked);
-    return asked;
-  },
   columns: [
     instant('AT (UTC)', 'at'),
     text('ACTOR', (row) => row.actor.name),
@@ -58,7 +40,7 @@ const ls = list('GET /audit', {
   below: { none: 'No entries match.', one: 'entry', many: 'entries', more: 'there are older ones' },
 });
 
-type ExportOptions = Filters & { after?: number; follow?: true };
+type ExportOptions = Chosen<typeof auditFilters> & { after?: number; follow?: true };
 
 const exportAudit: Verb = {
   summary: 'write the audit log as NDJSON, oldest first',
@@ -71,7 +53,7 @@ const exportAudit: Verb = {
   options: [
     ['--after <place>', 'only entries after this place in the chain', wholeNumber(0)],
     ['--follow', 'go on with new entries as they come'],
-    ...filters,
+    ...optionsOf(auditFilters),
   ],
   act: exportEntries,
 };
@@ -125,7 +107,6 @@ const verify: Verb = {
 
 async function verifyLog(context: Context, { head, json }: VerifyOptions): Promise<void> {
   const fields = await fieldsOf(json, 'POST /audit/verify');
-  picker(json, fields);
   const client = await context.connect();
   const text = await client.text('POST /audit/verify', { body: { head } });
   const verdict = parseAnswer(text) as Verdict;

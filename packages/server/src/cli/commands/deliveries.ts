@@ -1,10 +1,7 @@
-import { type DeliveryStatus, deliveryStatuses } from '../../webhooks/values.ts';
+import { deliveryFilters } from '../../webhooks/view.ts';
 import { list } from '../list.ts';
 import type { Verbs } from '../verb.ts';
-import { reachOptions } from '../webhooks/dead-letter-options.ts';
 import { deliveryColumns } from '../webhooks/deliveries.ts';
-
-type Options = { status?: DeliveryStatus; tenant?: string; endpoint?: string; incident?: string };
 
 export const deliveries: Verbs = {
   ls: list('GET /webhook/deliveries', {
@@ -15,15 +12,8 @@ export const deliveries: Verbs = {
       'svcctl deliveries ls --status delivered --limit 1000 --json id,target,finished_at',
       'svcctl deliveries ls --incident inc_4fTq9Zx7Kq2LmN0p',
     ],
-    options: [
-      ['--status <status>', 'only in this state', deliveryStatuses],
-      ...reachOptions,
-      ['--incident <id>', 'only of this incident'],
-    ],
+    filters: deliveryFilters,
     limit: { rows: 100 },
-    query: ({ status, tenant, endpoint, incident }: Options) => ({
-      ...{ status, tenant, endpoint_id: endpoint, incident_id: incident },
-    }),
     columns: deliveryColumns,
     below: {
       none: 'No deliveries match.',

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { formatCount } from '../../kernel/values.ts';
+import { deadLetterFilters } from '../../webhooks/view.ts';
 import { act, doEach } from '../act.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
@@ -7,8 +8,7 @@ import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { createRowPrinter } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
-import { type Verb, yesOption } from '../verb.ts';
-import { classOption, reachOptions, statusOption } from '../webhooks/dead-letter-options.ts';
+import { optionsOf, type Verb, yesOption } from '../verb.ts';
 import type { DeliveryRow } from '../webhooks/deliveries.ts';
 import type { RetryAllOptions } from '../webhooks/retry-all.ts';
 import type { RetryJob } from '../webhooks/retry-jobs.ts';
@@ -28,9 +28,13 @@ export const retry: Verb = {
   ],
   options: [
     ['--all', 'all rows, or those that the options below leave'],
-    statusOption('with --all: only pending or only abandoned ones (default: both)'),
-    ...reachOptions,
-    classOption,
+    ...optionsOf({
+      ...deadLetterFilters,
+      status: {
+        ...deadLetterFilters.status,
+        help: 'with --all: only pending or only abandoned ones (default: both)',
+      },
+    }),
     ['--from <time>', 'only what failed from then on: a time, a day, or a span ago such as 2h'],
     ['--to <time>', 'only what failed up to then'],
     ['--rate <rows>', 'rows re-armed a second, at most', wholeNumber(1)],

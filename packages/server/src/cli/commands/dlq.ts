@@ -1,4 +1,5 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import { deadLetterFilters } from '../../webhooks/view.ts';
 import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
@@ -10,20 +11,16 @@ import { type Listed, list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
 import type { Verbs } from '../verb.ts';
 import {
-  classOption,
   type DeadLetterOptions,
-  deadLetterFilter,
   filterWords,
-  reachOptions,
   requiredStatus,
-  statusOption,
 } from '../webhooks/dead-letter-options.ts';
 import { deadLetterColumns } from '../webhooks/deliveries.ts';
 import { cancel, pause, resume, retries, retry } from './dlq-retry.ts';
 
 type LsOptions = DeadLetterOptions & { q?: string };
 
-const requiredStatusOption = statusOption('pending or abandoned (required)');
+const { class: _, ...groupFilters } = deadLetterFilters;
 
 const ls = list('GET /webhook/dlq', {
   summary: 'list the dead-letter queue',
@@ -34,18 +31,12 @@ const ls = list('GET /webhook/dlq', {
     'svcctl dlq ls --status abandoned --tenant TX --class timeout_connect',
     'svcctl dlq ls --status abandoned --json id,target,error',
   ],
-  options: [
-    requiredStatusOption,
-    ...reachOptions,
-    classOption,
-    ['--q <text>', 'part of the target or the error, or the beginning of an id or key'],
-  ],
+  filters: {
+    ...deadLetterFilters,
+    q: { value: 'text', help: 'part of the target or the error, or the beginning of an id or key' },
+  },
   limit: { rows: 200, onPipe: Number.POSITIVE_INFINITY },
-  query: (options: LsOptions) => ({
-    ...deadLetterFilter(options),
-    status: requiredStatus(options.status),
-    q: options.q,
-  }),
+  query: ({ status }: LsOptions) => ({ status: requiredStatus(status) }),
   columns: ({ status }) => deadLetterColumns(requiredStatus(status)),
   below: (listed, options) =>
     listed.printed === 0 ? emptyLine(options) : countLine(listed, options),
@@ -138,12 +129,9 @@ const groups = list('GET /webhook/dlq/groups', {
     'svcctl dlq groups --status abandoned',
     'svcctl dlq groups --status pending --tenant TX --json endpoint_id,failure_class,count',
   ],
-  options: [requiredStatusOption, ...reachOptions],
+  filters: groupFilters,
   limit: { of: 'groups', rows: 100 },
-  query: (options: DeadLetterOptions) => ({
-    ...deadLetterFilter(options),
-    status: requiredStatus(options.status),
-  }),
+  query: ({ status }: DeadLetterOptions) => ({ status: requiredStatus(status) }),
   columns: [
     of.count('ROWS', 'count'),
     of.word('CLASS', 'failure_class'),

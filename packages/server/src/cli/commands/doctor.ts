@@ -12,7 +12,7 @@ import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
 import { formatTrouble } from '../format.ts';
 import { styled } from '../io.ts';
-import { type JsonOption, picker, printRows } from '../output.ts';
+import { type JsonOption, printRows } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { printable } from '../table.ts';
 import { type Described, jsonOption } from '../verb.ts';
@@ -37,7 +37,6 @@ export const doctor: Described = {
 
 async function diagnose(context: Context, { local, all, json }: Options): Promise<void> {
   const fields = await fieldsOf(json, 'GET /doctor', 'findings');
-  picker(json, fields);
   const findings = local ? await examineHere(context, true) : await examine(context);
   const shown = all || json !== undefined ? findings : findings.filter(isNotWell);
   if (context.isTerminal && json === undefined) await printForPeople(context, shown);

@@ -1,4 +1,5 @@
 import { numberOf } from '../../kernel/values.ts';
+import { endpointFilters } from '../../webhooks/view.ts';
 import { act } from '../act.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
@@ -8,7 +9,7 @@ import { formatInstant } from '../format.ts';
 import { required, usage } from '../help.ts';
 import { list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
-import { tenantOption, type Verb, type Verbs, yesOption } from '../verb.ts';
+import { type Verb, type Verbs, yesOption } from '../verb.ts';
 import {
   type EndpointOptions,
   endpointBody,
@@ -27,7 +28,7 @@ const ls = list('GET /webhook/endpoints', {
     'svcctl endpoints ls --tenant TX',
     'svcctl endpoints ls --json id,url,enabled,breaker',
   ],
-  options: [tenantOption],
+  filters: endpointFilters,
   columns: [
     word('ID', 'id'),
     text('TENANT', 'tenant'),

@@ -1,4 +1,4 @@
-import { exportStates } from '../../exports/values.ts';
+import { exportFilters } from '../../exports/view.ts';
 import { act } from '../act.ts';
 import type { Context } from '../context.ts';
 import { show } from '../details.ts';
@@ -6,7 +6,7 @@ import { type ExportJob, exportFacts, exportJobColumns, followExport } from '../
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
 import type { JsonOption } from '../output.ts';
-import { jsonOption, tenantOption, type Verb, type Verbs } from '../verb.ts';
+import { jsonOption, type Verb, type Verbs } from '../verb.ts';
 
 const ls = list('GET /exports', {
   summary: 'list the export jobs',
@@ -16,7 +16,7 @@ const ls = list('GET /exports', {
     'svcctl exports ls --tenant TX --state running',
     'svcctl exports ls --json id,state,percent,eta_s',
   ],
-  options: [tenantOption, ['--state <state>', 'only in this state', exportStates]],
+  filters: exportFilters,
   limit: { of: 'jobs', rows: 50 },
   columns: exportJobColumns,
   below: {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { deliveryStatuses } from '../../webhooks/values.ts';
+import { incidentFilters } from '../../webhooks/view.ts';
 import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
@@ -13,12 +14,10 @@ import { required } from '../help.ts';
 import { list } from '../list.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { withRetries } from '../retry.ts';
-import { checkDays, type Days } from '../slice.ts';
 import { printable } from '../table.ts';
-import { tenantOption, type Verb, type Verbs } from '../verb.ts';
+import type { Verb, Verbs } from '../verb.ts';
 
 type Incident = RouteAnswer<'GET /incidents'>['data'][number];
-type LsOptions = Days & { tenant?: string; store?: string; type?: string; failed?: true };
 
 const { word, text, instant } = columnsOf<Incident>();
 
@@ -30,19 +29,13 @@ const ls = list('GET /incidents', {
     'svcctl incidents ls --failed --type incident.',
     'svcctl incidents ls --from 2026-03-01 --to 2026-03-05 --json id,type,delivery_counts',
   ],
-  options: [
-    tenantOption,
-    ['--store <store>', 'only of this store'],
-    ['--type <type>', 'only of this type, or with a dot at its end of all that begin so'],
-    ['--from <date>', 'only reported from this day on, as 2026-03-05 (UTC)'],
-    ['--to <date>', 'up to this day, inclusive'],
-    ['--failed', 'only those of which a delivery is in the dead-letter queue'],
-  ],
+  filters: incidentFilters,
+  options: [['--failed', 'only those of which a delivery is in the dead-letter queue']],
   limit: { rows: 100 },
-  query({ failed, ...filters }: LsOptions) {
-    checkDays(filters);
-    return { ...filters, deliveries: failed && 'failed', include: 'delivery_counts' };
-  },
+  query: ({ failed }: { failed?: true }) => ({
+    deliveries: failed && 'failed',
+    include: 'delivery_counts',
+  }),
   columns: [
     word('ID', 'id'),
     instant('OCCURRED AT (UTC)', 'occurred_at'),

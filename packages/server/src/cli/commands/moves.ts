@@ -1,13 +1,10 @@
 import { numberOf } from '../../kernel/values.ts';
-import { type MoveKind, type MoveState, moveKinds, moveStates } from '../../retention/values.ts';
+import { moveFilters } from '../../retention/view.ts';
 import { moment, show, whereAny } from '../details.ts';
 import { formatBytes } from '../format.ts';
 import { list } from '../list.ts';
 import { formatDays } from '../retention/days.ts';
 import { errorText, moveColumns, tripleLines } from '../retention/moves.ts';
-import { tenantOption } from '../verb.ts';
-
-type MovesOptions = { tenant?: string; kind?: MoveKind; state?: MoveState; run?: string };
 
 export const moves = list('GET /retention/moves', {
   summary: 'read the journal: what was moved, merged, deleted, erased',
@@ -18,14 +15,8 @@ export const moves = list('GET /retention/moves', {
     'svcctl retention moves --tenant TX --state failed',
     'svcctl retention moves --limit 1 --json source,object',
   ],
-  options: [
-    tenantOption,
-    ['--kind <kind>', 'only of this kind', moveKinds],
-    ['--state <state>', 'only in this state', moveStates],
-    ['--run <id>', 'only of this run'],
-  ],
+  filters: moveFilters,
   limit: { of: 'moves', rows: 50 },
-  query: ({ run, ...filter }: MovesOptions) => ({ ...filter, run_id: run }),
   columns: moveColumns,
   below: {
     none: 'No moves. What would move now: svcctl retention plan',

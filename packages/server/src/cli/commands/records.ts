@@ -35,13 +35,13 @@ const ls = list('GET /enrichment/datasets', {
     'svcctl records ls --level tenant --q T',
     'svcctl records ls --month 2026-03 --json tenant,store,count',
   ],
-  options: [
-    ['--tenant <tenant>', 'only this tenant'],
-    ['--store <store>', 'only this store'],
-    ['--month <month>', 'only this month, as 2026-03'],
-    ['--level <level>', 'what a row is (default: month)', levels],
-    ['--q <prefix>', 'only names at that level that begin so'],
-  ],
+  filters: {
+    tenant: { help: 'only this tenant' },
+    store: { help: 'only this store' },
+    month: { help: 'only this month, as 2026-03' },
+    level: { help: 'what a row is (default: month)', choices: levels },
+    q: { value: 'prefix', help: 'only names at that level that begin so' },
+  },
   columns: ({ level }: { level?: Level }) => datasetColumns(level ?? 'month'),
   sums: ['count', 'bytes', 'covered'],
   /** `42 leaves · 512,991 records · 246 MB · 12 % covered`. */

@@ -1,4 +1,5 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import { tenantFilter } from '../../kernel/view.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
@@ -7,7 +8,7 @@ import { fieldsOf } from '../fields.ts';
 import { isAtWork } from '../follow-job.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import { createRowPrinter, type JsonOption, picker, printObject } from '../output.ts';
+import { createRowPrinter, type JsonOption, printObject } from '../output.ts';
 import { checkDate } from '../retention/days.ts';
 import {
   amount,
@@ -197,7 +198,6 @@ async function verifyOrShow(
   checkDate('--since', since);
   const body = { tenant, since, sample_percent: toPercent(sample) };
   const fields = await fieldsOf(json, 'POST /retention/verify');
-  picker(json, fields);
   const client = await context.connect();
   const started = await start(client, id, body);
   if (!wait && id === undefined) {
@@ -246,10 +246,9 @@ const segments = list('GET /retention/segments', {
     'svcctl retention segments --tenant TX',
     'svcctl retention segments --live --json object_key',
   ],
-  options: [tenantOption, ['--live', 'only those that are read, which hold each cold record once']],
-  query: ({ tenant, live }: { tenant?: string; live?: true }) => ({
-    ...{ tenant, state: live && 'live' },
-  }),
+  filters: { tenant: tenantFilter },
+  options: [['--live', 'only those that are read, which hold each cold record once']],
+  query: ({ live }: { live?: true }) => ({ state: live && 'live' }),
   columns: [
     text('TENANT', 'tenant'),
     text('OBJECT', 'object_key'),

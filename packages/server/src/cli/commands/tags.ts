@@ -1,6 +1,7 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { type DatasetName, datasetNames } from '../../records/values.ts';
+import { tagFilters } from '../../records/view.ts';
 import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
@@ -10,11 +11,10 @@ import { formatBytes } from '../format.ts';
 import { required } from '../help.ts';
 import { list } from '../list.ts';
 import { checkDays, type Days, windowText } from '../slice.ts';
-import { type Noun, tenantOption, type Verb } from '../verb.ts';
+import type { Noun, Verb } from '../verb.ts';
 
 export type Tag = RouteAnswer<'GET /enrichment/tags'>['data'][number];
 export type Tagged = RouteAnswer<'POST /enrichment/tags'>;
-type LsOptions = Days & { tenant?: string; store?: string; dataset?: DatasetName };
 
 const { word, text, count, bytes, ago } = columnsOf<Tag>();
 
@@ -27,18 +27,7 @@ const ls = list('GET /enrichment/tags', {
     'svcctl records tags ls --tenant TX --store DFW --month 2026-03',
     'svcctl records tags ls --dataset training --json id,tenant,count',
   ],
-  options: [
-    tenantOption,
-    ['--store <store>', 'only those that touch this store'],
-    ['--dataset <name>', 'only of this dataset', datasetNames],
-    ['--month <month>', 'only those that touch this month, as 2026-03'],
-    ['--from <date>', 'only those that touch days from this one on'],
-    ['--to <date>', 'up to this day, inclusive'],
-  ],
-  query(asked: LsOptions) {
-    checkDays(asked);
-    return asked;
-  },
+  filters: tagFilters,
   columns: [
     word('ID', 'id'),
     text('TENANT', 'tenant'),

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { numberOf } from '../../kernel/values.ts';
 import { type DatasetName, datasetNames } from '../../records/values.ts';
+import { versionFilters } from '../../records/view.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import {
@@ -16,15 +17,8 @@ import { formatBytes } from '../format.ts';
 import { required } from '../help.ts';
 import { styled } from '../io.ts';
 import { list } from '../list.ts';
-import { type JsonOption, picker } from '../output.ts';
-import {
-  jsonOption,
-  type Noun,
-  type OptionRow,
-  tenantOption,
-  type Verb,
-  yesOption,
-} from '../verb.ts';
+import type { JsonOption } from '../output.ts';
+import { jsonOption, type Noun, type OptionRow, type Verb, yesOption } from '../verb.ts';
 
 const ls = list('GET /enrichment/dataset-versions', {
   summary: 'list the dataset versions',
@@ -33,7 +27,7 @@ const ls = list('GET /enrichment/dataset-versions', {
     'svcctl records versions ls --tenant TX',
     'svcctl records versions ls --json id,name,count,digest',
   ],
-  options: [tenantOption, ['--dataset <name>', 'only of this dataset', datasetNames]],
+  filters: versionFilters,
   columns: versionColumns,
   below: {
     none: 'No versions. Freeze what is tagged: svcctl records versions create',
@@ -62,7 +56,6 @@ const show: Verb = {
   options: [nameOption, jsonOption],
   async act(context: Context, { tenant, json }: NameOptions & { json?: JsonOption }, name: string) {
     const fields = await fieldsOf(json, 'GET /enrichment/dataset-versions/:id');
-    picker(json, fields);
     const client = await context.connect();
     const version = await findVersion(context, client, { word: name, tenant });
     const lines = () => versionLines(context, version);

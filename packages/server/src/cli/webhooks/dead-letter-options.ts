@@ -1,40 +1,15 @@
-import {
-  type DeadLetterStatus,
-  deadLetterStatuses,
-  type FailureClass,
-  failureClasses,
-} from '../../webhooks/values.ts';
+import type { Chosen } from '../../kernel/view.ts';
+import type { DeadLetterStatus } from '../../webhooks/values.ts';
+import type { deadLetterFilters } from '../../webhooks/view.ts';
 import { shellQuote } from '../format.ts';
 import { usage } from '../help.ts';
-import { type OptionRow, tenantOption } from '../verb.ts';
 
-/** Options that choose rows of the dead-letter queue. */
-export type DeadLetterOptions = {
-  status?: DeadLetterStatus;
-  tenant?: string;
-  endpoint?: string;
-  class?: FailureClass;
-};
-
-export const statusOption = (help: string) =>
-  ['--status <status>', help, deadLetterStatuses] as const satisfies OptionRow;
-
-/** The options that limit the queue to a tenant or an endpoint. */
-export const reachOptions: readonly OptionRow[] = [
-  tenantOption,
-  ['--endpoint <id>', 'only to this endpoint'],
-];
-export const classOption: OptionRow = ['--class <class>', 'only what failed so', failureClasses];
+export type DeadLetterOptions = Chosen<typeof deadLetterFilters>;
 
 /** The status, which must be given. Throws `usage_invalid`, and names both, when it is not. */
 export function requiredStatus(status: DeadLetterStatus | undefined): DeadLetterStatus {
   if (status !== undefined) return status;
   throw usage('--status is missing. Give --status pending or --status abandoned.');
-}
-
-/** The filter, by the names of the API. */
-export function deadLetterFilter({ status, tenant, endpoint, class: failure }: DeadLetterOptions) {
-  return { status, tenant, endpoint_id: endpoint, failure_class: failure };
 }
 
 /** The same filter as words of a command line that can be pasted. */

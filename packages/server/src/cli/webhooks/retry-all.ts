@@ -2,13 +2,15 @@ import { AppError } from '../../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { indentJson } from '../../kernel/json-slices.ts';
 import { numberOf } from '../../kernel/values.ts';
+import { paramsOf } from '../../kernel/view.ts';
+import { deadLetterFilters } from '../../webhooks/view.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../help.ts';
 import { createTable, noteTable } from '../table.ts';
-import { type DeadLetterOptions, deadLetterFilter, filterWords } from './dead-letter-options.ts';
+import { type DeadLetterOptions, filterWords } from './dead-letter-options.ts';
 import { followRetryJob, leftAlone, type RetryJob, tellRetryEnd } from './retry-jobs.ts';
 
 export type RetryAllOptions = DeadLetterOptions & {
@@ -30,7 +32,7 @@ export async function retryAll(context: Context, options: RetryAllOptions): Prom
   if (!options.dryRun && !options.yes) assertCanAsk(context, 'Retry');
   const nowMillis = context.io.now();
   const filter: Request = {
-    ...deadLetterFilter(options),
+    ...paramsOf(deadLetterFilters, options),
     failed_from: moment('--from', options.from, { nowMillis, edge: 'first' }),
     failed_to: moment('--to', options.to, { nowMillis, edge: 'last' }),
   };

@@ -1,0 +1,7 @@
+// How people filter the lists of the service, as the command line knows it, too.
+
+export * from '../../../server/src/access/view.ts';
+export * from '../../../server/src/exports/view.ts';
+export * from '../../../server/src/kernel/view.ts';
+export * from '../../../server/src/retention/view.ts';
+export * from '../../../server/src/webhooks/view.ts';

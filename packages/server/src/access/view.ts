@@ -1,0 +1,8 @@
+import { dayFilters } from '../kernel/view.ts';
+
+export const auditFilters = {
+  actor: { value: 'id', help: 'only by the token of this id' },
+  action: { help: 'only this action, or all that begin so: token.' },
+  tenant: { help: 'only about this tenant' },
+  ...dayFilters('from this day on, as 2026-03-05 (UTC)'),
+} as const;

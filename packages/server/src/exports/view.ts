@@ -1,0 +1,7 @@
+import { tenantFilter } from '../kernel/view.ts';
+import { exportStates } from './values.ts';
+
+export const exportFilters = {
+  tenant: tenantFilter,
+  state: { choices: exportStates, help: 'only in this state' },
+} as const;
