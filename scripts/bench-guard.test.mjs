@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compare, readRatios } from '../bench/guard.mjs';
+import { compare, medianOf, readRatios } from '../bench/guard.mjs';
 import { goal, markdownTable } from '../bench/lib/table.mjs';
 
 const table = markdownTable(
@@ -46,4 +46,14 @@ test('the guard names what slid back, whichever way is better', () => {
   expect(said('other')).toBe('new');
   const slow = { ...kept, 'a: first page': { ratio: 2, better: 'less' } };
   expect(compare(slow, kept)).toMatch(/first page .* 2\.00 .* slid back/);
+});
+
+test('the guard takes the median of its rounds, and what they differ by for noise', () => {
+  const rounds = [0.5, 0.75, 0.6].map((ratio) => ({ row: { ratio, better: 'more' } }));
+  const found = medianOf(rounds);
+  expect(found).toEqual({ row: { ratio: 0.6, better: 'more', noise: 1.5 } });
+  const kept = (ratio) => ({ row: { ratio, better: 'more', noise: 1.1 } });
+  expect(compare(found, kept(0.89))).not.toContain('slid back');
+  expect(compare(found, kept(0.91))).toContain('slid back');
+  expect(compare(found, kept(0.39))).toContain('better');
 });

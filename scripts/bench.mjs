@@ -1,5 +1,6 @@
 // npm run bench -- <name> [--quick | --full | --smallest] [--only section,…] [--records N]: builds what has
-// changed, then runs bench/<name>.mjs. `--records` is how many `scale` makes; `guard --keep` keeps its ratios as those that later runs are compared with.
+// changed, then runs bench/<name>.mjs. `--records` is how many `scale` makes; `guard --keep` keeps its ratios as those
+// that later runs are compared with, and `guard --strict` fails when one has slid back by more than its noise.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -32,6 +33,7 @@ function readArguments(args) {
         smallest: { type: 'boolean', default: false },
         only: { type: 'string', default: '' },
         keep: { type: 'boolean', default: false },
+        strict: { type: 'boolean', default: false },
         records: { type: 'string' },
       },
     });
@@ -42,7 +44,8 @@ function readArguments(args) {
     const [size = 'standard', other] = ['smallest', 'quick', 'full'].filter((name) => values[name]);
     if (other !== undefined) throw new Error(`--${size} and --${other} exclude each other`);
     const only = values.only.split(',').filter((section) => section !== '');
-    return { name, size, isKept: values.keep, only, records: readRecords(values.records) };
+    const records = readRecords(values.records);
+    return { name, size, isKept: values.keep, isStrict: values.strict, only, records };
   } catch (error) {
     process.stderr.write(
       `error: ${error.message}\nusage: npm run bench -- <name> [--quick | --full | --smallest] [--only section,…] [--records N]\n`,
