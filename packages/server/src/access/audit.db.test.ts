@@ -1,18 +1,15 @@
-import fc from 'fast-check';
 import type { FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runs } from '../../test/runs.ts';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestService } from '../../test/service.ts';
 import { createLocalToken, createLog } from '../app.ts';
 import { loadSettings } from '../config/settings.ts';
 import type { Actor } from '../kernel/actor.ts';
 import { createAudit } from './audit.ts';
 
-let service: TestService;
+const service = useTestService();
 let admin: { id: string; name: string };
 beforeAll(async () => {
-  service = await startTestService();
   [admin] = (await service.call('GET', '/tokens')).json.data;
   await service.db.query(sql`
     insert into audit_log (at, token_id, token_name, action, target, tenant, after)
@@ -21,7 +18,6 @@ beforeAll(async () => {
       'ep_' || n, case when n % 5 < 4 then 'T' || n % 5 end, json_build_object('n', n)
     from generate_series(0, 19) n`);
 });
-afterAll(() => service.stop());
 
 type Entry = { id: string; at: string; action: string; target: string; tenant: string | null };
 
@@ -80,24 +76,14 @@ test('filters by actor, by action or its beginning, by tenant and by days, newes
   expect((await list('from=2001-03-03&to=2999-12-31&action=endpoint.')).data).toEqual([]);
 });
 
-test('pages of any size hold every entry exactly once', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 25 }), async (limit) => {
-      const seen: Entry[] = [];
-      let cursor: string | null = '';
-      while (cursor !== null) {
-        const from: string = cursor === '' ? '' : `&cursor=${cursor}`;
-        const page = await list(`from=2001-03-01&to=2001-03-02&limit=${limit}${from}`);
-        seen.push(...page.data);
-        cursor = page.next_cursor;
-      }
-      expect(seen.map(({ target }) => target)).toEqual(
-        Array.from({ length: 20 }, (_, n) => `ep_${19 - n}`),
-      );
-    }),
-    { numRuns: runs(15) },
-  );
-});
+test.each([1, 2, 3, 4, 7, 19, 20, 21])(
+  'pages of %i hold every entry exactly once',
+  async (limit) => {
+    const seen = await service.all(`/audit?from=2001-03-01&to=2001-03-02&limit=${limit}`);
+    const all = Array.from({ length: 20 }, (_, n) => `ep_${19 - n}`);
+    expect(seen.map(({ target }) => target)).toEqual(all);
+  },
+);
 
 test('a token limited to tenants sees only entries of those tenants', async () => {
   const { token } = await service.makeToken({ preset: 'admin', tenants: ['T1', 'T2'] });

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, type CallOptions, startTestService } from '../../test/service.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, type CallOptions, useTestService } from '../../test/service.ts';
 import { apiContract, type RouteContract } from '../contract.ts';
 import { newAccessToken } from '../kernel/ids.ts';
 import { type Preset, presets, type Scope, scopes } from '../kernel/values.ts';
@@ -27,16 +27,12 @@ function ruleOf({ id }: Pick<RouteContract, 'id'>): RouteRule {
   );
 }
 
-let service: Awaited<ReturnType<typeof startTestService>>;
-beforeAll(async () => {
-  // Without a drainer, so that deliveries stay as they are.
-  service = await startTestService({
-    SVC_ROLES: 'api,retention,exports',
-    SVC_RATE_LIMIT: '0',
-    SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  });
+// Without a drainer, so that deliveries stay as they are.
+const service = useTestService({
+  SVC_ROLES: 'api,retention,exports',
+  SVC_RATE_LIMIT: '0',
+  SVC_ALLOW_TARGETS: '127.0.0.0/8',
 });
-afterAll(() => service.stop());
 
 describe('the rules', () => {
   test('name every route, and no other', async () => {

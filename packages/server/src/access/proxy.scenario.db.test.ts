@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { expect, test } from 'vitest';
+import { startTestService, type TestService, useTestService } from '../../test/service.ts';
 import { newAccessToken } from '../kernel/ids.ts';
 import { failuresPerMinute } from './limits.ts';
 
 const publicUrl = 'https://svcctl.example';
-let proxied: TestService;
-let plain: TestService;
-beforeAll(async () => {
-  [proxied, plain] = await Promise.all([
-    startTestService({ SVC_PUBLIC_URL: publicUrl, SVC_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8' }),
-    startTestService(),
-  ]);
+const proxied = useTestService({
+  ...{ SVC_PUBLIC_URL: publicUrl, SVC_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8' },
 });
-afterAll(() => Promise.all([proxied.stop(), plain.stop()]));
+const plain = useTestService();
 
 const signIn = (service: TestService, headers: Record<string, string> = {}, token?: string) =>
   service.call('POST', '/session', {

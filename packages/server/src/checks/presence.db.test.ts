@@ -1,20 +1,16 @@
 import pino from 'pino';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { testOnOneServer } from '../../test/one-server.ts';
-import { startTestService, type TestService } from '../../test/service.ts';
+import { useTestService } from '../../test/service.ts';
 import { usualWaits } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { ProcessRow } from './contract.ts';
 import { createPresence } from './presence.ts';
 
-let service: TestService;
+const service = useTestService({ SVC_ROLES: 'api,retention', SVC_DELIVERY_DAYS: '7' });
 let lines: { level: number; msg: string }[] = [];
 const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-beforeAll(async () => {
-  service = await startTestService({ SVC_ROLES: 'api,retention', SVC_DELIVERY_DAYS: '7' });
-});
-afterAll(() => service.stop());
 
 const present = (clock = systemClock) =>
   createPresence(service.db, {
@@ -135,13 +131,19 @@ test('a beat that fails is told once, and does not hold up the service', async (
 testOnOneServer('a beat leaves the index alone', async () => {
   const other = present();
   await other.start(null);
+  const { pool } = service.db;
   const count = async () => {
-    await service.db.query(sql`select pg_stat_force_next_flush()`);
+    // An idle session tells what it counted after ten seconds, unless it is asked, so all of them are.
+    const sessions = await Promise.all(
+      Array.from({ length: pool.totalCount }, () => pool.connect()),
+    );
+    for (const session of sessions) await session.query('select pg_stat_force_next_flush()');
+    for (const session of sessions) session.release();
     const [row] = await service.db.query<{ hot: number; all: number }>(sql`
       select n_tup_hot_upd as hot, n_tup_upd as all from pg_stat_user_tables where relname = 'processes'`);
     return row ?? { hot: 0, all: 0 };
   };
-  const before = await service.db.withConnection(count);
+  const before = await count();
   const seenAt = async () =>
     JSON.stringify(
       await service.db.query(sql`select seen_at from processes where id = ${other.id}`),

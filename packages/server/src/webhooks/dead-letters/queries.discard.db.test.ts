@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { beforeEach, expect, test } from 'vitest';
+import { testActor } from '../../../test/actor.ts';
 import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -154,10 +155,7 @@ async function runJob(on: Queryable, endpoint: SeededEndpoint, n: number): Promi
 }
 
 test('whatever happens to deliveries, counts are right and no status is left by a wrong way', async () => {
-  const act = {
-    actor: { tokenId: '', name: '', scopes: [], tenants: null, expiresAt: null },
-    note: async () => {},
-  };
+  const act = { actor: testActor, note: async () => {} };
   const options = { act, wakeUp: { wake() {} }, maxAttempts: 2 };
   const row = fc.nat({ max: 5 });
   const failure = fc.constantFrom<FailureClass | null>('dns', 'status', 'reset', null);

@@ -1,21 +1,13 @@
 import pino from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, type Receiver, startReceiver } from '../../../test/receiver.ts';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { expect, test } from 'vitest';
+import { answer, useReceiver } from '../../../test/receiver.ts';
+import { useTestService } from '../../../test/service.ts';
 
 const patient = { timeout: 120_000 };
 const lines: Record<string, unknown>[] = [];
-let service: TestService;
-let receiver: Receiver;
-beforeAll(async () => {
-  receiver = await startReceiver();
-  const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line)) });
-  service = await startTestService({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }, log);
-});
-afterAll(async () => {
-  await service.stop();
-  await receiver.close();
-});
+const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line)) });
+const receiver = useReceiver();
+const service = useTestService({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }, log);
 
 test('the id of the request that reported an incident leads to its attempts, in the log and in the API', async () => {
   receiver.behave(({ number }) => answer(number === 1 ? 500 : 204));

@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { testActor } from '../../../test/actor.ts';
+import { useTestDatabase } from '../../../test/database.ts';
 import { ringOf } from '../../../test/keyring.ts';
 import { answer as respond, startReceiver } from '../../../test/receiver.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
@@ -19,7 +20,7 @@ import { addEndpointRoutes } from './routes.ts';
 
 const nowMillis = Date.parse('2026-03-05T14:07:09Z');
 const box = createSecretBox(ringOf(1));
-let db: TestDatabase;
+const db = useTestDatabase();
 let fastify: FastifyInstance;
 /** What came of the calls beside their answers. */
 let audited: AuditEntry[] = [];
@@ -28,19 +29,12 @@ let pokes: number[] = [];
 let logged: string[] = [];
 
 beforeAll(async () => {
-  db = await createTestDatabase();
   const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
   const http = createHttpServer({
     jsonBodyMaxBytes: 2 ** 20,
     connections: usualLimits,
     log,
-    authenticate: async () => ({
-      tokenId: 'tok_1',
-      name: 'ops',
-      scopes: ['admin'],
-      tenants: null,
-      expiresAt: null,
-    }),
+    authenticate: async () => testActor,
     admit: () => {},
     assertReady: () => {},
   });
@@ -66,10 +60,7 @@ beforeAll(async () => {
   addIncidentRoutes(http, db, options);
   fastify = http.fastify;
 });
-afterAll(async () => {
-  await fastify.close();
-  await db.drop();
-});
+afterAll(() => fastify.close());
 beforeEach(() => {
   audited = [];
   woken = [];
@@ -209,7 +200,7 @@ test('every write is audited with what it was and has become', async () => {
     'endpoint.delete',
   ]);
   for (const entry of audited) {
-    expect(entry).toMatchObject({ target: id, tenant: 'T', actor: { name: 'ops' } });
+    expect(entry).toMatchObject({ target: id, tenant: 'T', actor: { name: 'test' } });
     expect(entry.request.id).toMatch(/^req_/);
   }
   expect(audited[0]?.after).toMatchObject({ id, enabled: true });
@@ -363,7 +354,7 @@ test('of more than 5,000 live deliveries the rest is left to a job', async () =>
       rate: null,
       rows_total: 5100,
       rows_done: 5000,
-      created_by: 'ops',
+      created_by: 'test',
     },
   ]);
   expect(pokes).toEqual([1]);

@@ -2,16 +2,12 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { type FoundKeys, findKeyring, makeNextKeyFile } from './secret-key.ts';
 
-let db: TestDatabase;
+const db = useTestDatabase();
 let dataDir: string;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
   await db.query(sql`delete from signing_keys`);
