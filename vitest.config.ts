@@ -2,14 +2,16 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Files of e2e/ take minutes each and go first: one of them that began last would run alone, while the other workers
- * have nothing left to do.
+ * Files of these folders may take a minute each and go first: one of them that began last would run alone, while the
+ * other workers have nothing left to do. Among them and among the others, those that the last run found longest go
+ * first, or on a fresh clone the largest.
  */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const rank = ({ moduleId }: TestSpecification) => (moduleId.includes('/e2e/') ? 0 : 1);
-    return sorted.toSorted((a, b) => rank(a) - rank(b));
+    const isLong = ({ moduleId }: TestSpecification) =>
+      /\/(e2e|src\/(retention|exports|app|platform))\//.test(moduleId);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Browser, Locator, Page, Route } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   drawerOf,
@@ -11,6 +11,7 @@ import {
   waitForRecord,
 } from './lib/browser.ts';
 import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { banner, standBetween } from './lib/weather.ts';
 
 let filled: FilledService;
 let browser: Browser;
@@ -20,40 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await filled?.installation.remove();
 });
-
-type Weather = 'fair' | 'failing' | 'cut' | 'hanging';
-
-const unavailable = {
-  type: 'about:blank',
-  title: 'Unavailable',
-  status: 503,
-  code: 'database_unavailable',
-  detail: 'The database does not answer.',
-  request_id: 'req-e2e',
-};
-
-/** Stands between the page and the API, and lets through, refuses, cuts or holds every request. */
-async function standBetween(page: Page): Promise<{ turn(weather: Weather): void }> {
-  let weather: Weather = 'fair';
-  const answer = {
-    fair: (route: Route) => route.continue(),
-    failing: (route: Route) =>
-      route.fulfill({
-        status: 503,
-        contentType: 'application/problem+json',
-        headers: { 'x-request-id': 'req-e2e' },
-        body: JSON.stringify(unavailable),
-      }),
-    cut: (route: Route) => route.abort('connectionrefused'),
-    hanging: () => Promise.resolve(),
-  };
-  await page.route('**/api/v1/**', (route) => answer[weather](route));
-  return {
-    turn(next) {
-      weather = next;
-    },
-  };
-}
 
 /** A leaf with an open record, and what of it must survive. */
 async function openPlace(page: Page) {
@@ -81,7 +48,6 @@ async function letTimePass(page: Page): Promise<void> {
   await page.clock.fastForward(40_000);
 }
 
-const banner = (page: Page) => page.locator('[data-failing]');
 const boxOf = async (place: Locator) => {
   const box = await place.boundingBox();
   if (box === null) throw new Error('it is not in sight');

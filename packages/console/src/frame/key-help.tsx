@@ -57,7 +57,7 @@ export type KeyLine = {
 /** Keys that are listed under one heading. */
 export type KeyGroup = { readonly name: string; readonly lines: readonly KeyLine[] };
 
-/** All keys of the console. A test presses each line: e2e/console/key-help.test.ts. */
+/** All keys of the console. A test presses each line: e2e/console/keys.test.ts. */
 export const keyGroups: readonly KeyGroup[] = [
   {
     name: 'Anywhere',

@@ -1,0 +1,38 @@
+import type { Page, Route } from 'playwright-core';
+
+export type Weather = 'fair' | 'failing' | 'cut' | 'hanging';
+
+const unavailable = {
+  type: 'about:blank',
+  title: 'Unavailable',
+  status: 503,
+  code: 'database_unavailable',
+  detail: 'The database does not answer.',
+  request_id: 'req-e2e',
+};
+
+/** Stands between the page and the API, and lets through, refuses, cuts or holds every request. */
+export async function standBetween(page: Page): Promise<{ turn(weather: Weather): void }> {
+  let weather: Weather = 'fair';
+  const answer = {
+    fair: (route: Route) => route.continue(),
+    failing: (route: Route) =>
+      route.fulfill({
+        status: 503,
+        contentType: 'application/problem+json',
+        headers: { 'x-request-id': 'req-e2e' },
+        body: JSON.stringify(unavailable),
+      }),
+    cut: (route: Route) => route.abort('connectionrefused'),
+    hanging: () => Promise.resolve(),
+  };
+  await page.route('**/api/v1/**', (route) => answer[weather](route));
+  return {
+    turn(next) {
+      weather = next;
+    },
+  };
+}
+
+/** The line that says what failed, while something does. */
+export const banner = (page: Page) => page.locator('[data-failing]');
