@@ -69,11 +69,14 @@ function checkDocs() {
   return faultsOf(process.execPath, ['scripts/generate-docs.mjs', '--check']);
 }
 
-/** Refuses download addresses in the lockfile: they would bind every install to the registry that its author used. */
+/** Refuses download addresses in lockfiles: they would bind every install to the registry that its author used. */
 async function checkLockfile() {
-  const lines = readFileSync(join(root, 'package-lock.json'), 'utf8').split('\n');
-  const bound = lines.flatMap((line, index) =>
-    line.includes('"resolved": "http') ? [`package-lock.json:${index + 1} ${line.trim()}`] : [],
+  const bound = ['package-lock.json', 'bench/peers/package-lock.json'].flatMap((file) =>
+    readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .flatMap((line, index) =>
+        line.includes('"resolved": "http') ? [`${file}:${index + 1} ${line.trim()}`] : [],
+      ),
   );
   if (bound.length === 0) return '';
   return `${bound.slice(0, 5).join('\n')}\n${bound.length} download addresses. Run: npm install --omit-lockfile-registry-resolved`;

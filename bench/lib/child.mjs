@@ -4,18 +4,29 @@ const killAfterMillis = 20_000;
 const keptOutput = 8192;
 
 /**
- * A Node child process that the scope ends (SIGTERM, then SIGKILL). What it last said is kept for errors. With `onMessage`
- * it can be sent messages, and what it sends is handed over.
+ * A Node child process; with `onMessage` it can be sent messages, and what it sends is handed over.
  *
  * @param {any} scope
  * @param {string[]} args
  * @param {NodeJS.ProcessEnv} env
  * @param {(message: any) => void} [onMessage]
- * @returns {any}
  */
 export function startChild(scope, args, env, onMessage) {
+  return startProgram(scope, process.execPath, args, { env, onMessage });
+}
+
+/**
+ * A child process that the scope ends (SIGTERM, then SIGKILL). What it last said is kept for errors.
+ *
+ * @param {any} scope
+ * @param {string} file
+ * @param {string[]} args
+ * @param {{ env?: NodeJS.ProcessEnv, onMessage?: ((message: any) => void) | undefined }} options
+ * @returns {any}
+ */
+export function startProgram(scope, file, args, { env, onMessage } = {}) {
   const channel = onMessage === undefined ? 'ignore' : 'ipc';
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', channel] });
+  const child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'pipe', channel] });
   if (onMessage !== undefined) child.on('message', onMessage);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { migrate, openDatabase, startEmbeddedPostgres } from './product.mjs';
@@ -42,6 +42,9 @@ export async function startPostgres(scope, dir, options = {}) {
       url.pathname = `/${name}`;
       return url.href;
     },
+    /** The process of which all of the server's are children. */
+    pid: () =>
+      Number.parseInt(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8'), 10),
     version: () =>
       withClient(server.url, async (client) => {
         const { rows } = await client.query('show server_version');
