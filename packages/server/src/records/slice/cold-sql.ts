@@ -3,6 +3,7 @@ import { instantSql } from '../segments/segment-sql.ts';
 import { datasetNames } from '../values.ts';
 import {
   type DayWindow,
+  fewWindows,
   type KeyRange,
   onlyMonth,
   type RecordColumn,
@@ -88,8 +89,23 @@ function datasetsSql(slice: Slice): string {
   return each.length === 0 ? 'null::varchar' : `nullif(concat_ws(';', ${each.join(', ')}), '')`;
 }
 
-/** Returns one condition for all windows. */
+/**
+ * Returns one condition for all windows. Many windows of stores are joined as rows: 717 conditions on two million records
+ * took three times as long.
+ */
 function windowsSql(windows: readonly DayWindow[]): string {
+  const ofStores = windows.filter(({ store }) => store !== null);
+  if (ofStores.length <= fewWindows) return eachWindowSql(windows);
+  const rows = ofStores.map(
+    ({ store, from, until }) => `(${literal(store ?? '')}, ${midnight(from)}, ${midnight(until)})`,
+  );
+  const joined = `exists (select 1 from (values ${rows.join(', ')}) tagged(of_store, first_at, until_at)
+    where of_store = store and occurred_at >= first_at and occurred_at < until_at)`;
+  const ofAll = windows.filter(({ store }) => store === null);
+  return ofAll.length === 0 ? joined : `(${joined} or ${eachWindowSql(ofAll)})`;
+}
+
+function eachWindowSql(windows: readonly DayWindow[]): string {
   if (windows.length === 0) return 'false';
   const each = windows.map(({ store, from, until }) => {
     const days = `occurred_at >= ${midnight(from)} and occurred_at < ${midnight(until)}`;

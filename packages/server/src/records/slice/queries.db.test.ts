@@ -2,7 +2,9 @@ import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
 import { sumLeafDays, sumRecords } from '../queries.ts';
+import { countSlice } from '../read/sum-segments.ts';
 import { useColdStore } from '../read/testing/cold-store.ts';
+import { freeze } from '../read/testing/freeze.ts';
 import { ingest } from '../read/testing/walk.ts';
 import { listIslands } from '../steps/queries.ts';
 import { selectSlice } from './queries.ts';
@@ -17,10 +19,13 @@ const records = stores.flatMap((store) =>
 const db = useTestDatabase();
 const cold = useColdStore();
 beforeAll(async () => {
-  const lines = records.map(({ day, ...rest }) =>
-    JSON.stringify({ tenant: 'T', ...rest, occurred_at: `${day}T12:00:00Z`, enrichment: {} }),
-  );
-  await ingest(db, cold, [lines]);
+  for (const tenant of ['hot', 'cold']) {
+    const lines = records.map(({ day, ...rest }) =>
+      JSON.stringify({ tenant, ...rest, occurred_at: `${day}T12:00:00Z`, enrichment: {} }),
+    );
+    await ingest(db, cold, [lines]);
+  }
+  await freeze(db, cold, { tenant: 'cold', id: 'seg_cold' });
 });
 
 function dayAt(n: number): string {
@@ -47,7 +52,7 @@ test.each([
   ['many, and one of all stores', [someDays, ...everyOther('A'), ...everyOther('C')]],
 ])('a slice of a dataset has what lies in its windows: %s', async (_, windows) => {
   const slice: Slice & { tenant: string } = {
-    ...{ tenant: 'T', tenants: null, dataset: 'training', from: dayAt(1), until: dayAt(38) },
+    ...{ tenant: 'hot', tenants: null, dataset: 'training', from: dayAt(1), until: dayAt(38) },
     tags: { training: windows, fine_tuning: [] },
   };
   const own = records.filter(
@@ -68,4 +73,6 @@ test.each([
   const islands = await listIslands(db, slice, { after, limit: 1000 });
   const beyond = own.filter(({ store, day }) => store > 'A' || day > dayAt(20));
   expect(islands.reduce((sum, { count }) => sum + count, 0)).toBe(beyond.length);
+  const frozen = { ...slice, tenant: 'cold', kind: 'k2' };
+  expect((await countSlice(db, frozen, cold)).count).toBe(own.length / 2);
 });

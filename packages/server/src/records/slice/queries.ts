@@ -4,6 +4,7 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import { datasetNames } from '../values.ts';
 import {
   type DayWindow,
+  fewWindows,
   type KeyRange,
   onlyMonth,
   type RecordColumn,
@@ -181,9 +182,6 @@ const timeColumn: DayColumn = {
 function midnight(day: string, type: DayColumn['type']): string {
   return type === 'date' ? day : `${day}T00:00:00Z`;
 }
-
-/** Up to so many windows of stores are conditions of a statement, which it can read in one pass along an index. */
-const fewWindows = 16;
 
 /**
  * Returns `from … where …` for the rows of a table that belong to a slice. Of many windows of stores each is looked up by

@@ -101,6 +101,9 @@ export function isOutOfReach(slice: Slice, actor: Actor): boolean {
   return slice.tenant !== undefined && !mayTouchTenant(actor, slice.tenant);
 }
 
+/** Up to so many windows of stores are conditions of a statement; more are rows that it joins. */
+export const fewWindows = 16;
+
 /**
  * Returns the windows in which a slice's tagged days lie, cut to its own store and days. Of a range only those are left
  * that touch it: a slice may have a thousand, of which a range of a few stores has some.
