@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { testActor } from '../../test/actor.ts';
+import { use } from '../../test/use.ts';
 import { createLog } from '../platform/log.ts';
 import { createStoreWatch } from '../platform/objects/store-watch.ts';
 import { planMove } from './mover/move-hot-days.ts';
@@ -18,11 +19,10 @@ import { adoptStore } from './store.ts';
 import type { MoveState } from './values.ts';
 import { findOrphans, ourFolders } from './verify/find-orphans.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = use(
+  () => startTestMover(),
+  (own) => own.stop(),
+);
 beforeEach(() => mover.fence.adopt());
 
 const signal = new AbortController().signal;
@@ -30,8 +30,10 @@ const days = ['2001-03-01'];
 const lastDay = '2001-03-01';
 const later = { graceSeconds: 3600 };
 
+type Point = { kind: 'move' | 'compact'; state: MoveState; when: 'before' | 'after' };
+
 /** Dies at a transition of the merge, or of the move before it, as a process would that is killed there. */
-function dieAt(kind: 'move' | 'compact', state: MoveState, when: 'before' | 'after') {
+function dieAt({ kind, state, when }: Point) {
   return {
     ...later,
     onTransition: async (to: MoveState, moment: 'before' | 'after', move: { kind: string }) => {
@@ -41,15 +43,15 @@ function dieAt(kind: 'move' | 'compact', state: MoveState, when: 'before' | 'aft
 }
 
 /** A segment, and more records of its day: a run moves them, and merges the two. */
-async function prepare(tenant: string): Promise<void> {
-  await addRecords(mover.db, makeRecords(tenant, { days }));
-  await mover.move(tenant, lastDay, later);
-  await addRecords(mover.db, makeRecords(tenant, { days, prefix: 'late' }));
+async function prepare(on: TestMover, tenant: string): Promise<void> {
+  await addRecords(on.db, makeRecords(tenant, { days }));
+  await on.move(tenant, lastDay, later);
+  await addRecords(on.db, makeRecords(tenant, { days, prefix: 'late' }));
 }
 
-/** Removes all that waits for its removal, as if the grace were over. */
-async function removeAll(on: TestMover): Promise<number> {
-  await on.db.query(sql`update object_removals set remove_after = now()`);
+/** Removes all of a tenant that waits for its removal, as if the grace were over. */
+async function removeAll(on: TestMover, tenant: string): Promise<number> {
+  await on.db.query(sql`update object_removals set remove_after = now() where tenant = ${tenant}`);
   return removeObjects(on, signal);
 }
 
@@ -60,25 +62,33 @@ const points = (['move', 'compact'] as const).flatMap((kind) => [
   { kind, state: 'switched' as const, when: 'before' as const },
   { kind, state: 'switched' as const, when: 'after' as const },
 ]);
+const tenantOf = ({ kind, state, when }: Point) => `${kind} ${when} ${state}`;
 
-test.each(
-  points.flatMap((point) => [
-    { ...point, first: 'the original' },
-    { ...point, first: 'the clone' },
-  ]),
-)(
-  'cloned when a $kind was killed $when $state: $first goes on, the other stands still',
-  async ({ first: name, ...point }) => {
-    const tenant = `${point.kind} ${point.when} ${point.state} ${name}`;
-    await prepare(tenant);
-    const before = await totals(mover, tenant);
-    await expect(
-      mover.move(tenant, lastDay, dieAt(point.kind, point.state, point.when)),
-    ).rejects.toThrow('killed');
-    const clone = await startTestMover(mover);
-    try {
-      const isOriginal = name === 'the original';
-      const [first, second] = isOriginal ? [mover, clone] : [clone, mover];
+describe.each(['the original', 'the clone'])(
+  'cloned when something was killed, %s goes on, the other stands still:',
+  (name) => {
+    const original = use(
+      () => startTestMover(),
+      (own) => own.stop(),
+    );
+    const before = new Map<string, unknown>();
+    const clone = use(
+      async () => {
+        for (const point of points) {
+          const tenant = tenantOf(point);
+          await prepare(original, tenant);
+          before.set(tenant, await totals(original, tenant));
+          const killed = original.move(tenant, lastDay, dieAt(point));
+          await expect(killed).rejects.toThrow('killed');
+        }
+        return startTestMover(original);
+      },
+      (own) => own.stop(),
+    );
+
+    test.each(points)('a $kind $when $state', async (point) => {
+      const tenant = tenantOf(point);
+      const [first, second] = name === 'the original' ? [original, clone] : [clone, original];
       await first.move(tenant, lastDay, later);
       await expect(second.move(tenant, lastDay, later)).rejects.toMatchObject({
         code: 'store_fenced',
@@ -86,20 +96,18 @@ test.each(
       // What the first has replaced is still there: both read all.
       for (const each of [first, second]) {
         expect(await differences(each, tenant)).toEqual([]);
-        expect(await totals(each, tenant)).toEqual(before);
+        expect(await totals(each, tenant)).toEqual(before.get(tenant));
       }
-      expect(await removeAll(second)).toBe(0);
-      expect(await removeAll(first)).toBeGreaterThan(0);
-      expect(await removeAll(second)).toBe(0);
+      expect(await removeAll(second, tenant)).toBe(0);
+      expect(await removeAll(first, tenant)).toBeGreaterThan(0);
+      expect(await removeAll(second, tenant)).toBe(0);
       expect(await differences(first, tenant)).toEqual([]);
-      expect(await totals(first, tenant)).toEqual(before);
+      expect(await totals(first, tenant)).toEqual(before.get(tenant));
       const [live] = await first.db.query(
         sql`select count(*) as count from segments where tenant = ${tenant}`,
       );
       expect(live).toEqual({ count: 1 });
-    } finally {
-      await clone.stop();
-    }
+    });
   },
 );
 
@@ -108,8 +116,6 @@ test('records that only the original has are not lost with the objects of a move
   await addRecords(mover.db, makeRecords(tenant, { days }));
   const context = mover.context(later);
   await mover.fence.advance();
-  // What the tests before have left to remove: below only the move's own object counts.
-  await removeAll(mover);
   const move = await planMove(context, { tenant, runId: null, after: null, lastDay });
   if (move === null) throw new Error('nothing is due');
   // The clone knows the token, and the object that the original is about to write.
@@ -123,7 +129,7 @@ test('records that only the original has are not lost with the objects of a move
         if (to !== 'verified' || when !== 'after') return;
         // The original is suspended here. The clone gives the move other objects, and removes the first.
         await clone.move(tenant, lastDay, later);
-        expect(await removeAll(clone)).toBe(1);
+        expect(await removeAll(clone, tenant)).toBe(1);
       },
     };
     await expect(runMove(going, move, signal)).rejects.toMatchObject({ code: 'store_fenced' });
@@ -173,9 +179,9 @@ test.each([
   async (point) => {
     const tenant = `hot-${point.when}-${point.state}`;
     await addRecords(mover.db, makeRecords(tenant, { days }));
-    await expect(
-      mover.move(tenant, lastDay, dieAt('move', point.state, point.when)),
-    ).rejects.toThrow('killed');
+    await expect(mover.move(tenant, lastDay, dieAt({ ...point, kind: 'move' }))).rejects.toThrow(
+      'killed',
+    );
     const clone = await startTestMover(mover);
     try {
       await mover.fence.advance();
@@ -218,7 +224,7 @@ test('an object that was planned when the two parted, and that the original made
     const whole = await totals(mover, tenant);
     await adopt(clone);
     await clone.move(tenant, lastDay, later);
-    await removeAll(clone);
+    await removeAll(clone, tenant);
     expect(await keysOf(clone, tenant)).toEqual(expect.arrayContaining(live));
     expect(await orphansOf(clone)).toEqual(expect.arrayContaining(live));
     expect(await totals(mover, tenant)).toEqual(whole);
@@ -231,8 +237,8 @@ test('an object that was planned when the two parted, and that the original made
 
 test('who adopts the store while the other one removes loses no object after the one that is under way', async () => {
   const tenant = 'page';
-  await prepare(tenant);
-  await removeAll(mover);
+  await prepare(mover, tenant);
+  await removeAll(mover, tenant);
   await mover.move(tenant, lastDay, later);
   const clone = await startTestMover(mover);
   try {
@@ -246,8 +252,7 @@ test('who adopts the store while the other one removes loses no object after the
         removed.push(key);
       },
     };
-    await mover.db.query(sql`update object_removals set remove_after = now()`);
-    expect(await removeObjects({ ...mover, store }, signal)).toBe(1);
+    expect(await removeAll({ ...mover, store }, tenant)).toBe(1);
     const left = before.filter((key) => !removed.includes(key));
     expect(await keysOf(mover, tenant)).toEqual(left);
   } finally {

@@ -2,26 +2,24 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import { use } from '../../../test/use.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
-import { clean, createVerifying, type Verifying } from './testing/verifying.ts';
+import { clean, createVerifying } from './testing/verifying.ts';
 
-// Small segments, of which a batch is read with one statement.
-let data: Verifying;
+// Small segments, of which a batch is read with one statement. A test spoils the last one, which is put back.
+const data = use(createVerifying, (own) => own.close());
 /** In the order in which they are checked; of the tenant TX but for the first. */
 let segments: string[];
 /** The one with which something is wrong. DuckDB takes the columns of a batch from its first file. */
 let last: string;
+let putBack: () => Promise<void>;
 const stores = 2;
 const perDay = 4;
 const recordsOfSegment = stores * perDay;
 beforeAll(async () => {
-  data = await createVerifying();
-});
-afterAll(() => data.close());
-beforeEach(async () => {
   const days = ['2001-01-05', '2001-01-06', '2001-01-07', '2001-01-08'];
   await data.addRecords('TX', days, perDay);
   await data.addRecords('CA/é', ['2001-01-05'], perDay);
@@ -29,8 +27,20 @@ beforeEach(async () => {
   for (const day of days) made.push(await data.makeCold('TX', day, day));
   segments = [made[0] ?? '', ...made.slice(1).sort()];
   last = segments.at(-1) ?? '';
+  const path = await data.pathOfSegment(last);
+  const content = await readFile(path);
+  await data.db.query(sql`create table segments_as_made as table segments`);
+  await data.db.query(sql`create table segment_days_as_made as table segment_days`);
+  putBack = async () => {
+    await writeFile(path, content);
+    await data.db.query(
+      sql`truncate segments, segment_days, verifications, work_shares, verified_tenants`,
+    );
+    await data.db.query(sql`insert into segments select * from segments_as_made`);
+    await data.db.query(sql`insert into segment_days select * from segment_days_as_made`);
+  };
 });
-afterEach(() => data.empty());
+afterEach(() => putBack());
 
 /** A DuckDB that counts the statements it is given. */
 function countStatements(): { duckdb: DuckDb; count: () => number } {
