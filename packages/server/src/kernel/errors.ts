@@ -124,6 +124,7 @@ export const errorCatalogue = {
   answer_unexpected: ofCommand(1, 'The service answered something this command cannot read.'),
   export_mismatch: ofCommand(1, 'The file received is not what the service announced.'),
   export_failed: ofCommand(1, 'The export ended without a file.'),
+  job_failed: ofCommand(1, 'The job failed or was cancelled.'),
   in_both_datasets: ofCommand(6, 'Records would be in both datasets.'),
   records_rejected: ofCommand(7, 'Some records were rejected; the others are stored.'),
   verify_failed: ofCommand(1, 'The verification found differences.'),
