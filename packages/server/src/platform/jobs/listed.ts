@@ -113,14 +113,13 @@ async function cancelJob(
   kinds: readonly ListedKind[],
   call: CancelCall,
 ): Promise<ListedJob> {
-  const { kind, row } = await findJob(db, kinds, call);
+  const { kind } = await findJob(db, kinds, call);
   if (kind.cancel === undefined) {
     throw new AppError('job_not_cancellable', {
       detail: 'Only exports and bulk re-arms can be cancelled. This job goes on to its end.',
     });
   }
-  if (row.finished_at === null) await kind.cancel(call);
-  // It may have ended by itself since it was looked up.
+  await kind.cancel(call);
   const after = await findJob(db, [kind], call);
   if (after.row.state === 'cancelled') return toListedJob(kind, after.row);
   throw new AppError('job_finished', { detail: `The job is ${after.row.state} already.` });
