@@ -3,6 +3,7 @@ import { checksContract } from './checks/contract.ts';
 import { noticesContract } from './checks/notices/contract.ts';
 import { exportsContract } from './exports/contract.ts';
 import { exportJobsContract } from './exports/jobs.contract.ts';
+import { jobsContract } from './platform/jobs/contract.ts';
 import { recordsContract } from './records/contract.ts';
 import { tagsContract } from './records/tags.contract.ts';
 import { versionsContract } from './records/versions.contract.ts';
@@ -21,6 +22,7 @@ export const apiContract = {
   ...retentionContract,
   ...webhooksContract,
   ...noticesContract,
+  ...jobsContract,
 } as const;
 
 export * from './access/contract.ts';
@@ -30,6 +32,7 @@ export * from './exports/contract.ts';
 export * from './exports/jobs.contract.ts';
 export type { RouteContract } from './platform/http/contract.ts';
 export type { WorkRow } from './platform/http/schemas.contract.ts';
+export * from './platform/jobs/contract.ts';
 export * from './records/contract.ts';
 export * from './records/stored.contract.ts';
 export * from './records/tags.contract.ts';

@@ -26,6 +26,7 @@ import { rejectCodes } from '../records/contract.ts';
 import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.ts';
 import { addExports, type ExportJobs } from './exports.ts';
 import { type Host, notReady, routeTools } from './host.ts';
+import { addJobs } from './jobs.ts';
 import { addAllFigures } from './metrics.ts';
 import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
@@ -82,6 +83,7 @@ export function createHttp(
     addWebhooks(http, host, works.bulkJobs);
     addNotices(http, host, works.notices);
     addOverview(http, host);
+    addJobs(http, host, works.jobs);
     addStatus(http, host, works.presence);
   }
   const findWarnings = async () => {

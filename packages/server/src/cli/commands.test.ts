@@ -27,6 +27,10 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'exports cancel': ['exp_1'],
   // What it prints is about a real file: see exports/verify.db.test.ts.
   'exports verify': ['exp_1'],
+  'jobs ls': ['', 'array'],
+  'jobs show': ['exp_1', 'object'],
+  'jobs wait': ['exp_1', 'object'],
+  'jobs cancel': ['exp_1'],
   'tokens create': ['--name N --preset pipeline', 'object'],
   'tokens ls': ['', 'array'],
   'audit ls': ['', 'array'],

@@ -26,6 +26,7 @@ export type ListRoute =
   | 'GET /enrichment/tags'
   | 'GET /exports'
   | 'GET /incidents'
+  | 'GET /jobs'
   | 'GET /notify/notices'
   | 'GET /retention/moves'
   | 'GET /retention/policies'

@@ -62,6 +62,7 @@ const parts: readonly Part[] = [
     () => import('./commands/analytics-export.ts'),
   ),
   noun('exports', 'export jobs and their files', () => import('./commands/exports.ts')),
+  noun('jobs', 'jobs of all kinds: list, wait, cancel', () => import('./commands/jobs.ts')),
   noun(
     'retention',
     'cold data: policies, moves, verification',

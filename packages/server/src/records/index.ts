@@ -26,6 +26,7 @@ export { readStored, startSumming } from './stored/stored.ts';
 export { addTagRoutes } from './tags/tags.ts';
 export { readTagWindows } from './tags/windows.ts';
 export { startCounting } from './versions/counting.ts';
+export { versionsAsJobs } from './versions/listed-versions.ts';
 export {
   type Gone,
   type GoneEffects,

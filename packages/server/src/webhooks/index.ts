@@ -1,3 +1,4 @@
+export { listRetriesAsJobs } from './dead-letters/listed-retries.ts';
 export { startBulkJobs } from './dead-letters/run-jobs.ts';
 export { createSender, type Sender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';

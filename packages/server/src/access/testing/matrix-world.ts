@@ -24,6 +24,7 @@ const kindsByPath = [
   ['/webhook/dlq/retries/', 'retryJob'],
   ['/webhook/dlq/', 'delivery'],
   ['/notify/targets/', 'notifyTarget'],
+  ['/jobs/', 'retryJob'],
 ] as const;
 export type Kind =
   | (typeof kindsByPath)[number][1]

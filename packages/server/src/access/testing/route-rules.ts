@@ -137,6 +137,10 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   deleteNotifyTarget: rule('admin', 'confirms', '403', 'notify_target.delete'),
   testNotifyTarget: rule('admin', 'only adds', '403', 'notify_target.test'),
   listNotices: rule('admin', reads, '403', untold),
+
+  listJobs: rule('any', reads, 'empty', untold),
+  getJob: rule('any', reads, '404', untold),
+  cancelJob: rule('any', 'leaves what is done as it is', '404', 'retry_job.cancel'),
 };
 
 function rule(

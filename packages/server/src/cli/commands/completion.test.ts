@@ -71,6 +71,7 @@ test.each([
     ['exports', 'ls', '--state', 'c'],
     ['completed', 'cancelled'],
   ],
+  [['jobs', 'ls', '--kind', 'e'], ['export']],
   [['completion', 'z'], ['zsh']],
   [['records', 'ls', '--q', ''], []],
   [['__'], []],

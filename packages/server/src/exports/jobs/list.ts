@@ -107,6 +107,8 @@ type CancelCall = {
   readonly actor: Actor;
   readonly request: FastifyRequest;
   readonly audit: Audit;
+  /** Leaves a completed job as it is. */
+  readonly keepsFile?: true;
 };
 
 /**
@@ -116,7 +118,7 @@ type CancelCall = {
  */
 export async function cancelJob(
   db: Database,
-  { id, actor, request, audit }: CancelCall,
+  { id, actor, request, audit, keepsFile }: CancelCall,
 ): Promise<{ job: StoredJob; was: 'open' | 'completed' | 'ended' }> {
   const found = await getJob(db, actor, id);
   if (!hasScope(actor, 'admin') && found.token_id !== actor.tokenId) {
@@ -141,7 +143,7 @@ export async function cancelJob(
       return { job: cancelled, was: 'open' };
     }
     // The job may have ended since it was looked up.
-    const expired = await queries.expireJob(connection, found);
+    const expired = keepsFile ? undefined : await queries.expireJob(connection, found);
     if (expired !== undefined) {
       await entry(expired, 'export.remove', { state: expired.state, has_file: true });
       return { job: expired, was: 'completed' };

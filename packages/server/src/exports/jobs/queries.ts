@@ -1,5 +1,6 @@
 import sql, { raw } from 'sql-template-tag';
 import { type HeldTable, isLocked } from '../../platform/jobs/held-queries.ts';
+import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, areObjectsHeld } from '../../platform/postgres/locks.ts';
@@ -39,6 +40,15 @@ export const exportJobs: HeldTable = {
     from export_parts where tenant = ${tenant} and export_id = ${id} and rows is not null`,
   lock: 'exportJobs',
   takingLock: 'exportJobTaking',
+};
+
+/** Where the list of all jobs finds exports. */
+export const listedExports: ListedTable = {
+  ...{ name: 'exports', isInReach: isOfTenants, requestedBy: raw('j.requested_by') },
+  state: sql`case when j.state = 'erased' then 'completed' else ${shownState} end`,
+  ...{ requestedAt: 'created_at', startedAt: 'started_at', finishedAt: 'finished_at' },
+  ...{ done: raw('j.rows_done'), total: raw('j.rows_total'), error: raw('j.error') },
+  told: sql`json_build_object('file_name', j.file_name, 'is_erased', j.state = 'erased')`,
 };
 
 /**

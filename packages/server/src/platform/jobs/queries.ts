@@ -4,6 +4,7 @@ import type { StateRow } from '../metrics/figures.ts';
 import type { Queryable, Row } from '../postgres/database.ts';
 import { hasFreeShare, heldLocks } from '../postgres/shares.ts';
 import { instantText } from '../postgres/sql-text.ts';
+import type { ListedTable } from './listed-queries.ts';
 
 /** Where the jobs of a kind are stored. In all statements the table is called `j`. */
 export type JobTable = {
@@ -32,7 +33,8 @@ export type JobState = {
 
 /** A job that waits for its store is stored as running. */
 const isWaiting = sql`j.state = 'running' and j.waiting_since is not null`;
-const sharedColumns = sql`j.id, case when ${isWaiting} then 'waiting' else j.state end as state,
+const shownState = sql`case when ${isWaiting} then 'waiting' else j.state end`;
+const sharedColumns = sql`j.id, ${shownState} as state,
   case when ${isWaiting} then ${instantText('j.waiting_since')} end as waiting_since,
   case when ${isWaiting} then j.waiting_for end as waiting_for, j.tenant, j.requested_by,
   ${instantText('j.requested_at')} as requested_at, ${instantText('j.started_at')} as started_at,
@@ -48,6 +50,19 @@ export function shownColumns({ columns }: JobTable): Sql {
 function isInReach(reach: readonly string[] | null): Sql {
   if (reach === null) return sql`true`;
   return sql`(j.tenant = any(${reach}::text[]) or j.tenants <@ ${reach}::text[])`;
+}
+
+/** Where the list of all jobs finds those of this table. There are few enough of them to be sorted. */
+export function listedOf(
+  { name, done }: JobTable,
+  own: Pick<ListedTable, 'total' | 'told'>,
+): ListedTable {
+  return {
+    ...{ name, state: shownState, done, isInReach, ...own },
+    ...{ requestedAt: 'requested_at', startedAt: 'started_at', finishedAt: 'finished_at' },
+    requestedBy: raw('j.requested_by'),
+    error: sql`case when ${isWaiting} then j.waiting_for else j.error end`,
+  };
 }
 
 /** Lists jobs, the latest first. There are few enough to sort them, because old ones are deleted. */

@@ -1,4 +1,5 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { Segment } from '../read/queries.ts';
@@ -67,6 +68,15 @@ const columns = sql`tenant, id, dataset, name, note, train_share, validation_sha
   digest::text as digest, state, current_count, current_bytes, current_digest::text as current_digest,
   splits, ${instantText('dataset_versions.changed_at')} as changed_at, change, error,
   ${instantText('dataset_versions.created_at')} as created_at, created_by`;
+
+/** Where the list of all jobs finds the countings of versions. */
+export const listedVersions: ListedTable = {
+  ...{ name: 'dataset_versions', isInReach: isOfTenants, requestedBy: raw('j.created_by') },
+  state: sql`case j.state when 'counting' then 'running' when 'ready' then 'completed' else j.state end`,
+  ...{ requestedAt: 'created_at', startedAt: null, finishedAt: null },
+  ...{ done: raw('null'), total: raw('null'), error: raw('j.error') },
+  told: sql`json_build_object('name', j.name, 'dataset', j.dataset, 'count', j.count)`,
+};
 
 export type NewVersion = {
   tenant: string;

@@ -1,5 +1,10 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
-import { type JobState, type JobTable, shownColumns } from '../../platform/jobs/queries.ts';
+import {
+  type JobState,
+  type JobTable,
+  listedOf,
+  shownColumns,
+} from '../../platform/jobs/queries.ts';
 import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -21,6 +26,13 @@ export const runs: JobTable = {
   },
   isNeeded: sql`j.id in (select run_id from moves where run_id is not null)`,
 };
+
+/** Where the list of all jobs finds runs. */
+export const listedRuns = listedOf(runs, {
+  total: raw('j.total_count'),
+  told: sql`json_build_object('is_limited', j.tenants is not null, 'moved', j.moved_count,
+    'deleted', j.deleted_count, 'failed_moves', j.failed_moves)`,
+});
 
 export async function insertRun(
   db: Queryable,

@@ -1,5 +1,10 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
-import { type JobState, type JobTable, shownColumns } from '../../platform/jobs/queries.ts';
+import {
+  type JobState,
+  type JobTable,
+  listedOf,
+  shownColumns,
+} from '../../platform/jobs/queries.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { LiveSegment as CataloguedSegment, Triple } from '../../records/segments.ts';
@@ -22,6 +27,13 @@ export const withProblems: JobTable = {
   ...verifications,
   columns: sql`${verifications.columns}, j.problems`,
 };
+
+/** Where the list of all jobs finds verifications. */
+export const listedVerifications = listedOf(verifications, {
+  total: raw('j.bytes_total'),
+  told: sql`json_build_object('is_limited', j.tenants is not null, 'problems', j.problem_count,
+    'sample_percent', j.sample_percent)`,
+});
 
 /** What a verification looks at. */
 export type VerifyScope = {

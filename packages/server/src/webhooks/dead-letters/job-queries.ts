@@ -1,4 +1,5 @@
-import sql, { join, type Sql } from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
+import type { ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { JobRow } from '../contract.ts';
@@ -47,11 +48,23 @@ export async function insertRetryJob(db: Queryable, job: NewRetryJob): Promise<J
   return rows[0];
 }
 
-/** Selects bulk retries whose makers could touch no other tenants than these; null means all. */
+/** Selects jobs whose makers could touch no other tenants than these; null means all. */
+const isInReach = (reach: Reach) => sql`(${reach}::text[] is null or j.reach <@ ${reach}::text[])`;
+
+/** Where the list of all jobs finds bulk retries. */
+export const listedRetries: ListedTable = {
+  ...{ name: 'dead_letter_jobs', isListed: sql`j.action = 'retry'`, isInReach },
+  ...{ state: raw('j.state'), requestedBy: raw('j.created_by'), error: raw('null') },
+  ...{ requestedAt: 'created_at', startedAt: null, finishedAt: 'finished_at' },
+  ...{ done: raw('j.rows_done + j.rows_skipped'), total: raw('j.rows_total') },
+  told: sql`json_build_object('status', j.status, 'endpoint_id', j.endpoint_id,
+    'failure_class', j.failure_class, 'is_limited', j.reach is not null, 'skipped', j.rows_skipped)`,
+};
+
 async function selectRetryJobs(db: Queryable, reach: Reach, rest: Sql): Promise<JobRow[]> {
   return db.query<JobRow>(sql`
     select ${columns} from dead_letter_jobs j
-    where j.action = 'retry' and (${reach}::text[] is null or j.reach <@ ${reach}::text[]) and ${rest}`);
+    where j.action = 'retry' and ${isInReach(reach)} and ${rest}`);
 }
 
 /** Lists bulk retries, the newest first, beginning after `after`. */

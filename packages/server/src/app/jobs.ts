@@ -1,0 +1,24 @@
+import { listExportsAsJobs } from '../exports/index.ts';
+import type { HttpServer } from '../platform/http/server.ts';
+import { addJobRoutes } from '../platform/jobs/listed.ts';
+import { versionsAsJobs } from '../records/index.ts';
+import { runsAsJobs, verificationsAsJobs } from '../retention/index.ts';
+import { listRetriesAsJobs } from '../webhooks/index.ts';
+import type { ExportJobs } from './exports.ts';
+import { type Host, routeTools } from './host.ts';
+
+/** Adds the routes of the one list of all jobs, which puts together what each feature tells of its own. */
+export function addJobs(http: HttpServer, host: Host, jobs: ExportJobs): void {
+  const { audit, cursorKey } = routeTools(host);
+  const { db } = host;
+  addJobRoutes(http, db, {
+    cursorKey,
+    kinds: [
+      listExportsAsJobs(db, { audit, jobs }),
+      runsAsJobs,
+      verificationsAsJobs,
+      listRetriesAsJobs(db, audit),
+      versionsAsJobs,
+    ],
+  });
+}

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import type { ListedJob } from '../../platform/jobs/contract.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
+import { inTurn, json, pages, problem } from '../testing/receiver.ts';
+import { ends } from '../testing/run.ts';
+
+const { api, cli, jsonOf } = prepareCli();
+
+const job: ListedJob = {
+  id: 'exp_1',
+  kind: 'export',
+  state: 'running',
+  tenant: 'TX',
+  requested_by: 'ops',
+  requested_at: '2026-03-05T10:00:00.000000Z',
+  started_at: '2026-03-05T10:00:01.000000Z',
+  finished_at: null,
+  progress: { done: 364_120, total: 512_991, unit: 'records' },
+  summary: 'Exports records of TX to TX.csv.',
+  error: null,
+  href: '/api/v1/exports/exp_1',
+};
+const completed: ListedJob = {
+  ...{ ...job, state: 'completed', finished_at: '2026-03-05T10:00:05.000000Z' },
+  progress: { done: 512_991, total: 512_991, unit: 'records' },
+};
+const scheduled: ListedJob = {
+  ...{ ...job, id: 'vrf_1', kind: 'verification', tenant: null, requested_by: null },
+  progress: { done: 0, total: null, unit: 'bytes' },
+};
+
+refusesUsage(api, [
+  ['jobs ls --kind move', 'Allowed choices are run, verification'],
+  ['jobs ls --state counting', 'Allowed choices are queued'],
+  ['jobs ls --json nothing', 'there is no field'],
+  ['jobs wait', "missing required argument 'id'"],
+]);
+
+test('jobs ls asks with its filters, and says how far each job is', async () => {
+  api.on('GET /jobs', pages([JSON.stringify(job), JSON.stringify(scheduled)]));
+  const words = 'jobs ls --kind export --state running --tenant TX';
+  const { stdout, stderr } = await cli(words, { isTerminal: true });
+  expect(stdout).toMatch(/exp_1 +export +running +70 % .* ops +Exports records of TX to TX.csv\./);
+  expect(stdout).toMatch(/vrf_1 +verification +running +– .* the schedule /);
+  expect(stderr).toBe('2 jobs · look at one: svcctl jobs show ID\n');
+  const filters = { kind: 'export', state: 'running', tenant: 'TX' };
+  expect(api.requests[0]?.query).toMatchObject(filters);
+  expect(await jsonOf('jobs ls --json id,progress')).toEqual([
+    { id: 'exp_1', progress: job.progress },
+    { id: 'vrf_1', progress: scheduled.progress },
+  ]);
+});
+
+test.each([
+  [job, ['364,120 of 512,991 records', 'by ops', 'GET /api/v1/exports/exp_1']],
+  [{ ...job, progress: { done: 2000, total: 4000, unit: 'bytes' } }, ['2.0 kB of 4.0 kB']],
+  [{ ...job, progress: { done: 1, total: 1, unit: 'deliveries' } }, ['1 delivery']],
+  [{ ...job, state: 'failed', error: 'a day is damaged' }, ['a day is damaged']],
+])('jobs show tells of %j', async (shown, told) => {
+  api.on('GET /jobs/exp_1', json(shown));
+  const { stdout } = await cli('jobs show exp_1', { isTerminal: true });
+  for (const text of told) expect(stdout).toContain(text);
+});
+
+describe('jobs wait', () => {
+  test('waits until the job has ended, and shows it', async () => {
+    api.on('GET /jobs/exp_1', inTurn(job, job, completed));
+    expect(await jsonOf('jobs wait exp_1 --json state')).toEqual({ state: 'completed' });
+  });
+
+  test.each([
+    [{ ...job, state: 'failed', error: 'a day is damaged' }, 'exp_1 failed: a day is damaged'],
+    [{ ...job, state: 'cancelled' }, 'exp_1 was cancelled'],
+  ])('ends with 1 after %j', async (ended, message) => {
+    api.on('GET /jobs/exp_1', inTurn(job, ended));
+    await ends(cli('jobs wait exp_1'), 1, [message, 'svcctl jobs show exp_1']);
+  });
+
+  test.each([
+    [{ state: 'waiting', error: 'the store is away' }, 'goes on by itself: the store is away'],
+    [{ state: 'paused' }, 'exp_1 is paused. Go on: svcctl dlq resume exp_1'],
+  ])('says for what it waits: %j', async (held, message) => {
+    api.on('GET /jobs/exp_1', inTurn({ ...job, ...held }, completed));
+    expect((await cli('jobs wait exp_1')).stderr).toContain(message);
+  });
+});
+
+test('jobs cancel says what was cancelled, and what was refused', async () => {
+  api.on('POST /jobs/exp_1/cancel', json({ ...job, state: 'cancelled' }));
+  api.on('POST /jobs/run_1/cancel', problem(409, 'job_not_cancellable', 'It goes on.'));
+  expect(await cli('jobs cancel exp_1')).toMatchObject({ code: 0, stderr: 'Cancelled exp_1.\n' });
+  await ends(cli('jobs cancel run_1'), 6, ['it goes on (409 job_not_cancellable)']);
+  await ends(cli('jobs cancel exp_1 run_1'), 7, ['✗ run_1: It goes on. (409 job_not_cancellable)']);
+});

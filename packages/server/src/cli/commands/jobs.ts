@@ -1,0 +1,137 @@
+import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf, workStates } from '../../kernel/values.ts';
+import type { JobKindName } from '../../platform/jobs/values.ts';
+import { jobFilters } from '../../platform/jobs/view.ts';
+import { act } from '../act.ts';
+import type { RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
+import { type Facts, moment, show, whereAny } from '../details.ts';
+import { followJob } from '../follow-job.ts';
+import { formatBytes } from '../format.ts';
+import { list } from '../list.ts';
+import type { Verbs } from '../verb.ts';
+
+type Job = RouteAnswer<'GET /jobs/:id'>;
+
+const { word, text, ago } = columnsOf<Job>();
+const argument = ['<id>', 'the job’s id, as svcctl jobs ls prints it'] as const;
+
+const ls = list('GET /jobs', {
+  summary: 'list the jobs of all kinds',
+  description:
+    'Lists exports, retention runs, verifications, bulk retries and countings of dataset versions, the latest first: those of the kinds that the token may read.',
+  examples: [
+    'svcctl jobs ls',
+    'svcctl jobs ls --state running',
+    'svcctl jobs ls --kind export --tenant TX --json id,state,progress',
+  ],
+  filters: jobFilters,
+  limit: { of: 'jobs', rows: 50 },
+  columns: [
+    word('ID', 'id'),
+    word('KIND', 'kind'),
+    word('STATE', 'state'),
+    word('DONE', ({ progress }) => percentOf(progress)),
+    ago('ASKED FOR', 'requested_at'),
+    text('BY', ({ requested_by: by }) => by ?? 'the schedule'),
+    text('WHAT', 'summary'),
+  ],
+  below: {
+    none: 'No jobs that match.',
+    one: 'job',
+    more: 'older ones',
+    next: 'look at one: svcctl jobs show ID',
+  },
+});
+
+function percentOf(progress: Job['progress']): string | null {
+  if (!progress?.total) return null;
+  return `${Math.floor((100 * progress.done) / progress.total)} %`;
+}
+
+/** How far it is: `364,120 of 512,991 records`. */
+function progressText(progress: Job['progress']): string | null {
+  if (progress === null) return null;
+  const { done, total, unit } = progress;
+  const most = total ?? done;
+  const all = unit === 'bytes' ? formatBytes(most) : numberOf(most, oneOf[unit], unit);
+  if (most === done) return all;
+  return `${unit === 'bytes' ? formatBytes(done) : formatCount(done)} of ${all}`;
+}
+
+const oneOf = { records: 'record', deliveries: 'delivery' } as const;
+
+function facts(job: Job, nowMillis: number): Facts {
+  return [
+    ['id', job.id],
+    ['kind', job.kind],
+    ['what', job.summary],
+    ['state', job.state],
+    ...whereAny('error', job.error),
+    ...whereAny('tenant', job.tenant),
+    ...whereAny('done', progressText(job.progress)),
+    [
+      'asked for',
+      `${moment(job.requested_at, nowMillis)} by ${job.requested_by ?? 'the schedule'}`,
+    ],
+    ...whereAny('started', moment(job.started_at, nowMillis)),
+    ...whereAny('finished', moment(job.finished_at, nowMillis)),
+    ['all of it', `GET ${job.href}`],
+  ];
+}
+
+const showJob = show('GET /jobs/:id', {
+  summary: 'show a job of any kind',
+  description: 'Shows a job: what it does, how far it is, and why it failed.',
+  argument,
+  examples: [
+    'svcctl jobs show run_4fTq9Zx7Kq2LmN0p',
+    'svcctl jobs show ver_4fTq9Zx7Kq2LmN0p --json',
+  ],
+  facts,
+});
+
+/** The role of the processes that do jobs of a kind. */
+const roles: Readonly<Record<JobKindName, string>> = {
+  ...{ export: 'exports', version: 'exports', run: 'retention', verification: 'retention' },
+  retry: 'api',
+};
+
+const wait = show('GET /jobs/:id', {
+  summary: 'wait until a job has ended',
+  description:
+    'Follows a job of any kind until it has ended, then shows it. Ends with 1 when it failed or was cancelled.',
+  argument,
+  examples: ['svcctl jobs wait vrf_4fTq9Zx7Kq2LmN0p'],
+  async before(context, client, started) {
+    const { id } = started;
+    const ended = await followJob(context, client, {
+      ...{ route: 'GET /jobs/:id', started, role: roles[started.kind] },
+      far: ({ progress }) => progress ?? { done: 0, total: null },
+      describe: (_done, _total, job) => progressText(job.progress) ?? '',
+      isUnderWay: ({ state }) => workStates.some((open) => open === state),
+      waits: ({ state, error }) => [
+        state === 'waiting' ? `${id} waits, and goes on by itself: ${error ?? ''}` : null,
+        state === 'paused' ? `${id} is paused. Go on: svcctl dlq resume ${id}` : null,
+      ],
+      goesOn: `The job goes on without this command. Look: svcctl jobs show ${id}`,
+    });
+    if (ended.state === 'failed' || ended.state === 'cancelled') {
+      const how = ended.state === 'failed' ? `failed: ${ended.error}` : 'was cancelled.';
+      throw new AppError('job_failed', { detail: `${id} ${how}\nLook: svcctl jobs show ${id}` });
+    }
+    return true;
+  },
+  facts,
+});
+
+const cancel = act('POST /jobs/:id/cancel', {
+  summary: 'cancel jobs',
+  description:
+    'Cancels exports and bulk retries that have not ended; jobs of other kinds go on to their end. What they have done stays.',
+  argument: ['<id...>', 'ids, as svcctl jobs ls prints them'],
+  examples: ['svcctl jobs cancel exp_4fTq9Zx7Kq2LmN0p'],
+  done: (id) => `Cancelled ${id}.`,
+});
+
+export const jobs: Verbs = { ls, show: showJob, wait, cancel };

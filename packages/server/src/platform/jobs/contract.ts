@@ -1,0 +1,85 @@
+import { type Static, Type } from 'typebox';
+import type { RouteContract } from '../http/contract.ts';
+import {
+  cursorSchema,
+  exactly,
+  instantSchema,
+  limitSchema,
+  nullable,
+  oneOf,
+  pageOf,
+  problem,
+  tenantSchema,
+} from '../http/schemas.contract.ts';
+import { jobKinds, jobStates, jobUnits } from './values.ts';
+
+/** A job of any kind, as the one list of them shows it. */
+export const listedJobSchema = Type.Object({
+  id: Type.String(),
+  kind: oneOf(jobKinds),
+  state: oneOf(jobStates, 'waiting: it goes on by itself; paused: when somebody resumes it'),
+  tenant: nullable(Type.String({ description: 'null: it is of no single tenant' })),
+  requested_by: nullable(Type.String({ description: 'name of the token; null: the schedule' })),
+  requested_at: instantSchema,
+  started_at: nullable(instantSchema, 'null: not yet, or its kind does not note it'),
+  finished_at: nullable(instantSchema, 'null: not yet, or its kind does not note it'),
+  progress: nullable(
+    Type.Object({
+      done: Type.Integer(),
+      total: nullable(Type.Integer({ description: 'null: not counted yet' })),
+      unit: oneOf(jobUnits),
+    }),
+    'null: its kind tells only when it has ended',
+  ),
+  summary: Type.String({ description: 'what it does, in one sentence' }),
+  error: nullable(Type.String(), 'why it failed, or what it waits for'),
+  href: Type.String({ description: 'path of its own route, which tells all of it' }),
+});
+export type ListedJob = Static<typeof listedJobSchema>;
+
+const job = { 200: { description: 'The job.', schema: listedJobSchema }, 404: problem } as const;
+const byId = Type.Object({ id: Type.String() });
+
+/** The routes of the one list of all jobs. */
+export const jobsContract = {
+  listJobs: {
+    id: 'listJobs',
+    method: 'GET',
+    path: '/jobs',
+    tag: 'Jobs',
+    summary: 'List the jobs of all kinds',
+    description:
+      'The latest first: exports, retention runs, verifications, bulk re-arms of dead letters, and countings of dataset versions. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications and versions with enrichment:read; re-arms with admin.',
+    scope: 'any',
+    query: exactly({
+      kind: Type.Optional(oneOf(jobKinds)),
+      state: Type.Optional(oneOf(jobStates)),
+      tenant: Type.Optional(tenantSchema),
+      limit: Type.Optional(limitSchema),
+      cursor: Type.Optional(cursorSchema),
+    }),
+    responses: { 200: { description: 'One page.', schema: pageOf(listedJobSchema) }, 400: problem },
+  },
+  getJob: {
+    id: 'getJob',
+    method: 'GET',
+    path: '/jobs/:id',
+    tag: 'Jobs',
+    summary: 'Show a job of any kind',
+    scope: 'any',
+    params: byId,
+    responses: job,
+  },
+  cancelJob: {
+    id: 'cancelJob',
+    method: 'POST',
+    path: '/jobs/:id/cancel',
+    tag: 'Jobs',
+    summary: 'Cancel a job',
+    description:
+      'Exports and bulk re-arms can be cancelled, by whoever may by their own routes (403); another kind answers 409 `job_not_cancellable`. A job that was cancelled before is answered as it is, one that has ended otherwise is refused with 409 `job_finished`. What it has done stays.',
+    scope: 'any',
+    params: byId,
+    responses: { ...job, 409: problem },
+  },
+} as const satisfies Record<string, RouteContract>;

@@ -1,0 +1,8 @@
+import { tenantFilter } from '../../kernel/view.ts';
+import { jobKinds, jobStates } from './values.ts';
+
+export const jobFilters = {
+  kind: { choices: jobKinds, help: 'only of this kind' },
+  state: { choices: jobStates, help: 'only in this state' },
+  tenant: tenantFilter,
+} as const;
