@@ -1,8 +1,8 @@
 // How numbers, times and names are written everywhere in the console.
 
-import { formatBytes } from '../api/views.ts';
+import { formatBytes } from '../api/values.ts';
 
-export { formatBytes, formatShare } from '../api/views.ts';
+export { formatBytes, formatShare } from '../api/values.ts';
 
 export type Zone = 'utc' | 'local';
 

@@ -1,5 +1,4 @@
-import { numberOf } from '../api/values.ts';
-import { shellQuote } from '../api/views.ts';
+import { numberOf, shellQuote } from '../api/values.ts';
 import { formatAge } from './format.ts';
 
 /** An id shortened to its two ends: `dlv…7Kq2`. A short id stays as it is. */

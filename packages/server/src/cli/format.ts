@@ -1,6 +1,6 @@
 // How numbers and times are printed for people. Pipes get the plain values.
 
-export { formatBytes, formatShare, shellQuote } from '../kernel/view.ts';
+export { formatBytes, formatShare, shellQuote } from '../kernel/values.ts';
 
 /** A duration: `1.9 s`, `12 s`, `3:07`, `1:02:03`. */
 export function formatDuration(millis: number): string {

@@ -110,3 +110,31 @@ export function formatCount(value: number): string {
 export function numberOf(count: number, singular: string, plural = `${singular}s`): string {
   return `${formatCount(count)} ${count === 1 ? singular : plural}`;
 }
+
+const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
+
+/** A size: `812 B`, `2.1 MB`, `246 MB`. Units are powers of 1000, with one decimal below 100. */
+export function formatBytes(value: number): string {
+  let scaled = value;
+  let unit = 0;
+  // 999.5 would be written as 1000, so it belongs to the next unit already.
+  while (scaled >= 999.5 && unit < units.length - 1) {
+    scaled /= 1000;
+    unit += 1;
+  }
+  const isWhole = unit === 0 || scaled >= 99.95;
+  return `${isWhole ? formatCount(Math.round(scaled)) : scaled.toFixed(1)} ${units[unit]}`;
+}
+
+/** A share as a percentage: `38 %`. 100 % and 0 % mean exactly that; null is `–`. */
+export function formatShare(share: number | null): string {
+  if (share === null) return '–';
+  if (share > 0 && share < 0.01) return '<1 %';
+  // In floating point 0.29 × 100 is 28.999…, which has to count as 29.
+  return `${share < 1 ? Math.min(99, Math.floor(share * 100 + 1e-9)) : 100} %`;
+}
+
+/** A word, quoted if necessary so that it can be pasted into a POSIX shell. */
+export function shellQuote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatBytes, formatShare, shellQuote } from './view.ts';
+import { formatBytes, formatShare, shellQuote } from './values.ts';
 
 test.each([
   [0, '0 B'],
