@@ -1,46 +1,29 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { listFindings, readAxe } from './lib/axe.ts';
 import {
   confirm,
   confirmDialog,
   drawerOf,
-  launchBrowser,
-  openPage,
-  openSignedIn,
   patient,
   recordRows as rowsOf,
-  signIn,
   tabTo,
+  useConsole,
 } from './lib/browser.ts';
-import { type FilledService, startFilled } from './lib/filled-service.ts';
+import { startFilled } from './lib/filled-service.ts';
 
-let filled: FilledService;
-let browser: Browser;
-beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-});
+const filled = useConsole(startFilled);
 
 /** The first answer to what asks for the access token once more. */
 const stepUp = /403 \(Forbidden\)/;
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 
-async function openAccess(page: Page, place = '/access'): Promise<void> {
-  await page.goto(`/#${place}`);
-  await signIn(page, filled.service.token);
-  await rowsOf(page).first().waitFor();
-}
-
 const entryOf = (page: Page, action: string) => rowsOf(page).filter({ hasText: action }).first();
 
 test('a token is made for a colleague, who uses it, found in the log, and revoked', async () => {
   const { service } = filled;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openAccess(page);
+  const page = await filled.openList('/access', { expected: [stepUp] });
   await button(page, 'New token').click();
   await drawerOf(page).getByLabel('Name').fill('Kim');
   await drawerOf(page).getByLabel('Tenants').fill('TX, CA');
@@ -72,8 +55,6 @@ test('a token is made for a colleague, who uses it, found in the log, and revoke
   await page.goto('about:blank');
   await page.goto(link);
   await drawerOf(page).getByText('place in the chain').waitFor();
-  expectQuiet([stepUp]);
-  await close();
 });
 
 /** Goes down the list by keys until the focus is on the row with this text. */
@@ -90,8 +71,7 @@ async function toRow(page: Page, text: string): Promise<void> {
 
 test('a token is made, found in the log and revoked by keys alone', async () => {
   const { service } = filled;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openAccess(page);
+  const page = await filled.openList('/access', { expected: [stepUp] });
   const press = (key: string) => page.keyboard.press(key);
   const reach = async (selector: string) => {
     await page.locator(selector).first().waitFor();
@@ -126,19 +106,16 @@ test('a token is made, found in the log and revoked by keys alone', async () => 
   await reach('[role="dialog"] button:has-text("Revoke")');
   await page.getByText('Revoked: Lee').waitFor();
   expect((await service.call('GET', '/me', { token })).json.code).toBe('token_revoked');
-  expectQuiet([stepUp]);
-  await close();
 });
 
 test('a fault of a new token stands at its field', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openAccess(page, '/access?panel=new-token');
+  const page = await filled.openList('/access?panel=new-token', {
+    expected: [stepUp, /400 \(Bad Request\)/],
+  });
   await button(page, 'Make the token').click();
   await confirm(page, filled.service.token);
   await drawerOf(page).locator('[id$="-error"]').first().waitFor();
   expect(await drawerOf(page).getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
-  expectQuiet([stepUp, /400 \(Bad Request\)/]);
-  await close();
 });
 
 test('a session that is ended asks to sign in again, wherever it is', async () => {
@@ -146,44 +123,35 @@ test('a session that is ended asks to sign in again, wherever it is', async () =
   const { token } = (
     await service.call('POST', '/tokens', { body: { name: 'guest', preset: 'curator' } })
   ).json;
-  const guest = await openPage(browser, service);
-  await openSignedIn(guest.page, { ...service, token }, '/records');
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openAccess(page, '/access?view=sessions');
+  const guest = await filled.open('/records', { token });
+  const page = await filled.openList('/access?view=sessions', {
+    expected: [/401 \(Unauthorized\)/],
+  });
   await page.getByText('· this session').waitFor();
   await button(page, 'END the session of guest').click();
   await page.getByText('Session ended: guest').waitFor();
-  await guest.page.reload();
-  await guest.page.getByLabel('Access token').waitFor();
-  await guest.close();
+  await guest.reload();
+  await guest.getByLabel('Access token').waitFor();
 
   await button(page, 'Sign out everywhere').click();
   await page.getByLabel('Access token').waitFor();
-  expectQuiet([/401 \(Unauthorized\)/]);
-  await close();
 });
 
 test('the log is verified, and filtered by act', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openAccess(page, '/access?view=audit');
+  const page = await filled.openList('/access?view=audit');
   await button(page, 'Verify the log').click();
   await page.getByText(/^Chain verified, \d+ entries$/).waitFor();
   await page.getByLabel('What', { exact: true }).selectOption('sign-ins and sessions');
   await rowsOf(page).filter({ hasText: 'token.' }).first().waitFor({ state: 'detached' });
   await entryOf(page, 'session.open').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('gives axe nothing to find', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openAccess(page);
+  const page = await filled.openList('/access');
   await page.evaluate(await readAxe());
   for (const place of ['', '?panel=new-token', '?view=sessions', '?view=audit']) {
     await page.goto(`/#/access${place}`);
     await rowsOf(page).first().waitFor();
     expect(await listFindings(page), place).toEqual([]);
   }
-  expectQuiet();
-  await close();
 });

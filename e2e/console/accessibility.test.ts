@@ -1,31 +1,24 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
 import { listFindings, readAxe } from './lib/axe.ts';
 import {
   drawerOf,
   keepScreen,
-  launchBrowser,
-  openPage,
-  openSignedIn,
   patient,
   recordRows,
+  useConsole,
   waitForRecord,
 } from './lib/browser.ts';
-import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
 
-let filled: FilledService;
-let browser: Browser;
+const filled = useConsole(() => startFilled(quietRetention));
 let axeSource: string;
 beforeAll(async () => {
   axeSource = await readAxe();
-  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
   await runRetention(filled.service, 'CA');
   const body = { tenant: 'TX', type: 'incident.created', data: { n: 1 } };
   await filled.service.call('POST', '/incidents', { body });
-});
-afterAll(async () => {
-  await filled?.installation.remove();
 });
 
 type Visit = (view: string, page: Page) => Promise<void>;
@@ -35,7 +28,7 @@ async function visitViews(page: Page, visit: Visit): Promise<void> {
   await page.goto('/#/sign-in');
   await page.getByLabel('Access token').waitFor();
   await visit('sign-in', page);
-  await openSignedIn(page, filled.service, '/records');
+  await filled.openIn(page, '/records');
   await page.getByRole('treeitem').first().waitFor();
   await visit('records-start', page);
   await page.goto('/#/');
@@ -107,8 +100,7 @@ async function visitRetention(page: Page, visit: Visit): Promise<void> {
 }
 
 test('gives axe nothing to find on any view, and needs no scrolling sideways at 400 % zoom', async () => {
-  const options = { initScripts: [axeSource] };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  const page = await filled.openBlank({ initScripts: [axeSource] });
   const findings: Record<string, string[]> = {};
   const widths: Record<string, number> = {};
   await visitViews(page, async (view) => {
@@ -123,13 +115,10 @@ test('gives axe nothing to find on any view, and needs no scrolling sideways at 
   });
   expect(findings).toEqual({});
   expect(widths).toEqual({});
-  expectQuiet();
-  await close();
 }, 180_000);
 
 test('brings its own fonts, and loads the one of the text at once', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await recordRows(page).first().waitFor();
   const loaded = `[...document.fonts]
     .filter((font) => font.status === 'loaded')
@@ -140,8 +129,6 @@ test('brings its own fonts, and loads the one of the text at once', async () => 
     .toEqual(['Inter Variable', 'JetBrains Mono Variable']);
   const preloaded = page.locator('link[rel="preload"][as="font"]');
   expect(await preloaded.getAttribute('href')).toMatch(/^\/assets\/inter-[\w-]+\.woff2$/);
-  expectQuiet();
-  await close();
 });
 
 /** Every leaf with half of it covered: the demo of a tag, put into the answers on their way. */
@@ -155,10 +142,9 @@ async function coverHalf(page: Page): Promise<void> {
 }
 
 test('shows what is chosen, open, focused and covered in forced colours', async () => {
-  const options = { forcedColors: 'active' as const };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  const page = await filled.openBlank({ forcedColors: 'active' as const });
   await coverHalf(page);
-  await openSignedIn(page, filled.service, bigLeaf);
+  await filled.openIn(page, bigLeaf);
   await recordRows(page).first().waitFor();
   await page.getByRole('treeitem', { selected: true }).waitFor();
   const styleOf = (selector: string, property: string) =>
@@ -191,6 +177,4 @@ test('shows what is chosen, open, focused and covered in forced colours', async 
     expect(await styleOf(track, 'stroke')).not.toBe(await styleOf(row, 'backgroundColor'));
   }
   await keepScreen(page, 'records-leaf-forced-colours');
-  expectQuiet();
-  await close();
 });

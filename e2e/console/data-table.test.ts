@@ -1,33 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { readCsv } from '../lib/csv.ts';
 import { listFindings, readAxe } from './lib/axe.ts';
-import {
-  launchBrowser,
-  openPage,
-  type PageOptions,
-  patient,
-  recordRows as rowsOf,
-} from './lib/browser.ts';
-import { openWebhooks, startWebhookService, type WebhookService } from './lib/webhook-service.ts';
+import { type PageOptions, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
+import { startWebhookService } from './lib/webhook-service.ts';
 
-let webhooks: WebhookService;
-let browser: Browser;
-beforeAll(async () => {
-  [webhooks, browser] = await Promise.all([startWebhookService(), launchBrowser()]);
-});
-afterAll(async () => {
-  await webhooks?.remove();
-});
+const webhooks = useConsole(startWebhookService);
 
 /** Opens the dead-letter queue in a window where all its columns have room. */
-async function openQueue(options: PageOptions = {}) {
+function openQueue(options: PageOptions = {}): Promise<Page> {
   const size = { width: 1600, height: 900 };
-  const opened = await openPage(browser, webhooks.service, { viewport: size, ...options });
-  await openWebhooks(opened.page, webhooks.service, '/dlq');
-  await rowsOf(opened.page).first().waitFor();
-  return opened;
+  return webhooks.openList('/dlq', { viewport: size, ...options });
 }
 
 const head = (page: Page, name: string) => page.getByRole('columnheader', { name, exact: true });
@@ -67,7 +51,7 @@ async function reload(page: Page): Promise<void> {
 }
 
 test('resizes a column by its edge, which stays under the mouse, and remembers the width', async () => {
-  const { page, expectQuiet, close } = await openQueue();
+  const page = await openQueue();
   const [id, status] = [head(page, 'ID'), head(page, 'LAST STATUS')];
   const before = [await widthOf(id), await widthOf(status)] as const;
   await dragEdge(page, 'ID', 40);
@@ -81,12 +65,10 @@ test('resizes a column by its edge, which stays under the mouse, and remembers t
   expect([await widthOf(id), await widthOf(status)]).toEqual(after);
   await id.locator('[data-side]').dblclick();
   await expect.poll(() => widthOf(id), patient).toBe(before[0]);
-  expectQuiet();
-  await close();
 });
 
 test('goes through the head by arrow keys, which also change widths and places', async () => {
-  const { page, expectQuiet, close } = await openQueue();
+  const page = await openQueue();
   await head(page, 'ID').focus();
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('ArrowRight');
@@ -110,12 +92,10 @@ test('goes through the head by arrow keys, which also change widths and places',
     .waitFor();
   await reload(page);
   expect(await namesOf(page)).toEqual(moved);
-  expectQuiet();
-  await close();
 });
 
 test('hides and moves columns in the menu, remembers that, and restores its own', async () => {
-  const { page, expectQuiet, close } = await openQueue();
+  const page = await openQueue();
   expect(await namesOf(page)).toEqual(ownNames);
   await openMenu(page);
   const menu = menuOf(page);
@@ -134,18 +114,14 @@ test('hides and moves columns in the menu, remembers that, and restores its own'
   await expect.poll(() => namesOf(page), patient).toEqual(ownNames);
   await reload(page);
   expect(await namesOf(page)).toEqual(ownNames);
-  expectQuiet();
-  await close();
 });
 
 test('moves a column that is dragged by its name', async () => {
-  const { page, expectQuiet, close } = await openQueue();
+  const page = await openQueue();
   await head(page, 'TENANT').dragTo(head(page, 'ID'));
   await expect
     .poll(() => namesOf(page), patient)
     .toEqual(['TENANT', ...ownNames.filter((name) => name !== 'TENANT')]);
-  expectQuiet();
-  await close();
 });
 
 test('keeps what is stored for columns that it does not have', async () => {
@@ -156,18 +132,16 @@ test('keeps what is stored for columns that it does not have', async () => {
     widths: {},
   };
   const content = `localStorage.setItem('svcctl.table.dead-letters', '${JSON.stringify(stored)}')`;
-  const { page, expectQuiet, close } = await openQueue({ initScripts: [content] });
+  const page = await openQueue({ initScripts: [content] });
   expect((await namesOf(page))[0]).toBe('ERROR');
   await head(page, 'ERROR').focus();
   await page.keyboard.press('Shift+ArrowRight');
   const text = await page.evaluate<string>(`localStorage.getItem('svcctl.table.dead-letters')`);
   expect(JSON.parse(text)).toMatchObject({ order: stored.order, shown: stored.shown });
-  expectQuiet();
-  await close();
 });
 
 test('copies and downloads what is shown as CSV', async () => {
-  const { page, expectQuiet, close } = await openQueue();
+  const page = await openQueue();
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await openMenu(page);
   await boxOf(page, 'LAST STATUS').uncheck();
@@ -188,12 +162,10 @@ test('copies and downloads what is shown as CSV', async () => {
   const download = await coming;
   expect(download.suggestedFilename()).toMatch(/^dead-letters-\d{4}-\d\d-\d\d\.csv$/);
   expect(await readFile(await download.path(), 'utf8')).toBe(`\ufeff${copied}`);
-  expectQuiet();
-  await close();
 });
 
 test('selects by Space, and keeps actions in sight when columns need more room', async () => {
-  const { page, expectQuiet, close } = await openQueue({ viewport: { width: 1024, height: 768 } });
+  const page = await openQueue({ viewport: { width: 1024, height: 768 } });
   expect(await namesOf(page)).toEqual(ownNames.slice(0, 7));
   await rowsOf(page).first().focus();
   await page.keyboard.press('Space');
@@ -206,12 +178,10 @@ test('selects by Space, and keeps actions in sight when columns need more room',
   const retry = rowsOf(page).first().getByRole('button', { name: 'RETRY' });
   const box = await retry.boundingBox();
   expect((box?.x ?? 1024) + (box?.width ?? 0)).toBeLessThan(1024);
-  expectQuiet();
-  await close();
 });
 
 test('shows its lists as cards on a phone, none of them wider than the page', async () => {
-  const { page, expectQuiet, close } = await openQueue({ viewport: { width: 390, height: 844 } });
+  const page = await openQueue({ viewport: { width: 390, height: 844 } });
   for (const place of ['/dlq', '/dlq?view=groups', '/deliveries', '/incidents', '/endpoints']) {
     await page.goto(`/#${place}`);
     const list = page.locator('section[data-cards="true"]');
@@ -219,12 +189,10 @@ test('shows its lists as cards on a phone, none of them wider than the page', as
     await rowsOf(page).first().waitFor();
     expect(await list.evaluate((at) => at.scrollWidth <= at.clientWidth), place).toBe(true);
   }
-  expectQuiet();
-  await close();
 });
 
 test('shows the filters of a phone once they are asked for, and how many are set', async () => {
-  const { page, expectQuiet, close } = await openQueue({ viewport: { width: 390, height: 844 } });
+  const page = await openQueue({ viewport: { width: 390, height: 844 } });
   const tenant = page.getByLabel('Tenant, exactly');
   expect(await tenant.isVisible()).toBe(false);
   const bar = page.getByRole('button', { name: 'Filter', exact: true });
@@ -235,12 +203,10 @@ test('shows the filters of a phone once they are asked for, and how many are set
   await page.getByRole('button', { name: 'Filter · 1' }).click();
   await expect.poll(() => rowsOf(page).count(), patient).toBe(15);
   expect(await tenant.isVisible()).toBe(false);
-  expectQuiet();
-  await close();
 });
 
 test('gives axe nothing to find', async () => {
-  const { page, expectQuiet, close } = await openQueue({ initScripts: [await readAxe()] });
+  const page = await openQueue({ initScripts: [await readAxe()] });
   await head(page, 'ID').focus();
   await openMenu(page);
   await menuOf(page).waitFor();
@@ -249,6 +215,4 @@ test('gives axe nothing to find', async () => {
   await openMenu(page);
   await page.locator('[data-cards="true"]').waitFor();
   expect(await listFindings(page)).toEqual([]);
-  expectQuiet();
-  await close();
 });

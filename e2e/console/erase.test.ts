@@ -1,30 +1,21 @@
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { listFindings, readAxe } from './lib/axe.ts';
 import {
   confirm,
   confirmDialog,
   drawerOf,
-  launchBrowser,
-  openPage,
-  openSignedIn,
   patient,
   recordRows as rowsOf,
   treeNode,
+  useConsole,
   waitForRecord,
 } from './lib/browser.ts';
-import { type FilledService, startFilled } from './lib/filled-service.ts';
+import { startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
 
-let filled: FilledService;
-let browser: Browser;
-beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-});
+const filled = useConsole(() => startFilled(quietRetention));
 
 /** The first answer to what asks for the access token once more. */
 const stepUp = /403 \(Forbidden\)/;
@@ -48,9 +39,10 @@ test('a month is erased: the dry run, the name of the tenant, the token, the rec
     body: { ...slice, dataset: 'training' },
   });
   expect(tag.status, tag.text).toBe(201);
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  await openSignedIn(page, service, '/records?tenant=CA&store=AUS&month=2001-02');
+  const page = await filled.open('/records?tenant=CA&store=AUS&month=2001-02', {
+    permissions: ['clipboard-read', 'clipboard-write'],
+    expected: [stepUp],
+  });
   await rowsOf(page).first().waitFor();
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('button', { name: 'ERASE…' }).click();
@@ -87,14 +79,13 @@ test('a month is erased: the dry run, the name of the tenant, the token, the rec
   expect(await countOf('tenant=CA&store=AUS')).toBe(200);
   await panel.getByRole('link', { name: receipt.id }).click();
   await panel.getByRole('heading', { name: `MOVE ${receipt.id}` }).waitFor();
-  expectQuiet([stepUp]);
-  await close();
 });
 
 test('the event of a record is erased from its drawer, as far as one says', async () => {
   const { service } = filled;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openSignedIn(page, service, '/records?tenant=CA&store=IAH&month=2001-03');
+  const page = await filled.open('/records?tenant=CA&store=IAH&month=2001-03', {
+    expected: [stepUp, /404 \(Not Found\)/],
+  });
   await rowsOf(page).filter({ hasText: 'IAH-00007' }).click();
   await waitForRecord(page);
   const panel = panelOf(page);
@@ -117,8 +108,6 @@ test('the event of a record is erased from its drawer, as far as one says', asyn
   await panel.getByRole('button', { name: 'Done' }).click();
   // It was opened from the drawer of the record, which is gone.
   await panel.getByRole('heading', { name: /^RECORD/ }).waitFor();
-  expectQuiet([stepUp, /404 \(Not Found\)/]);
-  await close();
 });
 
 test('incidents of the same days go, too, where one says so', async () => {
@@ -129,8 +118,9 @@ test('incidents of the same days go, too, where one says so', async () => {
       occurred_at: '1999-02-03T00:00:00Z',
     },
   });
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openSignedIn(page, service, '/records?tenant=CA&from=1999-02-03&to=1999-02-03&panel=erase');
+  const page = await filled.open('/records?tenant=CA&from=1999-02-03&to=1999-02-03&panel=erase', {
+    expected: [stepUp],
+  });
   const panel = panelOf(page);
   await panel.getByText('No record is here to erase.').waitFor();
   await panel.getByRole('checkbox', { name: /^Also incidents/ }).check();
@@ -143,15 +133,14 @@ test('incidents of the same days go, too, where one says so', async () => {
   expect((await service.call('GET', `/incidents/${incident.id}`)).json).toMatchObject({
     data: null,
   });
-  expectQuiet([stepUp]);
-  await close();
 });
 
 test('a legal hold keeps all from being erased, and is told with the way to lift it', async () => {
   const { service } = filled;
   await setHold('TX', true);
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openSignedIn(page, service, '/records?tenant=TX&store=IAH&panel=erase');
+  const page = await filled.open('/records?tenant=TX&store=IAH&panel=erase', {
+    expected: [stepUp, /409 \(Conflict\)/],
+  });
   const panel = panelOf(page);
   await panel.getByText('TX is under legal hold: nothing of it may be erased').waitFor();
   await panel.getByText('first admin set it').waitFor();
@@ -173,15 +162,11 @@ test('a legal hold keeps all from being erased, and is told with the way to lift
   expect(await panel.getByText('TX is under legal hold').count()).toBe(1);
   await setHold('TX', false);
   expect(await countOf('tenant=TX&store=AUS')).toBe(400);
-  expectQuiet([stepUp, /409 \(Conflict\)/]);
-  await close();
 });
 
 test('the question follows what is chosen, and what was typed for one slice confirms no other', async () => {
-  const { service } = filled;
-  const { page, expectQuiet, close } = await openPage(browser, service);
   const place = '/records?tenant=TX&store=DFW&month=2001-03&kind=arrival&panel=erase';
-  await openSignedIn(page, service, place);
+  const page = await filled.open(place);
   const panel = panelOf(page);
   await panel.getByText('1,200 records', { exact: true }).waitFor();
   await panel.getByText('The filter kind of the page does not limit it').waitFor();
@@ -198,24 +183,19 @@ test('the question follows what is chosen, and what was typed for one slice conf
   await page.goto('/#/records?tenant=TX&from=2031-01-01&panel=erase');
   await panel.getByText('No record is here to erase.').waitFor();
   expect(await eraseButton(page).count()).toBe(0);
-  expectQuiet();
-  await close();
 });
 
 test('nobody but admins is offered it, and a link tells others what is needed', async () => {
   const { service } = filled;
   const body = { name: 'curator', preset: 'curator' };
   const { token } = (await service.call('POST', '/tokens', { body })).json;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openSignedIn(page, { ...service, token }, '/records?tenant=TX&store=DFW&month=2001-03');
+  const page = await filled.open('/records?tenant=TX&store=DFW&month=2001-03', { token });
   await rowsOf(page).first().click();
   await waitForRecord(page);
   expect(await page.getByText('ERASE…').count()).toBe(0);
   expect(await page.getByRole('button', { name: 'More actions' }).count()).toBe(0);
   await page.goto('/#/records?tenant=TX&panel=erase');
   await panelOf(page).getByRole('heading', { name: 'NEEDS admin' }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 /** Axe looks at every view of the page. */
@@ -226,8 +206,7 @@ test(
   async () => {
     const axe = await readAxe();
     await setHold('CA', true);
-    const { page, expectQuiet, close } = await openPage(browser, filled.service);
-    await openSignedIn(page, filled.service, '/records');
+    const page = await filled.open('/records');
     await page.evaluate(axe);
     for (const width of [1440, 1024, 390]) {
       await page.setViewportSize({ width, height: 844 });
@@ -244,8 +223,6 @@ test(
       }
     }
     await setHold('CA', false);
-    expectQuiet();
-    await close();
   },
   axeMillis,
 );

@@ -5,32 +5,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { readCsv } from '../lib/csv.ts';
-import {
-  drawerOf,
-  launchBrowser,
-  openPage,
-  openSignedIn,
-  patient,
-  recordRows,
-  signIn,
-  treeNode,
-} from './lib/browser.ts';
-import { bigLeaf, bigLeafSize, type FilledService, startFilled } from './lib/filled-service.ts';
+import { drawerOf, patient, recordRows, signIn, treeNode, useConsole } from './lib/browser.ts';
+import { bigLeaf, bigLeafSize, startFilled } from './lib/filled-service.ts';
 
 const run = promisify(execFile);
 const svcctl = fileURLToPath(new URL('../../packages/server/bin/svcctl.cjs', import.meta.url));
 
-let filled: FilledService;
-let browser: Browser;
-beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-});
+const filled = useConsole(startFilled);
 
 /** A picked file whose disk takes nothing more until the test opens the gate. */
 const gatedPicker = `
@@ -54,9 +38,7 @@ async function openExport(page: Page, rows: string): Promise<void> {
 }
 
 test('cancels midway and leaves no file, even when all of it has come already', async () => {
-  const options = { initScripts: [gatedPicker] };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf, { initScripts: [gatedPicker] });
   await openExport(page, '1,200');
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('0 of 1,200 rows').waitFor();
@@ -75,14 +57,10 @@ test('cancels midway and leaves no file, even when all of it has come already', 
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('rows = count: 1,200 = 1,200').waitFor();
   expect(await readFileState(page)).toMatchObject({ isSaved: true });
-  expectQuiet();
-  await close();
 });
 
 test('follows the tree while nothing runs, and keeps to its slice while it does', async () => {
-  const options = { initScripts: [gatedPicker] };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf, { initScripts: [gatedPicker] });
   await openExport(page, '1,200');
   const month = page.getByRole('treeitem', { name: /^2001-02/ }).first();
   await month.click();
@@ -107,17 +85,13 @@ test('follows the tree while nothing runs, and keeps to its slice while it does'
   await page.goto(`/#${bigLeaf}&panel=export`);
   await drawerOf(page).getByText('1,200', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'START: choose a file' }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test.each([
   ['NDJSON', 'TX_DFW_2001-03.ndjson', 'rows = count: 1,200 = 1,200'],
   ['Parquet', 'TX_DFW_2001-03.parquet', 'All of it came: 1,200 rows'],
 ])('writes %s into a picked file, and claims no more than it saw', async (name, file, claim) => {
-  const options = { initScripts: [gatedPicker] };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf, { initScripts: [gatedPicker] });
   await openExport(page, '1,200');
   await page.getByText(name, { exact: true }).click();
   await page.getByText(`as ${name}`).waitFor();
@@ -126,14 +100,11 @@ test.each([
   await drawerOf(page).getByText(claim).waitFor();
   await drawerOf(page).getByText(file).first().waitFor();
   expect(await readFileState(page)).toMatchObject({ isSaved: true });
-  expectQuiet();
-  await close();
 });
 
 test('downloads gzip NDJSON by the one-use link, under a telling name', async () => {
   const options = { initScripts: ['delete window.showSaveFilePicker;'] };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf, options);
   await openExport(page, '1,200');
   await page.getByText('NDJSON', { exact: true }).click();
   await page.getByLabel('Compression').selectOption('gzip');
@@ -145,14 +116,10 @@ test('downloads gzip NDJSON by the one-use link, under a telling name', async ()
     .toString('utf8')
     .trimEnd();
   expect(lines.split('\n')).toHaveLength(bigLeafSize);
-  expectQuiet();
-  await close();
 });
 
 test('goes on in the corner when its panel is closed, and can be cancelled from there', async () => {
-  const options = { initScripts: [gatedPicker] };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf, { initScripts: [gatedPicker] });
   await openExport(page, '1,200');
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('0 of 1,200 rows').waitFor();
@@ -163,28 +130,24 @@ test('goes on in the corner when its panel is closed, and can be cancelled from 
   await page.getByRole('button', { name: 'CANCEL' }).click();
   await page.evaluate('window.openGate()');
   await page.getByText('Cancelled. The unfinished file was removed.').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('says before the download what a spreadsheet would cut', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank();
   await page.route(/estimate\?.*profile=spreadsheet/, async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ json: { ...(await answer.json()), rows: 2_000_000 } });
   });
-  await openSignedIn(page, filled.service, bigLeaf);
+  await filled.openIn(page, bigLeaf);
   await openExport(page, '1,200');
   const cut = drawerOf(page).getByText('room for 1,048,575 of these 2,000,000 rows');
   expect(await cut.count()).toBe(0);
   await drawerOf(page).getByText('Spreadsheet', { exact: true }).click();
   await cut.waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('tells a token without analytics:read why it may not export', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank();
   const body = { name: 'reader', scopes: ['enrichment:read'] };
   const answer = await filled.service.call('POST', '/tokens', { body });
   await page.goto(`/#${bigLeaf}`);
@@ -205,8 +168,6 @@ test('tells a token without analytics:read why it may not export', async () => {
   await reason.waitFor();
   await button.click({ force: true });
   expect(await drawerOf(page).count()).toBe(0);
-  expectQuiet();
-  await close();
 });
 
 /** Runs a line in a shell that knows svcctl; answers the one file that it left. */
@@ -239,8 +200,7 @@ test.each([
 ])(
   'shows the command line for %s, which exports the same rows',
   async (_, place, rows, name) => {
-    const { page, expectQuiet, close } = await openPage(browser, filled.service);
-    await openSignedIn(page, filled.service, place);
+    const page = await filled.open(place);
     await recordRows(page).first().waitFor();
     await page.locator('section[aria-label="The chosen node"] dd').first().waitFor();
     await openExport(page, rows);
@@ -249,8 +209,6 @@ test.each([
       .locator('code')
       .innerText();
     expect(await runLine(line)).toEqual({ name, rows: Number(rows.replace(',', '')) });
-    expectQuiet();
-    await close();
   },
   patient.timeout * 3,
 );

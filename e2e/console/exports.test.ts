@@ -1,39 +1,18 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { readCsv } from '../lib/csv.ts';
 import { createJob, downloadFile, freezeVersion, untilCompleted } from '../lib/exports.ts';
 import { listFindings, readAxe } from './lib/axe.ts';
-import {
-  drawerOf,
-  launchBrowser,
-  openPage,
-  openSignedIn,
-  patient,
-  recordRows as rowsOf,
-  signIn,
-} from './lib/browser.ts';
-import { bigLeaf, bigLeafSize, type FilledService, startFilled } from './lib/filled-service.ts';
+import { drawerOf, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
+import { bigLeaf, bigLeafSize, startFilled } from './lib/filled-service.ts';
 
 // The tests follow one installation: first nobody works on its jobs, then it is started anew with all
 // roles, and does what waits.
 const withoutWorkers = { SVC_ROLES: 'api' };
 
-let filled: FilledService;
-let browser: Browser;
-beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(withoutWorkers), launchBrowser()]);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-});
-
-async function openExports(page: Page, place = '/exports', token = filled.service.token) {
-  await page.goto(`/#${place}`);
-  await signIn(page, token);
-  await page.getByRole('group', { name: 'What is shown' }).waitFor();
-}
+const filled = useConsole(() => startFilled(withoutWorkers));
 
 const rowOf = (page: Page, id: string) => page.locator(`tbody tr[data-key="${id}"]`);
 const expectHash = (page: Page, part: string) =>
@@ -56,32 +35,24 @@ async function openPanel(page: Page): Promise<void> {
 test('tells a token without analytics:read what the page needs', async () => {
   const body = { name: 'reader', scopes: ['enrichment:read'] };
   const made = await filled.service.call('POST', '/tokens', { body });
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await page.goto('/#/exports');
-  await signIn(page, made.json.token);
+  const page = await filled.open('/exports', { token: made.json.token });
   await page.getByRole('heading', { name: 'This page needs the scope analytics:read' }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('says in a plain line that there are no exports yet', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openExports(page);
+  const page = await filled.open('/exports');
   await page.getByRole('heading', { name: 'No exports yet' }).waitFor();
   await page.getByLabel('State').selectOption('failed');
   await page.getByRole('heading', { name: 'No exports with these filters' }).waitFor();
   await expectHash(page, 'state=failed');
   await page.getByRole('button', { name: 'Clear filters' }).last().click();
   await page.getByRole('heading', { name: 'No exports yet' }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 let waiting = '';
 
 test('asks for a job from the panel, which waits; cancels one, without a question', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await openPanel(page);
   await page.getByText('AS A JOB').click();
   waiting = await startJob(page);
@@ -100,12 +71,10 @@ test('asks for a job from the panel, which waits; cancels one, without a questio
   await rowOf(page, waiting).getByText('queued', { exact: true }).waitFor();
   const { json } = await filled.service.call('GET', `/exports/${unwanted}`);
   expect(json).toMatchObject({ state: 'cancelled', has_file: false });
-  expectQuiet();
-  await close();
 });
 
 test('repaints a running job in place: focus and drawer stay', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank();
   const { json: job } = await filled.service.call('GET', `/exports/${waiting}`);
   let done = 0;
   const running = () => {
@@ -117,7 +86,7 @@ test('repaints a running job in place: focus and drawer stay', async () => {
     route.fulfill({ json: { data: [running()], next_cursor: null } }),
   );
   await page.route(`**/api/v1/exports/${waiting}`, (route) => route.fulfill({ json: running() }));
-  await openExports(page);
+  await filled.openIn(page, '/exports');
   await rowOf(page, waiting)
     .getByText(/of 1,200/)
     .waitFor();
@@ -134,8 +103,6 @@ test('repaints a running job in place: focus and drawer stay', async () => {
   expect(await rowOf(page, waiting).getAttribute('aria-current')).toBe('true');
   await page.keyboard.press('Escape');
   await page.locator(`tr[data-key="${waiting}"]:focus`).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test(
@@ -143,9 +110,8 @@ test(
   async () => {
     await filled.service.stop();
     const service = await filled.installation.start();
-    filled = { ...filled, service };
-    const { page, expectQuiet, close } = await openPage(browser, service);
-    await openExports(page, `/exports?panel=export/${waiting}`);
+    Object.assign(filled, { service });
+    const page = await filled.open(`/exports?panel=export/${waiting}`);
     await drawerOf(page).getByText('its file was read back and equals the slice').waitFor();
     await untilCompleted(service, waiting);
     const { json: job } = await service.call('GET', `/exports/${waiting}`);
@@ -162,15 +128,12 @@ test(
     const file = await readFile(await download.path());
     expect(createHash('sha256').update(file).digest('hex')).toBe(job.sha256);
     expect(readCsv(file.toString('utf8'))).toHaveLength(bigLeafSize + 1);
-    expectQuiet();
-    await close();
   },
   patient.timeout * 4,
 );
 
 test('shows what proves a file, and its manifest to download', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openExports(page);
+  const page = await filled.open('/exports');
   await rowOf(page, waiting).click();
   const { json: manifest } = await filled.service.call('GET', `/exports/${waiting}/manifest`);
   const drawer = drawerOf(page);
@@ -185,13 +148,10 @@ test('shows what proves a file, and its manifest to download', async () => {
   await drawer.getByRole('link', { name: 'Download as JSON' }).click();
   const saved = await readFile(await (await coming).path(), 'utf8');
   expect(JSON.parse(saved)).toEqual(manifest);
-  expectQuiet();
-  await close();
 });
 
 test('exports Parquet of chosen columns and a field, and says the same as a command', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await openPanel(page);
   await page.getByText('Parquet', { exact: true }).click();
   await page.getByText(/about .* as Parquet/).waitFor();
@@ -213,8 +173,6 @@ test('exports Parquet of chosen columns and a field, and says the same as a comm
   expect(bytes.subarray(0, 4).toString()).toBe('PAR1');
   await page.goto(`/#/exports?panel=export/${id}`);
   await drawerOf(page).getByText('event_id, enrichment.origin.iata').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('exports one split of a dataset version, whatever node was chosen', async () => {
@@ -224,8 +182,7 @@ test('exports one split of a dataset version, whatever node was chosen', async (
   const shares = { train: 80, validation: 10, test: 10 };
   const named = { tenant: 'TX', dataset: 'training', name: '2001-q1', shares };
   const version = await freezeVersion(filled.service, named);
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records?tenant=TX');
+  const page = await filled.open('/records?tenant=TX');
   await page.getByRole('button', { name: /^EXPORT/ }).click();
   const panel = drawerOf(page);
   await panel.getByText('2,200', { exact: true }).waitFor();
@@ -245,30 +202,25 @@ test('exports one split of a dataset version, whatever node was chosen', async (
   await drawer.getByText('train', { exact: true }).first().waitFor();
   await drawer.getByText(version.id).waitFor();
   await drawer.getByText(version.splits.train.digest).first().waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('recommends a job above 500,000 rows, and leaves the choice', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank();
   const files = { csv: 4e8, ndjson: 5e8, parquet: 3e7 };
   await page.route('**/api/v1/exports/estimate?*', (route) =>
     route.fulfill({ json: { rows: 500_001, bytes: 5e8, files } }),
   );
-  await openSignedIn(page, filled.service, bigLeaf);
+  await filled.openIn(page, bigLeaf);
   await page.getByRole('button', { name: /^EXPORT/ }).click();
   await page.getByText('Above 500,000 rows a job is recommended.').waitFor();
   await page.getByText('about 400 MB as CSV').waitFor();
   await page.getByRole('button', { name: 'START the job' }).waitFor();
   await page.getByText('DOWNLOAD NOW').click();
   await page.getByRole('button', { name: /^START(:| download)/ }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('filters by tenant and state in the hash, and walks by key', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openExports(page, '/exports?tenant=TX&state=completed');
+  const page = await filled.open('/exports?tenant=TX&state=completed');
   await expect.poll(() => rowsOf(page).count(), patient).toBe(3);
   await page.getByLabel('Tenant, exactly').fill('CA');
   await page.getByLabel('State').selectOption('cancelled');
@@ -284,30 +236,25 @@ test('filters by tenant and state in the hash, and walks by key', async () => {
   await drawerOf(page).waitFor();
   await page.goBack();
   await drawerOf(page).waitFor({ state: 'detached' });
-  expectQuiet();
-  await close();
 });
 
 test('says of a failed export why, and where its records are', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank();
   const { json: job } = await filled.service.call('GET', `/exports/${waiting}`);
   const failed = {
     ...{ ...job, state: 'failed', has_file: false, rows_done: 800, percent: 66.6 },
     ...{ error_code: 'version_changed', error: '12 records were erased. Freeze a new version.' },
   };
   await page.route(`**/api/v1/exports/${waiting}`, (route) => route.fulfill({ json: failed }));
-  await openExports(page, `/exports?panel=export/${waiting}`);
+  await filled.openIn(page, `/exports?panel=export/${waiting}`);
   const fault = drawerOf(page).getByRole('alert');
   await fault.getByText('Freeze a new version.').waitFor();
   await drawerOf(page).getByRole('link', { name: 'GO TO ITS RECORDS' }).click();
   await expectHash(page, 'tenant=TX&store=DFW&month=2001-03');
-  expectQuiet();
-  await close();
 });
 
 test('keeps what it shows while the API answers 503, and says so', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openExports(page);
+  const page = await filled.open('/exports', { expected: [/503/] });
   await rowOf(page, waiting).waitFor();
   await page.route('**/api/v1/exports?*', (route) =>
     route.fulfill({
@@ -322,19 +269,16 @@ test('keeps what it shows while the API answers 503, and says so', async () => {
   await page.unroute('**/api/v1/exports?*');
   await page.getByRole('button', { name: 'RETRY' }).click();
   await page.locator('[data-failing]').waitFor({ state: 'detached' });
-  expectQuiet([/503/]);
-  await close();
 });
 
 test(
   'has no accessibility findings',
   async () => {
-    const options = { initScripts: [await readAxe()] };
-    const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+    const page = await filled.openBlank({ initScripts: [await readAxe()] });
     const visit = async (name: string) => {
       expect(await listFindings(page, name), name).toEqual([]);
     };
-    await openExports(page);
+    await filled.openIn(page, '/exports');
     await rowsOf(page).first().waitFor();
     await visit('exports');
     await rowOf(page, waiting).click();
@@ -348,15 +292,12 @@ test(
     await openPanel(page);
     await page.getByText('AS A JOB').click();
     await visit('exports-panel');
-    expectQuiet();
-    await close();
   },
   patient.timeout * 4,
 );
 
 test('removes a file after a question; the entry stays', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openExports(page, `/exports?panel=export/${waiting}`);
+  const page = await filled.open(`/exports?panel=export/${waiting}`);
   await drawerOf(page).getByRole('button', { name: 'REMOVE FILE' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await page.getByText(/^Removed the file/).waitFor();
@@ -366,6 +307,4 @@ test('removes a file after a question; the entry stays', async () => {
   await rowOf(page, waiting).getByText('gone').waitFor();
   const { json } = await filled.service.call('GET', `/exports/${waiting}`);
   expect(json).toMatchObject({ state: 'completed', has_file: false });
-  expectQuiet();
-  await close();
 });

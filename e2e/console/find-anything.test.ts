@@ -1,30 +1,22 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
 import {
   drawerOf,
-  launchBrowser,
-  openPage,
-  openSignedIn,
   patient,
   recordRows,
   signIn,
   treeNode,
+  useConsole,
   waitForRecord,
 } from './lib/browser.ts';
 import { type EveryKind, everyKindSettings, makeEveryKind } from './lib/every-kind.ts';
-import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
 
-let filled: FilledService;
-let browser: Browser;
+const filled = useConsole(() => startFilled({ ...quietRetention, ...everyKindSettings }));
 let ids: EveryKind;
 beforeAll(async () => {
-  const settings = { ...quietRetention, ...everyKindSettings };
-  [filled, browser] = await Promise.all([startFilled(settings), launchBrowser()]);
   ids = await makeEveryKind(filled.service);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
 });
 
 const palette = (page: Page) => page.getByRole('dialog', { name: 'Find anything' });
@@ -55,9 +47,7 @@ async function pasteAndGo(page: Page, text: string): Promise<void> {
 async function openAs(page: Page, scopes: readonly string[]): Promise<void> {
   const body = { name: `with ${scopes.join()}`, scopes };
   const { token } = (await filled.service.call('POST', '/tokens', { body })).json;
-  await page.goto('/#/records?tenant=TX');
-  await signIn(page, token);
-  await page.getByRole('tree').waitFor();
+  await filled.openIn(page, '/records?tenant=TX', token);
 }
 
 /** Every kind has a page of its own, which is loaded anew. */
@@ -66,9 +56,9 @@ const longMillis = 240_000;
 test(
   'every kind of id leads to the page that shows it, or to the command that does',
   async () => {
-    const context = { permissions: ['clipboard-read', 'clipboard-write'] };
-    const { page, expectQuiet, close } = await openPage(browser, filled.service, context);
-    await openSignedIn(page, filled.service, '/records?tenant=TX');
+    const page = await filled.open('/records?tenant=TX', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
     const [entry] = (await filled.service.call('GET', '/audit?limit=1')).json.data;
     const places: readonly (readonly [string, RegExp, string])[] = [
       [
@@ -122,27 +112,21 @@ test(
     await page.keyboard.press('Enter');
     await page.getByText('Copied: svcctl dlq retries').waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe('svcctl dlq retries');
-    expectQuiet();
-    await close();
   },
   longMillis,
 );
 
 test('finds a dead letter by the beginning of its id, and Enter waits for the answer', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   await find(page, ids.delivery.slice(0, 12));
   await page.keyboard.press('Enter');
   await drawerOf(page)
     .getByRole('heading', { name: `DELIVERY ${ids.delivery}` })
     .waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('says what it cannot look up, and why', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records', { expected: [/404 \(Not Found\)/] });
   const asked: string[] = [];
   page.on('request', (request) => asked.push(request.url()));
   const state = palette(page).getByRole('status');
@@ -165,13 +149,10 @@ test('says what it cannot look up, and why', async () => {
   expect(await palette(page).getByRole('combobox').getAttribute('aria-expanded')).toBe('false');
   await page.keyboard.press('Enter');
   await palette(page).waitFor();
-  expectQuiet([/404 \(Not Found\)/]);
-  await close();
 });
 
 test('finds stores of any tenant, and goes through the lines by key', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   await find(page, 'df');
   const found = group(page, 'FOUND').getByRole('option');
   await expect.poll(() => found.count(), patient).toBe(2);
@@ -198,13 +179,10 @@ test('finds stores of any tenant, and goes through the lines by key', async () =
   expect(await active()).toBe(await options(page).nth(8).textContent());
   await page.keyboard.press('PageUp');
   expect(await active()).toBe(await options(page).first().textContent());
-  expectQuiet();
-  await close();
 });
 
 test('does things with what is chosen, and with what is found by its path', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, `${bigLeaf}&from=2001-03-02&to=2001-03-04`);
+  const page = await filled.open(`${bigLeaf}&from=2001-03-02&to=2001-03-04`);
   await find(page, 'tag days of TX');
   await page.keyboard.press('Enter');
   await drawerOf(page).getByRole('heading', { name: 'TAG DAYS OF TX › DFW' }).waitFor();
@@ -229,12 +207,10 @@ test('does things with what is chosen, and with what is found by its path', asyn
   await find(page, 'dark theme');
   await page.keyboard.press('Enter');
   await page.locator('html[data-mantine-color-scheme="dark"]').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('offers only what the scopes of the token allow', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank({ expected: [/401 \(Unauthorized\)/] });
   await openAs(page, ['enrichment:read']);
   await page.keyboard.press('Control+k');
   await group(page, 'ACTIONS').getByText('Sign out').waitFor();
@@ -251,13 +227,10 @@ test('offers only what the scopes of the token allow', async () => {
   await page.keyboard.press('Control+k');
   await group(page, 'HERE').getByText('Export TX …').waitFor();
   expect(await group(page, 'ACTIONS').getByText('Tag').count()).toBe(0);
-  expectQuiet([/401 \(Unauthorized\)/]);
-  await close();
 });
 
 test('knows the last places of this person, until signing out', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   await page.keyboard.press('Control+k');
   await options(page).first().waitFor();
   expect(await group(page, 'RECENT').count()).toBe(0);
@@ -293,13 +266,10 @@ test('knows the last places of this person, until signing out', async () => {
   await page.keyboard.press('Control+k');
   await options(page).first().waitFor();
   expect(await group(page, 'RECENT').count()).toBe(0);
-  expectQuiet();
-  await close();
 });
 
 test('takes what is typed right after Ctrl K, and gives the focus back on Escape', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   await treeNode(page, 'TX').focus();
   const place = hashOf(page);
   await page.keyboard.press('Control+k');
@@ -319,13 +289,10 @@ test('takes what is typed right after Ctrl K, and gives the focus back on Escape
   await page.keyboard.press('Escape');
   await palette(page).waitFor({ state: 'detached' });
   await page.locator('header button:focus').getByText('Find a tenant').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('goes to a page and runs commands', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   await page.goto('/#/no-such-page');
   await page.getByText('There is no such page').waitFor();
   await pasteAndGo(page, 'go to rec');
@@ -334,13 +301,10 @@ test('goes to a page and runs commands', async () => {
 
   await pasteAndGo(page, 'all keys');
   await page.getByRole('dialog', { name: 'Keys' }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('leads to the tenant, store or month whose path is pasted', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   const places = [
     ['CA', 'CA', ['tenant=CA']],
     ['TX/DFW', 'DFW', ['tenant=TX', 'store=DFW']],
@@ -352,13 +316,10 @@ test('leads to the tenant, store or month whose path is pasted', async () => {
     await page.getByRole('heading', { name, exact: true }).waitFor();
     for (const part of parts) expect(hashOf(page)).toContain(part);
   }
-  expectQuiet();
-  await close();
 });
 
 test('opens the record whose link or identity is pasted', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await recordRows(page).nth(5).click();
   await waitForRecord(page);
   const link = page.url();
@@ -375,6 +336,4 @@ test('opens the record whose link or identity is pasted', async () => {
     await page.getByText('1–100 of 1,200').waitFor();
     expect(await recordRows(page).nth(5).getAttribute('aria-current')).toBe('true');
   }
-  expectQuiet();
-  await close();
 });

@@ -1,19 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launchBrowser, openPage, openSignedIn, patient, treeNode } from './lib/browser.ts';
-import { type FilledService, startFilled } from './lib/filled-service.ts';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { launchBrowser, patient, treeNode, useConsole } from './lib/browser.ts';
+import { startFilled } from './lib/filled-service.ts';
 
-let filled: FilledService;
-let browser: Browser;
-beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-});
+const filled = useConsole(startFilled);
 
 const assets = fileURLToPath(new URL('../../packages/console/dist/assets/', import.meta.url));
 
@@ -41,9 +34,9 @@ test.each(['OVERVIEW', 'RECORDS'] as const)(
   'the first load of %s takes few bytes over the wire, fonts and all',
   async (name) => {
     const { place, shown, most } = starts[name];
-    const { page, close } = await openPage(browser, filled.service);
-    await openSignedIn(page, filled.service, '/records');
+    const page = await filled.open('/records');
     // The session is there, but nothing is cached yet.
+    const browser = await launchBrowser();
     const fresh = await browser.newContext({
       baseURL: filled.service.url,
       viewport: { width: 1440, height: 900 },
@@ -61,13 +54,11 @@ test.each(['OVERVIEW', 'RECORDS'] as const)(
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     expect(bytes).toBeLessThanOrEqual(most);
     await fresh.close();
-    await close();
   },
 );
 
 test('the pages and dialogs that may be opened next are loaded while the first one rests', async () => {
-  const { page, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   const isDone = async () => {
     const loaded = await page.evaluate<{ path: string }[]>(readLoaded);
     return ['key-help', 'ask-token', 'deliveries-page'].every((name) =>
@@ -75,7 +66,6 @@ test('the pages and dialogs that may be opened next are loaded while the first o
     );
   };
   await expect.poll(isDone, patient).toBe(true);
-  await close();
 });
 
 test('every class of Mantine in the scripts has its styles, and there are no others', async () => {

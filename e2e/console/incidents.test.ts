@@ -1,26 +1,23 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
 import { waitFor } from '../lib/wait-for.ts';
 import { listFindings, readAxe } from './lib/axe.ts';
 import {
   confirm,
   drawerOf,
-  launchBrowser,
-  openPage,
   patient,
   recordRows as rowsOf,
   signIn,
+  useConsole,
 } from './lib/browser.ts';
-import { openWebhooks, startWebhookService, type WebhookService } from './lib/webhook-service.ts';
+import { startWebhookService } from './lib/webhook-service.ts';
 
-let webhooks: WebhookService;
-let browser: Browser;
+const webhooks = useConsole(startWebhookService);
 /** An incident of acme, which acme's endpoint refused; its data has a number that JSON.parse would change. */
 let big: string;
 /** An incident of a tenant without endpoints. */
 let lonely: string;
 beforeAll(async () => {
-  [webhooks, browser] = await Promise.all([startWebhookService(), launchBrowser()]);
   const { service } = webhooks;
   const body =
     '{"tenant":"acme","store":"AUS","type":"incident.updated","data":{"id":12345678901234567890}}';
@@ -34,21 +31,12 @@ beforeAll(async () => {
     return data.length === 1;
   });
 });
-afterAll(async () => {
-  await webhooks?.remove();
-});
 
 const hashOf = (page: Page) => new URL(page.url()).hash;
 const rowOf = (page: Page, id: string) => page.locator(`tr[data-key="${id}"]`);
 
-async function openIncidents(page: Page, place = '/incidents'): Promise<void> {
-  await openWebhooks(page, webhooks.service, place);
-  await rowsOf(page).first().waitFor();
-}
-
 test('filters incidents by what the hash keeps, and clears the filters', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
-  await openIncidents(page);
+  const page = await webhooks.openList('/incidents');
   await expect.poll(() => rowsOf(page).count(), patient).toBe(44);
   expect(await rowOf(page, lonely).innerText()).toContain('none: no endpoint took it');
   await page.getByLabel('Tenant, exactly').fill('acme');
@@ -75,14 +63,13 @@ test('filters incidents by what the hash keeps, and clears the filters', async (
   await rowOf(page, lonely).waitFor();
   await page.getByLabel('To day').fill('2001-02-01');
   await page.getByRole('heading', { name: 'No incidents with these filters' }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('shows an incident with its payload to the letter, and leads to its delivery and back', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
-  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  await openIncidents(page, `/incidents?panel=inc/${big}`);
+  const page = await webhooks.openList(`/incidents?panel=inc/${big}`, {
+    permissions: ['clipboard-read', 'clipboard-write'],
+    expected: [/404 \(Not Found\)/],
+  });
   const panel = drawerOf(page);
   await panel.getByRole('heading', { name: `INCIDENT ${big}` }).waitFor();
   await panel.locator('pre').getByText('12345678901234567890').waitFor();
@@ -107,15 +94,12 @@ test('shows an incident with its payload to the letter, and leads to its deliver
   await panel.getByText('no endpoint of nobody wanted incident.resolved').waitFor();
   await page.goto('/#/incidents?panel=inc/inc_0000000000000000');
   await panel.getByRole('heading', { name: 'There is no such thing here' }).waitFor();
-  expectQuiet([/404 \(Not Found\)/]);
-  await close();
 });
 
 test('retries what failed of an incident, from its panel and from its row', async () => {
   const { service, receiver } = webhooks;
-  const { page, expectQuiet, close } = await openPage(browser, service);
   receiver.answer(200);
-  await openIncidents(page, `/incidents?panel=inc/${big}`);
+  const page = await webhooks.openList(`/incidents?panel=inc/${big}`);
   const panel = drawerOf(page);
   await panel.getByRole('button', { name: 'RETRY', exact: true }).click();
   await page.getByText('Retry queued for').waitFor();
@@ -137,14 +121,13 @@ test('retries what failed of an incident, from its panel and from its row', asyn
   expect(json.deliveries.map(({ status }: { status: string }) => status)).not.toContain(
     'abandoned',
   );
-  expectQuiet();
-  await close();
 });
 
 test('erases what an incident tells, after a question and the token, and shows what remains', async () => {
   const { service } = webhooks;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openIncidents(page, `/incidents?panel=inc%2F${lonely}`);
+  const page = await webhooks.openList(`/incidents?panel=inc%2F${lonely}`, {
+    expected: [/403 \(Forbidden\)/],
+  });
   const panel = drawerOf(page);
   await panel.getByRole('button', { name: 'ERASE …' }).click();
   const question = page.getByRole('dialog', { name: 'Erase what this incident tells?' });
@@ -155,14 +138,12 @@ test('erases what an incident tells, after a question and the token, and shows w
   await panel.getByRole('button', { name: 'Copy receipt' }).waitFor();
   expect(await panel.getByRole('button', { name: 'ERASE …' }).count()).toBe(0);
   expect((await service.call('GET', `/incidents/${lonely}`)).json).toMatchObject({ data: null });
-  expectQuiet([/403 \(Forbidden\)/]);
-  await close();
 });
 
 test('keeps the incidents and the panel while the API fails, and repaints in place', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+  const page = await webhooks.openBlank({ expected: [/503 \(Service Unavailable\)/] });
   await page.clock.install();
-  await openIncidents(page, `/incidents?tenant=TX`);
+  await webhooks.openIn(page, '/incidents?tenant=TX');
   await rowsOf(page).nth(2).click();
   const panel = drawerOf(page);
   await panel.locator('pre').getByText('"score"').waitFor();
@@ -181,36 +162,30 @@ test('keeps the incidents and the panel while the API fails, and repaints in pla
   await rowsOf(page).filter({ hasText: 'incident.anew' }).waitFor();
   await banner.waitFor({ state: 'detached' });
   expect(hashOf(page)).toBe(hash);
-  expectQuiet([/503 \(Service Unavailable\)/]);
-  await close();
 });
 
 test('shows readers their incidents without what is for admins, and others what is needed', async () => {
   const { service } = webhooks;
   const makeToken = async (body: object) =>
     (await service.call('POST', '/tokens', { body: { name: 'guest', ...body } })).json.token;
-  const reporter = await openPage(browser, service);
+  const reporter = await webhooks.openBlank();
   const asked: string[] = [];
-  reporter.page.on('request', (request) => asked.push(request.url()));
-  await reporter.page.goto(`/#/incidents?panel=inc/${big}`);
+  reporter.on('request', (request) => asked.push(request.url()));
+  await reporter.goto(`/#/incidents?panel=inc/${big}`);
   const token = await makeToken({ scopes: ['incidents:read'], tenants: ['acme'] });
-  await signIn(reporter.page, token);
-  const panel = drawerOf(reporter.page);
+  await signIn(reporter, token);
+  const panel = drawerOf(reporter);
   await panel.getByText(/dlv_\w{20}/).waitFor();
   await panel.getByText('is for tokens with the scope admin').waitFor();
-  await expect.poll(() => rowsOf(reporter.page).count(), patient).toBe(16);
-  expect(await reporter.page.getByRole('button', { name: /^RETRY/ }).count()).toBe(0);
+  await expect.poll(() => rowsOf(reporter).count(), patient).toBe(16);
+  expect(await reporter.getByRole('button', { name: /^RETRY/ }).count()).toBe(0);
   expect(asked.filter((url) => url.includes('/webhook/'))).toEqual([]);
-  reporter.expectQuiet();
-  await reporter.close();
 
-  const reader = await openPage(browser, service);
-  await reader.page.goto('/#/incidents');
-  await signIn(reader.page, await makeToken({ preset: 'support-readonly' }));
+  const reader = await webhooks.openBlank();
+  await reader.goto('/#/incidents');
+  await signIn(reader, await makeToken({ preset: 'support-readonly' }));
   const needed = 'This page needs the scope incidents:read';
-  await reader.page.getByRole('heading', { name: needed }).waitFor();
-  reader.expectQuiet();
-  await reader.close();
+  await reader.getByRole('heading', { name: needed }).waitFor();
 });
 
 /** Axe looks at every view of the page. */
@@ -220,8 +195,7 @@ test(
   'gives axe nothing to find, and keeps to the width',
   async () => {
     const axe = await readAxe();
-    const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
-    await openIncidents(page, '/incidents?tenant=acme&store=AUS');
+    const page = await webhooks.openList('/incidents?tenant=acme&store=AUS');
     await page.evaluate(axe);
     for (const width of [1440, 1024, 390]) {
       await page.setViewportSize({ width, height: 844 });
@@ -234,8 +208,6 @@ test(
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
       }
     }
-    expectQuiet();
-    await close();
   },
   axeMillis,
 );

@@ -1,30 +1,21 @@
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { readCsv } from '../lib/csv.ts';
 import { ingestBatch } from '../lib/ingest.ts';
 import {
   drawerOf,
   expectVisible,
-  launchBrowser,
-  openPage,
-  openSignedIn,
   patient,
   recordRows,
   signIn,
   treeNode,
+  useConsole,
   waitForRecord,
 } from './lib/browser.ts';
-import { bigLeaf, bigLeafSize, type FilledService, startFilled } from './lib/filled-service.ts';
+import { bigLeaf, bigLeafSize, startFilled } from './lib/filled-service.ts';
 
-let filled: FilledService;
-let browser: Browser;
-beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-});
+const filled = useConsole(startFilled);
 
 /** A browser without the file picker, as Firefox. */
 const withoutPicker = 'delete window.showSaveFilePicker;';
@@ -42,18 +33,16 @@ const memoryPicker = `
   });`;
 
 test('refuses a wrong token in its field, and a link that was used says so', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank({ expected: [/40[01] \(.*\/api\/v1\/session$/] });
   await page.goto('/#/records');
   await signIn(page, 'svc_wrong');
   await page.locator('[id$="-error"]').waitFor();
   await page.goto('/#/sign-in?code=used-up');
   await page.getByRole('alert').getByText('used already').waitFor();
-  expectQuiet([/40[01] \(.*\/api\/v1\/session$/]);
-  await close();
 });
 
 test('leads from the printed link to a month, through its pages, into a record and back', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank();
   await page.goto(filled.link);
   await page
     .getByRole('region', { name: 'Figures' })
@@ -86,13 +75,10 @@ test('leads from the printed link to a month, through its pages, into a record a
   await page.getByText('1–100 of 1,200').waitFor();
   await page.goBack();
   await page.getByText('101–200 of 1,200').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('reopens a copied link at the same record, with its node in sight', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await recordRows(page).nth(4).click();
   await waitForRecord(page);
   const link = page.url();
@@ -104,25 +90,18 @@ test('reopens a copied link at the same record, with its node in sight', async (
   await chosen.waitFor();
   expect(await chosen.getAttribute('data-key')).toBe('TX/DFW/2001-03');
   expect(await recordRows(page).nth(4).getAttribute('aria-current')).toBe('true');
-  expectQuiet();
-  await close();
 });
 
 test('opens up to the node that a link names, and closes again what is closed by hand', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await treeNode(page, '2001-03').waitFor();
   await treeNode(page, 'DFW').locator('[data-toggle]').click();
   await treeNode(page, '2001-03').waitFor({ state: 'detached' });
   expect(hashOf(page)).toContain('month=2001-03');
-  expectQuiet();
-  await close();
 });
 
 test('downloads by the one-use link as many rows as it told', async () => {
-  const options = { initScripts: [withoutPicker] };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf, { initScripts: [withoutPicker] });
   await page.getByRole('button', { name: 'EXPORT…' }).click();
   await drawerOf(page).getByText('1,200', { exact: true }).waitFor();
   const coming = page.waitForEvent('download');
@@ -132,14 +111,10 @@ test('downloads by the one-use link as many rows as it told', async () => {
   const csv = await readFile(await download.path(), 'utf8');
   expect(readCsv(csv)).toHaveLength(bigLeafSize + 1);
   await page.getByText('the finished file must hold 1,200 records').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('writes into a picked file and shows both numbers of the check', async () => {
-  const options = { initScripts: [memoryPicker] };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf, { initScripts: [memoryPicker] });
   await page.getByRole('button', { name: 'EXPORT…' }).click();
   await page.getByRole('button', { name: 'START: choose a file' }).click();
   await page.getByText('rows = count: 1,200 = 1,200').waitFor();
@@ -148,15 +123,12 @@ test('writes into a picked file and shows both numbers of the check', async () =
   );
   expect(saved.isSaved).toBe(true);
   expect(readCsv(saved.text)).toHaveLength(bigLeafSize + 1);
-  expectQuiet();
-  await close();
 });
 
 test(
   'signs out, and Back shows nothing of the session',
   async () => {
-    const { page, expectQuiet, close } = await openPage(browser, filled.service);
-    await openSignedIn(page, filled.service, bigLeaf);
+    const page = await filled.open(bigLeaf, { expected: [/401 \(Unauthorized\)/] });
     await recordRows(page).first().waitFor();
     await page.getByRole('button', { name: 'Signed in as' }).click();
     await page.getByRole('button', { name: 'Sign out' }).click();
@@ -164,8 +136,6 @@ test(
     await page.goBack();
     await page.getByLabel('Access token').waitFor();
     expect(await recordRows(page).count()).toBe(0);
-    expectQuiet([/401 \(Unauthorized\)/]);
-    await close();
   },
   patient.timeout * 3,
 );
@@ -182,7 +152,7 @@ test('brings many open stores back in few requests, and sees what changes in the
   const months = Array.from({ length: 12 }, (_, m) => `2001-${String(m + 1).padStart(2, '0')}`);
   const leaves = stores.flatMap((store) => months.map((month) => `many/${store}/${month}`));
   await ingestBatch(filled.service, leaves.map(recordOf));
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank({ expected: [/503 \(Service Unavailable\)/] });
   await page.clock.install();
   const asked: URLSearchParams[] = [];
   page.on('request', (request) => {
@@ -192,7 +162,7 @@ test('brings many open stores back in few requests, and sees what changes in the
   // The first stores and one in the middle are closed, and one that is open does not exist.
   const open = stores.filter((store) => store > 's04' && store !== 's30');
   const place = `/records?open=${encodeURIComponent(['many', ...open, 's30a'].join('/'))}`;
-  await openSignedIn(page, filled.service, place);
+  await filled.openIn(page, place);
   const all = 3 + stores.length + open.length * months.length;
   await expectVisible(page, all);
 
@@ -217,8 +187,6 @@ test('brings many open stores back in few requests, and sees what changes in the
   await page.route(/level=month&tenant=many&limit/, (route) => route.fulfill({ status: 503 }));
   await page.reload();
   await expectVisible(page, all + 2);
-  expectQuiet([/503 \(Service Unavailable\)/]);
-  await close();
 });
 
 function hashOf(page: Page): string {

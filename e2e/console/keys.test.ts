@@ -1,31 +1,15 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
 import { createJob } from '../lib/exports.ts';
-import {
-  drawerOf,
-  launchBrowser,
-  openPage,
-  openSignedIn,
-  patient,
-  tabTo,
-  waitForRecord,
-} from './lib/browser.ts';
+import { drawerOf, patient, tabTo, useConsole, waitForRecord } from './lib/browser.ts';
 import { type FilledService, startFilled } from './lib/filled-service.ts';
 import { checks, expectHash } from './lib/key-checks.ts';
 import { waitForCounts } from './lib/webhook-service.ts';
 
-let filled: FilledService;
-let browser: Browser;
+const filled = useConsole(() => startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }));
 beforeAll(async () => {
-  [filled, browser] = await Promise.all([
-    startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }),
-    launchBrowser(),
-  ]);
   await fillQueue(filled.service);
   for (const tenant of ['CA', 'TX']) await createJob(filled.service, 'csv', { tenant });
-});
-afterAll(async () => {
-  await filled?.installation.remove();
 });
 
 /** Five deliveries that nobody took, and that are not tried again while a test runs. */
@@ -70,8 +54,7 @@ const pressNames: Readonly<Record<string, string>> = {
 };
 
 test('names no key but those that do what it says', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   const lines = await readSheet(page);
   expect(lines.map(({ text }) => text).sort()).toEqual(Object.keys(checks).sort());
   for (const { text, keys } of lines) {
@@ -85,13 +68,10 @@ test('names no key but those that do what it says', async () => {
       page.keyboard.press(index === 'together' ? names.join('+') : (names[index] ?? '')),
     );
   }
-  expectQuiet();
-  await close();
 });
 
 test('reads the months of a chart by key, and opens one', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records?tenant=TX&store=DFW');
+  const page = await filled.open('/records?tenant=TX&store=DFW');
   const chart = page.getByRole('slider', { name: /^Records per month/ });
   const expectMonth = async (text: string, label: string) => {
     await expect.poll(() => chart.getAttribute('aria-valuetext'), patient).toBe(text);
@@ -111,8 +91,6 @@ test('reads the months of a chart by key, and opens one', async () => {
   await page.keyboard.press('Enter');
   await page.getByText('1–100 of 200').waitFor();
   await expectHash(page, 'month=2001-02');
-  expectQuiet();
-  await close();
 });
 
 /** Key of the node or record that has the focus. */
@@ -123,8 +101,7 @@ const expectFocus = (page: Page, key: string) =>
   expect.poll(() => focusedKey(page), patient).toBe(key);
 
 test('goes from the tree to a record and back by keys alone', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   await page.getByRole('treeitem').first().waitFor();
   const press = (key: string) => page.keyboard.press(key);
 
@@ -161,13 +138,10 @@ test('goes from the tree to a record and back by keys alone', async () => {
   await press('Escape');
   await drawerOf(page).waitFor({ state: 'detached' });
   await expectFocus(page, second ?? '');
-  expectQuiet();
-  await close();
 });
 
 test('finds a store by the search, and tells the keys', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   await page.getByRole('treeitem').first().waitFor();
   await page.keyboard.press('/');
   await page.keyboard.type('TX/D');
@@ -179,6 +153,4 @@ test('finds a store by the search, and tells the keys', async () => {
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  expectQuiet();
-  await close();
 });

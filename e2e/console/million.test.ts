@@ -1,8 +1,8 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createInstallation, type Installation, type Service } from '../lib/installation.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
 import { seedLeaves } from '../lib/leaves.ts';
-import { expectVisible, launchBrowser, openPage, openSignedIn, patient } from './lib/browser.ts';
+import { expectVisible, patient, useConsole } from './lib/browser.ts';
+import { startEmpty } from './lib/filled-service.ts';
 
 /** Wide below, so that 200 open stores make 100,000 nodes visible. */
 const shape = { tenants: 20, stores: 100, months: 500 };
@@ -12,16 +12,9 @@ const storeNames = Array.from({ length: shape.stores }, (_, s) => {
   return `${String.fromCharCode(65 + (s % 26))}${String(s).padStart(4, '0')}`;
 }).sort();
 
-let installation: Installation;
-let service: Service;
-let browser: Browser;
+const leaves = useConsole(() => startEmpty({ SVC_RATE_LIMIT: '0' }));
 beforeAll(async () => {
-  [installation, browser] = await Promise.all([createInstallation(), launchBrowser()]);
-  service = await installation.start({ SVC_RATE_LIMIT: '0' });
-  await seedLeaves(await installation.postgresUrl(), shape);
-});
-afterAll(async () => {
-  await installation?.remove();
+  await seedLeaves(await leaves.installation.postgresUrl(), shape);
 });
 
 const expectFocus = (page: Page, key: string) =>
@@ -37,17 +30,10 @@ async function burst(page: Page, key: string, times: number): Promise<void> {
   await Promise.all(Array.from({ length: times }, () => page.keyboard.press(key)));
 }
 
-async function openTree(place: string): Promise<{ page: Page; close: () => Promise<void> }> {
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openSignedIn(page, service, place);
+async function openTree(place: string): Promise<Page> {
+  const page = await leaves.open(place);
   await page.getByRole('treeitem').first().waitFor();
-  return {
-    page,
-    close: async () => {
-      expectQuiet();
-      await close();
-    },
-  };
+  return page;
 }
 
 /** Rows that PageDown goes on by, as the list counts them. */
@@ -57,7 +43,7 @@ const pageRows = (page: Page) =>
   );
 
 test('follows every key through a million leaves', async () => {
-  const { page, close } = await openTree('/records');
+  const page = await openTree('/records');
   const press = (key: string) => page.keyboard.press(key);
   await page.locator('[role="treeitem"][tabindex="0"]').focus();
   await press('End');
@@ -97,11 +83,10 @@ test('follows every key through a million leaves', async () => {
   await press('Home');
   await press('ArrowLeft');
   await expectVisible(page, shape.tenants);
-  await close();
 });
 
 test('finds tenants and stores by prefix, and all again', async () => {
-  const { page, close } = await openTree('/records');
+  const page = await openTree('/records');
   await page.keyboard.press('/');
   await page.keyboard.type('C/D');
   await page.locator('[data-key="C02/D0003"]').waitFor({ state: 'detached' });
@@ -118,12 +103,11 @@ test('finds tenants and stores by prefix, and all again', async () => {
   await page.locator('[data-key="Q16"]').click();
   await page.locator('[data-key="Q16"][aria-selected="true"]').waitFor();
   await expectVisible(page, 1 + shape.stores);
-  await close();
 });
 
 test('loses no click and no key among 100,000 visible nodes', async () => {
   const open = ['A00', 'B01'].map((tenant) => [tenant, ...storeNames].join('/')).join('//');
-  const { page, close } = await openTree(`/records?open=${encodeURIComponent(open)}`);
+  const page = await openTree(`/records?open=${encodeURIComponent(open)}`);
   const all = shape.tenants + 2 * shape.stores * (1 + shape.months);
   await expectVisible(page, all);
   await page.locator('[role="treeitem"][tabindex="0"]').focus();
@@ -153,5 +137,4 @@ test('loses no click and no key among 100,000 visible nodes', async () => {
   await toggleOf('A00').click();
   // What was open inside a closed node is closed.
   await expectVisible(page, all - shape.stores * shape.months);
-  await close();
 });

@@ -1,25 +1,13 @@
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
 import { createJob, freezeVersion } from '../lib/exports.ts';
-import {
-  keepScreen,
-  launchBrowser,
-  openPage,
-  openSignedIn,
-  patient,
-  recordRows,
-} from './lib/browser.ts';
-import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { keepScreen, patient, recordRows, useConsole } from './lib/browser.ts';
+import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
 
-let filled: FilledService;
-let browser: Browser;
+const filled = useConsole(() => startFilled(quietRetention));
 beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
   await runRetention(filled.service, 'CA');
-});
-afterAll(async () => {
-  await filled?.installation.remove();
 });
 
 /** Texts of the row's cells that are shown, and those of them that are cut off. */
@@ -40,9 +28,7 @@ const cellsOf = (page: Page, key: string) =>
 const leaf = '/records?open=TX/DFW';
 
 test.each([320, 400])('shows whole names and counts %i px wide', async (width) => {
-  const options = { viewport: { width, height: 640 } };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, leaf);
+  const page = await filled.open(leaf, { viewport: { width, height: 640 } });
   for (const [key, name] of [
     ['TX', 'TX'],
     ['TX/DFW', 'DFW'],
@@ -56,22 +42,16 @@ test.each([320, 400])('shows whole names and counts %i px wide', async (width) =
   }
   expect(await page.getByRole('separator', { name: 'Width of the tree' }).isVisible()).toBe(false);
   await keepScreen(page, `tree-${width}px`);
-  expectQuiet();
-  await close();
 });
 
 test.each([320, 1440])(
   'shows the tier of a leaf beside its whole name %i px wide',
   async (width) => {
-    const options = { viewport: { width, height: 640 } };
-    const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-    await openSignedIn(page, filled.service, '/records?open=CA/DFW');
+    const page = await filled.open('/records?open=CA/DFW', { viewport: { width, height: 640 } });
     await page.locator('[data-key="CA/DFW/2001-03"]').scrollIntoViewIfNeeded();
     const { shown, cut } = await cellsOf(page, 'CA/DFW/2001-03');
     expect(shown[0]).toMatch(/^2001-03\s*cold$/);
     expect(cut.join(' ')).not.toMatch(/2001-03|cold/);
-    expectQuiet();
-    await close();
   },
 );
 
@@ -82,9 +62,7 @@ test.each([
   [1440, 208],
   [1024, 56],
 ])('has %i px wide a navigation of %i px', async (width, expected) => {
-  const options = { viewport: { width, height: 768 } };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, leaf);
+  const page = await filled.open(leaf, { viewport: { width, height: 768 } });
   expect(await widthOf(pagesOf(page))).toBe(expected);
   for (const [group, names] of [
     ['DATA & ADMIN', ['RECORDS', 'EXPORTS', 'RETENTION', 'WEBHOOK DLQ', 'INCIDENTS']],
@@ -103,14 +81,10 @@ test.each([
   expect(await page.evaluate(opacity)).toBe('1');
   await link.click();
   await page.getByRole('heading', { name: 'EXPORTS', level: 1 }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('has a menu of pages and tools on a phone', async () => {
-  const options = { viewport: { width: 390, height: 844 } };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, leaf);
+  const page = await filled.open(leaf, { viewport: { width: 390, height: 844 } });
   expect(await pagesOf(page).isVisible()).toBe(false);
   const button = page.getByRole('button', { name: 'Menu' });
   await button.click();
@@ -125,14 +99,10 @@ test('has a menu of pages and tools on a phone', async () => {
   await menu.getByRole('link', { name: 'RETENTION' }).click();
   await page.getByRole('heading', { name: 'RETENTION', level: 1 }).waitFor();
   await menu.waitFor({ state: 'detached' });
-  expectQuiet();
-  await close();
 });
 
 test('shows on a phone the chosen records first, and the tree as a screen to choose from', async () => {
-  const options = { viewport: { width: 390, height: 844 } };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, '/records?open=TX/DFW');
+  const page = await filled.open('/records?open=TX/DFW', { viewport: { width: 390, height: 844 } });
   await page.locator('[data-key="TX/DFW/2001-03"]').click();
   const node = page.getByRole('region', { name: 'The chosen node' });
   await node.getByText('1,200', { exact: true }).waitFor();
@@ -151,8 +121,6 @@ test('shows on a phone the chosen records first, and the tree as a screen to cho
   await page.locator('[data-key="TX/IAH"]').click();
   await node.getByRole('heading', { name: 'IAH' }).waitFor();
   expect(await page.getByRole('tree').isVisible()).toBe(false);
-  expectQuiet();
-  await close();
 });
 
 test('shows every list as cards on a phone, none of them wider than the page', async () => {
@@ -160,9 +128,7 @@ test('shows every list as cards on a phone, none of them wider than the page', a
   const body = { tenant: 'TX', store: 'DFW', month: '2001-03', dataset: 'training' };
   await filled.service.call('POST', '/enrichment/tags', { body });
   await freezeVersion(filled.service, { tenant: 'TX', dataset: 'training', name: 'narrow' });
-  const options = { viewport: { width: 390, height: 844 } };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records', { viewport: { width: 390, height: 844 } });
   const wide = `[...document.querySelectorAll('main *')]
     .filter((each) => each.checkVisibility() && each.getBoundingClientRect().right > 390)
     .filter((each) => each.closest('.visually-hidden, [data-drawer]') === null)
@@ -180,14 +146,10 @@ test('shows every list as cards on a phone, none of them wider than the page', a
     await recordRows(page).first().waitFor();
     expect(await page.evaluate(wide), place).toEqual([]);
   }
-  expectQuiet();
-  await close();
 });
 
 test('keeps path, figures and filters of the records in one row each on half a screen', async () => {
-  const options = { viewport: { width: 1024, height: 768 } };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf, { viewport: { width: 1024, height: 768 } });
   await recordRows(page).first().waitFor();
   const bottomOf = async (place: Locator) => {
     const box = await place.boundingBox();
@@ -203,8 +165,6 @@ test('keeps path, figures and filters of the records in one row each on half a s
   expect(link?.y).toBeLessThan((path?.y ?? 0) + (path?.height ?? 0));
   const bytes = await page.getByRole('columnheader', { name: 'BYTES' }).boundingBox();
   expect((bytes?.x ?? 1024) + (bytes?.width ?? 0)).toBeLessThan(1024);
-  expectQuiet();
-  await close();
 });
 
 const separatorOf = (page: Page) => page.getByRole('separator', { name: 'Width of the tree' });
@@ -220,8 +180,7 @@ const expectWidth = (page: Page, px: number) =>
   expect.poll(() => widthsOf(page), patient).toEqual([px, px]);
 
 test('makes the tree as wide as it is dragged, and remembers it', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, leaf);
+  const page = await filled.open(leaf);
   await page.locator('[data-key="TX/DFW"]').waitFor();
   const place = page.url();
   await expectWidth(page, 418);
@@ -257,6 +216,4 @@ test('makes the tree as wide as it is dragged, and remembers it', async () => {
   await page.reload();
   await page.locator('[data-key="TX/DFW"]').waitFor();
   await expectWidth(page, 418);
-  expectQuiet();
-  await close();
 });

@@ -1,49 +1,27 @@
-import type { Browser, Page } from 'playwright-core';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Receiver, startReceiver } from '../../packages/server/test/receiver.ts';
+import { expect, test } from 'vitest';
+import { useReceiver } from '../../packages/server/test/receiver.ts';
 import { listFindings, readAxe } from './lib/axe.ts';
 import {
   confirm,
   confirmDialog,
   drawerOf,
-  launchBrowser,
-  openPage,
   patient,
   recordRows as rowsOf,
-  signIn,
   tabTo,
+  useConsole,
 } from './lib/browser.ts';
-import { type FilledService, startFilled } from './lib/filled-service.ts';
+import { startFilled } from './lib/filled-service.ts';
 
-let filled: FilledService;
-let browser: Browser;
-let receiver: Receiver;
-beforeAll(async () => {
-  [filled, browser, receiver] = await Promise.all([
-    startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }),
-    launchBrowser(),
-    startReceiver(),
-  ]);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-  await receiver?.close();
-});
+const filled = useConsole(() => startFilled({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }));
+const receiver = useReceiver();
 
 /** The first answer to what asks for the access token once more. */
 const stepUp = /403 \(Forbidden\)/;
 
-async function openNotices(page: Page): Promise<void> {
-  await page.goto('/#/access?view=notices');
-  await signIn(page, filled.service.token);
-  await page.getByRole('button', { name: 'Tell somebody' }).waitFor();
-}
-
 test('somebody is told from now on, tried, and told nothing more, by keys alone', async () => {
   const { service } = filled;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openNotices(page);
+  const page = await filled.open('/access?view=notices', { expected: [stepUp] });
   const reach = async (selector: string) => {
     await page.locator(selector).first().waitFor();
     await tabTo(page, selector);
@@ -76,16 +54,15 @@ test('somebody is told from now on, tried, and told nothing more, by keys alone'
   await reach('[role="dialog"] button:has-text("Remove")');
   await page.getByText(/^Removed: .*\/pager$/).waitFor();
   await page.getByText('Nobody is told').waitFor();
-  expectQuiet([stepUp]);
-  await close();
 });
 
 test('a URL that is refused says why at its field, and a failed test says so in the list', async () => {
   const { service } = filled;
-  const { page, expectQuiet, close } = await openPage(browser, service);
   const body = { kind: 'webhook', url: 'http://127.0.0.1:9/nobody' };
   const { id } = (await service.call('POST', '/notify/targets', { body })).json;
-  await openNotices(page);
+  const page = await filled.open('/access?view=notices', {
+    expected: [/400 \(Bad Request\)/, stepUp],
+  });
   await page.getByRole('button', { name: 'Tell somebody' }).click();
   await drawerOf(page).getByLabel('URL').fill('http://10.0.0.1/in');
   await page.getByRole('button', { name: 'Tell from now on' }).click();
@@ -98,16 +75,13 @@ test('a URL that is refused says why at its field, and a failed test says so in 
   await page.getByText(/^The test did not reach http:\/\/127\.0\.0\.1:9\/nobody\. /).waitFor();
   await rowsOf(page).filter({ hasText: 'nobody' }).getByText('failed').waitFor();
   await service.call('DELETE', `/notify/targets/${id}`);
-  expectQuiet([/400 \(Bad Request\)/, stepUp]);
-  await close();
 });
 
 test('gives axe nothing to find', async () => {
   const { service } = filled;
   const body = { kind: 'webhook', url: 'http://127.0.0.1:9/axe' };
   const { id } = (await service.call('POST', '/notify/targets', { body })).json;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openNotices(page);
+  const page = await filled.open('/access?view=notices');
   await rowsOf(page).first().waitFor();
   await page.evaluate(await readAxe());
   expect(await listFindings(page)).toEqual([]);
@@ -118,7 +92,5 @@ test('gives axe nothing to find', async () => {
   await page.getByRole('button', { name: 'REMOVE http://127.0.0.1:9/axe' }).click();
   await page.getByRole('dialog').waitFor();
   expect(await listFindings(page)).toEqual([]);
-  expectQuiet();
-  await close();
   await service.call('DELETE', `/notify/targets/${id}`);
 });

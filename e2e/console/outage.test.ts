@@ -1,30 +1,14 @@
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  drawerOf,
-  launchBrowser,
-  openPage,
-  openSignedIn,
-  patient,
-  recordRows,
-  signIn,
-  waitForRecord,
-} from './lib/browser.ts';
-import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import type { Locator, Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { drawerOf, patient, recordRows, signIn, useConsole, waitForRecord } from './lib/browser.ts';
+import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { banner, standBetween } from './lib/weather.ts';
 
-let filled: FilledService;
-let browser: Browser;
-beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-});
+const filled = useConsole(startFilled);
 
 /** A leaf with an open record, and what of it must survive. */
 async function openPlace(page: Page) {
-  await openSignedIn(page, filled.service, bigLeaf);
+  await filled.openIn(page, bigLeaf);
   await recordRows(page).nth(20).click();
   await waitForRecord(page);
   return readPlace(page);
@@ -60,7 +44,9 @@ test.each([
 ] as const)(
   'keeps every row while the API %s, and repaints in place by RETRY',
   async (_, weather, words) => {
-    const { page, expectQuiet, close } = await openPage(browser, filled.service);
+    const page = await filled.openBlank({
+      expected: [/503 \(Service Unavailable\)/, /ERR_CONNECTION_REFUSED/],
+    });
     await page.clock.install();
     const api = await standBetween(page);
     const before = await openPlace(page);
@@ -81,13 +67,11 @@ test.each([
     await banner(page).getByRole('button', { name: 'RETRY' }).click();
     await banner(page).waitFor({ state: 'detached' });
     expect(await readPlace(page)).toEqual(before);
-    expectQuiet([/503 \(Service Unavailable\)/, /ERR_CONNECTION_REFUSED/]);
-    await close();
   },
 );
 
 test('keeps every row while the API does not answer, and comes back by itself', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank();
   await page.clock.install();
   const api = await standBetween(page);
   const before = await openPlace(page);
@@ -105,15 +89,13 @@ test('keeps every row while the API does not answer, and comes back by itself', 
   await letTimePass(page);
   await banner(page).waitFor({ state: 'detached' });
   expect(await readPlace(page)).toEqual(before);
-  expectQuiet();
-  await close();
 }, 90_000);
 
 test('pages on after an outage: a page that failed keeps the last one on the screen', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank({ expected: [/503 \(Service Unavailable\)/] });
   await page.clock.install();
   const api = await standBetween(page);
-  await openSignedIn(page, filled.service, bigLeaf);
+  await filled.openIn(page, bigLeaf);
   await page.getByText('1–100 of 1,200').waitFor();
   const rows = await recordRows(page).allTextContents();
 
@@ -128,12 +110,10 @@ test('pages on after an outage: a page that failed keeps the last one on the scr
   await banner(page).getByRole('button', { name: 'RETRY' }).click();
   await page.getByText('101–200 of 1,200').waitFor();
   await expect.poll(() => recordRows(page).allTextContents(), patient).not.toEqual(rows);
-  expectQuiet([/503 \(Service Unavailable\)/]);
-  await close();
 });
 
 test('asks to sign in over the page when the session ends, and goes on at the same place', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank({ expected: [/401 \(Unauthorized\)/] });
   await page.clock.install();
   const before = await openPlace(page);
 
@@ -146,13 +126,10 @@ test('asks to sign in over the page when the session ends, and goes on at the sa
   await signIn(page, filled.service.token);
   await dialog.waitFor({ state: 'detached' });
   expect(await readPlace(page)).toEqual(before);
-  expectQuiet([/401 \(Unauthorized\)/]);
-  await close();
 });
 
 test('draws a page once its script can be had, without anybody leaving it', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records', { expected: [/ERR_CONNECTION_REFUSED/] });
   await page.route('**/assets/*.js', (route) => route.abort('connectionrefused'));
   await page.route(isServedPage, (route) => route.abort('connectionrefused'));
   await page.getByRole('link', { name: 'RETENTION' }).click();
@@ -163,13 +140,10 @@ test('draws a page once its script can be had, without anybody leaving it', asyn
   await page.unroute(isServedPage);
   await page.getByRole('button', { name: 'RETRY' }).click();
   await page.getByRole('cell', { name: 'TX', exact: true }).waitFor();
-  expectQuiet([/ERR_CONNECTION_REFUSED/]);
-  await close();
 });
 
 test('says that the service was updated, and loads the new console at the same place', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf, { expected: [/404 \(Not Found\)/] });
   // What the old tab asks for is gone, and the page that is served now names other scripts.
   let isReloaded = false;
   await page.route('**/assets/*.js', (route) =>
@@ -184,16 +158,13 @@ test('says that the service was updated, and loads the new console at the same p
   await page.getByText('svcctl was updated: this is the new console.').waitFor();
   await page.getByRole('heading', { name: 'RETENTION' }).waitFor();
   expect(new URL(page.url()).hash).toBe('#/retention?view=moves');
-  expectQuiet([/404 \(Not Found\)/]);
-  await close();
 });
 
 /** The page that an open tab reads to see what is served now. */
 const isServedPage = (url: URL) => url.pathname === '/';
 
 test('does not reload again and again while two releases answer by turns', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf, { expected: [/404 \(Not Found\)/] });
   let loads = 0;
   let looks = 0;
   const known = await loadedScripts(page);
@@ -222,8 +193,6 @@ test('does not reload again and again while two releases answer by turns', async
   await page.unrouteAll();
   await page.getByRole('button', { name: 'RETRY' }).first().click();
   await page.getByRole('heading', { name: 'EXPORTS', exact: true }).waitFor();
-  expectQuiet([/404 \(Not Found\)/]);
-  await close();
 });
 
 const loadedScripts = (page: Page) =>
@@ -233,7 +202,9 @@ const loadedScripts = (page: Page) =>
 
 test('keeps working while the service is restarted under the page', async () => {
   const { installation, service } = filled;
-  const { page, expectQuiet, close } = await openPage(browser, service);
+  const page = await filled.openBlank({
+    expected: [/ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_EMPTY_RESPONSE/, /503 /],
+  });
   await page.clock.install();
   const before = await openPlace(page);
 
@@ -249,6 +220,4 @@ test('keeps working while the service is restarted under the page', async () => 
   await page.clock.resume();
   await banner(page).waitFor({ state: 'detached' });
   expect(await readPlace(page)).toEqual(before);
-  expectQuiet([/ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_EMPTY_RESPONSE/, /503 /]);
-  await close();
 });

@@ -1,26 +1,23 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
 import { ingestBatch } from '../lib/ingest.ts';
 import { makeRecord } from '../lib/records.ts';
-import { drawerOf, keepScreen, launchBrowser, openPage, patient, signIn } from './lib/browser.ts';
 import {
-  abandonedCount,
-  pendingCount,
-  startWebhookService,
-  type WebhookService,
-} from './lib/webhook-service.ts';
+  drawerOf,
+  keepScreen,
+  type PageOptions,
+  patient,
+  signIn,
+  useConsole,
+} from './lib/browser.ts';
+import { abandonedCount, pendingCount, startWebhookService } from './lib/webhook-service.ts';
 
-let webhooks: WebhookService;
-let browser: Browser;
+const webhooks = useConsole(startWebhookService);
 beforeAll(async () => {
-  [webhooks, browser] = await Promise.all([startWebhookService(), launchBrowser()]);
   await ingestBatch(
     webhooks.service,
     Array.from({ length: 40 }, (_, n) => makeRecord(`e${n}`, n)),
   );
-});
-afterAll(async () => {
-  await webhooks?.remove();
 });
 
 const figures = (page: Page) => page.getByRole('region', { name: 'Figures' });
@@ -28,17 +25,17 @@ const state = (page: Page) => page.getByRole('region', { name: 'State' });
 const tile = (page: Page, name: string) =>
   figures(page).getByRole('link', { name: new RegExp(`^${name}`) });
 
-async function open(options: Parameters<typeof openPage>[2] = {}, token?: string) {
-  const opened = await openPage(browser, webhooks.service, options);
-  await opened.page.clock.install();
-  await opened.page.goto('/');
-  await signIn(opened.page, token ?? webhooks.service.token);
-  await tile(opened.page, 'RECORDS').getByText('40', { exact: true }).waitFor();
-  return opened;
+async function open(options: PageOptions = {}, token = webhooks.service.token) {
+  const page = await webhooks.openBlank(options);
+  await page.clock.install();
+  await page.goto('/');
+  await signIn(page, token);
+  await tile(page, 'RECORDS').getByText('40', { exact: true }).waitFor();
+  return page;
 }
 
 test('is the first page after sign-in, and leads to what is wrong and to each page', async () => {
-  const { page, expectQuiet, close } = await open();
+  const page = await open();
   expect(new URL(page.url()).hash).toBe('#/');
   const wrong = state(page).getByRole('link');
   const abandoned = `${abandonedCount} webhooks abandoned after the last attempt`;
@@ -65,15 +62,13 @@ test('is the first page after sign-in, and leads to what is wrong and to each pa
   await page.goto('/#/');
   await page.getByRole('rowheader').getByRole('link').first().click();
   await page.getByRole('tree').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('shows a token without admin what it may see, on one column of a phone', async () => {
   const body = { name: 'reader', preset: 'support-readonly' };
   const { json } = await webhooks.service.call('POST', '/tokens', { body });
   const viewport = { width: 390, height: 844 };
-  const { page, expectQuiet, close } = await open({ viewport }, json.token);
+  const page = await open({ viewport }, json.token);
   await state(page).getByText('Records and retention are well; webhooks were not looked').waitFor();
   await page.getByRole('region', { name: 'HOT AND COLD, 90 DAYS' }).getByRole('slider').waitFor();
   const names = await figures(page).getByRole('link').allInnerTexts();
@@ -83,12 +78,10 @@ test('shows a token without admin what it may see, on one column of a phone', as
   expect(await page.getByRole('region', { name: 'SERVICE' }).count()).toBe(0);
   expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390);
   await keepScreen(page, 'overview-390px');
-  expectQuiet();
-  await close();
 });
 
 test('keeps what it showed in an outage, and is updated in place', async () => {
-  const { page, expectQuiet, close } = await open();
+  const page = await open({ expected: [/503 \(Service Unavailable\)/] });
   let isDown = true;
   await page.route('**/api/v1/stats/overview', (route) =>
     isDown ? route.fulfill({ status: 503, body: '' }) : route.continue(),
@@ -101,6 +94,4 @@ test('keeps what it showed in an outage, and is updated in place', async () => {
   await page.getByRole('button', { name: 'RETRY' }).click();
   await tile(page, 'RECORDS').getByText('41', { exact: true }).waitFor();
   await page.locator('[data-failing]').waitFor({ state: 'detached' });
-  expectQuiet([/503 \(Service Unavailable\)/]);
-  await close();
 });

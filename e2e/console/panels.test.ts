@@ -1,30 +1,22 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
 import {
   drawerOf,
   keepScreen,
-  launchBrowser,
-  openPage,
-  openSignedIn,
   patient,
   recordRows,
   signIn,
   treeNode,
+  useConsole,
 } from './lib/browser.ts';
 import { type EveryKind, everyKindSettings, makeEveryKind } from './lib/every-kind.ts';
-import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
 
-let filled: FilledService;
-let browser: Browser;
+const filled = useConsole(() => startFilled({ ...quietRetention, ...everyKindSettings }));
 let ids: EveryKind;
 beforeAll(async () => {
-  const settings = { ...quietRetention, ...everyKindSettings };
-  [filled, browser] = await Promise.all([startFilled(settings), launchBrowser()]);
   ids = await makeEveryKind(filled.service);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
 });
 
 const hashOf = (page: Page) => decodeURIComponent(new URL(page.url()).hash);
@@ -107,8 +99,7 @@ const longMillis = 240_000;
 test(
   'every panel has an address: a reload and a link open it, and Back closes it',
   async () => {
-    const { page, expectQuiet, close } = await openPage(browser, filled.service);
-    await openSignedIn(page, filled.service, '/records');
+    const page = await filled.open('/records');
     for (const { place, panel, title, open } of cases()) {
       await page.goto(`/#${place}`);
       await noPanel(page);
@@ -140,15 +131,12 @@ test(
       await noPanel(page);
       expect(hashOf(page), place).not.toContain('panel=');
     }
-    expectQuiet();
-    await close();
   },
   longMillis,
 );
 
 test('the questions before a run and before a bulk retry have addresses, too', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   for (const [place, name] of [
     ['/retention?panel=run', 'Run for all tenants'],
     ['/retention?panel=run/TX', 'Run for TX'],
@@ -166,13 +154,10 @@ test('the questions before a run and before a bulk retry have addresses, too', a
   await page.getByRole('dialog', { name: 'Run for TX' }).waitFor();
   await page.goBack();
   await expectPanel(page, /^TENANT TX/);
-  expectQuiet();
-  await close();
 });
 
 test('what a panel shows follows the selection', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, `${bigLeaf}&panel=export`);
+  const page = await filled.open(`${bigLeaf}&panel=export`);
   await drawerOf(page).getByText('1,200', { exact: true }).waitFor();
   await treeNode(page, 'CA').click();
   await expectPanel(page, /^EXPORT CA$/);
@@ -205,13 +190,10 @@ test('what a panel shows follows the selection', async () => {
   await page.locator('tr[data-key="TX"]:focus').waitFor();
   await page.locator('tr[data-key="CA"]').click();
   await expectPanel(page, /^TENANT CA/);
-  expectQuiet();
-  await close();
 });
 
 test('closing a panel that was opened at another node stays at this one', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records?tenant=TX');
+  const page = await filled.open('/records?tenant=TX');
   await page.getByRole('button', { name: 'EXPORT…' }).click();
   await expectPanel(page, /^EXPORT TX$/);
   await treeNode(page, 'CA').click();
@@ -219,8 +201,6 @@ test('closing a panel that was opened at another node stays at this one', async 
   await page.keyboard.press('Escape');
   await noPanel(page);
   await page.getByRole('heading', { name: 'CA', exact: true }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 const boxOf = async (page: Page, selector: string) => {
@@ -235,8 +215,7 @@ test.each([
   [1024, 'over'],
   [390, 'instead of'],
 ])('%i px wide a panel lies %s the page', async (width, where) => {
-  const options = { viewport: { width, height: 844 } };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  const page = await filled.openBlank({ viewport: { width, height: 844 } });
   await page.goto(`/#${bigLeaf}&panel=tag`);
   await signIn(page, filled.service.token);
   await expectPanel(page, /^TAG DAYS/);
@@ -248,13 +227,10 @@ test.each([
   const edge = page.getByRole('separator', { name: 'Width of the panel' });
   expect(await edge.isVisible()).toBe(where === 'beside');
   await keepScreen(page, `panel-${width}px`);
-  expectQuiet();
-  await close();
 });
 
 test('a panel is as wide as it is dragged, on every page and after a reload', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, `${bigLeaf}&panel=tag`);
+  const page = await filled.open(`${bigLeaf}&panel=tag`);
   const edge = page.getByRole('separator', { name: 'Width of the panel' });
   const widths = async () => [
     Math.round((await boxOf(page, 'aside[data-drawer]')).width),
@@ -283,13 +259,10 @@ test('a panel is as wide as it is dragged, on every page and after a reload', as
   await expectWidth(360);
   await edge.dblclick();
   await expectWidth(475);
-  expectQuiet();
-  await close();
 });
 
 test('exports a version from the list, whatever node is chosen', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records?tenant=TX&store=AUS&view=versions');
+  const page = await filled.open('/records?tenant=TX&store=AUS&view=versions');
   await page.getByRole('button', { name: 'EXPORT spring' }).click();
   await expectPanel(page, /^EXPORT TX spring/);
   await drawerOf(page).getByText('200', { exact: true }).waitFor();
@@ -307,26 +280,18 @@ test('exports a version from the list, whatever node is chosen', async () => {
   await page.getByText('Export queued: ').waitFor();
   const [job] = (await filled.service.call('GET', '/exports?limit=1')).json.data;
   expect(job.request).toMatchObject({ tenant: 'TX', version: ids.version });
-  expectQuiet();
-  await close();
 });
 
 test('a link to a panel says which scope a token lacks for it', async () => {
   const body = { name: 'reader', scopes: ['enrichment:read'] };
   const { token } = (await filled.service.call('POST', '/tokens', { body })).json;
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await page.goto(`/#${bigLeaf}&panel=export`);
-  await signIn(page, token);
+  const page = await filled.open(`${bigLeaf}&panel=export`, { token });
   await drawerOf(page).getByText('Your token lacks the scope analytics:read.').waitFor();
   expect(await page.getByRole('button', { name: /^START/ }).count()).toBe(0);
-  expectQuiet();
-  await close();
 });
 
 test('on a phone the focus goes on to the records of the first node that is chosen', async () => {
-  const options = { viewport: { width: 390, height: 844 } };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records', { viewport: { width: 390, height: 844 } });
   for (const key of ['CA', 'TX']) {
     await page.locator(`[data-key="${key}"]`).click();
     await page.getByRole('heading', { name: key, exact: true }).waitFor();
@@ -335,6 +300,4 @@ test('on a phone the focus goes on to the records of the first node that is chos
     await expect.poll(() => page.evaluate<boolean>(isThere), patient).toBe(true);
     await page.getByRole('button', { name: 'All tenants' }).click();
   }
-  expectQuiet();
-  await close();
 });

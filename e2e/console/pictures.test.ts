@@ -1,24 +1,12 @@
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  launchBrowser,
-  openPage,
-  openSignedIn,
-  patient,
-  recordRows,
-  signIn,
-} from './lib/browser.ts';
-import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import type { Locator, Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { patient, recordRows, signIn, useConsole } from './lib/browser.ts';
+import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
 
-let filled: FilledService;
-let browser: Browser;
+const filled = useConsole(() => startFilled(quietRetention));
 beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
   await runRetention(filled.service, 'CA');
-});
-afterAll(async () => {
-  await filled?.installation.remove();
 });
 
 const days = (page: Page) => page.getByRole('slider', { name: /^Records per day of 2001-03/ });
@@ -48,8 +36,7 @@ async function dragDays(page: Page, from: number, to: number): Promise<void> {
 }
 
 test('a drag over the bars filters the rows to those days, and the address keeps them', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await recordRows(page).first().getByText('2001-03-01').waitFor();
   await dragDays(page, 5, 9);
   await expectHash(page, 'from=2001-03-05&to=2001-03-09');
@@ -80,13 +67,10 @@ test('a drag over the bars filters the rows to those days, and the address keeps
   await expectHash(page, 'from=2001-03-20&to=2001-03-20');
   await page.mouse.click(fifth.x, fifth.y);
   await expectNoHash(page, 'from=');
-  expectQuiet();
-  await close();
 });
 
 test('a finger that goes sideways over the bars chooses days', async () => {
-  const options = { viewport: { width: 390, height: 844 }, hasTouch: true };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  const page = await filled.openBlank({ viewport: { width: 390, height: 844 }, hasTouch: true });
   await page.goto(`/#${bigLeaf}`);
   await signIn(page, filled.service.token);
   await recordRows(page).first().waitFor();
@@ -103,13 +87,10 @@ test('a finger that goes sideways over the bars chooses days', async () => {
   await touch('touchMove', end.x);
   await touch('touchEnd', end.x);
   await expectHash(page, 'from=2001-03-03&to=2001-03-06');
-  expectQuiet();
-  await close();
 });
 
 test('Shift with the arrows chooses days from the bar that is looked at', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await recordRows(page).first().waitFor();
   await days(page).focus();
   await page.keyboard.press('Home');
@@ -123,13 +104,10 @@ test('Shift with the arrows chooses days from the bar that is looked at', async 
   await expect
     .poll(() => days(page).getAttribute('aria-valuetext'), patient)
     .toMatch(/^2001-03-03: \d+ records$/);
-  expectQuiet();
-  await close();
 });
 
 test('the calendar has weeks from Monday, and says of a day what is stored', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records?tenant=CA&store=DFW&view=days');
+  const page = await filled.open('/records?tenant=CA&store=DFW&view=days');
   const month = page.getByRole('grid', { name: '2001-03' });
   await month.waitFor();
   const weekdays = await month.getByRole('columnheader').allInnerTexts();
@@ -148,13 +126,10 @@ test('the calendar has weeks from Monday, and says of a day what is stored', asy
   await page.getByText('Thursday, 2001-03-08', { exact: true }).waitFor();
   await page.keyboard.press('Enter');
   await expectHash(page, 'from=2001-03-08&to=2001-03-08');
-  expectQuiet();
-  await close();
 });
 
 test('a click on the bar of a fact filters the rows by it', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, `${bigLeaf}&view=facts`);
+  const page = await filled.open(`${bigLeaf}&view=facts`);
   const row = page.getByRole('row', { name: /^departure/ });
   // The button lies over all of its row.
   const bar = await row.locator('svg').boundingBox();
@@ -163,14 +138,12 @@ test('a click on the bar of a fact filters the rows by it', async () => {
   await expectHash(page, 'kind=departure');
   await recordRows(page).first().getByText('departure').waitFor();
   await expect.poll(() => page.locator('tbody').getByText('arrival').count(), patient).toBe(0);
-  expectQuiet();
-  await close();
 });
 
 test('half a screen keeps name, records, coverage and tier in the tree, without bytes', async () => {
-  const options = { viewport: { width: 1024, height: 768 } };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
-  await openSignedIn(page, filled.service, '/records?tenant=CA&store=DFW&month=2001-03');
+  const page = await filled.open('/records?tenant=CA&store=DFW&month=2001-03', {
+    viewport: { width: 1024, height: 768 },
+  });
   const leaf = page.locator('[role="treeitem"][data-key="CA/DFW/2001-03"]');
   await leaf.waitFor();
   expect(await leaf.innerText()).toMatch(/^2001-03\s*cold\s*200[\s\S]*0 %/);
@@ -179,13 +152,10 @@ test('half a screen keeps name, records, coverage and tier in the tree, without 
     .some((span) => span.className !== 'visually-hidden' && span.scrollWidth > span.clientWidth + 1
       && getComputedStyle(span).display !== 'inline')`;
   expect(await page.evaluate(isCut)).toBe(false);
-  expectQuiet();
-  await close();
 });
 
 test('RECORDS begins with all months by tier, and with the largest tenants, which lead to their records', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   const months = page.getByRole('slider', { name: /^Records per month/ });
   await months.focus();
   await expect
@@ -203,6 +173,4 @@ test('RECORDS begins with all months by tier, and with the largest tenants, whic
   await recordRows(page).first().waitFor();
   await page.goto('/#/retention');
   await page.getByRole('slider', { name: /^Records per month/ }).waitFor();
-  expectQuiet();
-  await close();
 });

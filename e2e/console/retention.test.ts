@@ -1,26 +1,18 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import {
   confirm,
   confirmDialog,
   drawerOf,
-  launchBrowser,
-  openPage,
   patient,
   recordRows as rowsOf,
+  useConsole,
 } from './lib/browser.ts';
-import { type FilledService, startFilled } from './lib/filled-service.ts';
-import { flipByte, openRetention, quietRetention } from './lib/retention.ts';
+import { startFilled } from './lib/filled-service.ts';
+import { flipByte, quietRetention } from './lib/retention.ts';
 
 // The tests follow one installation: all hot, CA held, TX moved, one object damaged.
-let filled: FilledService;
-let browser: Browser;
-beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-});
+const filled = useConsole(() => startFilled(quietRetention));
 
 /** A figure of the head, by its name. */
 const figure = (page: Page, name: string) =>
@@ -40,21 +32,16 @@ test('tells a token without admin what the actions need', async () => {
   const { service } = filled;
   const body = { name: 'reader', preset: 'support-readonly' };
   const made = await service.call('POST', '/tokens', { body });
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openRetention(page, service, '/retention?panel=tenant/TX', made.json.token);
+  const page = await filled.open('/retention?panel=tenant/TX', { token: made.json.token });
   const needs = /need a token with the scope admin/;
   await page.getByText(/^RUN NOW and VERIFY need/).waitFor();
   await drawerOf(page).getByText(needs).waitFor();
   await drawerOf(page).getByText('hot for').waitFor();
   expect(await page.getByRole('button', { name: /RUN NOW|VERIFY|Save policy/ }).count()).toBe(0);
-  expectQuiet();
-  await close();
 });
 
 test('shows the figures of the API before anything has moved', async () => {
-  const { service } = filled;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openRetention(page, service);
+  const page = await filled.open('/retention');
   await expectFigure(page, 'HOT', '3,400');
   await expectFigure(page, 'COLD', '0');
   await expectFigure(page, 'DUE TO MOVE NOW', '3,400');
@@ -68,14 +55,13 @@ test('shows the figures of the API before anything has moved', async () => {
   await expectHash(page, 'q=T');
   await page.getByRole('button', { name: 'journal' }).click();
   await page.getByRole('heading', { name: 'Nothing was moved yet' }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('asks what a shorter policy deletes, and for the token before one is saved', async () => {
   const { service } = filled;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openRetention(page, service, '/retention?panel=tenant/CA');
+  const page = await filled.open('/retention?panel=tenant/CA', {
+    expected: [/403 \(Forbidden\).*policies\/CA$/],
+  });
   const form = drawerOf(page).getByRole('form', { name: 'Retention policy' });
   await form.getByLabel('Deleted after').fill('30');
   await form.getByRole('button', { name: 'Save policy' }).click();
@@ -94,13 +80,12 @@ test('asks what a shorter policy deletes, and for the token before one is saved'
   await expectFigure(page, 'DUE TO MOVE NOW', '2,200');
   const saved = await service.call('GET', '/retention/policies/CA');
   expect(saved.json).toMatchObject({ delete_days: null, hold: true, from_default: false });
-  expectQuiet([/403 \(Forbidden\).*policies\/CA$/]);
-  await close();
 });
 
 test('shows the plan before a run, follows it, and links to its moves', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openRetention(page, filled.service);
+  const page = await filled.open('/retention', {
+    expected: [/403 \(Forbidden\).*retention\/run$/],
+  });
   await page.getByRole('button', { name: 'RUN NOW' }).click();
   const dialog = page.getByRole('dialog', { name: 'Run for all tenants' });
   await dialog.getByText('keeps 1,200 records').waitFor();
@@ -126,14 +111,11 @@ test('shows the plan before a run, follows it, and links to its moves', async ()
     .first()
     .getByRole('img', { name: /^reached: planned, copied, verified/ })
     .waitFor();
-  expectQuiet([/403 \(Forbidden\).*retention\/run$/]);
-  await close();
 });
 
 test('keeps the filters of the journal in the hash, and shows both triples of a move', async () => {
   const { service } = filled;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openRetention(page, service, '/retention?view=journal');
+  const page = await filled.open('/retention?view=journal');
   await rowsOf(page).first().waitFor();
   await page.getByLabel('Kind').selectOption('erase');
   await page.getByRole('heading', { name: 'No moves with these filters' }).waitFor();
@@ -153,13 +135,10 @@ test('keeps the filters of the journal in the hash, and shows both triples of a 
   expect(await proof.getByText('equal', { exact: true }).count()).toBe(3);
   await page.goBack();
   await drawerOf(page).waitFor({ state: 'detached' });
-  expectQuiet();
-  await close();
 });
 
 test('walks through tenants and their drawers by key', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openRetention(page, filled.service);
+  const page = await filled.open('/retention');
   await rowOf(page, 'TX').waitFor();
   await page.keyboard.press('j');
   await page.locator('tr[data-key="CA"]:focus').waitFor();
@@ -176,13 +155,10 @@ test('walks through tenants and their drawers by key', async () => {
     .getByRole('tooltip')
     .getByText(/^hot 0 records.*cold 2,200 records/)
     .waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('marks the tier of leaves and of the chosen node in RECORDS', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openRetention(page, filled.service);
+  const page = await filled.open('/retention');
   await page.goto('/#/records?tenant=TX&store=AUS&open=TX/AUS//CA/AUS');
   const leaf = (key: string) => page.locator(`[role="treeitem"][data-key="${key}"]`);
   await leaf('TX/AUS/2001-03').getByText('cold').waitFor();
@@ -195,13 +171,10 @@ test('marks the tier of leaves and of the chosen node in RECORDS', async () => {
   const facts = page.getByRole('region', { name: 'The chosen node' });
   await facts.locator('[data-tier="cold"]').waitFor();
   await facts.getByText(/in [\d.]+ [k]?B$/).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('verifies that all is equal, and lists what is not once a byte is flipped', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openRetention(page, filled.service);
+  const page = await filled.open('/retention');
   await page.getByRole('button', { name: 'VERIFY' }).click();
   await page.getByText(/^Verification: (all \d+ segments equal|the only segment equals)/).waitFor();
   await expect
@@ -222,14 +195,12 @@ test('verifies that all is equal, and lists what is not once a byte is flipped',
   await expect
     .poll(() => figure(page, 'LAST VERIFICATION').innerText(), patient)
     .toContain('differs');
-  expectQuiet();
-  await close();
 });
 
 test('alerts of a failed move that none has made good, and of none that was called off', async () => {
   const { service } = filled;
   const [move] = (await service.call('GET', '/retention/moves?tenant=TX')).json.data;
-  const { page, expectQuiet, close } = await openPage(browser, service);
+  const page = await filled.openBlank({ expected: [/404 \(Not Found\).*mov_bad$/] });
   const failed = (id: string, code: string, error: string) => ({
     ...move,
     ...{ id, state: 'failed', failed_in: 'copied', planned_at: '2099-01-01T00:00:00Z' },
@@ -247,20 +218,17 @@ test('alerts of a failed move that none has made good, and of none that was call
       },
     }),
   );
-  await openRetention(page, service);
+  await filled.openIn(page, '/retention');
   const alert = page.getByRole('alert', { name: 'Failed moves' });
   await alert.getByText(/move of TX, .*, failed/).waitFor();
   await alert.getByText(/Check the store/).waitFor();
   expect(await alert.getByRole('link').count()).toBe(1);
   await alert.getByRole('link', { name: 'see the move' }).click();
   await expectHash(page, 'view=journal&panel=move/mov_bad');
-  expectQuiet([/404 \(Not Found\).*mov_bad$/]);
-  await close();
 });
 
 test('keeps what it shows while the API answers 503, and says so', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openRetention(page, filled.service);
+  const page = await filled.open('/retention', { expected: [/503/] });
   await rowOf(page, 'TX').waitFor();
   await expectFigure(page, 'COLD', '2,200');
   await page.route('**/api/v1/retention/**', (route) =>
@@ -277,17 +245,14 @@ test('keeps what it shows while the API answers 503, and says so', async () => {
   await page.unroute('**/api/v1/retention/**');
   await page.getByRole('button', { name: 'RETRY' }).click();
   await page.locator('[data-failing]').waitFor({ state: 'detached' });
-  expectQuiet([/503/]);
-  await close();
 });
 
 test('says in RECORDS whose cold data is damaged, and shows none of it', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openRetention(page, filled.service);
+  const page = await filled.open('/retention', {
+    expected: [/500 \(Internal Server Error\).*enrichment\/records/],
+  });
   await page.goto('/#/records?tenant=TX&store=AUS&month=2001-03');
   const panel = page.getByRole('alert').filter({ hasText: 'segment_damaged' });
   await panel.getByText(/TX.*2001-02-01.*2001-03-28/).waitFor();
   expect(await rowsOf(page).count()).toBe(0);
-  expectQuiet([/500 \(Internal Server Error\).*enrichment\/records/]);
-  await close();
 });

@@ -1,28 +1,20 @@
-import type { Browser, Page, Route } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page, Route } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { ingestBatch } from '../lib/ingest.ts';
-import { createInstallation, type Service } from '../lib/installation.ts';
+import type { Service } from '../lib/installation.ts';
 import { makeRecord } from '../lib/records.ts';
 import {
   drawerOf,
-  launchBrowser,
-  openPage,
-  openSignedIn,
   recordRows,
   signIn,
   treeNode,
+  useConsole,
   waitForRecord,
 } from './lib/browser.ts';
-import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { bigLeaf, startEmpty, startFilled } from './lib/filled-service.ts';
 
-let filled: FilledService;
-let browser: Browser;
-beforeAll(async () => {
-  [filled, browser] = await Promise.all([startFilled(), launchBrowser()]);
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-});
+const filled = useConsole(startFilled);
+const empty = useConsole(startEmpty);
 
 const hashOf = (page: Page) => new URL(page.url()).hash;
 
@@ -60,7 +52,7 @@ async function limitRate(page: Page): Promise<{ turn(isOn: boolean): void }> {
 }
 
 test('tells a token without the scope what it needs, and lets another one in at the same place', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank();
   const token = await makeToken(filled.service, { preset: 'pipeline' });
   await page.goto(`/#${bigLeaf}`);
   await signIn(page, token);
@@ -73,26 +65,22 @@ test('tells a token without the scope what it needs, and lets another one in at 
   await page.getByRole('button', { name: 'Sign in with another token' }).click();
   await signIn(page, filled.service.token);
   await page.getByText('1–100 of 1,200').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('names the address that is no page, and leads back', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   await page.goto('/#/recrods?tenant=TX');
   await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
   await page.locator('#page').getByText('#/recrods?tenant=TX').waitFor();
   await page.locator('#page').getByRole('link', { name: 'Go to OVERVIEW' }).click();
   await page.getByRole('region', { name: 'Figures' }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('says of a link to a record or a node that is gone that nothing is there', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
   const gone = 'TX/DFW/2001-03-01T00:00:00.000001Z/gone';
-  await openSignedIn(page, filled.service, `${bigLeaf}&panel=record/${gone}`);
+  const page = await filled.open(`${bigLeaf}&panel=record/${gone}`, {
+    expected: [/404 \(Not Found\).*\/records\/one/],
+  });
   await drawerOf(page).getByRole('heading', { name: 'There is no such thing here' }).waitFor();
   await drawerOf(page).getByText('It may have been removed').waitFor();
   // The rest of the page is none the worse, and does not ask again.
@@ -106,15 +94,13 @@ test('says of a link to a record or a node that is gone that nothing is there', 
   await page.goto('/#/records?tenant=ZZ');
   await page.getByText('Nothing is stored here, or your token may not see it.').waitFor();
   await page.getByRole('heading', { name: 'No records here' }).waitFor();
-  expectQuiet([/404 \(Not Found\).*\/records\/one/]);
-  await close();
 });
 
 test('keeps the rows while too many requests are made, and goes on by itself', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank({ expected: [/429 \(Too Many Requests\)/] });
   await page.clock.install();
   const rate = await limitRate(page);
-  await openSignedIn(page, filled.service, bigLeaf);
+  await filled.openIn(page, bigLeaf);
   await page.getByText('1–100 of 1,200').waitFor();
   const rows = await recordRows(page).allTextContents();
 
@@ -130,12 +116,10 @@ test('keeps the rows while too many requests are made, and goes on by itself', a
   await page.clock.fastForward(60_000);
   await banner.waitFor({ state: 'detached' });
   expect(await recordRows(page).allTextContents()).toEqual(rows);
-  expectQuiet([/429 \(Too Many Requests\)/]);
-  await close();
 });
 
 test('says so when the first load is one request too many, and shows the data once it may', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
+  const page = await filled.openBlank({ expected: [/429 \(Too Many Requests\)/] });
   await page.clock.install();
   const rate = await limitRate(page);
   rate.turn(true);
@@ -150,54 +134,38 @@ test('says so when the first load is one request too many, and shows the data on
   await treeNode(page, 'TX').waitFor();
   await recordRows(page).first().waitFor();
   await panel.waitFor({ state: 'detached' });
-  expectQuiet([/429 \(Too Many Requests\)/]);
-  await close();
 });
 
 test('says that a filter finds nothing, and takes it away', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, `${bigLeaf}&kind=nothing`);
+  const page = await filled.open(`${bigLeaf}&kind=nothing`);
   await page.getByRole('heading', { name: 'No records with these filters' }).waitFor();
   // There are two, as there are two ways to the eye.
   await page.getByRole('button', { name: 'Clear filters' }).last().click();
   await page.getByText('1–100 of 1,200').waitFor();
   expect(hashOf(page)).not.toContain('kind');
-  expectQuiet();
-  await close();
 });
 
 test('says that a search finds nothing, and shows all again on Escape', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records');
+  const page = await filled.open('/records');
   await page.keyboard.press('/');
   await page.keyboard.type('ZZ');
   await page.getByText('No tenant begins with “ZZ”.').waitFor();
   await page.keyboard.press('Escape');
   await treeNode(page, 'TX').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('tells a service without records how to send some, and shows the first by itself', async () => {
-  const installation = await createInstallation();
-  try {
-    const service = await installation.start();
-    const { page, expectQuiet, close } = await openPage(browser, service);
-    await page.clock.install();
-    await page.goto('/#/records');
-    await signIn(page, service.token);
-    await page.getByRole('heading', { name: 'No records yet' }).waitFor();
-    await page.getByText('svcctl records ingest records.ndjson').waitFor();
-    await page.getByRole('button', { name: 'Copy command' }).waitFor();
+  const page = await empty.openBlank();
+  await page.clock.install();
+  await page.goto('/#/records');
+  await signIn(page, empty.service.token);
+  await page.getByRole('heading', { name: 'No records yet' }).waitFor();
+  await page.getByText('svcctl records ingest records.ndjson').waitFor();
+  await page.getByRole('button', { name: 'Copy command' }).waitFor();
 
-    await ingestBatch(service, [makeRecord('first', 1)]);
-    await page.clock.fastForward(40_000);
-    await treeNode(page, 'TX').click();
-    await recordRows(page).first().click();
-    await waitForRecord(page);
-    expectQuiet();
-    await close();
-  } finally {
-    await installation.remove();
-  }
+  await ingestBatch(empty.service, [makeRecord('first', 1)]);
+  await page.clock.fastForward(40_000);
+  await treeNode(page, 'TX').click();
+  await recordRows(page).first().click();
+  await waitForRecord(page);
 });

@@ -1,33 +1,20 @@
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { listFindings, readAxe } from './lib/axe.ts';
-import {
-  confirm,
-  drawerOf,
-  launchBrowser,
-  openPage,
-  openSignedIn,
-  patient,
-  recordRows,
-  signIn,
-} from './lib/browser.ts';
-import { bigLeaf, type FilledService, startFilled } from './lib/filled-service.ts';
+import { confirm, drawerOf, patient, recordRows, useConsole } from './lib/browser.ts';
+import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
 
-let filled: FilledService;
-let browser: Browser;
-let axeSource: string;
-beforeAll(async () => {
-  axeSource = await readAxe();
-  [filled, browser] = await Promise.all([startFilled(quietRetention), launchBrowser()]);
-  await runRetention(filled.service, 'CA');
-});
-afterAll(async () => {
-  await filled?.installation.remove();
-});
+// It stands before the pages, so that it comes after they are closed.
 afterEach(async () => {
   for (const tag of await listTags())
     await filled.service.call('DELETE', `/enrichment/tags/${tag.id}`);
+});
+const filled = useConsole(() => startFilled(quietRetention));
+let axeSource: string;
+beforeAll(async () => {
+  axeSource = await readAxe();
+  await runRetention(filled.service, 'CA');
 });
 
 async function listTags(): Promise<{ id: string; dataset: string; from: string | null }[]> {
@@ -56,24 +43,19 @@ test('says what a token lacks, and opens no dialog', async () => {
   const { service } = filled;
   const body = { name: 'reader', preset: 'support-readonly' };
   const { token } = (await service.call('POST', '/tokens', { body })).json;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await page.goto(`/#${bigLeaf}`);
-  await signIn(page, token);
+  const page = await filled.open(bigLeaf, { token });
   await recordRows(page).first().waitFor();
   await page.getByText('needs datasets:write').waitFor();
   await page.getByRole('button', { name: 'TAG…' }).click({ force: true });
   await page.keyboard.press('t');
   expect(await page.getByRole('dialog').count()).toBe(0);
-  expectQuiet();
-  await close();
 });
 
 test('in local time, days say that they are those of UTC', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, {
+  const page = await filled.open(bigLeaf, {
     timezoneId: 'Asia/Kolkata',
     initScripts: [`localStorage.setItem('svcctl.zone', 'local')`],
   });
-  await openSignedIn(page, filled.service, bigLeaf);
   await recordRows(page).first().waitFor();
   await page.getByLabel('From day by UTC').waitFor();
   expect(await page.getByPlaceholder('To (UTC)').count()).toBe(1);
@@ -81,13 +63,10 @@ test('in local time, days say that they are those of UTC', async () => {
   await page.getByRole('button', { name: 'DAYS', exact: true }).click();
   await day(page, '2001-03-01').waitFor();
   await page.getByText('days are UTC').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('a refused day says why, and does not stay as if it were in force', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await recordRows(page).first().waitFor();
   const last = page.getByLabel('To day');
   await last.fill('2001-02-31');
@@ -98,26 +77,20 @@ test('a refused day says why, and does not stay as if it were in force', async (
   expect(await last.inputValue()).toBe('');
   expect(await page.getByText('Not after').count()).toBe(0);
   expect(page.url()).not.toContain('to=');
-  expectQuiet();
-  await close();
 });
 
 test('a page of some days of a store, or of a kind, says of how many', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
   const store = '/records?tenant=TX&store=DFW&from=2001-03-02';
-  await openSignedIn(page, filled.service, store);
+  const page = await filled.open(store);
   const { json } = await filled.service.call(
     'GET',
     '/exports/estimate?tenant=TX&store=DFW&from=2001-03-02&to=2999-12-31',
   );
   await page.getByText(`1–100 of ${json.rows.toLocaleString('en-US')}`).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('keeps a fault of the days beside them', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await recordRows(page).first().waitFor();
   await page.getByRole('button', { name: 'TAG…' }).click();
   const question = panel(page, 'TAG DAYS OF TX › DFW');
@@ -125,13 +98,10 @@ test('keeps a fault of the days beside them', async () => {
   await question.getByLabel('Last day').fill('2001-02-01');
   await question.getByText('The first day lies after the last one.').waitFor();
   expect(await question.getByRole('button', { name: 'TAG', exact: true }).isDisabled()).toBe(true);
-  expectQuiet();
-  await close();
 });
 
 test('tags a month: its bar, its figures and its calendar follow in place, and UNDO takes it back', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, `${bigLeaf}&view=days`);
+  const page = await filled.open(`${bigLeaf}&view=days`);
   await expectLabel(day(page, '2001-03-01'), /^1, 2001-03-01: \d+ records, hot, 0 of/);
   await page.keyboard.press('t');
   const question = panel(page, 'TAG DAYS OF TX › DFW');
@@ -150,14 +120,11 @@ test('tags a month: its bar, its figures and its calendar follow in place, and U
   await expectText(node(page, 'TX'), /0 %/);
   await expectLabel(day(page, '2001-03-01'), /hot, 0 of/);
   expect(await listTags()).toEqual([]);
-  expectQuiet();
-  await close();
 });
 
 test('warns before records are in both datasets, and shows both', async () => {
   await tag({ ...leaf, dataset: 'training' });
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records?tenant=TX');
+  const page = await filled.open('/records?tenant=TX');
   await recordRows(page).first().waitFor();
   await page.getByRole('button', { name: 'TAG…' }).click();
   const question = panel(page, 'TAG DAYS OF TX');
@@ -174,15 +141,12 @@ test('warns before records are in both datasets, and shows both', async () => {
     /2,200 of 2,200 covered, training 1,200, fine-tuning 2,200, in both 1,200/,
   );
   await expectText(node(page, 'TX'), /100 %/);
-  expectQuiet();
-  await close();
 });
 
 test('lists the tags that touch a node, and untags after a question', async () => {
   await tag({ ...leaf, dataset: 'training', note: 'spring' });
   await tag({ tenant: 'TX', from: '2001-02-01', to: '2001-02-05', dataset: 'fine_tuning' });
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, `${bigLeaf}&view=tags`);
+  const page = await filled.open(`${bigLeaf}&view=tags`);
   const rows = recordRows(page);
   await page.getByText('1 tag touches').or(rows.first()).first().waitFor();
   await expect.poll(() => rows.count(), patient).toBe(1);
@@ -198,13 +162,10 @@ test('lists the tags that touch a node, and untags after a question', async () =
   await rows.first().getByRole('button', { name: 'UNTAG' }).click();
   await question.getByRole('button', { name: 'UNTAG' }).click();
   await expect.poll(() => rows.count(), patient).toBe(1);
-  expectQuiet();
-  await close();
 });
 
 test('chooses days in the calendar by drag and by key, and tags them', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records?tenant=TX&store=DFW&view=days');
+  const page = await filled.open('/records?tenant=TX&store=DFW&view=days');
   await expectLabel(day(page, '2001-02-03'), /records, hot/);
   await day(page, '2001-02-03').hover();
   await page.mouse.down();
@@ -229,8 +190,6 @@ test('chooses days in the calendar by drag and by key, and tags them', async () 
   await expectLabel(day(page, '2001-03-05'), /: \d+ records, hot, 0 of/);
   await page.getByRole('button', { name: 'SHOW RECORDS' }).click();
   await recordRows(page).first().getByText('2001-03-03').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('filters the records by dataset, and keeps that in the hash', async () => {
@@ -241,8 +200,7 @@ test('filters the records by dataset, and keeps that in the hash', async () => {
     to: '2001-03-04',
     dataset: 'training',
   });
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, bigLeaf);
+  const page = await filled.open(bigLeaf);
   await recordRows(page).first().getByText('2001-03-01').waitFor();
   await page.getByLabel('Dataset').selectOption('training');
   await recordRows(page).first().getByText('2001-03-03').waitFor();
@@ -255,14 +213,13 @@ test('filters the records by dataset, and keeps that in the hash', async () => {
   await page.getByRole('heading', { name: 'No records with these filters' }).waitFor();
   await page.getByRole('button', { name: 'Clear filters' }).first().click();
   await recordRows(page).first().getByText('2001-03-01').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('freezes a version, follows it until it is ready, and deletes it', async () => {
   await tag({ ...leaf, dataset: 'training' });
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, '/records?tenant=TX&view=versions');
+  const page = await filled.open('/records?tenant=TX&view=versions', {
+    expected: [/403 \(Forbidden\).*dataset-versions\/ver_\w+$/],
+  });
   await page.getByText('No version of TX yet').waitFor();
   await page.getByRole('button', { name: 'FREEZE…' }).click();
   const question = panel(page, 'FREEZE A DATASET OF TX');
@@ -297,13 +254,10 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
   await confirm(page, filled.service.token);
   await page.getByText('No version of TX yet').waitFor();
   await drawer.waitFor({ state: 'detached' });
-  expectQuiet([/403 \(Forbidden\).*dataset-versions\/ver_\w+$/]);
-  await close();
 });
 
 test('says whether facts are of all records or of a sample, and leads to the records', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, filled.service);
-  await openSignedIn(page, filled.service, `${bigLeaf}&view=facts`);
+  const page = await filled.open(`${bigLeaf}&view=facts`);
   await page.getByText('Kinds, sources and models of all 1,200 records').waitFor();
   await page.route('**/api/v1/enrichment/facts?tenant=CA**', async (route) => {
     const response = await route.fetch();
@@ -315,8 +269,6 @@ test('says whether facts are of all records or of a sample, and leads to the rec
   await page.getByRole('button', { name: 'arrival' }).click();
   await expectHash(page, 'kind=arrival');
   await recordRows(page).first().getByText('arrival').waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('gives axe nothing to find', async () => {
@@ -325,14 +277,13 @@ test('gives axe nothing to find', async () => {
   await tag({ tenant: 'CA', store: 'DFW', dataset: 'training' });
   const body = { tenant: 'CA', dataset: 'training', name: 'axe' };
   await filled.service.call('POST', '/enrichment/dataset-versions', { body });
-  const options = { initScripts: [axeSource] };
-  const { page, expectQuiet, close } = await openPage(browser, filled.service, options);
+  const page = await filled.openBlank({ initScripts: [axeSource] });
   const findings: Record<string, string[]> = {};
   const check = async (name: string) => {
     const found = await listFindings(page, name);
     if (found.length > 0) findings[name] = found;
   };
-  await openSignedIn(page, filled.service, '/records?tenant=CA&view=days');
+  await filled.openIn(page, '/records?tenant=CA&view=days');
   await expectLabel(day(page, '2001-02-20'), /cold, .* covered/);
   await day(page, '2001-02-21').click();
   await page.getByRole('button', { name: 'SHOW RECORDS' }).waitFor();
@@ -352,6 +303,4 @@ test('gives axe nothing to find', async () => {
   await drawerOf(page).getByText('ready', { exact: true }).waitFor();
   await check('records-versions');
   expect(findings).toEqual({});
-  expectQuiet();
-  await close();
 });

@@ -1,17 +1,15 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
 import { ingestBatch } from '../lib/ingest.ts';
 import {
   confirm,
   drawerOf,
-  launchBrowser,
-  openPage,
   patient,
   recordRows as rowsOf,
-  signIn,
   treeNode,
+  useConsole,
 } from './lib/browser.ts';
-import { startWebhookService, type WebhookService } from './lib/webhook-service.ts';
+import { startWebhookService } from './lib/webhook-service.ts';
 
 // What operators do most, each from RECORDS, with the clicks that it takes at most. Keys that are typed into a
 // field do not count, nor does giving the access token again.
@@ -19,10 +17,8 @@ import { startWebhookService, type WebhookService } from './lib/webhook-service.
 const months = ['2001-01', '2001-02', '2001-03'];
 const leafSize = 250;
 
-let webhooks: WebhookService;
-let browser: Browser;
+const webhooks = useConsole(startWebhookService);
 beforeAll(async () => {
-  [webhooks, browser] = await Promise.all([startWebhookService(), launchBrowser()]);
   for (const month of months) {
     await ingestBatch(
       webhooks.service,
@@ -36,9 +32,6 @@ beforeAll(async () => {
     );
   }
 });
-afterAll(async () => {
-  await webhooks?.remove();
-});
 
 const countClicks = `
   window.clicks = Number(sessionStorage.getItem('clicks') ?? 0);
@@ -49,17 +42,15 @@ const countClicks = `
 
 /** Does a task from RECORDS on, and fails if it takes more clicks. */
 async function task(most: number, act: (page: Page) => Promise<void>): Promise<void> {
-  const options = { initScripts: [countClicks, 'delete window.showSaveFilePicker;'] };
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service, options);
-  await page.goto('/#/records');
-  await signIn(page, webhooks.service.token);
+  const page = await webhooks.open('/records', {
+    initScripts: [countClicks, 'delete window.showSaveFilePicker;'],
+    // What asks for the access token once more answers 403 first.
+    expected: [/403 \(Forbidden\)/],
+  });
   await treeNode(page, 'TX').waitFor();
   await page.evaluate('window.clicks = 0');
   await act(page);
   expect(await page.evaluate('window.clicks')).toBe(most);
-  // What asks for the access token once more answers 403 first.
-  expectQuiet([/403 \(Forbidden\)/]);
-  await close();
 }
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });

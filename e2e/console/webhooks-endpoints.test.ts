@@ -1,30 +1,16 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import {
   confirm,
   confirmDialog,
   drawerOf,
   keepScreen,
-  launchBrowser,
-  openPage,
   recordRows as rowsOf,
+  useConsole,
 } from './lib/browser.ts';
-import {
-  openWebhooks,
-  reportIncidents,
-  startWebhookService,
-  type WebhookService,
-  waitForCounts,
-} from './lib/webhook-service.ts';
+import { reportIncidents, startWebhookService, waitForCounts } from './lib/webhook-service.ts';
 
-let webhooks: WebhookService;
-let browser: Browser;
-beforeAll(async () => {
-  [webhooks, browser] = await Promise.all([startWebhookService(true), launchBrowser()]);
-});
-afterAll(async () => {
-  await webhooks?.remove();
-});
+const webhooks = useConsole(() => startWebhookService(true));
 
 const secretDialog = (page: Page) =>
   page.getByRole('dialog', { name: 'The secret of the endpoint' });
@@ -38,17 +24,15 @@ async function readSecret(page: Page): Promise<string> {
 }
 
 test('says that a queue without rows is clean', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
-  await openWebhooks(page, webhooks.service, '/dlq');
+  const page = await webhooks.open('/dlq');
   await page.getByRole('heading', { name: 'DLQ is clean' }).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('makes an endpoint, with what is refused at its field, and pings it', async () => {
   const { service, receiver } = webhooks;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openWebhooks(page, service, '/endpoints');
+  const page = await webhooks.open('/endpoints', {
+    expected: [/400 \(Bad Request\)/, /403 \(Forbidden\)/],
+  });
   await page.getByRole('button', { name: 'New endpoint' }).click();
   const form = drawerOf(page);
   await form.getByLabel('Tenant').fill('initech');
@@ -75,14 +59,11 @@ test('makes an endpoint, with what is refused at its field, and pings it', async
   await drawerOf(page).getByText('webhook.ping').first().waitFor();
   expect(receiver.bodiesOf('/initech/in')).toHaveLength(1);
   receiver.answer(503);
-  expectQuiet([/400 \(Bad Request\)/, /403 \(Forbidden\)/]);
-  await close();
 });
 
 test('changes, disables and enables an endpoint', async () => {
   const { service, endpoints } = webhooks;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openWebhooks(page, service, '/endpoints?tenant=TX');
+  const page = await webhooks.open('/endpoints?tenant=TX');
   await rowsOf(page).first().click();
   const form = drawerOf(page);
   await form.getByLabel('Deliveries a second').fill('25');
@@ -100,14 +81,13 @@ test('changes, disables and enables an endpoint', async () => {
   expect(answer.json).toMatchObject({ rate_limit: 25, enabled: true });
   await page.goBack();
   await drawerOf(page).waitFor({ state: 'detached' });
-  expectQuiet();
-  await close();
 });
 
 test('asks for the token once more before a secret is rotated, and not again', async () => {
   const { service, endpoints } = webhooks;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openWebhooks(page, service, `/endpoints?panel=endpoint/${endpoints['/tx/in']}`);
+  const page = await webhooks.open(`/endpoints?panel=endpoint/${endpoints['/tx/in']}`, {
+    expected: [/40[013] \(.*(rotate-secret|confirm)$/],
+  });
   const rotate = async () => {
     await drawerOf(page).getByRole('button', { name: 'Rotate secret' }).click();
     const question = page.getByRole('dialog', { name: 'Give it a new secret?' });
@@ -125,16 +105,13 @@ test('asks for the token once more before a secret is rotated, and not again', a
   await secretDialog(page).waitFor();
   expect(await readSecret(page)).not.toBe(first);
   expect(await confirmDialog(page).count()).toBe(0);
-  expectQuiet([/40[013] \(.*(rotate-secret|confirm)$/]);
-  await close();
 });
 
 test('purges a dead letter after a question and the token, and not when that is closed', async () => {
   const { service } = webhooks;
   await reportIncidents(service, 'acme', 2);
   await waitForCounts(service, 2, 0);
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openWebhooks(page, service, '/dlq');
+  const page = await webhooks.open('/dlq', { expected: [/403 \(Forbidden\)/] });
   await rowsOf(page).first().click();
   const purge = async () => {
     await drawerOf(page).getByRole('button', { name: 'PURGE' }).click();
@@ -149,21 +126,18 @@ test('purges a dead letter after a question and the token, and not when that is 
   await confirm(page, service.token);
   await drawerOf(page).getByText('never delivered').waitFor();
   await expect.poll(() => rowsOf(page).count()).toBe(1);
-  expectQuiet([/403 \(Forbidden\)/]);
-  await close();
 });
 
 test('deletes an endpoint after a question and the token', async () => {
   const { service, endpoints } = webhooks;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openWebhooks(page, service, `/endpoints?panel=endpoint/${endpoints['/globex/in']}`);
+  const page = await webhooks.open(`/endpoints?panel=endpoint/${endpoints['/globex/in']}`, {
+    expected: [/403 \(Forbidden\).*endpoints\/ep_\w+$/],
+  });
   await drawerOf(page).getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
   await confirm(page, service.token);
   await drawerOf(page).waitFor({ state: 'detached' });
   await expect.poll(() => rowsOf(page).filter({ hasText: 'globex' }).count()).toBe(0);
-  expectQuiet([/403 \(Forbidden\).*endpoints\/ep_\w+$/]);
-  await close();
 });
 
 test('asks what becomes of a backlog when an endpoint is enabled, and discards it by choice', async () => {
@@ -171,8 +145,9 @@ test('asks what becomes of a backlog when an endpoint is enabled, and discards i
   const id = endpoints['/tx/in'] ?? '';
   await service.call('PATCH', `/webhook/endpoints/${id}`, { body: { enabled: false } });
   await reportIncidents(service, 'TX', 3);
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openWebhooks(page, service, `/endpoints?tenant=TX&panel=endpoint/${id}`);
+  const page = await webhooks.open(`/endpoints?tenant=TX&panel=endpoint/${id}`, {
+    expected: [/403 \(.*discard-backlog$/],
+  });
   await drawerOf(page).getByText('3 queued or pending').waitFor();
   await drawerOf(page).getByText('disabled since').waitFor();
   await drawerOf(page).getByRole('button', { name: 'Enable …' }).click();
@@ -188,6 +163,4 @@ test('asks what becomes of a backlog when an endpoint is enabled, and discards i
     `/webhook/deliveries?endpoint_id=${id}&status=discarded`,
   );
   expect(discarded.json.data).toHaveLength(3);
-  expectQuiet([/403 \(.*discard-backlog$/]);
-  await close();
 });

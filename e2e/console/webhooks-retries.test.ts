@@ -1,38 +1,26 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   drawerOf,
   keepScreen,
-  launchBrowser,
-  openPage,
   patient,
   recordRows as rowsOf,
   signIn,
+  useConsole,
 } from './lib/browser.ts';
-import { keyOf, messages, openQueue, retryOf } from './lib/dead-letters.ts';
+import { keyOf, messages, retryOf } from './lib/dead-letters.ts';
 import {
   abandonedCount,
-  openWebhooks,
   pendingCount,
   startWebhookService,
-  type WebhookService,
   waitForCounts,
 } from './lib/webhook-service.ts';
 
-let webhooks: WebhookService;
-let browser: Browser;
-beforeAll(async () => {
-  [webhooks, browser] = await Promise.all([startWebhookService(), launchBrowser()]);
-});
-afterAll(async () => {
-  await webhooks?.remove();
-});
+const webhooks = useConsole(startWebhookService);
 
 test('brings a row back that the service refuses to retry, and says why', async () => {
   const { service, endpoints } = webhooks;
   const path = `/webhook/endpoints/${endpoints['/globex/in']}`;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openQueue(page, service, '/dlq?tenant=globex');
+  const page = await webhooks.openList('/dlq?tenant=globex', { expected: [/409 \(Conflict\)/] });
   await service.call('PATCH', path, { body: { enabled: false } });
   const key = await keyOf(page, 0);
   await rowsOf(page).first().getByRole('button', { name: 'RETRY' }).click();
@@ -40,16 +28,13 @@ test('brings a row back that the service refuses to retry, and says why', async 
   await page.locator(`tr[data-key="${key}"]`).waitFor();
   expect(await rowsOf(page).count()).toBe(15);
   await service.call('PATCH', path, { body: { enabled: true } });
-  expectQuiet([/409 \(Conflict\)/]);
-  await close();
 });
 
 test('says in the drawer why a delivery cannot be retried, and retries it once it can', async () => {
   const { service, endpoints } = webhooks;
   const path = `/webhook/endpoints/${endpoints['/globex/in']}`;
-  const { page, expectQuiet, close } = await openPage(browser, service);
   await service.call('PATCH', path, { body: { enabled: false } });
-  await openQueue(page, service, '/dlq?tenant=globex');
+  const page = await webhooks.openList('/dlq?tenant=globex');
   const key = await keyOf(page, 0);
   await rowsOf(page).first().click();
   await drawerOf(page)
@@ -67,14 +52,11 @@ test('says in the drawer why a delivery cannot be retried, and retries it once i
   await messages(page).getByText('Retry queued for').waitFor();
   await waitForCounts(service, abandonedCount, pendingCount);
   await page.locator(`tr[data-key="${key}"]`).waitFor();
-  expectQuiet();
-  await close();
 });
 
 test('DELIVERIES has RETRY on each delivery that failed', async () => {
   const { service } = webhooks;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openWebhooks(page, service, '/deliveries?tenant=globex');
+  const page = await webhooks.open('/deliveries?tenant=globex');
   await rowsOf(page).first().waitFor();
   const { data } = (await service.call('GET', '/webhook/deliveries?tenant=globex')).json;
   for (const { id, status } of data) {
@@ -88,16 +70,15 @@ test('DELIVERIES has RETRY on each delivery that failed', async () => {
     .getByText(`Retry queued for dlv…${key.slice(-4)}`)
     .waitFor();
   await waitForCounts(service, abandonedCount, pendingCount);
-  expectQuiet();
-  await close();
 });
 
 test('shows the four newest messages, and keeps the one that has the focus', async () => {
   const { service, endpoints } = webhooks;
   const path = `/webhook/endpoints/${endpoints['/globex/in']}`;
-  const { page, expectQuiet, close } = await openPage(browser, service);
+  const page = await webhooks.openBlank({ expected: [/409 \(Conflict\)/] });
   await page.clock.install();
-  await openQueue(page, service, '/dlq?tenant=globex');
+  await webhooks.openIn(page, '/dlq?tenant=globex');
+  await rowsOf(page).first().waitFor();
   await service.call('PATCH', path, { body: { enabled: false } });
   const refused = messages(page).getByText('Not retried');
   const textOf = (key: string) => messages(page).getByText(`dlv…${key.slice(-4)}`);
@@ -122,15 +103,12 @@ test('shows the four newest messages, and keeps the one that has the focus', asy
   await page.clock.runFor(10_000);
   await expect.poll(() => refused.count(), patient).toBe(0);
   await service.call('PATCH', path, { body: { enabled: true } });
-  expectQuiet([/409 \(Conflict\)/]);
-  await close();
 });
 
 test('shows nobody the messages of whoever was signed in before', async () => {
   const { service, endpoints } = webhooks;
   const path = `/webhook/endpoints/${endpoints['/globex/in']}`;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openQueue(page, service, '/dlq?tenant=globex');
+  const page = await webhooks.openList('/dlq?tenant=globex', { expected: [/409 \(Conflict\)/] });
   await service.call('PATCH', path, { body: { enabled: false } });
   await rowsOf(page).first().getByRole('button', { name: 'RETRY' }).click();
   const refused = messages(page).getByText('Not retried');
@@ -141,14 +119,11 @@ test('shows nobody the messages of whoever was signed in before', async () => {
   await page.getByRole('button', { name: 'Signed in as' }).waitFor();
   expect(await refused.count()).toBe(0);
   await service.call('PATCH', path, { body: { enabled: true } });
-  expectQuiet([/409 \(Conflict\)/]);
-  await close();
 });
 
 test('retries a row, which leaves at once, and follows it until it is delivered', async () => {
   const { service, receiver } = webhooks;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openQueue(page, service, '/dlq?tenant=acme');
+  const page = await webhooks.openList('/dlq?tenant=acme');
   receiver.answer(200);
   const [key, next] = [await keyOf(page, 0), await keyOf(page, 1)];
   await rowsOf(page).first().focus();
@@ -177,14 +152,11 @@ test('retries a row, which leaves at once, and follows it until it is delivered'
   await page.goBack();
   await rowsOf(page).first().waitFor();
   await waitForCounts(service, abandonedCount - 1, pendingCount);
-  expectQuiet();
-  await close();
 });
 
 test('retries a selection, then a group as a job that is paused, survives a reload and ends', async () => {
   const { service } = webhooks;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openQueue(page, service, '/dlq?tenant=acme');
+  const page = await webhooks.openList('/dlq?tenant=acme');
   await rowsOf(page).nth(0).locator('input').check();
   await rowsOf(page)
     .nth(4)
@@ -216,15 +188,12 @@ test('retries a selection, then a group as a job that is paused, survives a relo
   await strip.getByText('15 of 15').waitFor();
   await strip.getByText('done', { exact: true }).waitFor();
   await group.waitFor({ state: 'detached' });
-  expectQuiet();
-  await close();
 });
 
 test('retries all that is left, what an endpoint kept back once more, and says that the queue is clean', async () => {
   const { service, endpoints } = webhooks;
   const path = `/webhook/endpoints/${endpoints['/tx/in']}`;
-  const { page, expectQuiet, close } = await openPage(browser, service);
-  await openQueue(page, service);
+  const page = await webhooks.openList('/dlq');
   await page.getByRole('button', { name: 'Retry all …' }).click();
   const dialog = page.getByRole('dialog', { name: 'Retry all' });
   await dialog.getByText('21 deliveries will be queued').waitFor();
@@ -244,6 +213,4 @@ test('retries all that is left, what an endpoint kept back once more, and says t
   await page.getByRole('heading', { name: 'DLQ is clean' }).waitFor();
   expect(await page.getByText('Last checked at').innerText()).toMatch(/\d\d:\d\d:\d\d UTC/);
   await keepScreen(page, 'dlq-clean');
-  expectQuiet();
-  await close();
 });

@@ -1,39 +1,24 @@
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import { listFindings, readAxe } from './lib/axe.ts';
 import {
   drawerOf,
   keepScreen,
-  launchBrowser,
-  openPage,
   patient,
   recordRows as rowsOf,
   signIn,
+  useConsole,
 } from './lib/browser.ts';
-import { attempts, countOf, keyOf, openQueue } from './lib/dead-letters.ts';
+import { attempts, countOf, keyOf } from './lib/dead-letters.ts';
 import { banner, standBetween } from './lib/weather.ts';
 import {
   abandonedCount,
-  openWebhooks,
   pendingCount,
   startWebhookService,
-  type WebhookService,
   waitForCounts,
 } from './lib/webhook-service.ts';
 
-let webhooks: WebhookService;
-let browser: Browser;
-let axeSource: string;
-beforeAll(async () => {
-  [axeSource, webhooks, browser] = await Promise.all([
-    readAxe(),
-    startWebhookService(),
-    launchBrowser(),
-  ]);
-});
-afterAll(async () => {
-  await webhooks?.remove();
-});
+const webhooks = useConsole(startWebhookService);
 
 const total = abandonedCount + pendingCount;
 
@@ -46,7 +31,7 @@ async function groupOf(page: Page, list: Locator): Promise<string> {
 test('tells who lacks admin what is needed, and asks the API for nothing', async () => {
   const body = { name: 'reader', preset: 'support-readonly' };
   const made = await webhooks.service.call('POST', '/tokens', { body });
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+  const page = await webhooks.openBlank();
   const asked: string[] = [];
   page.on('request', (request) => asked.push(request.url()));
   await page.goto('/#/dlq');
@@ -62,16 +47,14 @@ test('tells who lacks admin what is needed, and asks the API for nothing', async
     expect(await page.locator('header').first().innerText()).toContain('ADMIN ONLY');
   }
   expect(asked.filter((url) => url.includes('/webhook/'))).toEqual([]);
-  expectQuiet();
-  await close();
 });
 
 test('asks once for each status and shows rows with cut ids that are whole on hover and copy', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+  const page = await webhooks.openBlank();
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   const asked: URL[] = [];
   page.on('request', (request) => asked.push(new URL(request.url())));
-  await openQueue(page, webhooks.service);
+  await webhooks.openIn(page, '/dlq');
   await rowsOf(page)
     .nth(total - 1)
     .waitFor();
@@ -101,15 +84,13 @@ test('asks once for each status and shows rows with cut ids that are whole on ho
   expect(await row.innerText()).toMatch(/1\/1\s+503\s+parked\s+503 /);
   expect(await rowsOf(page).last().innerText()).toMatch(/1\/8\s+503\s+in \d d/);
   await keepScreen(page, 'dlq');
-  expectQuiet();
-  await close();
 });
 
 test('tells on every page how many deliveries are abandoned', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+  const page = await webhooks.openBlank();
   const asked: URL[] = [];
   page.on('request', (request) => asked.push(new URL(request.url())));
-  await openWebhooks(page, webhooks.service, '/deliveries');
+  await webhooks.openIn(page, '/deliveries');
   const link = page.getByRole('link', {
     name: `WEBHOOK DLQ ADMIN ONLY ${abandonedCount} abandoned`,
   });
@@ -120,27 +101,20 @@ test('tells on every page how many deliveries are abandoned', async () => {
   await page.goto('/#/dlq?tenant=acme');
   await expect.poll(() => countOf(page, 'abandoned').innerText(), patient).toBe('15');
   await link.waitFor();
-  expectQuiet();
-  await close();
 });
 
 test.each([
   ['a phone', 390, 844],
   ['a window zoomed to 200 %', 720, 450],
 ])('shows dead letters on the first screen of %s', async (_, width, height) => {
-  const options = { viewport: { width, height } };
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service, options);
-  await openQueue(page, webhooks.service);
+  const page = await webhooks.openList('/dlq', { viewport: { width, height } });
   const box = await rowsOf(page).nth(2).boundingBox();
   expect((box?.y ?? height) + (box?.height ?? 0)).toBeLessThan(height);
   await keepScreen(page, `dlq-${width}px`);
-  expectQuiet();
-  await close();
 });
 
 test('goes through the rows by keys alone, selects a range and comes back to its row', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
-  await openQueue(page, webhooks.service);
+  const page = await webhooks.openList('/dlq');
   const focused = () =>
     page.evaluate<string | null>(`document.activeElement.getAttribute('data-key')`);
   const press = (key: string) => page.keyboard.press(key);
@@ -167,14 +141,12 @@ test('goes through the rows by keys alone, selects a range and comes back to its
   await press('r');
   await page.getByRole('heading', { name: 'RECORDS', level: 1 }).waitFor();
   await waitForCounts(webhooks.service, abandonedCount, pendingCount);
-  expectQuiet();
-  await close();
 });
 
 test('repaints in place at the poll: selection, scroll, focus and open drawer stay', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+  const page = await webhooks.openBlank();
   await page.clock.install();
-  await openQueue(page, webhooks.service);
+  await webhooks.openIn(page, '/dlq');
   await page.getByText('every 15 s').waitFor();
   await rowsOf(page).nth(2).locator('input').check();
   await rowsOf(page).nth(20).click();
@@ -201,19 +173,16 @@ test('repaints in place at the poll: selection, scroll, focus and open drawer st
   await page.getByText('just now').waitFor();
   expect(await read()).toEqual(before);
   expect(await rowsOf(page).first().getAttribute('data-mark')).toBe('kept');
-  expectQuiet();
-  await close();
 });
 
 test('gives axe nothing to find', async () => {
-  const options = { initScripts: [axeSource] };
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service, options);
+  const page = await webhooks.openBlank({ initScripts: [await readAxe()] });
   const findings: Record<string, string[]> = {};
   const visit = async (view: string) => {
     const found = await listFindings(page, view);
     if (found.length > 0) findings[view] = found;
   };
-  await openQueue(page, webhooks.service);
+  await webhooks.openIn(page, '/dlq');
   await visit('dlq');
   await rowsOf(page).nth(3).locator('input').check();
   await rowsOf(page).nth(1).click();
@@ -234,14 +203,11 @@ test('gives axe nothing to find', async () => {
   await page.getByRole('button', { name: 'Make the endpoint' }).waitFor();
   await visit('endpoints');
   expect(findings).toEqual({});
-  expectQuiet();
-  await close();
 }, 180_000);
 
 test('needs no scrolling sideways of the page at 400 % zoom', async () => {
   const options = { viewport: { width: 320, height: 640 } };
-  const { page, close } = await openPage(browser, webhooks.service, options);
-  await openQueue(page, webhooks.service);
+  const page = await webhooks.openList('/dlq', options);
   for (const place of [
     '/dlq',
     '/dlq?view=groups',
@@ -253,14 +219,13 @@ test('needs no scrolling sideways of the page at 400 % zoom', async () => {
     expect(await page.evaluate('document.documentElement.scrollWidth'), place).toBe(320);
   }
   await keepScreen(page, 'endpoints-zoomed');
-  await close();
 });
 
 // The last tests follow one queue through outages of the API; only they change it.
 
 /** A queue with a selection and an open drawer, and what of it must survive. */
 async function openPlace(page: Page) {
-  await openWebhooks(page, webhooks.service, '/dlq');
+  await webhooks.openIn(page, '/dlq');
   await rowsOf(page).nth(2).locator('input').check();
   await rowsOf(page).nth(12).click();
   await page.getByRole('heading', { name: 'ATTEMPTS' }).waitFor();
@@ -283,7 +248,9 @@ test.each([
 ] as const)(
   'keeps the queue while the API %s, and repaints in place by RETRY',
   async (_, weather, words) => {
-    const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+    const page = await webhooks.openBlank({
+      expected: [/503 \(Service Unavailable\)/, /ERR_CONNECTION_REFUSED/],
+    });
     await page.clock.install();
     const api = await standBetween(page);
     const before = await openPlace(page);
@@ -298,14 +265,12 @@ test.each([
     await banner(page).getByRole('button', { name: 'RETRY' }).click();
     await banner(page).waitFor({ state: 'detached' });
     expect(await readPlace(page)).toEqual(before);
-    expectQuiet([/503 \(Service Unavailable\)/, /ERR_CONNECTION_REFUSED/]);
-    await close();
   },
 );
 
 test('comes back by itself, with what has changed meanwhile', async () => {
   const { service, receiver } = webhooks;
-  const { page, expectQuiet, close } = await openPage(browser, service);
+  const page = await webhooks.openBlank({ expected: [/503 \(Service Unavailable\)/] });
   await page.clock.install();
   const api = await standBetween(page);
   await openPlace(page);
@@ -322,14 +287,12 @@ test('comes back by itself, with what has changed meanwhile', async () => {
   await page.clock.fastForward(20_000);
   await banner(page).waitFor({ state: 'detached' });
   await page.locator(`tr[data-key="${key}"]`).waitFor({ state: 'detached' });
-  expectQuiet([/503 \(Service Unavailable\)/]);
-  await close();
 });
 
 test('brings back a row whose retry did not get through', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
+  const page = await webhooks.openBlank({ expected: [/ERR_CONNECTION_REFUSED/] });
   const api = await standBetween(page);
-  await openWebhooks(page, webhooks.service, '/dlq');
+  await webhooks.openIn(page, '/dlq');
   const key = (await rowsOf(page).first().getAttribute('data-key')) ?? '';
   api.turn('cut');
   await rowsOf(page).first().getByRole('button', { name: 'RETRY' }).click();
@@ -338,13 +301,10 @@ test('brings back a row whose retry did not get through', async () => {
   api.turn('fair');
   await banner(page).getByRole('button', { name: 'RETRY' }).click();
   await banner(page).waitFor({ state: 'detached' });
-  expectQuiet([/ERR_CONNECTION_REFUSED/]);
-  await close();
 });
 
 test('says of a first load that fails what is wrong, and shows the queue once it can', async () => {
-  const { page, expectQuiet, close } = await openPage(browser, webhooks.service);
-  await openWebhooks(page, webhooks.service, '/endpoints');
+  const page = await webhooks.open('/endpoints', { expected: [/503 \(Service Unavailable\)/] });
   const api = await standBetween(page);
   api.turn('failing');
   await page.getByRole('link', { name: 'WEBHOOK DLQ' }).click();
@@ -353,6 +313,4 @@ test('says of a first load that fails what is wrong, and shows the queue once it
   api.turn('fair');
   await panel.getByRole('button', { name: 'RETRY' }).click();
   await rowsOf(page).first().waitFor();
-  expectQuiet([/503 \(Service Unavailable\)/]);
-  await close();
 });

@@ -1,21 +1,27 @@
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { expect } from 'vitest';
+import { afterEach, expect } from 'vitest';
+import { use } from '../../../packages/server/test/use.ts';
 import type { Service } from '../../lib/installation.ts';
 import { launchChromium } from './chromium.mjs';
 
-/** A page of the browser, and a check of what it must not have done. */
-export type ConsolePage = {
-  readonly page: Page;
-  /**
-   * Fails if a request went to another host, something broke the content security policy, or the browser's console
-   * holds errors other than those that the test caused itself.
-   */
-  expectQuiet: (expected?: readonly RegExp[]) => void;
-  close: () => Promise<void>;
+export type PageOptions = BrowserContextOptions & {
+  initScripts?: readonly string[];
+  /** Errors in the browser's console that the test causes itself. */
+  expected?: readonly RegExp[];
 };
 
-export type PageOptions = BrowserContextOptions & { initScripts?: readonly string[] };
+/** What a file's tests look at: a service, and pages of its console. */
+export type Console = {
+  /** Opens an empty page in a fresh profile. */
+  openBlank(options?: PageOptions): Promise<Page>;
+  /** Goes to a place of the console in an empty page, signs in, and waits until the console shows that place. */
+  openIn(page: Page, place: string, token?: string): Promise<void>;
+  /** The same in a new page; by the service's token, unless another one is given. */
+  open(place: string, options?: PageOptions & { token?: string }): Promise<Page>;
+  /** The same for a place with a list, which has rows. */
+  openList(place: string, options?: PageOptions): Promise<Page>;
+};
 
 /** A generous time-out for what the browser does at once: only a fault ever waits until its end. */
 export const patient = { timeout: 120_000 };
@@ -28,13 +34,61 @@ export function launchBrowser(): Promise<Browser> {
   return launched;
 }
 
-/** A fresh profile with one empty page. */
-export async function openPage(
+/**
+ * A service that `start` makes for the tests of a file, and pages of its console. After each test its pages are closed,
+ * and the test fails if one of them sent a request to another host, broke the content security policy, or wrote errors
+ * to the browser's console that the test did not expect.
+ */
+export function useConsole<S extends { service: Service; remove(): Promise<void> }>(
+  start: () => Promise<S>,
+): S & Console {
+  let opened: OpenedPage[] = [];
+  const openBlank = async (options: PageOptions = {}) => {
+    const next = await openPage(await launchBrowser(), shown.service, options);
+    opened.push(next);
+    return next.page;
+  };
+  const openIn = async (page: Page, place: string, token = shown.service.token) => {
+    await page.goto(`/#${place}`);
+    await signIn(page, token);
+    const tree = page.getByRole('tree');
+    const parts = page.locator('main').locator('fieldset, h2, [role="group"]');
+    await (place.startsWith('/records') ? tree : parts.filter({ visible: true }).first()).waitFor();
+  };
+  const shown: S & Console = use(
+    async () => ({
+      ...(await start()),
+      openBlank,
+      openIn,
+      open: async (place, { token, ...options } = {}) => {
+        const page = await openBlank(options);
+        await openIn(page, place, token);
+        return page;
+      },
+      openList: async (place, options) => {
+        const page = await shown.open(place, options);
+        await recordRows(page).first().waitFor();
+        return page;
+      },
+    }),
+    (made) => made.remove(),
+  );
+  afterEach(async () => {
+    const pages = opened;
+    opened = [];
+    for (const { page } of pages) await page.context().close();
+    for (const each of pages) each.expectQuiet();
+  });
+  return shown;
+}
+
+type OpenedPage = { readonly page: Page; readonly expectQuiet: () => void };
+
+async function openPage(
   browser: Browser,
   service: Service,
-  options: PageOptions = {},
-): Promise<ConsolePage> {
-  const { initScripts = [], ...contextOptions } = options;
+  { initScripts = [], expected = [], ...contextOptions }: PageOptions,
+): Promise<OpenedPage> {
   const context = await browser.newContext({
     baseURL: service.url,
     viewport: { width: 1440, height: 900 },
@@ -60,13 +114,12 @@ export async function openPage(
   page.on('pageerror', (error) => errors.push(`uncaught: ${error.message}`));
   return {
     page,
-    expectQuiet: (expected = []) => {
+    expectQuiet: () => {
       // The console asks once who is signed in, and that request fails while nobody is.
       const known = [/401 \(Unauthorized\).*\/api\/v1\/me$/, ...expected];
       expect(foreign, 'requests to another host').toEqual([]);
       expect(errors.filter((error) => !known.some((pattern) => pattern.test(error)))).toEqual([]);
     },
-    close: () => context.close(),
   };
 }
 
@@ -84,13 +137,6 @@ export function confirmDialog(page: Page): Locator {
 export async function confirm(page: Page, token: string): Promise<void> {
   await confirmDialog(page).getByLabel('Access token').fill(token);
   await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
-}
-
-/** Opens a place of the console, signs in by token, and waits until the console has come back to that place. */
-export async function openSignedIn(page: Page, service: Service, place: string): Promise<void> {
-  await page.goto(`/#${place}`);
-  await signIn(page, service.token);
-  await page.getByRole('tree').waitFor();
 }
 
 /** A node of the tree by the beginning of its name. */

@@ -1,7 +1,5 @@
 import type { Page } from 'playwright-core';
-import type { Service } from '../../lib/installation.ts';
 import { drawerOf, recordRows } from './browser.ts';
-import { openWebhooks } from './webhook-service.ts';
 
 /** The number beside ABANDONED or PENDING. */
 export const countOf = (page: Page, status: 'abandoned' | 'pending') =>
@@ -12,12 +10,6 @@ export const messages = (page: Page) => page.getByRole('status', { name: 'Messag
 export const retryOf = (page: Page) => drawerOf(page).getByRole('button', { name: 'RETRY' });
 
 export const attempts = (page: Page) => page.getByRole('heading', { name: 'ATTEMPTS' });
-
-/** Opens the dead-letter queue and waits for its rows. */
-export async function openQueue(page: Page, service: Service, place = '/dlq'): Promise<void> {
-  await openWebhooks(page, service, place);
-  await recordRows(page).first().waitFor();
-}
 
 export async function keyOf(page: Page, row: number): Promise<string> {
   return (await recordRows(page).nth(row).getAttribute('data-key')) ?? '';

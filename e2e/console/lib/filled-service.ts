@@ -1,15 +1,22 @@
 import { expect } from 'vitest';
 import { ingestStream } from '../../lib/ingest.ts';
-import { createInstallation, type Installation, type Service } from '../../lib/installation.ts';
+import {
+  createInstallation,
+  type Environment,
+  type Installation,
+  type Service,
+} from '../../lib/installation.ts';
 import type { NewRecord } from '../../lib/records.ts';
 import { waitFor } from '../../lib/wait-for.ts';
 
-export type FilledService = {
-  readonly installation: Installation;
+/** What a file's tests look at, and how it is removed. */
+type Started<T> = T & { readonly installation: Installation; remove(): Promise<void> };
+
+export type FilledService = Started<{
   readonly service: Service;
   /** The one-time link that the first start printed. */
   readonly link: string;
-};
+}>;
 
 const tenants = ['CA', 'TX'];
 const stores = ['AUS', 'DFW', 'IAH'];
@@ -23,26 +30,31 @@ const leafSize = 200;
 export const bigLeaf = '/records?tenant=TX&store=DFW&month=2001-03';
 
 /** A service on its own data dir with 2 tenants of 3 stores of 2 months. */
-export async function startFilled(env: Record<string, string> = {}): Promise<FilledService> {
-  const installation = await createInstallation();
-  try {
-    return await fill(installation, env);
-  } catch (error) {
-    await installation.remove();
-    throw error;
-  }
+export function startFilled(env: Environment = {}): Promise<FilledService> {
+  return startIn(async (installation) => {
+    const service = await installation.start(env);
+    const link = await waitFor('the sign-in link', () => findLink(service.output()));
+    const records = makeRecords();
+    const answer = await ingestStream(service, records);
+    expect(answer.accepted).toBe(records.length);
+    return { service, link };
+  });
 }
 
-async function fill(
-  installation: Installation,
-  env: Record<string, string>,
-): Promise<FilledService> {
-  const service = await installation.start(env);
-  const link = await waitFor('the sign-in link', () => findLink(service.output()));
-  const records = makeRecords();
-  const answer = await ingestStream(service, records);
-  expect(answer.accepted).toBe(records.length);
-  return { installation, service, link };
+/** A service on its own data dir, which holds nothing. */
+export function startEmpty(env: Environment = {}): Promise<Started<{ service: Service }>> {
+  return startIn(async (installation) => ({ service: await installation.start(env) }));
+}
+
+async function startIn<T>(start: (installation: Installation) => Promise<T>): Promise<Started<T>> {
+  const installation = await createInstallation();
+  const remove = () => installation.remove();
+  try {
+    return { ...(await start(installation)), installation, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
 }
 
 function findLink(output: string): string | undefined {

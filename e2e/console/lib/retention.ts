@@ -1,10 +1,8 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { Service } from '../../lib/installation.ts';
 import { waitFor } from '../../lib/wait-for.ts';
-import { signIn } from './browser.ts';
 
 /** With these settings nothing moves but what a test starts, and replaced objects are removed at once. */
 export const quietRetention = { SVC_RETENTION_SCHEDULE: 'off', SVC_COLD_GRACE_SECONDS: '0' };
@@ -20,18 +18,6 @@ export async function runRetention(service: Service, tenant?: string): Promise<v
     return isOpen ? undefined : answer.json;
   });
   expect(run).toMatchObject({ state: 'completed', failed_moves: 0 });
-}
-
-/** Opens RETENTION, signed in by token. */
-export async function openRetention(
-  page: Page,
-  service: Service,
-  place = '/retention',
-  token = service.token,
-): Promise<void> {
-  await page.goto(`/#${place}`);
-  await signIn(page, token);
-  await page.locator('main').getByRole('group', { name: 'View' }).waitFor();
 }
 
 /** Changes one byte in the middle of an object of the tenant. */

@@ -1,10 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { createInstallation, type Installation, type Service } from '../../lib/installation.ts';
 import { waitFor } from '../../lib/wait-for.ts';
-import { signIn } from './browser.ts';
 
 /** A receiver of webhooks that answers what it is told to. */
 export type Receiver = {
@@ -93,14 +91,6 @@ export async function waitForCounts(
     );
     return totals[0] === abandoned && totals[1] === pending;
   });
-}
-
-/** Opens a page of webhooks, signed in by token. */
-export async function openWebhooks(page: Page, service: Service, place: string): Promise<void> {
-  await page.goto(`/#${place}`);
-  await signIn(page, service.token);
-  const shown = page.locator('main').locator('fieldset, h2').filter({ visible: true });
-  await shown.first().waitFor();
 }
 
 async function startReceiver(): Promise<{ server: Server; receiver: Receiver }> {
