@@ -48,7 +48,8 @@ describe('an attempt', () => {
     const job = await exports.job(id);
     expect(job).toMatchObject({ state: 'completed', attempts: 2, error: null, rows_done: 70 });
     // Those under way beside the one that failed may be made anew.
-    expect(keys.length).toBeLessThanOrEqual((job.parts_total ?? 0) - 1);
+    const parts = keys.filter((key) => !key.includes('/ends.'));
+    expect(parts.length).toBeLessThanOrEqual((job.parts_total ?? 0) - 1);
   });
 
   test('that fails for the fifth time in a row without a part ends the job', async () => {
