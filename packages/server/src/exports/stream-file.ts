@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../kernel/errors.ts';
 import { countSlice, type KeyRange, type Slice } from '../records/index.ts';
+import { bytesOf } from './encode/chunk-files.ts';
 import type { ExportSource } from './encode/rows.ts';
 import { compress, compressTail } from './formats/compress.ts';
 import type { Body, DonePart, FileFormat } from './formats/format.ts';
@@ -56,7 +57,7 @@ export function startFile(source: ExportSource, request: FileRequest): FileStrea
     for (const body of bodies()) {
       let sizeBytes = 0;
       const counted = async function* () {
-        for await (const chunk of body.chunks()) {
+        for await (const chunk of bytesOf(body.chunks())) {
           sizeBytes += chunk.length;
           yield chunk;
         }

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { freeze } from '../records/read/testing/freeze.ts';
 import type { ExportRequest } from './contract.ts';
+import { bytesOf } from './encode/chunk-files.ts';
 import { createFormat } from './formats/create-format.ts';
 import type { FileFormat, FileOptions } from './formats/format.ts';
 import { magic } from './formats/parquet/footer.ts';
@@ -157,7 +158,7 @@ function lying(change: (text: string) => string) {
         return {
           ...body,
           async *chunks() {
-            for await (const chunk of body.chunks()) {
+            for await (const chunk of bytesOf(body.chunks())) {
               yield Buffer.from(change(chunk.toString('latin1')), 'latin1');
             }
           },

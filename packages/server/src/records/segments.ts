@@ -2,7 +2,6 @@
 
 export { openSegment } from './read/open-segments.ts';
 export { mergeSegments } from './segments/merge-segments.ts';
-export { hashFile } from './segments/pieces.ts';
 export {
   type CounterTable,
   counterKeys,

@@ -6,9 +6,9 @@ import { formatDigest } from '../kernel/digest.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
+import { hashFile } from '../platform/thread-hash.ts';
 import {
   addSegment,
-  hashFile,
   lockRemovals,
   type NewSegment,
   readTenant,

@@ -13,7 +13,14 @@ import {
   type Step,
   usualCut,
 } from '../../records/index.ts';
-import { type ChunkFile, type ChunkFiles, createChunkFiles, type Encoded } from './chunk-files.ts';
+import {
+  bytesOf,
+  type ChunkFile,
+  type ChunkFiles,
+  createChunkFiles,
+  type Encoded,
+  type RowPiece,
+} from './chunk-files.ts';
 import { copyChunkSql, sumChunkSql } from './chunk-sql.ts';
 import { mergeRows } from './merge-rows.ts';
 import { selectRecords } from './queries.ts';
@@ -176,7 +183,7 @@ async function* readHotStep(
     return;
   }
   const hot = copyHotRows(connection, slice, { form, range, isKeyed: true });
-  const cold = readFiles(files, () => {});
+  const cold = bytesOf(readFiles(files, () => {}));
   yield* mergeRows(hot, cold, {
     kind: form.kind,
     onRows: (rowCount) => onRows({ rowCount, digest: null }),
@@ -186,10 +193,10 @@ async function* readHotStep(
 async function* readFiles(
   files: readonly Promise<ChunkFile>[],
   onRows: OnRows,
-): AsyncGenerator<Buffer> {
+): AsyncGenerator<RowPiece> {
   for (const making of files) {
     const file = await making;
-    yield* file.read();
+    yield file.piece;
     onRows(file);
   }
 }
@@ -243,7 +250,7 @@ export async function readRows(
 }
 
 /** Reads a slice that is all hot, by one COPY. */
-export function readHotRows(connection: Connection, slice: Slice, form: RowForm): TierRows {
+export function readHotRows(connection: Connection, slice: Slice, form: RowForm): TierRows<Buffer> {
   let rowCount = 0;
   return {
     async *whileConnected() {

@@ -1,14 +1,69 @@
-import { mkdir, open, rm, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createGate, type Gate } from '../../kernel/gate.ts';
 import { randomText } from '../../kernel/ids.ts';
 import type { Chunk } from '../../records/index.ts';
 
-/** A chunk that was written to a file as CSV. */
-export type ChunkFile = Encoded & {
-  /** Reads the rows of the file, once. It has no name from then on, so that its space is free at the end, even after a crash. */
-  read(): AsyncGenerator<Buffer>;
+/** Rows as bytes, in memory or in a file that whoever takes them may hand on without reading it. */
+export type RowPiece = Buffer | FilePiece;
+
+/** The bytes of a file from `start` to before `end`, to be read once. */
+export type FilePiece = {
+  readonly length: number;
+  readonly start: number;
+  readonly end: number;
+  /** Opens the file, which has no name from then on, so that its space is free at the end, even after a crash. */
+  readonly take: () => Promise<{ readonly file: FileHandle; readonly close: () => Promise<void> }>;
 };
+
+/** A file that nobody else knows, as a piece; `onClose` is called when it has been read. */
+export function filePiece(
+  path: string,
+  { start, end, onClose }: { start: number; end: number; onClose?: () => void },
+): FilePiece {
+  return {
+    ...{ start, end, length: end - start },
+    async take() {
+      const file = await open(path, 'r');
+      await unlink(path);
+      return {
+        file,
+        async close() {
+          await file.close();
+          onClose?.();
+        },
+      };
+    },
+  };
+}
+
+/** Reads pieces into memory. */
+export async function* bytesOf(
+  pieces: AsyncIterable<RowPiece> | Iterable<RowPiece>,
+): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    if (Buffer.isBuffer(piece)) {
+      yield piece;
+      continue;
+    }
+    const { file, close } = await piece.take();
+    try {
+      for (let at = piece.start; at < piece.end; ) {
+        // Whoever takes the bytes keeps them for a while, so each piece has memory of its own.
+        const own = Buffer.allocUnsafeSlow(Math.min(readBytes, piece.end - at));
+        const { bytesRead } = await file.read(own, 0, own.length, at);
+        if (bytesRead === 0) throw new Error('a file of rows is shorter than it was');
+        yield own.subarray(0, bytesRead);
+        at += bytesRead;
+      }
+    } finally {
+      await close();
+    }
+  }
+}
+
+/** A chunk that was written to a file as CSV. */
+export type ChunkFile = Encoded & { readonly piece: FilePiece };
 
 /** What is known of the rows of a chunk. */
 export type Encoded = {
@@ -54,7 +109,8 @@ export async function createChunkFiles(options: ChunkFilesOptions): Promise<Chun
       if (isClosed) throw new Error('the export was closed');
       return options.encode(chunk, { isKeyed, path });
     });
-    return { ...encoded, read: () => readOnce(path, release) };
+    const { size } = await stat(path);
+    return { ...encoded, piece: filePiece(path, { start: 0, end: size, onClose: release }) };
   };
   return {
     start(chunk, isKeyed) {
@@ -87,23 +143,4 @@ function hold<T>(gate: Gate, work: (release: () => void) => Promise<T>): Promise
         }),
     );
   });
-}
-
-async function* readOnce(path: string, release: () => void): AsyncGenerator<Buffer> {
-  try {
-    const file = await open(path, 'r');
-    try {
-      await unlink(path);
-      for (;;) {
-        // Whoever takes the bytes keeps them for a while, so each piece has memory of its own.
-        const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(readBytes));
-        if (bytesRead === 0) return;
-        yield buffer.subarray(0, bytesRead);
-      }
-    } finally {
-      await file.close();
-    }
-  } finally {
-    release();
-  }
 }

@@ -2,6 +2,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JsonItems } from '../../kernel/json-slices.ts';
 import type { ExportColumn, Profile } from '../values.ts';
+import { bytesOf, type RowPiece } from './chunk-files.ts';
 import { type Cell, dialects, MachineCsvReader } from './csv-cells.ts';
 import { isOwnColumn, type TierRows } from './rows.ts';
 
@@ -79,9 +80,9 @@ export function createReEncoder(
 const turnBytes = 64 * 1024;
 
 /** The rows of a tier, re-encoded. */
-export function reEncodeRows(rows: TierRows, encoder: ReEncoder): TierRows {
-  const encode = async function* (pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const piece of pieces) {
+export function reEncodeRows(rows: TierRows, encoder: ReEncoder): TierRows<Buffer> {
+  const encode = async function* (pieces: AsyncIterable<RowPiece>): AsyncGenerator<Buffer> {
+    for await (const piece of bytesOf(pieces)) {
       for (let at = 0; at < piece.length; at += turnBytes) {
         yield encoder.encode(piece.subarray(at, at + turnBytes));
         await nextTurn();

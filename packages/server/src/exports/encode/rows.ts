@@ -2,6 +2,7 @@ import type { Gate } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ColdReader, CutOptions } from '../../records/index.ts';
 import { type ExportColumn, exportColumns } from '../values.ts';
+import type { RowPiece } from './chunk-files.ts';
 
 /** What exports read from, and where they may keep data on its way. */
 export type ExportSource = {
@@ -45,7 +46,7 @@ export function memberPrefix(column: ExportColumn, isFirst: boolean): string {
 }
 
 /** The rows of an export, as one tier or both write them, out of one snapshot. */
-export type TierRows<Piece = Buffer> = {
+export type TierRows<Piece = RowPiece> = {
   /** The rows that need the snapshot's connection, and those before them. */
   whileConnected(): AsyncGenerator<Piece>;
   /** The other rows. The connection may be given back before they are read. */

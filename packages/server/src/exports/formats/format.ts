@@ -1,5 +1,6 @@
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Slice } from '../../records/index.ts';
+import type { RowPiece } from '../encode/chunk-files.ts';
 import type { ExportSource } from '../encode/rows.ts';
 import type { Compression, ExportFormat, Profile, Proof } from '../values.ts';
 
@@ -63,8 +64,8 @@ export type Body = {
    * unless all rows are cold and are encoded chunk by chunk.
    */
   digest(): string | null;
-  /** The bytes of the body. Unless exactly `rowCount` rows came, it ends with an error, and the body is not whole. */
-  chunks(): AsyncGenerator<Buffer>;
+  /** The body in pieces. Unless exactly `rowCount` rows came, it ends with an error, and the body is not whole. */
+  chunks(): AsyncGenerator<RowPiece>;
   /** What `tail` and `prove` need to know, as JSON, once `chunks` has ended; null for formats that need nothing. */
   layout(): unknown;
   /** Stops the queries and frees everything. It does no harm when everything is done. */

@@ -16,6 +16,7 @@ import {
 import { useColdStore } from '../../records/read/testing/cold-store.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
 import { ingest } from '../../records/read/testing/walk.ts';
+import { bytesOf } from '../encode/chunk-files.ts';
 import { pickField } from '../encode/re-encode.ts';
 import type { ExportSource } from '../encode/rows.ts';
 import { startFile } from '../stream-file.ts';
@@ -245,7 +246,7 @@ test.each(Object.entries(shapes))('%s of no rows reads back', async (_name, shap
   const dir = await mkdtemp(join(cold.spoolDir, 'none-'));
   const path = join(dir, 'body');
   const pieces: Buffer[] = [];
-  for await (const chunk of body.chunks()) pieces.push(chunk);
+  for await (const chunk of bytesOf(body.chunks())) pieces.push(chunk);
   await writeFile(path, Buffer.concat(pieces));
   const signal = AbortSignal.timeout(60_000);
   const written = { path, layout: body.layout(), rows: 0, dir, signal };
@@ -304,7 +305,7 @@ async function proveParts(name: string, shape: FileOptions, isSummed: boolean): 
     const dir = await mkdtemp(join(cold.spoolDir, 'prove-'));
     const path = join(dir, 'body');
     const file = await open(path, 'wx');
-    for await (const chunk of body.chunks()) await file.writeFile(chunk);
+    for await (const chunk of bytesOf(body.chunks())) await file.writeFile(chunk);
     await file.close();
     const rows = await body.rowCount;
     const written = { path, layout: body.layout(), rows, dir, signal: AbortSignal.timeout(60_000) };

@@ -1,9 +1,10 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runs } from '../../../test/runs.ts';
+import { bytesOf, filePiece } from '../encode/chunk-files.ts';
 import { SpillQueue } from './spill-queue.ts';
 
 const miB = 1024 * 1024;
@@ -15,7 +16,7 @@ afterAll(() => rm(dir, { recursive: true }));
 
 async function readAll(queue: SpillQueue): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of queue.chunks()) chunks.push(chunk);
+  for await (const chunk of bytesOf(queue.chunks())) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 
@@ -40,7 +41,7 @@ test('a full file makes the writer wait until the reader has emptied it', async 
     }
     queue.end();
   })();
-  const reader = queue.chunks();
+  const reader = bytesOf(queue.chunks());
   const first = await reader.next();
   // 4 MiB in memory and 2 MiB in the file, and what was just taken out.
   expect(pushed).toBeLessThanOrEqual(14);
@@ -62,13 +63,29 @@ test('a patient writer waits for room in memory and writes nothing to the disk',
     }
     queue.end();
   })();
-  const reader = queue.chunks();
+  const reader = bytesOf(queue.chunks());
   const first = await reader.next();
   expect(pushed).toBeLessThanOrEqual(5);
   const rest: Buffer[] = [first.value ?? Buffer.alloc(0)];
   for await (const chunk of reader) rest.push(chunk);
   await writing;
   expect(Buffer.concat(rest).equals(Buffer.concat(chunks))).toBe(true);
+});
+
+test.each([true, false])('a file of rows keeps its place (patient: %s)', async (isPatient) => {
+  const queue = new SpillQueue(dir, 64 * miB);
+  const [before, rows, after] = [1, 2, 3].map((n) => Buffer.alloc(3 * miB, n));
+  const path = join(dir, 'rows');
+  await writeFile(path, Buffer.concat([Buffer.from('PAR1'), rows as Buffer, Buffer.from('end')]));
+  const piece = filePiece(path, { start: 4, end: 4 + 3 * miB });
+  const reading = readAll(queue);
+  await queue.push(before ?? Buffer.alloc(0), isPatient);
+  await queue.push(piece, isPatient);
+  await queue.push(after ?? Buffer.alloc(0), isPatient);
+  queue.end();
+  expect((await reading).equals(Buffer.concat([before, rows, after] as Buffer[]))).toBe(true);
+  expect(await readdir(dir)).toEqual([]);
+  await queue.close();
 });
 
 test('any sizes and any pace give the same bytes', async () => {

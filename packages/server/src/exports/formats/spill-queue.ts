@@ -1,6 +1,7 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomText } from '../../kernel/ids.ts';
+import { bytesOf, type RowPiece } from '../encode/chunk-files.ts';
 
 /** How much is kept in memory, and how much is read from the file at a time. */
 const memoryBytes = 4 * 1024 * 1024;
@@ -15,13 +16,15 @@ export class SpillQueue {
   readonly #dir: string;
   readonly #maxFileBytes: number;
   /** The chunks in memory. They are older than everything in the file. */
-  #memory: Buffer[] = [];
+  #memory: RowPiece[] = [];
   #memoryLength = 0;
   #file: FileHandle | null = null;
   #readAt = 0;
   #writeAt = 0;
   #isEnded = false;
   #failure: { error: unknown } | null = null;
+  /** How many pieces are in files of others and were not read to their end. */
+  #filesLeft = 0;
   #wake: (() => void)[] = [];
 
   constructor(dir: string, maxFileBytes: number) {
@@ -33,7 +36,11 @@ export class SpillQueue {
    * Adds a chunk. It waits only when the file is full, until the reader has emptied it. With `isPatient` it waits for
    * room in memory instead of writing to the file; this is for callers that hold no snapshot.
    */
-  async push(chunk: Buffer, isPatient = false): Promise<void> {
+  async push(chunk: RowPiece, isPatient = false): Promise<void> {
+    if (!Buffer.isBuffer(chunk) && !isPatient) {
+      for await (const bytes of bytesOf([chunk])) await this.push(bytes);
+      return;
+    }
     this.#throwIfFailed();
     while (isPatient && !this.#hasRoom(chunk)) {
       await this.#change();
@@ -43,13 +50,22 @@ export class SpillQueue {
       await this.#change();
       this.#throwIfFailed();
     }
-    if (this.#hasRoom(chunk)) {
+    if (Buffer.isBuffer(chunk) && !this.#hasRoom(chunk)) {
+      await this.#append(chunk);
+    } else {
       this.#memory.push(chunk);
       this.#memoryLength += chunk.length;
-    } else {
-      await this.#append(chunk);
+      if (!Buffer.isBuffer(chunk)) this.#filesLeft += 1;
     }
     this.#changed();
+  }
+
+  /** Waits until the reader has read what was pushed as files: their folder may go then. */
+  async filesRead(): Promise<void> {
+    while (this.#filesLeft > 0) {
+      await this.#change();
+      this.#throwIfFailed();
+    }
   }
 
   /** Says that everything was pushed. */
@@ -65,7 +81,7 @@ export class SpillQueue {
   }
 
   /** Yields what was pushed, in order. There may be only one reader. */
-  async *chunks(): AsyncGenerator<Buffer> {
+  async *chunks(): AsyncGenerator<RowPiece> {
     for (;;) {
       this.#throwIfFailed();
       const chunk = this.#memory.shift();
@@ -73,6 +89,8 @@ export class SpillQueue {
         this.#memoryLength -= chunk.length;
         this.#changed();
         yield chunk;
+        if (!Buffer.isBuffer(chunk)) this.#filesLeft -= 1;
+        this.#changed();
       } else if (!this.#isFileEmpty) {
         yield await this.#readFile();
       } else if (this.#isEnded) {
@@ -95,7 +113,7 @@ export class SpillQueue {
    * Whether a chunk may go into memory. It may not while the file has data, which is older. A chunk that is larger than
    * the limit may be in memory alone.
    */
-  #hasRoom(chunk: Buffer): boolean {
+  #hasRoom(chunk: RowPiece): boolean {
     if (!this.#isFileEmpty) return false;
     return this.#memoryLength === 0 || this.#memoryLength + chunk.length <= memoryBytes;
   }

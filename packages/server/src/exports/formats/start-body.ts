@@ -8,6 +8,7 @@ import {
   sumTiers,
 } from '../../records/index.ts';
 import type { Snapshot } from '../encode/both-tiers.ts';
+import type { RowPiece } from '../encode/chunk-files.ts';
 import type { ExportSource, TierRows } from '../encode/rows.ts';
 import { beginLongSnapshot } from '../queries.ts';
 import type { Body, BodyOptions } from './format.ts';
@@ -42,7 +43,7 @@ export function startBody(
       await connection.client.query('commit');
       return result;
     });
-  const push = async (rows: AsyncIterable<Buffer>) => {
+  const push = async (rows: AsyncIterable<RowPiece>) => {
     for await (const piece of rows) {
       // Once no snapshot is held, rows can wait where they are.
       if (piece.length > 0) await queue.push(piece, running === null);
@@ -80,6 +81,7 @@ export function startBody(
     const finish = async () => {
       try {
         await run(resolve);
+        await queue.filesRead();
       } finally {
         running = null;
         aborting.abort(closed());

@@ -7,6 +7,7 @@ import { holdPace } from '../../../test/held-pace.ts';
 import { startHeldJobs } from '../../platform/jobs/held.ts';
 import { createLog } from '../../platform/log.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
+import { bytesOf } from '../encode/chunk-files.ts';
 import { createFormat } from '../formats/create-format.ts';
 import type { FileFormat, FileOptions } from '../formats/format.ts';
 import type { WorkContext } from './context.ts';
@@ -128,7 +129,7 @@ describe('a job of cold records', () => {
           return {
             ...body,
             async *chunks() {
-              for await (const chunk of body.chunks()) yield change(chunk);
+              for await (const chunk of bytesOf(body.chunks())) yield change(chunk);
             },
           };
         },

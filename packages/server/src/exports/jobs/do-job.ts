@@ -5,6 +5,7 @@ import { formatDigest, sumDigests } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { HeldKind, Hold, JobProgress } from '../../platform/jobs/held.ts';
 import type { Held } from '../../platform/jobs/held-queries.ts';
+import { ThreadHash } from '../../platform/thread-hash.ts';
 import { cutParts, measureSlice, sumTriples, type Triple } from '../../records/index.ts';
 import { compress, compressTail } from '../formats/compress.ts';
 import { createFormat } from '../formats/create-format.ts';
@@ -56,16 +57,19 @@ async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   }));
   const { compression } = job.options;
   const head = await collect(compress([format.head], compression));
+  const hash = new ThreadHash();
+  await hash.update(head);
   const made = await makeParts(context, parts, {
     ...{ job, format, signal, write },
-    hash: createHash('sha256').update(head),
+    hash,
     tally: (part, now) => void progress.set(part, now),
   });
   assertSame(made.parts, totals);
   const tail = await collect(compressTail(format, made.parts.map(toFilePart), compression));
   const ends = await writeEnds(context, { head, tail }, call);
   signal.throwIfAborted();
-  const sha256 = made.hash.update(tail).digest();
+  await made.hash.update(tail);
+  const sha256 = await made.hash.digest();
   await complete(context, call, { format, parts: made.parts, ends, sha256, totals });
 }
 
@@ -145,7 +149,7 @@ async function writeEnds(
     await store.put(key, own, signal);
     const path = store.pathOf(key);
     const ref = { key, sizeBytes: bytes.length, sha256 };
-    if (path !== null) await addFile(context, ref, { hash: createHash('sha256'), path, signal });
+    if (path !== null) await addFile(context, ref, { hash: new ThreadHash(), path, signal });
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

@@ -1,4 +1,3 @@
-import { createHash, type Hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { createGate } from '../../kernel/gate.ts';
 import type { JobProgress } from '../../platform/jobs/held.ts';
@@ -10,6 +9,7 @@ import {
   type ObjectRef,
   systemCode,
 } from '../../platform/objects/objects.ts';
+import { ThreadHash } from '../../platform/thread-hash.ts';
 import type { WorkContext } from './context.ts';
 import type { DonePart, PartObject, PartRow } from './queries.ts';
 import { type PartCall, writePart } from './write-part.ts';
@@ -28,12 +28,12 @@ export type Tally = (part: number, progress: JobProgress) => void;
 export async function makeParts(
   context: WorkContext,
   parts: readonly PartRow[],
-  call: Omit<PartCall, 'onRows'> & { hash: Hash; tally: Tally },
-): Promise<{ parts: DonePart[]; hash: Hash }> {
+  call: Omit<PartCall, 'onRows'> & { hash: ThreadHash; tally: Tally },
+): Promise<{ parts: DonePart[]; hash: ThreadHash }> {
   const failing = new AbortController();
   const signal = AbortSignal.any([call.signal, failing.signal]);
   const gate = createGate(partsAtOnce);
-  const make = async (part: PartRow, before: Promise<Hash>) => {
+  const make = async (part: PartRow, before: Promise<ThreadHash>) => {
     signal.throwIfAborted();
     const onRows = (rows: number) => call.tally(part.number, { rows, bytes: 0 });
     return writePart(context, part, { ...call, signal, onRows }, async (row, path) => {
@@ -46,8 +46,8 @@ export async function makeParts(
   };
   const add = async (
     part: PartRow,
-    before: Promise<Hash>,
-  ): Promise<{ row: DonePart; hash: Hash }> => {
+    before: Promise<ThreadHash>,
+  ): Promise<{ row: DonePart; hash: ThreadHash }> => {
     try {
       if (part.rows === null) return await gate.run(() => make(part, before));
       const hash = await addObject(context, refOf(part), { hash: await before, signal });
@@ -81,9 +81,7 @@ function refOf(part: PartObject): ObjectRef {
   return { key: part.object_key, sizeBytes: part.size_bytes, sha256: part.sha256 };
 }
 
-const readBytes = 512 * 1024;
-
-type Adding = { readonly hash: Hash; readonly signal: AbortSignal };
+type Adding = { readonly hash: ThreadHash; readonly signal: AbortSignal };
 
 /**
  * Returns a copy of a hash to which an object of the store was added; the given hash stays as it is. Throws
@@ -93,20 +91,19 @@ async function addObject(
   context: WorkContext,
   ref: ObjectRef,
   { hash, signal }: Adding,
-): Promise<Hash> {
+): Promise<ThreadHash> {
   const { store, pace } = context;
   const path = store.pathOf(ref.key);
   if (path !== null) return addFile(context, ref, { hash, signal, path });
   const rest = pace.begin();
-  let [whole, own] = [hash, createHash('sha256')];
+  let [whole, own] = [hash, new ThreadHash()];
   const sink: ByteSink = {
     begin() {
-      [whole, own] = [hash.copy(), createHash('sha256')];
+      [whole, own] = [new ThreadHash(hash), new ThreadHash()];
     },
-    write(bytes) {
-      whole.update(bytes);
-      own.update(bytes);
-      return rest(signal);
+    async write(bytes) {
+      await own.update(bytes, { also: whole });
+      await rest(signal);
     },
   };
   await store.get(ref.key, sink, signal);
@@ -118,31 +115,24 @@ export async function addFile(
   { pace }: Pick<WorkContext, 'pace'>,
   ref: ObjectRef,
   { hash, path, signal }: Adding & { path: string },
-): Promise<Hash> {
+): Promise<ThreadHash> {
   const rest = pace.begin();
-  const [whole, own] = [hash.copy(), createHash('sha256')];
+  const [whole, own] = [new ThreadHash(hash), new ThreadHash()];
   const file = await open(path, 'r').catch((error: unknown) => {
     throw systemCode(error) === 'ENOENT' ? new ObjectMissing(ref.key) : error;
   });
   try {
-    // One buffer for all: a stream allocates one for each piece, and collecting those took as long as a hash.
-    const buffer = Buffer.allocUnsafe(readBytes);
-    for (;;) {
-      signal.throwIfAborted();
-      const { bytesRead } = await file.read(buffer, 0, readBytes);
-      if (bytesRead === 0) break;
-      const piece = buffer.subarray(0, bytesRead);
-      whole.update(piece);
-      own.update(piece);
-      await rest(signal);
-    }
+    await own.addFile(file, { also: whole, signal, onChunk: () => rest(signal) });
   } finally {
     await file.close();
   }
   return proved({ whole, own }, ref);
 }
 
-function proved({ whole, own }: { whole: Hash; own: Hash }, ref: ObjectRef): Hash {
-  if (own.digest().equals(ref.sha256)) return whole;
+async function proved(
+  { whole, own }: { whole: ThreadHash; own: ThreadHash },
+  ref: ObjectRef,
+): Promise<ThreadHash> {
+  if ((await own.digest()).equals(ref.sha256)) return whole;
   throw new ObjectDamaged(ref.key, 'is not what was written: its SHA-256 differs');
 }

@@ -1,12 +1,14 @@
-import { createHash } from 'node:crypto';
 import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import type { Hold } from '../../platform/jobs/held.ts';
 import type { Held } from '../../platform/jobs/held-queries.ts';
+import { ThreadHash } from '../../platform/thread-hash.ts';
 import { measureSlice, type Slice } from '../../records/index.ts';
+import { bytesOf, type RowPiece } from '../encode/chunk-files.ts';
 import { compress } from '../formats/compress.ts';
 import type { FileFormat } from '../formats/format.ts';
+import type { Compression } from '../values.ts';
 import type { WorkContext } from './context.ts';
 import { partKey, type StoredJob } from './job.ts';
 import { type DonePart, finishPart, type PartRow, startPart } from './queries.ts';
@@ -150,18 +152,16 @@ async function writeRows(
   try {
     file = await open(call.path, 'wx', 0o600);
     let sizeBytes = 0;
-    const hash = createHash('sha256');
-    for await (const chunk of compress(plain(), job.options.compression)) {
-      const written = writeAll(file, chunk);
-      hash.update(chunk);
-      await written;
+    const hash = new ThreadHash();
+    for await (const chunk of packed(plain(), job.options.compression)) {
+      await append(chunk, { hash, file });
       sizeBytes += chunk.length;
       onBytes(sizeBytes);
     }
     signal.throwIfAborted();
     const rows = await body.rowCount;
     const [digest, layout] = [body.digest(), body.layout()];
-    return { rows, digest, sizeBytes, bodyBytes, sha256: hash.digest(), layout };
+    return { rows, digest, sizeBytes, bodyBytes, sha256: await hash.digest(), layout };
   } finally {
     signal.removeEventListener('abort', close);
     await file?.close();
@@ -169,11 +169,24 @@ async function writeRows(
   }
 }
 
-async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
-  let at = 0;
-  while (at < bytes.length) {
-    const { bytesWritten } = await file.write(bytes, at);
-    at += bytesWritten;
+/** The pieces as they are stored. Files of rows that are not compressed need not come into memory. */
+function packed(
+  pieces: AsyncIterable<RowPiece>,
+  compression: Compression,
+): AsyncIterable<RowPiece> {
+  return compression === 'none' ? pieces : compress(bytesOf(pieces), compression);
+}
+
+async function append(
+  piece: RowPiece,
+  { hash, file: into }: { hash: ThreadHash; file: FileHandle },
+): Promise<void> {
+  if (Buffer.isBuffer(piece)) return hash.update(piece, { into });
+  const { file, close } = await piece.take();
+  try {
+    await hash.addFile(file, { start: piece.start, end: piece.end, into });
+  } finally {
+    await close();
   }
 }
 

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import type { ObjectPiece } from '../../platform/objects/objects.ts';
+import { hashFile } from '../../platform/thread-hash.ts';
 import { instantSql } from './segment-sql.ts';
 
 /**
@@ -21,8 +20,6 @@ export type SegmentPiece = {
 
 type GroupOfFile = Record<'rows' | 'start' | 'until', string> &
   Pick<SegmentPiece, 'first_at' | 'last_at'>;
-
-const chunkBytes = 256 * 1024;
 
 /**
  * Returns the pieces of a segment that is a local file; null when it has one row group only, because then nothing could
@@ -44,7 +41,7 @@ export async function readPieces(
     // A file whose row groups stand in another order is no segment of ours, and can be read whole all the same.
     if (start >= end) return null;
     const { rows = '0', first_at = null, last_at = null } = groups[n] ?? {};
-    const sha256 = await hashFile(path, { start, end: end - 1, signal });
+    const sha256 = await hashFile(path, { start, end, signal });
     const bytes = end - start;
     pieces.push({ rows: Number(rows), bytes, sha256: sha256.toString('hex'), first_at, last_at });
   }
@@ -61,28 +58,6 @@ function groupsSql(path: string): string {
       max(${start} + total_compressed_size) as until,
       ${time('stats_min_value')} as first_at, ${time('stats_max_value')} as last_at
     from parquet_metadata(${literal(path)}) group by row_group_id order by row_group_id`;
-}
-
-/** Returns the SHA-256 of a local file, or of its bytes from `start` to `end`, both included. */
-export async function hashFile(
-  path: string,
-  options: {
-    readonly signal?: AbortSignal | undefined;
-    readonly start?: number;
-    readonly end?: number;
-    /** Is awaited after each of its chunks. */
-    readonly onChunk?: (bytes: number) => Promise<void>;
-  },
-): Promise<Buffer> {
-  const { onChunk, signal, ...range } = options;
-  signal?.throwIfAborted();
-  const hash = createHash('sha256');
-  const stream = { ...range, highWaterMark: chunkBytes, ...(signal && { signal }) };
-  for await (const chunk of createReadStream(path, stream)) {
-    hash.update(chunk as Buffer);
-    await onChunk?.((chunk as Buffer).length);
-  }
-  return hash.digest();
 }
 
 type Rows = readonly [first: number, last: number];

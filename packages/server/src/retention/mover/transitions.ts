@@ -1,13 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { isObjectFault } from '../../platform/objects/objects.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
-import {
-  type DayTriple,
-  hashFile,
-  lockRemovals,
-  SourceChanged,
-  sumTriples,
-} from '../../records/segments.ts';
+import { hashFile } from '../../platform/thread-hash.ts';
+import { type DayTriple, lockRemovals, SourceChanged, sumTriples } from '../../records/segments.ts';
 import { findDueDays } from '../policies/queries.ts';
 import type { MoveKind } from '../values.ts';
 import { compactKind } from './compact.ts';

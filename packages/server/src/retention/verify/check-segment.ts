@@ -4,10 +4,10 @@ import type { Log } from '../../platform/log.ts';
 import { ObjectMissing, type ObjectStore } from '../../platform/objects/objects.ts';
 import type { StoreWaitOptions } from '../../platform/objects/store-wait.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { hashFile } from '../../platform/thread-hash.ts';
 import type { Pace, Rest } from '../../platform/work/pace.ts';
 import {
   dayKey,
-  hashFile,
   isLiveSegment,
   isSameTriple,
   readSegmentDays,

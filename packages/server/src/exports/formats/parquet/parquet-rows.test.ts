@@ -7,6 +7,7 @@ import { randomText } from '../../../kernel/ids.ts';
 import { literal } from '../../../platform/duckdb.ts';
 import { useColdStore } from '../../../records/read/testing/cold-store.ts';
 import type { ColdPiece, Snapshot } from '../../encode/both-tiers.ts';
+import { bytesOf } from '../../encode/chunk-files.ts';
 import type { TierRows } from '../../encode/rows.ts';
 import { joinGroups, magic, writeFooter } from './footer.ts';
 import { openParquetRows } from './parquet-rows.ts';
@@ -75,8 +76,8 @@ async function write(cuts: readonly Cut[], made: Source): Promise<Buffer> {
   const rows = await openParquetRows(snapshot as unknown as Snapshot, pieces, { columns });
   try {
     const bytes: Buffer[] = [magic];
-    for await (const chunk of rows.whileConnected()) bytes.push(chunk);
-    for await (const chunk of rows.afterwards()) bytes.push(chunk);
+    for await (const chunk of bytesOf(rows.whileConnected())) bytes.push(chunk);
+    for await (const chunk of bytesOf(rows.afterwards())) bytes.push(chunk);
     expect(rows.rowCount).toBe(made.rows);
     return Buffer.concat([...bytes, writeFooter(joinGroups(rows.groups), columns)]);
   } finally {

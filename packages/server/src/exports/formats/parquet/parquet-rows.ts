@@ -1,7 +1,8 @@
-import { mkdir, open, readFile, rm, unlink } from 'node:fs/promises';
+import { mkdir, open, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomText } from '../../../kernel/ids.ts';
 import type { ColdPiece, Snapshot } from '../../encode/both-tiers.ts';
+import { filePiece, type RowPiece } from '../../encode/chunk-files.ts';
 import { rowEnd } from '../../encode/csv-cells.ts';
 import type { TierRows } from '../../encode/rows.ts';
 import { joinGroups, magic, type PlacedGroups, readFooter } from './footer.ts';
@@ -13,7 +14,7 @@ const groupsAhead = 2;
 const groupMillis = 600_000;
 
 /** A row group as bytes of the file, and what the footer says of it. */
-type Encoded = { readonly bytes: Buffer; readonly groups: PlacedGroups };
+type Encoded = { readonly bytes: RowPiece; readonly groups: PlacedGroups };
 
 /** The rows of a slice as Parquet. */
 export type ParquetRows = TierRows & {
@@ -51,7 +52,7 @@ export async function openParquetRows(
     made.catch(() => {});
     ahead.push(made);
   };
-  const take = async function* (left: number): AsyncGenerator<Buffer> {
+  const take = async function* (left: number): AsyncGenerator<RowPiece> {
     while (ahead.length > left) {
       const made = await ahead.shift();
       if (made === undefined) return;
@@ -62,7 +63,7 @@ export async function openParquetRows(
   };
   const encode = async function* (
     pieces: AsyncIterable<Buffer | ColdPiece>,
-  ): AsyncGenerator<Buffer> {
+  ): AsyncGenerator<RowPiece> {
     for await (const piece of pieces) {
       const full = Buffer.isBuffer(piece) ? cutter.addCsv(piece) : cutter.addCold(piece);
       for await (const group of full) {
@@ -108,19 +109,31 @@ async function encodeGroup(
     timeoutMillis: groupMillis,
   });
   for (const piece of pieces) if (piece.kind === 'csv') await unlink(piece.path);
-  const file = await readFile(path);
-  await unlink(path);
-  const end = file.length - 2 * magic.length;
-  const start = end - file.readUInt32LE(end);
-  const groups = readFooter(file.subarray(start, end), columns);
+  const { start, footer } = await readEnd(path);
+  const groups = readFooter(footer, columns);
   // Only of several pieces is the order in doubt when DuckDB has made several row groups of them.
   if (groups.rows !== count || (pieces.length > 1 && groups.groups.length > 1)) {
     throw new Error(
       `DuckDB wrote ${groups.rows} rows in ${groups.groups.length} groups, not ${count}`,
     );
   }
-  const bytes = file.subarray(magic.length, start);
+  const bytes = filePiece(path, { start: magic.length, end: start });
   return { bytes, groups: { ...groups, sizeBytes: bytes.length } };
+}
+
+/** Reads the footer of a Parquet file, and where it begins. */
+async function readEnd(path: string): Promise<{ start: number; footer: Buffer }> {
+  const file = await open(path, 'r');
+  try {
+    const end = (await file.stat()).size - 2 * magic.length;
+    const { buffer: length } = await file.read(Buffer.alloc(magic.length), 0, magic.length, end);
+    const size = length.readUInt32LE();
+    const start = end - size;
+    const { buffer: footer } = await file.read(Buffer.alloc(size), 0, size, start);
+    return { start, footer };
+  } finally {
+    await file.close();
+  }
 }
 
 /** How many bytes of records make a row group. A record belongs whole to the group that it begins in. */
