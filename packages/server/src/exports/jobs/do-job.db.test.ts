@@ -6,6 +6,7 @@ import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { holdPace } from '../../../test/held-pace.ts';
 import { startHeldJobs } from '../../platform/jobs/held.ts';
 import { createLog } from '../../platform/log.ts';
+import { cutParts } from '../../records/index.ts';
 import { freeze } from '../../records/read/testing/freeze.ts';
 import { bytesOf } from '../encode/chunk-files.ts';
 import { createFormat } from '../formats/create-format.ts';
@@ -156,15 +157,24 @@ describe('a job of cold records', () => {
     expect(job.manifest?.proof).toBe(format === 'parquet' ? 'content' : 'sample');
   });
 
-  test('is never completed when what was encoded is not what was read', async () => {
-    const { id } = await csv('C');
-    await exports.work(
-      formats((chunk) => Buffer.from(chunk.toString('latin1').replace('"k-', '"x-'), 'latin1')),
-    );
-    const job = await exports.job(id);
-    expect(job).toMatchObject({ state: 'queued', error_code: 'internal_error' });
-    expect(job.error).toContain('other records than were encoded');
-  });
+  test.each([
+    ['csv', 7],
+    ['csv', 1],
+    ['ndjson', 1],
+  ] as const)(
+    'is never completed when %s of %i parts is not what was read',
+    async (format, parts) => {
+      const { id } = await exports.create(format, { tenant: 'C' });
+      const wrong = formats((chunk) =>
+        Buffer.from(chunk.toString('latin1').replace('"k-', '"x-'), 'latin1'),
+      );
+      await exports.work({ ...wrong, ...(parts === 1 && { cut: cutParts }) });
+      const job = await exports.job(id);
+      expect(job).toMatchObject({ state: 'queued', error_code: 'internal_error' });
+      expect(job.parts_total).toBe(parts);
+      expect(job.error).toContain('other records than were encoded');
+    },
+  );
 
   test('is never completed when the store holds other bytes than it was given', async () => {
     const { id } = await csv('C');

@@ -21,22 +21,23 @@ const partsAtOnce = 3;
 export type Tally = (part: number, progress: JobProgress) => void;
 
 /**
- * Makes the parts that are not done, and adds all parts, in their order, to the hash of the file: those that are made
+ * Makes the parts that are not done, which together must have the digest, and adds all parts, in their order, to the hash of the file: those that are made
  * here before their local file is gone, and those of earlier attempts as the store has them. A part that is missing or
  * damaged is made anew.
  */
 export async function makeParts(
   context: WorkContext,
   parts: readonly PartRow[],
-  call: Omit<PartCall, 'onRows'> & { hash: ThreadHash; tally: Tally },
+  call: Omit<PartCall, 'onRows' | 'pinned'> & { hash: ThreadHash; tally: Tally; digest: string },
 ): Promise<{ parts: DonePart[]; hash: ThreadHash }> {
   const failing = new AbortController();
   const signal = AbortSignal.any([call.signal, failing.signal]);
   const gate = createGate(partsAtOnce);
+  const pinned = parts.length === 1 ? call.digest : null;
   const make = async (part: PartRow, before: Promise<ThreadHash>) => {
     signal.throwIfAborted();
     const onRows = (rows: number) => call.tally(part.number, { rows, bytes: 0 });
-    return writePart(context, part, { ...call, signal, onRows }, async (row, path) => {
+    return writePart(context, part, { ...call, signal, onRows, pinned }, async (row, path) => {
       call.tally(row.number, { rows: row.rows, bytes: row.size_bytes });
       return {
         row,
