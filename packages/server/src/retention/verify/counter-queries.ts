@@ -1,4 +1,4 @@
-import sql, { raw, type Sql } from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { type CounterTable, counterKeys } from '../../records/segments.ts';
 
@@ -105,27 +105,28 @@ export async function listWrongDays(
   limit: number,
 ): Promise<WrongCounter[]> {
   const days = sql`tenant = ${tenant} and day between ${first}::date and ${last}::date`;
-  return listDifferences(
-    db,
-    sql`
-      select 'hot' as tier, store, day::text as period, true as is_counted, count - cold_count as count,
-        bytes - cold_bytes as bytes, digest - cold_digest as digest, 0 as stored_bytes
-      from leaf_days where ${days}
-      union all
-      select 'cold', store, day::text, true, cold_count, cold_bytes, cold_digest, cold_stored_bytes
-      from leaf_days where ${days}
-      union all
-      select 'hot', store, (occurred_at at time zone 'UTC')::date::text, false, count(*), sum(bytes),
-        sum(digest), 0
-      from enrichment_records
-      where tenant = ${tenant} and occurred_at >= ${first}::date::timestamptz
-        and occurred_at < (${last}::date + 1)::timestamptz
-      group by 2, 3
-      union all
-      select 'cold', store, day::text, false, sum(count), sum(bytes), sum(digest), sum(stored_bytes)
-      from segment_days where ${days} group by store, day`,
-    limit,
-  );
+  const hot = sql`tenant = ${tenant} and occurred_at >= ${first}::date::timestamptz
+    and occurred_at < (${last}::date + 1)::timestamptz`;
+  return listDifferences(db, daysAndSources(days, hot), limit);
+}
+
+/** The counters of these days, and the hot records and the days of segments that they count. */
+function daysAndSources(days: Sql, hot: Sql): Sql {
+  return sql`
+    select tenant, 'hot' as tier, store, day::text as period, true as is_counted,
+      count - cold_count as count, bytes - cold_bytes as bytes, digest - cold_digest as digest,
+      0 as stored_bytes
+    from leaf_days where ${days}
+    union all
+    select tenant, 'cold', store, day::text, true, cold_count, cold_bytes, cold_digest, cold_stored_bytes
+    from leaf_days where ${days}
+    union all
+    select tenant, 'hot', store, (occurred_at at time zone 'UTC')::date::text, false, count(*), sum(bytes),
+      sum(digest), 0
+    from enrichment_records where ${hot} group by 1, 3, 4
+    union all
+    select tenant, 'cold', store, day::text, false, sum(count), sum(bytes), sum(digest), sum(stored_bytes)
+    from segment_days where ${days} group by tenant, store, day`;
 }
 
 /** The counters that are sums of those of days. */
@@ -140,6 +141,11 @@ export async function listWrongSums(
   name: CounterTable,
   limit: number,
 ): Promise<WrongCounter[]> {
+  return listDifferences(db, sumsAndDays(name, sql`tenant = ${tenant}`), limit);
+}
+
+/** The counters of a table, and those of the days that they sum up. */
+function sumsAndDays(name: CounterTable, which: Sql): Sql {
   const key: readonly string[] = counterKeys[name];
   const table = raw(name);
   const store = key.includes('store') ? 'store' : 'null::text';
@@ -147,22 +153,18 @@ export async function listWrongSums(
     key.includes('day') ? 'day::text' : key.includes('month') ? month : 'null::text';
   const stored = raw(`${store} as store, ${pick('month')} as period`);
   const summed = raw(`${store}, ${pick(monthOfDay)}`);
-  return listDifferences(
-    db,
-    sql`
-      select 'all' as tier, ${stored}, true as is_counted, count, bytes, digest, 0 as stored_bytes
-      from ${table} where tenant = ${tenant}
-      union all
-      select 'cold', ${stored}, true, cold_count, cold_bytes, 0, cold_stored_bytes
-      from ${table} where tenant = ${tenant}
-      union all
-      select 'all', ${summed}, false, sum(count), sum(bytes), sum(digest), 0
-      from leaf_days where tenant = ${tenant} group by 2, 3
-      union all
-      select 'cold', ${summed}, false, sum(cold_count), sum(cold_bytes), 0, sum(cold_stored_bytes)
-      from leaf_days where tenant = ${tenant} group by 2, 3`,
-    limit,
-  );
+  return sql`
+    select tenant, 'all' as tier, ${stored}, true as is_counted, count, bytes, digest, 0 as stored_bytes
+    from ${table} where ${which}
+    union all
+    select tenant, 'cold', ${stored}, true, cold_count, cold_bytes, 0, cold_stored_bytes
+    from ${table} where ${which}
+    union all
+    select tenant, 'all', ${summed}, false, sum(count), sum(bytes), sum(digest), 0
+    from leaf_days where ${which} group by 1, 3, 4
+    union all
+    select tenant, 'cold', ${summed}, false, sum(cold_count), sum(cold_bytes), 0, sum(cold_stored_bytes)
+    from leaf_days where ${which} group by 1, 3, 4`;
 }
 
 const monthOfDay = "to_char(day, 'YYYY-MM')";
@@ -177,8 +179,15 @@ async function listDifferences(
     select tier, store, period, counted_count::bigint, counted_bytes::bigint,
       counted_digest::text, counted_stored_bytes::bigint, found_count::bigint, found_bytes::bigint,
       found_digest::text, found_stored_bytes::bigint, count(*) over () as faults
-    from (
-      select tier, store, period,
+    from (${differencesOf(sources)}) differences
+    order by period, store, tier limit ${limit}`);
+}
+
+/** The counters that differ from what they count. */
+function differencesOf(sources: Sql): Sql {
+  return sql`
+    select * from (
+      select tenant, tier, store, period,
         ${totalOf('count', 'is_counted')} as counted_count,
         ${totalOf('bytes', 'is_counted')} as counted_bytes,
         ${unsigned(totalOf('digest', 'is_counted'))} as counted_digest,
@@ -188,11 +197,48 @@ async function listDifferences(
         ${unsigned(totalOf('digest', 'not is_counted'))} as found_digest,
         ${totalOf('stored_bytes', 'not is_counted')} as found_stored_bytes
       from (${sources}) sources
-      group by tier, store, period
+      group by tenant, tier, store, period
     ) compared
     where (counted_count, counted_bytes, counted_digest, counted_stored_bytes)
-      <> (found_count, found_bytes, found_digest, found_stored_bytes)
-    order by period, store, tier limit ${limit}`);
+      <> (found_count, found_bytes, found_digest, found_stored_bytes)`;
+}
+
+/**
+ * Lists those of these tenants of which `listWrongDays`, `listWrongSums` or `listDanglingDays` would list anything. It is
+ * one statement, and so it sees all of a tenant in one snapshot.
+ */
+export async function listDifferingTenants(
+  db: Queryable,
+  tenants: readonly string[],
+): Promise<string[]> {
+  const which = sql`tenant = any(${tenants}::text[])`;
+  const compared = [
+    daysAndSources(which, which),
+    ...summedTables.map((table) => sumsAndDays(table, which)),
+  ].map((sources) => sql`select tenant from (${differencesOf(sources)}) differences`);
+  const rows = await db.query<{ tenant: string }>(sql`
+    ${join(compared, ' union ')}
+    union
+    select tenant from segment_days d where ${which} and not exists (
+      select 1 from segments s where s.tenant = d.tenant and s.id = d.segment_id
+    )`);
+  return rows.map(({ tenant }) => tenant);
+}
+
+/** Lists those of these tenants that have no more than so many hot records and counters of days. */
+export async function listSmallTenants(
+  db: Queryable,
+  tenants: readonly string[],
+  atMost: number,
+): Promise<string[]> {
+  const which = sql`tenant = any(${tenants}::text[])`;
+  const rows = await db.query<{ tenant: string }>(sql`
+    select tenant from (
+      select tenant, count(*) + sum(count - cold_count) as rows from leaf_days where ${which} group by tenant
+      union all
+      select tenant, count(*) from segment_days where ${which} group by tenant
+    ) held group by tenant having sum(rows) <= ${atMost}::bigint`);
+  return rows.map(({ tenant }) => tenant);
 }
 
 function totalOf(column: string, which: string): Sql {

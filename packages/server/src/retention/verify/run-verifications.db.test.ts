@@ -40,12 +40,28 @@ function holdStore() {
   return { objects, reached: reached.promise, held };
 }
 
-test('it rests after it fetched, read or listed some objects, and after each month', async () => {
+test('it rests after it fetched, read or listed some objects, compared small tenants, or a month', async () => {
+  await data.addRecords('NY', ['2001-01-05', '2001-02-01'], 400);
   const { pace, rests } = countPace();
   expect(await data.verifyAll({}, { ...data, pace })).toMatchObject({ ...clean, segments_done: 2 });
-  const months = await data.db.query(sql`select distinct tenant, month from leaf_months`);
-  // The objects are small: they are fetched together, and read with one statement.
-  expect(rests()).toBe(1 + 1 + 1 + months.length);
+  // The objects are small: they are fetched together, and read with one statement. The two small tenants are compared
+  // together, and NY by its months.
+  expect(rests()).toBe(1 + 1 + 1 + 1 + 2);
+});
+
+test('of small tenants, only one with a wrong counter is looked at by itself and not noted as right', async () => {
+  await data.addRecords('NY', ['2001-01-05'], 5);
+  await data.db.query(sql`update leaf_months set digest = 7 where tenant = 'TX' and store = 'AUS'`);
+  const { pace, rests } = countPace();
+  const { problems } = await data.verifyAll({}, { ...data, pace });
+  expect(new Set(problems.map(({ tenant }) => tenant))).toEqual(new Set(['TX']));
+  expect(problems[0]?.message).toContain('TX › AUS › 2001-01: the counter leaf_months says');
+  // Objects as above, the batch, and the two months of TX.
+  expect(rests()).toBe(1 + 1 + 1 + 1 + 2);
+  const right = await data.db.query<{ tenant: string }>(
+    sql`select tenant from verified_tenants order by tenant`,
+  );
+  expect(right.map(({ tenant }) => tenant)).toEqual(['CA/é', 'NY']);
 });
 
 test('one that is stopped while it rests is begun anew, and finds the same', async () => {

@@ -7,7 +7,7 @@ import { doJobs, type JobKind, startJobs } from '../../platform/jobs/runner.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import type { Repeated } from '../../platform/work/repeat.ts';
 import { tenantFolder } from '../../records/segments.ts';
-import { checkCounters, eachTenant } from './check-counters.ts';
+import { checkCountersOf, eachTenant } from './check-counters.ts';
 import type { Check, VerifyTools } from './check-segment.ts';
 import { checkSegments } from './check-segments.ts';
 import { findOrphans, findOverdue, ourFolders } from './find-orphans.ts';
@@ -165,20 +165,26 @@ async function verify(
       return store;
     }
     case 'counters': {
-      const right: string[] = [];
-      const tenants = 'tenant' in share ? [share.tenant] : eachTenant(db, share);
-      for await (const tenant of tenants) {
-        signal.throwIfAborted();
-        const isDue =
-          claimed.since === null || !(await queries.isVerifiedSince(db, tenant, claimed.since));
-        if (!isDue || !isSampled(claimed, tenant)) continue;
-        if (await checkCounters(db, tenant, { signal, rest, add })) right.push(tenant);
-      }
+      const tenants = dueTenants(db, claimed, share);
+      const right = await checkCountersOf(db, tenants, { signal, rest, add });
       return async (connection) => {
         await queries.noteVerifiedTenants(connection, right);
         await store(connection);
       };
     }
+  }
+}
+
+/** The tenants of a share whose counters the verification is to compare. */
+async function* dueTenants(
+  db: Queryable,
+  claimed: queries.Claimed,
+  share: Extract<VerifyShare, { kind: 'counters' }>,
+): AsyncGenerator<string> {
+  const { since } = claimed;
+  for await (const tenant of 'tenant' in share ? [share.tenant] : eachTenant(db, share)) {
+    if (!isSampled(claimed, tenant)) continue;
+    if (since === null || !(await queries.isVerifiedSince(db, tenant, since))) yield tenant;
   }
 }
 
