@@ -18,8 +18,6 @@ export type S3Behaviour =
   | 'half_answer'
   /** Sends half of the answer's body and nothing more. */
   | 'stall_answer'
-  /** Sends half of the answer's body, and the rest 4 s later. */
-  | 'pause_answer'
   /** Turns one bit of the request's body on its way. */
   | 'flip_request'
   /** Keeps half of the request's body, and says that all is well. A real server does not. */

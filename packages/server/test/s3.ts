@@ -111,8 +111,6 @@ async function startReal(found: FoundS3): Promise<S3Backend> {
   };
 }
 
-const pauseMillis = 2000;
-
 async function handle(
   incoming: IncomingMessage,
   response: ServerResponse,
@@ -133,9 +131,6 @@ async function handle(
     response.write(answer.body.subarray(0, half), () => incoming.socket.destroy());
   } else if (behaviour === 'stall_answer') {
     response.write(answer.body.subarray(0, half));
-  } else if (behaviour === 'pause_answer') {
-    response.write(answer.body.subarray(0, half));
-    setTimeout(() => response.end(answer.body.subarray(half)), pauseMillis);
   } else response.end(answer.body);
 }
 
