@@ -117,7 +117,10 @@ export async function forgetHours(db: Queryable, limit: number): Promise<number>
 export const dueChannel = 'svcctl_due';
 
 export async function notifyDue(db: Queryable, endpointIds: string): Promise<void> {
-  await db.query(sql`select pg_notify(${dueChannel}, ${endpointIds})`);
+  // A wake-up may be lost, so it does not wait for the disk.
+  await db.query(
+    sql`select set_config('synchronous_commit', 'off', true), pg_notify(${dueChannel}, ${endpointIds})`,
+  );
 }
 
 export async function listenForDue(db: Queryable): Promise<void> {

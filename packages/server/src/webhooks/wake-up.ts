@@ -42,12 +42,12 @@ export type AttachableWakeUp = ReportWakeUp & {
 };
 
 /** The shortest time between two notifications. */
-const quietMillis = 10;
+const quietMillis = 2;
 /** A notification holds up to 8,000 bytes. When more endpoints than this are due at once, it says `*`: look at all. */
 const maxNamed = 200;
 
 /**
- * Creates the wake-up of this process. It notifies outside the transaction that made the rows, and at most once per 10
+ * Creates the wake-up of this process. It notifies outside the transaction that made the rows, and at most once per 2
  * ms: a NOTIFY inside takes a lock that all commits wait for, which cut them from 15,000/s to 5,000/s. A lost
  * notification delays deliveries by a second at most, because the drainers also look by themselves.
  */
