@@ -122,6 +122,27 @@ test('pages of a dataset show what lies in its tags, whatever lies where', async
   );
 });
 
+test.each([undefined, "store = 'A'", 'true'])(
+  'a walk back shows all windows of stores (cold: %s)',
+  async (filter) => {
+    const tenant = `back ${filter ?? 'none'}`;
+    const sent = ['A', 'B'].flatMap((store) =>
+      numberedRecords(tenant, 20, (n) => ({
+        ...{ store, occurred_at: `2001-02-0${1 + (n % 9)}T12:00:00Z` },
+      })),
+    );
+    await ingest(db, cold, [sent]);
+    const windows = ['A', 'B'].map((store) => ({
+      ...{ store, from: null, to: null, dataset: 'training' as const },
+    }));
+    await putTags(db, { [tenant]: windows });
+    if (filter !== undefined) await freeze(db, cold, { tenant, id: 'seg_back', filter });
+    const { on, back } = await walked({ tenant, dataset: 'training', limit: 2 });
+    expect(on).toHaveLength(40);
+    expect(back).toEqual(on);
+  },
+);
+
 test('a page is full however few of the days are tagged, and its end is told', async () => {
   const days = Array.from({ length: 700 }, (_, n) =>
     new Date(Date.UTC(2001, 0, 1 + n)).toISOString().slice(0, 10),

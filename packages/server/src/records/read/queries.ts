@@ -152,7 +152,8 @@ function taggedDays(slice: Slice, scan: Omit<DayScan, 'limit'>, days: Sql): Sql 
     return sql`(
       select tagged.place, day.* from (
         select * from ${unnestWindows(inReach(windows, scan))} with ordinality
-          as given(store, first_day, until, place) order by place
+          as given(store, first_day, until, place)
+        order by place ${raw(scan.descending ? 'desc' : 'asc')}
       ) tagged cross join lateral (
         select * from (${days}) day ${where([sql`day.store = tagged.store`, ...conditions])} offset 0
       ) day
@@ -185,13 +186,13 @@ function boundsOf({ from, to, descending }: Omit<DayScan, 'limit'>) {
   ];
 }
 
-/** Returns the windows of stores that a scan still meets, in the order in which it meets them. */
+/** Returns the windows of stores that a scan still meets, in the order of their stores. */
 function inReach(
   windows: readonly DayWindow[],
   { from, to, descending }: Omit<DayScan, 'limit'>,
 ): DayWindow[] {
   const [least, most] = descending ? [to, from] : [from, to];
-  const own = windows.filter(({ store, ...days }) => {
+  return windows.filter(({ store, ...days }) => {
     const beforeLeast = least === null ? 1 : compareText(store ?? '', least[1]);
     const beforeMost = most === null ? -1 : compareText(store ?? '', most[1]);
     return (
@@ -199,7 +200,6 @@ function inReach(
       (beforeMost < 0 || (beforeMost === 0 && days.from <= (most?.[2] ?? '')))
     );
   });
-  return descending ? own.reverse() : own;
 }
 
 function dayOrder(table: string, columns: readonly string[], descending: boolean): Sql {
