@@ -2,6 +2,7 @@ import type { Connection, Database, Queryable } from '../../platform/postgres/da
 import type { Rest } from '../../platform/work/pace.ts';
 import type { CounterTable } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
+import { checkInBatches } from './check-in-batches.ts';
 import {
   type DanglingDays,
   findNextTenant,
@@ -35,33 +36,24 @@ const rowsOfSmall = 1000;
 const tenantsAtOnce = 50;
 
 /**
- * Checks the counters of tenants as `checkCounters` does, small ones a batch at a time: for a tenant with one segment
- * most of the time goes into the statements. A batch only finds out who is right. All others are checked one by one,
- * which tells what is wrong. Returns those of which nothing differs.
+ * Checks the counters of tenants as `checkCounters` does, those of small ones a batch at a time. Returns the tenants of
+ * which nothing differs.
  */
-export async function checkCountersOf(
+export function checkCountersOf(
   db: Database,
   tenants: AsyncIterable<string>,
   check: Check,
 ): Promise<string[]> {
-  const right: string[] = [];
-  const checkBatch = async (batch: readonly string[]) => {
-    const found = batch.length < 2 ? new Set<string>() : await findRight(db, batch, check.signal);
-    await check.rest(check.signal);
-    for (const tenant of batch) {
-      check.signal.throwIfAborted();
-      if (found.has(tenant) || (await checkCounters(db, tenant, check))) right.push(tenant);
-    }
-  };
-  let batch: string[] = [];
-  for await (const tenant of tenants) {
-    batch.push(tenant);
-    if (batch.length < tenantsAtOnce) continue;
-    await checkBatch(batch);
-    batch = [];
-  }
-  await checkBatch(batch);
-  return right;
+  return checkInBatches(tenants, {
+    most: tenantsAtOnce,
+    async findRight(batch) {
+      const right = await findRight(db, batch, check.signal);
+      await check.rest(check.signal);
+      return right;
+    },
+    checkOne: (tenant) => checkCounters(db, tenant, check),
+    signal: check.signal,
+  });
 }
 
 /** Finds the small tenants of a batch of which nothing differs. */

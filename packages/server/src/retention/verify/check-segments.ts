@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { readSmallSegments } from '../../records/segments.ts';
+import { checkInBatches } from './check-in-batches.ts';
 import {
   type Check,
   checkSegment,
@@ -18,35 +19,19 @@ const segmentsOfBatch = 50;
 /** So many objects are fetched and hashed at once. */
 const fetchedAtOnce = 8;
 
-/**
- * Checks live segments as `checkSegment` does, small ones a batch at a time. Returns those of which nothing differs.
- * A batch only finds out which of its segments are right. All others are checked one by one, which tells what is wrong.
- */
-export async function checkSegments(
+/** Checks live segments as `checkSegment` does, small ones a batch at a time. Returns those of which nothing differs. */
+export function checkSegments(
   tools: VerifyTools,
   segments: AsyncIterable<LiveSegment>,
   check: Check,
 ): Promise<LiveSegment[]> {
-  const right: LiveSegment[] = [];
-  const checkBatch = async (batch: readonly LiveSegment[]) => {
-    const found = await findRight(tools, batch, check);
-    right.push(...found);
-    for (const segment of batch) {
-      check.signal.throwIfAborted();
-      if (found.has(segment)) continue;
-      if (await checkSegment(tools, segment, check)) right.push(segment);
-    }
-  };
-  let batch: LiveSegment[] = [];
-  for await (const segment of segments) {
-    if (segment.size_bytes > smallBytes) await checkBatch([segment]);
-    else batch.push(segment);
-    if (batch.length < segmentsOfBatch) continue;
-    await checkBatch(batch);
-    batch = [];
-  }
-  await checkBatch(batch);
-  return right;
+  return checkInBatches(segments, {
+    most: segmentsOfBatch,
+    isLarge: ({ size_bytes }) => size_bytes > smallBytes,
+    findRight: (batch) => findRight(tools, batch, check),
+    checkOne: (segment) => checkSegment(tools, segment, check),
+    signal: check.signal,
+  });
 }
 
 /** Finds the segments of a batch of which nothing differs. */
@@ -56,7 +41,6 @@ async function findRight(
   { newSpoolPath, report, rest, signal }: Check,
 ): Promise<ReadonlySet<LiveSegment>> {
   const right = new Set<LiveSegment>();
-  if (batch.length < 2) return right;
   const copies: string[] = [];
   try {
     const paths: (string | null)[] = [];
