@@ -198,23 +198,31 @@ test('nobody but admins is offered it, and a link tells others what is needed', 
   await panelOf(page).getByRole('heading', { name: 'NEEDS admin' }).waitFor();
 });
 
-test('keeps to the width, and gives axe nothing to find where a hold keeps the records', async () => {
-  await setHold('CA', true);
-  const page = await filled.open('/records');
-  await page.evaluate(await readAxe());
-  for (const width of [390, 1024, 1440]) {
-    await page.setViewportSize({ width, height: 844 });
-    for (const tenant of ['TX', 'CA']) {
-      // The rows behind the panel are few, because axe looks at each of them.
-      await page.goto(`/#/records?tenant=${tenant}&event=AUS-00003&kind=arrival&panel=erase`);
-      await panelOf(page)
-        .getByRole('heading', { name: `ERASE ${tenant} · event AUS-00003` })
-        .waitFor();
-      await panelOf(page).locator('dl').waitFor();
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+/** Axe looks at every view of the page. */
+const axeMillis = 180_000;
+
+test(
+  'gives axe nothing to find, and keeps to the width',
+  async () => {
+    const axe = await readAxe();
+    await setHold('CA', true);
+    const page = await filled.open('/records');
+    await page.evaluate(axe);
+    for (const width of [1440, 1024, 390]) {
+      await page.setViewportSize({ width, height: 844 });
+      for (const tenant of ['CA', 'TX']) {
+        // The rows behind the panel are few, because axe looks at each of them.
+        await page.goto(`/#/records?tenant=${tenant}&event=AUS-00003&kind=arrival&panel=erase`);
+        await panelOf(page)
+          .getByRole('heading', { name: `ERASE ${tenant} · event AUS-00003` })
+          .waitFor();
+        await panelOf(page).locator('dl').waitFor();
+        const only = width === 1440 ? undefined : 'light';
+        expect(await listFindings(page, undefined, only), `${width} ${tenant}`).toEqual([]);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+      }
     }
-  }
-  // Without a hold: e2e/console/accessibility.test.ts.
-  expect(await listFindings(page)).toEqual([]);
-  await setHold('CA', false);
-});
+    await setHold('CA', false);
+  },
+  axeMillis,
+);

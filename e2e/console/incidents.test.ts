@@ -188,20 +188,26 @@ test('shows readers their incidents without what is for admins, and others what 
   await reader.getByRole('heading', { name: needed }).waitFor();
 });
 
-test('keeps to the width, and gives axe nothing to find in the panel', async () => {
-  const page = await webhooks.openList('/incidents?tenant=acme&store=AUS');
-  await page.evaluate(await readAxe());
-  for (const width of [390, 1024, 1440]) {
-    await page.setViewportSize({ width, height: 844 });
-    for (const place of ['', `&panel=inc/${big}`, `&panel=inc/${lonely}`]) {
-      await page.goto(`/#/incidents?tenant=acme&store=AUS${place}`);
-      await rowsOf(page).first().waitFor({ state: 'attached' });
-      if (place !== '') await drawerOf(page).locator('pre').waitFor();
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+/** Axe looks at every view of the page. */
+const axeMillis = 180_000;
+
+test(
+  'gives axe nothing to find, and keeps to the width',
+  async () => {
+    const axe = await readAxe();
+    const page = await webhooks.openList('/incidents?tenant=acme&store=AUS');
+    await page.evaluate(axe);
+    for (const width of [1440, 1024, 390]) {
+      await page.setViewportSize({ width, height: 844 });
+      for (const place of ['', `&panel=inc/${big}`, `&panel=inc/${lonely}`]) {
+        await page.goto(`/#/incidents?tenant=acme&store=AUS${place}`);
+        await rowsOf(page).first().waitFor({ state: 'attached' });
+        if (place !== '') await drawerOf(page).locator('pre').waitFor();
+        const only = width === 1440 ? undefined : 'light';
+        expect(await listFindings(page, undefined, only), `${width} ${place}`).toEqual([]);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+      }
     }
-  }
-  // Without deliveries, and the list: e2e/console/accessibility.test.ts.
-  await page.goto(`/#/incidents?tenant=acme&store=AUS&panel=inc/${big}`);
-  await drawerOf(page).locator('pre').getByText('12345678901234567890').waitFor();
-  expect(await listFindings(page)).toEqual([]);
-});
+  },
+  axeMillis,
+);

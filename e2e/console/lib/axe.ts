@@ -22,11 +22,16 @@ const themes = {
 
 /**
  * What axe finds wrong with the page as it is now, and texts that are too small to read: one line for each element.
- * With `screen` a picture of each theme is kept under that name.
+ * With `screen` a picture of each theme is kept under that name. Both themes are searched unless `only` names one: the
+ * width of the page changes no colours, so that of several widths one has to be searched in both.
  */
-export async function listFindings(page: Page, screen?: string): Promise<string[]> {
+export async function listFindings(
+  page: Page,
+  screen?: string,
+  only?: keyof typeof themes,
+): Promise<string[]> {
   const found = await page.evaluate<string[]>(smallTexts);
-  for (const theme of ['dark', 'light'] as const) {
+  for (const theme of only === undefined ? (['dark', 'light'] as const) : [only]) {
     await page.emulateMedia({ colorScheme: theme });
     await page.locator(`html[data-mantine-color-scheme="${theme}"]`).waitFor();
     await page.evaluate(transitionsEnd);

@@ -158,12 +158,12 @@ test('a month most of whose records are live is vacuumed and not written anew', 
   await giveBack();
 });
 
-/** Where a statement takes no longer than 1 s, and vacuum so long for each page that it reads or writes. */
+/** Where a statement takes no longer than 2 s, and vacuum so long for each page that it reads or writes. */
 async function withVacuum<T>(millis: number, work: (db: Database) => Promise<T>): Promise<T> {
   const url = new URL(mover.db.url);
   const costs = `-c vacuum_cost_delay=${millis}ms -c vacuum_cost_limit=20`;
-  url.searchParams.set('options', `-c statement_timeout=1s ${costs}`);
-  const settings = { url: url.href, maxConnections: 4, answerMillis: 1250, onError: () => {} };
+  url.searchParams.set('options', `-c statement_timeout=2s ${costs}`);
+  const settings = { url: url.href, maxConnections: 4, answerMillis: 2500, onError: () => {} };
   const db = openDatabase(settings);
   try {
     return await work(db);
@@ -208,7 +208,7 @@ testOnOneServer('a vacuum may take longer than a statement, and an abort ends it
   await outcome;
   await vi.waitUntil(async () => (await vacuuming()).length === 0, { timeout: 120_000 });
   expect(await vacuums()).toBe(before);
-  await withVacuum(3, (db) => giveBackSpace(db, { log, signal: never }));
+  await withVacuum(7, (db) => giveBackSpace(db, { log, signal: never }));
   expect(await vacuums()).toBe(before + 1);
   await moveOut(`${tenant}-own`);
   await giveBack();

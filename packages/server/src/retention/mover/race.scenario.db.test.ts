@@ -66,7 +66,7 @@ async function writeWhile(bases: readonly number[], work: () => Promise<void>) {
     return { accepted, sent: rounds * stretch };
   });
   try {
-    for (let time = 0; time < runs(3); time += 1) await work();
+    for (let time = 0; time < runs(6); time += 1) await work();
   } finally {
     isWorking = false;
   }
