@@ -226,6 +226,7 @@ function startCrowd(scope, service, kind, size) {
     while (!isStopped) await run(client);
   });
   return {
+    // Those that are refused at first wait as long as they are told, and that is the load.
     isUp: Promise.race(first),
     /** Returns how many answers it got each second. */
     async stop() {

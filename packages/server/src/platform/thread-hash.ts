@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
 const worker = fileURLToPath(new URL('../../bin/file-worker.js', import.meta.url));
-/** This much goes to the thread at a time. It is the longest that others wait there. */
+/** So much of what is in memory goes to the thread at a time, and so much of a file: others wait for no more than that. */
 const updateBytes = 512 * 1024;
 const readBytes = 2 * 1024 * 1024;
 /** A file of no more than this is hashed here: that takes no longer than asking the thread. */
@@ -115,7 +115,7 @@ let thread: Worker | undefined;
 let idle: NodeJS.Timeout | undefined;
 const waiting = new Map<number, Waiting>();
 
-/** Forgets the hashes whose work ended with an error. */
+/** Forgets the hashes whose work ended with an error, once nothing refers to them any more. */
 const abandoned = new FinalizationRegistry<number>((hash) => {
   live -= 1;
   send({ op: 'drop', hash });

@@ -89,8 +89,7 @@ export class SpillQueue {
         this.#memoryLength -= chunk.length;
         this.#changed();
         yield chunk;
-        if (!Buffer.isBuffer(chunk)) this.#filesLeft -= 1;
-        this.#changed();
+        if (!Buffer.isBuffer(chunk)) this.#fileRead();
       } else if (!this.#isFileEmpty) {
         yield await this.#readFile();
       } else if (this.#isEnded) {
@@ -160,6 +159,11 @@ export class SpillQueue {
     // The queue was closed while the file was being opened.
     await this.close();
     throw this.#failure.error;
+  }
+
+  #fileRead(): void {
+    this.#filesLeft -= 1;
+    this.#changed();
   }
 
   #change(): Promise<void> {
