@@ -729,6 +729,7 @@ create table segments (
   created_at timestamp with time zone not null default now(),
   pieces json,
   verified_at timestamp with time zone,
+  event_filter bytea,
   constraint segments_object_key_key UNIQUE (tenant, object_key),
   constraint segments_pkey PRIMARY KEY (tenant, id)
 );

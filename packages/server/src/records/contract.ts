@@ -262,7 +262,7 @@ export const recordsContract = {
     tag: 'Records',
     summary: 'Page through records',
     description:
-      'In the order tenant, store, occurred_at, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source` or `event_id` a page may be short, or empty, while next_cursor is set: it looks at 10,000 records at most, and at a million or more with an `event_id` and without a dataset.',
+      'In the order tenant, store, occurred_at, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source` or `event_id` a page may be short, or empty, while next_cursor is set: it looks at 10,000 records at most; with an `event_id` and without a dataset at a million hot ones, and at the cold ones of all segments that may hold the event.',
     scope: 'enrichment:read',
     query: Type.Object(
       {

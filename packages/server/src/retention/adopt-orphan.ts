@@ -120,13 +120,13 @@ async function prove(
     if (!key.startsWith(`records/${tenantFolder(tenant)}/`)) {
       throw refused(key, `it holds records of ${tenant}, and lies in the folder of another tenant`);
     }
-    const { days, pieces } = await readWhole(duckdb, { tenant, path, signal });
-    if (days.some(({ day }) => day < first_day || day > last_day)) {
+    const held = await readWhole(duckdb, { tenant, path, signal });
+    if (held.days.some(({ day }) => day < first_day || day > last_day)) {
       throw refused(key, 'it holds other days than its name says');
     }
     const { size: size_bytes } = await stat(path);
     const sha256 = await hashFile(path, { signal });
-    return { tenant, id, object_key: key, size_bytes, sha256, days, pieces };
+    return { tenant, id, object_key: key, size_bytes, sha256, ...held };
   } catch (error) {
     if (error instanceof SegmentFault) throw refused(key, error.message);
     throw error;

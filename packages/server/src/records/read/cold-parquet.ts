@@ -4,13 +4,16 @@ import type { ColdReader } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 import { readTwice, type SegmentRows, withRows } from './open-segments.ts';
 import {
+  beyondTenant,
   clip,
   firstDayBeyond,
   isDayOf,
+  maxSegments,
   type PlanOptions,
   planScan,
   type ScanPlan,
   storeDayOf,
+  tenantsBeyond,
 } from './plan-scan.ts';
 import type { DayInSegment } from './queries.ts';
 import * as queries from './queries.ts';
@@ -42,6 +45,8 @@ export function createColdTier(db: Queryable, cold: ColdReader, limits: ScanLimi
     async scan(slice, scanOptions) {
       const options = { ...scanOptions, limits };
       return readTwice(async () => {
+        const ofEvent = await searchHolders({ db, cold }, slice, options);
+        if (ofEvent !== null) return ofEvent;
         const found = await lookUp(db, slice, options);
         const exact = await locateCursor({ db, cold }, found, options);
         const plan = planScan(exact.days, exact.options);
@@ -58,6 +63,37 @@ type Tiers = { db: Queryable; cold: ColdReader };
 type Found = { days: DayInSegment[]; options: PlanOptions };
 
 type LimitedScan = ScanOptions & { readonly limits: ScanLimits };
+
+/**
+ * Searches an event in the segments that may hold it; null when these are too many to be open at once, or when the slice
+ * says more than they tell.
+ */
+async function searchHolders(
+  tiers: Tiers,
+  slice: Slice,
+  options: LimitedScan,
+): Promise<Scan | null> {
+  const { eventId, dataset } = slice;
+  if (eventId === undefined || dataset !== undefined) return null;
+  const { after, descending, limits } = options;
+  const { holders, last } = await queries.listHolders(
+    tiers.db,
+    { ...slice, eventId },
+    {
+      beyond: after === null ? null : [tenantsBeyond(after, descending), after[0]],
+      ...{ descending, limit: maxSegments, filters: limits.filters },
+    },
+  );
+  if (holders.length > maxSegments) return null;
+  const end = last === null ? null : beyondTenant(last, descending);
+  if (holders.length === 0) return { rows: [], end };
+  const parts = holders.map((segment): SegmentRows => {
+    return { segment, ranges: [[0, segment.count - 1]] };
+  });
+  const sum = (of: 'count' | 'bytes') => holders.reduce((total, holder) => total + holder[of], 0);
+  const plan = { days: [], parts, rowCount: sum('count'), bytes: sum('bytes'), end, isFull: false };
+  return readPlan(tiers, slice, { ...options, plan });
+}
 
 /** Finds in the catalogue which days of which segments hold the next records. */
 async function lookUp(db: Queryable, slice: Slice, options: LimitedScan): Promise<Found> {

@@ -1,5 +1,6 @@
 import { addDays } from '../../kernel/day.ts';
 import type { RecordKey } from '../queries.ts';
+import { firstDay } from '../slice/slice.ts';
 import type { DayInSegment, DayKey, Segment } from './queries.ts';
 
 /** Rows of a segment's object, counted from 0; both ends are included. */
@@ -92,6 +93,19 @@ export function boundary(
 ): RecordKey {
   const midnight = descending ? day.day : addDays(day.day, 1);
   return [day.tenant, day.store, `${midnight}T00:00:00.000000Z`, ''];
+}
+
+/** Returns a key that no record has, directly after all records of a tenant in the order of reading. */
+export function beyondTenant(tenant: string, descending: boolean): RecordKey {
+  // No name has control characters, so none comes before this one and after the tenant's.
+  const name = descending ? tenant : `${tenant}\u0001`;
+  return [name, '', `${firstDay}T00:00:00.000000Z`, ''];
+}
+
+/** Returns the tenants that may have records after a key, as a comparison with its tenant. */
+export function tenantsBeyond([, store]: RecordKey, descending: boolean): '>=' | '<=' | '<' {
+  if (!descending) return '>=';
+  return store === '' ? '<' : '<=';
 }
 
 /** Keeps of the ranges what lies between `first` and `last`. */

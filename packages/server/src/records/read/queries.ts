@@ -1,6 +1,7 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { compareText } from '../../kernel/names.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { mayHold } from '../segments/event-filter.ts';
 import type { SegmentPiece } from '../segments/pieces.ts';
 import type { LiveSegment } from '../segments/segment.ts';
 import {
@@ -216,6 +217,45 @@ export async function sumColdBytes(
       coalesce(sum(cold_stored_bytes), 0)::bigint as stored_bytes
     ${fromDays(dayTable(slice), slice)}`);
   return rows[0] ?? { bytes: 0, stored_bytes: 0 };
+}
+
+/**
+ * Returns the segments that may hold an event of a slice, one more than `limit` at most: those of at least as many
+ * segments as `filters` says, tenant by tenant, of all or of those beyond one. `last` is the last tenant whose were looked at, or null
+ * if no more follow.
+ */
+export async function listHolders(
+  db: Queryable,
+  slice: Slice & { readonly eventId: string },
+  options: {
+    beyond: readonly ['>=' | '<=' | '<', tenant: string] | null;
+    descending: boolean;
+    limit: number;
+    filters: number;
+  },
+): Promise<{ holders: (Segment & { count: number; bytes: number })[]; last: string | null }> {
+  const { beyond, descending, limit, filters } = options;
+  const direction = raw(descending ? 'desc' : 'asc');
+  const conditions = segmentConditions(slice);
+  if (beyond !== null) conditions.push(sql`tenant ${raw(beyond[0])} ${beyond[1]}`);
+  const [found] = await db.query<{ holders: string[][] | null; last: string | null }>(sql`
+    with looked as materialized (
+      select tenant, id, ${mayHold(slice.eventId)} as may_hold from segments ${where(conditions)}
+      order by tenant ${direction} fetch first ${raw(String(filters))} rows with ties
+    )
+    select case when count(*) >= ${filters} then ${raw(descending ? 'min' : 'max')}(tenant) end as last,
+      (select json_agg(holder) from (
+        select json_build_array(tenant, id) as holder from looked where may_hold limit ${limit + 1}
+      ) picked) as holders
+    from looked`);
+  const keys = found?.holders ?? [];
+  const last = slice.tenant === undefined ? (found?.last ?? null) : null;
+  if (keys.length === 0) return { holders: [], last };
+  const holders = await db.query<Segment & { count: number; bytes: number }>(sql`
+    select segment.tenant, segment.id as segment_id, segment.count, segment.bytes, ${segmentColumns}
+    from unnest(${keys.map(([tenant]) => tenant)}::text[], ${keys.map(([, id]) => id)}::text[]) as asked(tenant, id)
+    join segments segment on segment.tenant = asked.tenant and segment.id = asked.id`);
+  return { holders, last };
 }
 
 /** Returns the segments that may hold records of a slice, beginning after one of them (tenant and id). */

@@ -1,7 +1,7 @@
 import { literal } from '../../platform/duckdb.ts';
 import { pageBytes, type RecordKey } from '../queries.ts';
 import { digestSumSql, instantSql, readSegments, segmentOrder } from '../segments/segment-sql.ts';
-import { coldConditions, coldLabelConditions as labelConditions } from '../slice/cold-sql.ts';
+import { coldConditions, coldLabelConditions } from '../slice/cold-sql.ts';
 import type { Slice } from '../slice/slice.ts';
 import type { RowRange } from './plan-scan.ts';
 
@@ -32,11 +32,9 @@ const recordJson = `to_json({tenant: tenant, store: store, event_id: event_id,
 
 /** Reads the records themselves, in no particular order. */
 export function fetchSql(parts: readonly FilePart[], slice: Slice, bound: KeyBound): string {
-  const labels = labelConditions(slice);
+  const own = conditionsOf(slice);
   return parts
-    .map(
-      (part) => `select ${recordJson} from ${rowsOf(part, [...labels, ...keyConditions(bound)])}`,
-    )
+    .map((part) => `select ${recordJson} from ${rowsOf(part, [...own, ...keyConditions(bound)])}`)
     .join(' union all ');
 }
 
@@ -49,8 +47,8 @@ export function locateSql(
   slice: Slice,
   options: KeyBound & { limit: number; lookLimit: number | null },
 ): string {
-  const labels = labelConditions(slice);
-  const matches = labels.length === 0 ? 'true' : `coalesce(${labels.join(' and ')}, false)`;
+  const own = conditionsOf(slice);
+  const matches = own.length === 0 ? 'true' : `coalesce(${own.join(' and ')}, false)`;
   const columns = `file_row_number as at_row, tenant, store, occurred_at, event_id, bytes, ${matches} as matches`;
   const rows = parts
     .map(
@@ -138,19 +136,22 @@ function rowsOf({ path, ranges }: FilePart, conditions: readonly string[]): stri
   return `${readSegments([path])} where ${all.join(' and ')}`;
 }
 
-/**
- * Returns the conditions for rows after a key. All rows of a plan lie in the store's day of `after` or later, so of
- * other stores and tenants only the name is compared.
- */
+/** Of rows that the catalogue has picked only the labels are compared. For an event whole segments are searched. */
+function conditionsOf(slice: Slice): string[] {
+  return slice.eventId === undefined ? coldLabelConditions(slice) : coldConditions(slice);
+}
+
+/** Returns the conditions for rows after a key. */
 function keyConditions({ after, isInclusive, descending }: KeyBound): string[] {
   if (after === null) return [];
   const [tenant, store, occurredAt, eventId] = after;
   const at = instant(occurredAt);
   const beyond = descending ? '<' : '>';
   return [
-    `(occurred_at ${beyond} ${at}
-      or occurred_at = ${at} and event_id ${beyond}${isInclusive ? '=' : ''} ${literal(eventId)}
-      or store <> ${literal(store)} or tenant <> ${literal(tenant)})`,
+    `(tenant ${beyond} ${literal(tenant)} or tenant = ${literal(tenant)} and (
+      store ${beyond} ${literal(store)} or store = ${literal(store)} and (
+      occurred_at ${beyond} ${at} or occurred_at = ${at}
+        and event_id ${beyond}${isInclusive ? '=' : ''} ${literal(eventId)})))`,
   ];
 }
 

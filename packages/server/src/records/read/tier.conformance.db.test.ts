@@ -10,7 +10,8 @@ import type { PageRequest } from './pages.ts';
 import { countSlice, measureSlice } from './sum-segments.ts';
 import { useColdStore } from './testing/cold-store.ts';
 import { compact, freeze } from './testing/freeze.ts';
-import { bothTiers, ingest, page, walk } from './testing/walk.ts';
+import { bothTiers, ingest, page, type TestTier, walk } from './testing/walk.ts';
+import { usualLimits } from './tier.ts';
 
 // One set of records, moved step by step. Whatever lies where, every answer is the same text.
 
@@ -95,6 +96,10 @@ const requests: PageRequest[] = [
   { limit: 1, tenant: 'CA', event_id: 'e2' },
   { limit: 1, event_id: 'e2', kind: 'late', order: 'desc' },
   { limit: 3, tenant: 'CA', event_id: 'nothing' },
+  { limit: 2, event_id: 'a' },
+  { limit: 2, event_id: '\u{1F600}', order: 'desc' },
+  { limit: 1, tenant: 'CA', event_id: 'é', month: '2001-02' },
+  { limit: 1, store: 'A', event_id: "it's", month: '2001-01', order: 'desc' },
   { limit: 3, tenant: 'nobody' },
   { limit: 3, tenant: 'CA', dataset: 'training' },
   { limit: 4, tenant: 'CA', dataset: 'training', order: 'desc' },
@@ -213,6 +218,18 @@ test('nothing is hot by now, and single records are found in segments only', asy
   expect(await records.find([tenant, 'never', at, 'a'])).toBeUndefined();
 });
 
+test('events are found tenant by tenant, when only few filters are looked at', async () => {
+  const narrow = bothTiers(db, cold, { ...usualLimits, filters: 1 });
+  for (const request of requests.filter(({ event_id }) => event_id !== undefined)) {
+    // The walk back shows the rows once more.
+    const rows = async (tiers: TestTier) => {
+      const shown = (await walk(tiers, request)).flatMap((text): object[] => JSON.parse(text).data);
+      return [...new Set(shown.map((row) => JSON.stringify(row)))];
+    };
+    expect(await rows(narrow)).toEqual(await rows(records));
+  }
+});
+
 test('the same answers with the segments merged into fewer', async () => {
   for (const [n, tenant] of tenants.entries()) {
     await compact(db, cold, { tenant, id: `seg_5_${n}` });
@@ -280,6 +297,7 @@ test('random records give the same pages wherever random moves put them', async 
         { tenant, limit },
         { tenant, limit, order: 'desc', month: '2001-02' },
         { tenant, limit, ...(typeof kind === 'string' && { kind }) },
+        { tenant, limit, event_id: list[0]?.event_id ?? '' },
       ];
       const walkAll = () => Promise.all(asked.map((request) => walk(records, request)));
       const hot = await walkAll();

@@ -140,10 +140,11 @@ export async function insertSegment(
 ): Promise<void> {
   await db.query(sql`
     insert into segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day,
-      pieces)
+      pieces, event_filter)
     values (${tenant}, ${segment.id}, ${segment.object_key}, ${segment.size_bytes}, ${segment.sha256},
       ${segment.count}, ${segment.bytes}, ${segment.digest}::numeric, ${segment.first_day}::date,
-      ${segment.last_day}::date, ${segment.pieces && JSON.stringify(segment.pieces)}::json)`);
+      ${segment.last_day}::date, ${segment.pieces && JSON.stringify(segment.pieces)}::json,
+      ${segment.eventFilter})`);
 }
 
 export async function insertSegmentDays(

@@ -1,4 +1,5 @@
 import { type DuckDb, DuckDbError } from '../../platform/duckdb.ts';
+import { eventFilterSql } from './event-filter.ts';
 import { readPieces } from './pieces.ts';
 import type { HotKeys } from './replace-segments.ts';
 import type { NewSegment, SegmentDay } from './segment.ts';
@@ -57,15 +58,20 @@ export async function readSegmentDays(
   return rows.map(toSegmentDay);
 }
 
-/** Reads a whole segment as `readSegmentDays` does, and tells where its row groups lie. */
+/** Reads a whole segment as `readSegmentDays` does, and tells where its row groups lie and which events it may hold. */
 export async function readWhole(
   duckdb: DuckDb,
   options: ReadOptions,
-): Promise<Pick<NewSegment, 'days' | 'pieces'>> {
+): Promise<Pick<NewSegment, 'days' | 'pieces' | 'eventFilter'>> {
   const days = await readSegmentDays(duckdb, options);
+  const count = days.reduce((sum, day) => sum + day.count, 0);
+  const read = eventFilterSql(options.path, count);
+  const [found] = await runOn<{ filter: string }>(duckdb, read, options.signal);
+  if (found === undefined) throw new Error('DuckDB made no filter of event ids');
+  const eventFilter = Buffer.from(found.filter, 'base64');
   // So few records have one row group.
-  const isOneGroup = days.reduce((sum, { count }) => sum + count, 0) <= vectorRows;
-  return { days, pieces: isOneGroup ? null : await readPieces(duckdb, options) };
+  const pieces = count <= vectorRows ? null : await readPieces(duckdb, options);
+  return { days, pieces, eventFilter };
 }
 
 /** Reads whose a segment is, by its first record. Throws SegmentFault. */

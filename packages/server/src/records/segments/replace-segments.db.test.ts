@@ -19,7 +19,7 @@ function day(store: string, date: string, count: number, hour = 1): SegmentDay {
 
 function segment(id: string, days: SegmentDay[], size = 101): NewSegment {
   const object = { object_key: `tenant=x/${id}`, size_bytes: size, sha256: Buffer.alloc(32) };
-  return { id, ...object, days, pieces: null };
+  return { id, ...object, days, pieces: null, eventFilter: Buffer.alloc(256) };
 }
 
 /** The tables of counters, and by what they count a tenant's records. */

@@ -43,6 +43,8 @@ export type NewSegment = {
   readonly days: readonly SegmentDay[];
   /** Where its row groups lie; null when it has only one, or when nobody looked. */
   readonly pieces: readonly SegmentPiece[] | null;
+  /** Tells which events it may hold; see `event-filter.ts`. */
+  readonly eventFilter: Buffer;
 };
 
 /** The number, bytes and digest of a set of records. Sets with equal triples hold the same records. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { readPieces } from '../../segments/pieces.ts';
-import { readSegmentDays, readSegmentKeys } from '../../segments/read-segment.ts';
+import { readSegmentDays, readSegmentKeys, readWhole } from '../../segments/read-segment.ts';
 import { removeHotRows, replaceSegments } from '../../segments/replace-segments.ts';
 import { emptyTriple, type NewSegment, sumTriples } from '../../segments/segment.ts';
 import { segmentKey } from '../../segments/segment-key.ts';
@@ -96,8 +96,9 @@ async function store(
   cold: ColdStore,
   { tenant, id, path }: { tenant: string; id: string; path: string },
 ): Promise<NewSegment | null> {
-  const days = await readSegmentDays(cold.duckdb, { tenant, path });
-  const dates = days.map(({ day }) => day).sort();
+  if ((await readSegmentDays(cold.duckdb, { tenant, path })).length === 0) return null;
+  const held = await readWhole(cold.duckdb, { tenant, path });
+  const dates = held.days.map(({ day }) => day).sort();
   const [firstDay, lastDay] = [dates[0], dates.at(-1)];
   if (firstDay === undefined || lastDay === undefined) return null;
   const key = segmentKey({ tenant, id, firstDay, lastDay });
@@ -108,7 +109,7 @@ async function store(
     object_key: key,
     size_bytes: bytes.length,
     sha256: createHash('sha256').update(bytes).digest(),
-    days,
+    ...held,
     pieces: await readPieces(cold.duckdb, { path }),
   };
 }

@@ -12,7 +12,7 @@ import type { ObjectStore } from '../../../platform/objects/objects.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { unpaced } from '../../../platform/work/pace.ts';
 import { createPartitions } from '../../../records/ingest/store-part.ts';
-import { readSegmentDays } from '../../../records/segments/read-segment.ts';
+import { readWhole } from '../../../records/segments/read-segment.ts';
 import { addSegment } from '../../../records/segments/replace-segments.ts';
 import { sumTriples } from '../../../records/segments/segment.ts';
 import { segmentKey } from '../../../records/segments/segment-key.ts';
@@ -95,14 +95,14 @@ async function makeCold(
   const target = join(spoolDir, `${id}.parquet`);
   const { count, bytes } = sumTriples(await spoolHotRows(db, { ...range, path: spoolPath }));
   await writeSegmentFromSpool(duckdb, { tenant, spoolPath, target, count, bytes });
-  const days = await readSegmentDays(duckdb, { tenant, path: target });
+  const held = await readWhole(duckdb, { tenant, path: target });
   const content = await readFile(target);
   const key = segmentKey({ ...range, id });
   await objects.put(key, target);
   const sha256 = createHash('sha256').update(content).digest();
   const size_bytes = content.length;
   await db.transaction(async (connection) => {
-    const segment = { id, object_key: key, size_bytes, sha256, days, pieces: null };
+    const segment = { id, object_key: key, size_bytes, sha256, ...held };
     await addSegment(connection, tenant, segment);
     await connection.query(sql`
       delete from enrichment_records where tenant = ${tenant}

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import sql, { join, type Sql } from 'sql-template-tag';
+import { readSegments } from './segment-sql.ts';
+
+// A Bloom filter of the event ids of a segment says that the segment does not hold an event, or that it may. The filter
+// consists of blocks of 256 bytes. Of the last 64 bits of md5(event_id), the first 20 choose a block and the others four
+// of its bits. So PostgreSQL reads one block of a filter, however long the filter is.
+
+const blockBytes = 256;
+const bitsOfBlock = 8 * blockBytes;
+/** With so many, two of a thousand events that a segment does not hold look as if it did. */
+const bitsOfRecord = 16;
+const shareBits = 20;
+/** How far the hash is shifted to the right for each of the bits. */
+const shifts = [0, 11, 22, 33];
+
+/** DuckDB's SQL that makes the filter of a file with so many records: base64 text in the column `filter`. */
+export function eventFilterSql(path: string, count: number): string {
+  const blocks = Math.max(1, Math.ceil((count * bitsOfRecord) / bitsOfBlock));
+  const bits = shifts.map((shift) => `first_bit + ((hash >> ${shift}) & ${bitsOfBlock - 1})`);
+  return `
+    select to_base64(bitstring_agg(bit::bigint, 0, ${blocks * bitsOfBlock - 1})::blob) as filter
+    from (
+      select unnest([${bits.join(', ')}]) as bit from (
+        select hash, ((hash >> ${64 - shareBits}) * ${blocks} >> ${shareBits}) * ${bitsOfBlock} as first_bit
+        from (select md5_number_lower(event_id) as hash from ${readSegments([path])})))`;
+}
+
+/** PostgreSQL's condition for segments that may hold an event; of those without a filter nothing is known. */
+export function mayHold(eventId: string): Sql {
+  const hash = createHash('md5').update(eventId).digest().readBigUInt64LE(8);
+  const share = Number(hash >> BigInt(64 - shareBits));
+  const areSet = shifts.map((shift) => {
+    const bit = Number((hash >> BigInt(shift)) & BigInt(bitsOfBlock - 1));
+    // DuckDB counts the bits of a byte from its left, PostgreSQL from its right.
+    return sql`get_bit(block, ${bit ^ 7}) = 1`;
+  });
+  return sql`(event_filter is null or exists (
+    select from (
+      select substring(event_filter from (1 + ${blockBytes}
+        * ((${share}::bigint * (octet_length(event_filter) / ${blockBytes})) >> ${shareBits}))::integer
+        for ${blockBytes}) as block
+      offset 0
+    ) chosen where ${join(areSet, ' and ')}))`;
+}
