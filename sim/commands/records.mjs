@@ -99,6 +99,24 @@ export const recordCommands = [
       walkPages(world, at, { slice: filter, limit, isDescending }),
   },
   {
+    name: 'find an event',
+    weight: 3,
+    draw: fc.record({
+      via,
+      slice,
+      event: fc.nat(40),
+      isOfAll: fc.boolean(),
+      isDescending: fc.boolean(),
+    }),
+    play(world, { via: at, slice: filter, event, isOfAll, isDescending }) {
+      const within = isOfAll ? {} : filter;
+      const id = `e${event}`;
+      const query = queryOf({ ...within, event_id: id });
+      const meant = { ...within, ids: new Set([id]) };
+      return walkPages(world, at, { slice: meant, query, limit: 100, isDescending });
+    },
+  },
+  {
     name: 'read the tree',
     weight: 6,
     draw: fc.record({ via, tenant, level: fc.constantFrom('tenant', 'store', 'month') }),
@@ -187,12 +205,16 @@ async function erase(world, via, { filter, ids, isDryRun }) {
 }
 
 /** Reads all pages of a slice; each record that was there all the time must be seen once. */
-export async function walkPages(world, via, { slice: filter, limit, isDescending }) {
+export async function walkPages(
+  world,
+  via,
+  { slice: filter, query: named = queryOf(filter), limit, isDescending },
+) {
   const read = world.records.beginRead(filter);
   const rows = [];
   let cursor = '';
   do {
-    const query = `${queryOf(filter)}&limit=${limit}&order=${isDescending ? 'desc' : 'asc'}${cursor}`;
+    const query = `${named}&limit=${limit}&order=${isDescending ? 'desc' : 'asc'}${cursor}`;
     let answer = await call(world, 'GET', `/enrichment/records?${query}`, { via });
     // A page that failed is asked for again, as the console does.
     for (let again = 0; again < 40 && answer.status !== 200; again += 1) {
