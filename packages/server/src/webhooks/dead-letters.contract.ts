@@ -19,7 +19,7 @@ import {
   includeHours,
   listLimit,
 } from './schemas.contract.ts';
-import { deadLetterStatuses, failureClasses, jobStates, openJobStates } from './values.ts';
+import { deadLetterStatuses, failureClasses, openJobStates, retryStates } from './values.ts';
 
 /** Selects rows of the dead-letter queue. What is missing means any. */
 const deadLetterFilter = {
@@ -63,7 +63,7 @@ export const retryPreviewSchema = Type.Object({
 
 export const retryJobSchema = Type.Object({
   id: Type.String(),
-  state: oneOf(jobStates),
+  state: oneOf(retryStates),
   status: nullable(oneOf(deadLetterStatuses)),
   tenant: nullable(Type.String()),
   endpoint_id: nullable(Type.String()),

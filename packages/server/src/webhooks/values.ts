@@ -68,11 +68,11 @@ export const breakerStates = ['closed', 'open', 'probing'] as const;
 export type BreakerState = (typeof breakerStates)[number];
 
 /** The states of a job that retries or discards in bulk. */
-export const jobStates = ['running', 'paused', 'completed', 'cancelled'] as const;
-export type JobState = (typeof jobStates)[number];
+export const retryStates = ['running', 'paused', 'completed', 'cancelled'] as const;
+export type RetryState = (typeof retryStates)[number];
 
 /** An operator may change a job from one of these states to the other. */
-export const openJobStates = ['running', 'paused'] as const satisfies readonly JobState[];
+export const openJobStates = ['running', 'paused'] as const satisfies readonly RetryState[];
 
 /**
  * How an endpoint fares:

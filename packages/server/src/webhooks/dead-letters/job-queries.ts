@@ -3,7 +3,7 @@ import type { ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { JobRow } from '../contract.ts';
-import type { DeadLetterStatus, FailureClass, JobState } from '../values.ts';
+import type { DeadLetterStatus, FailureClass, RetryState } from '../values.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
 
 /** Whether somebody has disabled the endpoint `e` since the job `j` was made. One that was before was to be skipped. */
@@ -106,7 +106,7 @@ export async function findRetryJob(
 export async function changeJob(
   db: Queryable,
   id: string,
-  change: { state?: JobState; rate?: number | null },
+  change: { state?: RetryState; rate?: number | null },
 ): Promise<JobRow | undefined> {
   const sets = [sql`updated_at = now()`];
   if (change.state !== undefined) sets.push(sql`state = ${change.state}`);
