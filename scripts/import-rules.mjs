@@ -50,7 +50,15 @@ const serverContracts = /^\.\.\/\.\.\/server\/src\/(.*[/.])?contract\.ts$/;
 const serverValues = /^\.\.\/\.\.\/server\/src\/(.*\/)?(values|view)\.ts$/;
 
 /** No feature of the console may import another: what several need belongs in `ui` or `api`. */
-const consoleFeatures = ['access', 'overview', 'records', 'exports', 'retention', 'webhooks'];
+const consoleFeatures = [
+  'access',
+  'overview',
+  'jobs',
+  'records',
+  'exports',
+  'retention',
+  'webhooks',
+];
 
 /**
  * The rules for the console; paths are relative to packages/console/src. What it imports as a value ends up in its

@@ -85,7 +85,7 @@ async function startDemo() {
   };
 }
 
-/** What the demo leaves out: export jobs, a verification and a version. */
+/** What the demo leaves out: export jobs, a verification, a version, and a bulk retry that somebody paused. */
 async function addMore(service) {
   const { data } = await call(service, 'GET', '/exports');
   if (data.length === 0) {
@@ -100,6 +100,8 @@ async function addMore(service) {
     await call(service, 'POST', '/retention/verify', {});
     const version = { tenant: 'TX', dataset: 'training', name: 'texas-q1' };
     await call(service, 'POST', '/enrichment/dataset-versions', version);
+    const { id } = await call(service, 'POST', '/webhook/dlq/retry', { rate: 1 });
+    await call(service, 'PATCH', `/webhook/dlq/retries/${id}`, { state: 'paused' });
   }
 }
 

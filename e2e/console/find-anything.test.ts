@@ -87,6 +87,7 @@ test(
         /^Verification of CA.*completed/,
         `#/retention?panel=verification/${ids.verification}`,
       ],
+      [ids.retry, /^Bulk retry, completed.*job/, `#/jobs?panel=job/${ids.retry}`],
       [ids.token, /^Access token “night shift”/, `#/access?view=audit&actor=${ids.token}`],
       [
         entry.request_id,
@@ -105,13 +106,15 @@ test(
       // RECORDS writes the open branches of its tree into the hash by itself.
       await expect.poll(() => hashOf(page).replace(/&open=[^&]*/, ''), patient).toBe(place);
     }
-    await find(page, ids.retry);
+    // A request of which the audit log has nothing.
+    await find(page, 'req_0123456789abcdef');
     await options(page)
-      .filter({ hasText: /^Bulk retry, completed/ })
+      .filter({ hasText: /^The log of the service has it/ })
       .waitFor();
     await page.keyboard.press('Enter');
-    await page.getByText('Copied: svcctl dlq retries').waitFor();
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('svcctl dlq retries');
+    const command = 'svcctl audit ls --json request_id,at,actor,action,target';
+    await page.getByText(`Copied: ${command}`).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command);
   },
   longMillis,
 );

@@ -137,6 +137,7 @@ test('shows every list as cards on a phone, none of them wider than the page', a
     bigLeaf,
     `${bigLeaf}&view=tags`,
     `${bigLeaf}&view=versions`,
+    '/jobs',
     '/exports',
     '/retention',
     '/retention?view=journal',

@@ -73,7 +73,7 @@ test('shows a token without admin what it may see, on one column of a phone', as
   await page.getByRole('region', { name: 'HOT AND COLD, 90 DAYS' }).getByRole('slider').waitFor();
   const names = await figures(page).getByRole('link').allInnerTexts();
   expect(names.map((text) => text.split('\n')[0])).toEqual([
-    ...['RECORDS', 'STORED TODAY', 'LAST VERIFICATION'],
+    ...['RECORDS', 'STORED TODAY', 'LAST VERIFICATION', 'UNDER WAY'],
   ]);
   expect(await page.getByRole('region', { name: 'SERVICE' }).count()).toBe(0);
   expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390);

@@ -143,6 +143,7 @@ export const checks: Readonly<Record<string, Check>> = {
       await page.getByRole('tree').waitFor();
     },
   },
+  'Anywhere: Go to JOBS': goTo('/jobs'),
   'Anywhere: Go to EXPORTS': goTo('/exports'),
   'Anywhere: Go to RETENTION': goTo('/retention'),
   'Anywhere: Go to WEBHOOK DLQ': goTo('/dlq'),
@@ -341,13 +342,13 @@ export const checks: Readonly<Record<string, Check>> = {
   },
   'In the table of records: Previous, next record': upAndDown,
   'In the table of records: The same, from a row': upAndDown,
-  'In the list of EXPORTS: Previous, next export': inExports(async (page, press) => {
+  'In the lists of JOBS and EXPORTS: Previous, next job': inExports(async (page, press) => {
     await press(0);
     await expectRow(page, 0);
     await press(1);
     await expectRow(page, 1);
   }),
-  'In the list of EXPORTS: Open the export': inExports(async (page, press) => {
+  'In the lists of JOBS and EXPORTS: Open the job': inExports(async (page, press) => {
     await press(0);
     await page.getByRole('heading', { name: 'REQUEST' }).waitFor();
   }),

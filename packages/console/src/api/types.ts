@@ -52,6 +52,7 @@ export type {
   DatasetRow,
   ExportJob,
   Finding,
+  ListedJob,
   Manifest,
   Overview,
   ProcessRow,

@@ -4,6 +4,7 @@
 export * from '../../../server/src/checks/values.ts';
 export * from '../../../server/src/exports/values.ts';
 export * from '../../../server/src/kernel/values.ts';
+export * from '../../../server/src/platform/jobs/values.ts';
 export * from '../../../server/src/records/values.ts';
 export * from '../../../server/src/retention/values.ts';
 export * from '../../../server/src/webhooks/values.ts';

@@ -6,16 +6,15 @@ import { useAct } from '../ui/act.ts';
 import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CliBlock } from '../ui/copy-button.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
-import { formatBytes, formatCount, formatInstant } from '../ui/format.ts';
+import { formatBytes, formatCount } from '../ui/format.ts';
 import { sliceHref } from '../ui/hash-state.ts';
 import { WarningIcon } from '../ui/icons.tsx';
 import { Loaded } from '../ui/list.tsx';
-import { Moment } from '../ui/marks.tsx';
+import { At } from '../ui/marks.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { exportsKey } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { shellLine, sliceText } from '../ui/words.ts';
-import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import classes from './drawer.module.css';
 import { DownloadLink, ExportMark, ProgressLine } from './exports-table.tsx';
 import { ManifestPart } from './manifest.tsx';
@@ -204,19 +203,6 @@ function TimeFacts({ job }: { job: ExportJob }): ReactNode {
         attempts: attemptsText(job),
       }}
     />
-  );
-}
-
-function At({ at }: { at: string | null }): ReactNode {
-  const [zone] = useZone();
-  if (at === null) return <span className="muted">–</span>;
-  return (
-    <>
-      {formatInstant(at, zone)} {zoneName(zone)}
-      <span className="muted">
-        <Moment at={at} />
-      </span>
-    </>
   );
 }
 

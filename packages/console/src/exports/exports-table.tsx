@@ -2,13 +2,7 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { ExportJob } from '../api/types.ts';
 import type { ExportState } from '../api/values.ts';
-import {
-  AbandonedIcon,
-  DeliveredIcon,
-  DiscardedIcon,
-  QueuedIcon,
-  RunningIcon,
-} from '../ui/icons.tsx';
+import { JobMark } from '../ui/job-line.tsx';
 import { Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
@@ -115,25 +109,9 @@ export function DownloadLink(props: {
   );
 }
 
-const marks: Readonly<Record<ExportState, readonly [icon: () => ReactNode, tone: string]>> = {
-  queued: [QueuedIcon, 'data'],
-  running: [RunningIcon, 'data'],
-  waiting: [QueuedIcon, 'data'],
-  completed: [DeliveredIcon, 'ok'],
-  failed: [AbandonedIcon, 'danger'],
-  cancelled: [DiscardedIcon, 'muted'],
-  erased: [DiscardedIcon, 'muted'],
-};
-
 /** The state of an export as a word with a shape and a colour. */
 export function ExportMark({ state }: { state: ExportState }): ReactNode {
-  const [Icon, tone] = marks[state];
-  return (
-    <span className={`mark middle ${tone}`} title={stateWords[state]}>
-      <Icon />
-      {state}
-    </span>
-  );
+  return <JobMark state={state} title={stateWords[state]} />;
 }
 
 /** A thin progress line: the rows that are done, out of all rows. */

@@ -8,7 +8,6 @@ import { idOf } from '../ui/table/column.ts';
 import { PagedList } from '../ui/table/list.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
 import { ExportDrawer } from './export-drawer.tsx';
-import ownClasses from './exports.module.css';
 import { exportColumns } from './exports-table.tsx';
 import { exportsPanels, validateExportsSearch } from './search.ts';
 import { followMillis, useCancel, useExport, useExports } from './use-exports.ts';
@@ -28,7 +27,7 @@ export function ExportsPage(): ReactNode {
       <div className={classes.bar}>
         <ListFilters
           label="What is shown"
-          className={ownClasses.filters}
+          className={classes.short}
           filters={exportFilters}
           search={search}
           update={update}

@@ -20,7 +20,7 @@ import type {
 import { deadLetterStatuses, type Scope } from '../api/values.ts';
 import { retentionHref } from '../retention/search.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
-import { exportHref, panelHref } from '../ui/panel-place.ts';
+import { exportHref, jobHref, panelHref, runHref } from '../ui/panel-place.ts';
 import { countOf } from '../ui/words.ts';
 import { deliveryHref, incidentHref } from '../webhooks/search.ts';
 
@@ -108,7 +108,7 @@ export const idKinds: readonly IdKind[] = [
     find: one<RetentionRun>('/retention/runs', ({ state }, id) => ({
       name: 'Its moves in the journal',
       note: `retention run, ${state}`,
-      href: `#/retention${stringifySearch({ view: 'journal', run: id })}`,
+      href: runHref(id),
     })),
   },
   {
@@ -125,10 +125,10 @@ export const idKinds: readonly IdKind[] = [
     prefix: 'rty',
     noun: 'bulk retry',
     scope: 'admin',
-    find: one<RetryJob>('/webhook/dlq/retries', ({ state, rows_done, rows_total }, _id) => ({
+    find: one<RetryJob>('/webhook/dlq/retries', ({ state, rows_done, rows_total }, id) => ({
       name: `Bulk retry, ${state}: ${rows_done} of ${rows_total}`,
-      note: 'copies svcctl dlq retries',
-      command: 'svcctl dlq retries',
+      note: 'job',
+      href: jobHref(id),
     })),
   },
   {

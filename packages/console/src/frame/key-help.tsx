@@ -144,10 +144,10 @@ export const keyGroups: readonly KeyGroup[] = [
     ],
   },
   {
-    name: 'In the list of EXPORTS',
+    name: 'In the lists of JOBS and EXPORTS',
     lines: [
-      { keys: ['k', 'j'], text: 'Previous, next export' },
-      { keys: ['Enter'], text: 'Open the export' },
+      { keys: ['k', 'j'], text: 'Previous, next job' },
+      { keys: ['Enter'], text: 'Open the job' },
     ],
   },
   {

@@ -7,6 +7,7 @@ import {
   EndpointsIcon,
   ExportsIcon,
   IncidentsIcon,
+  JobsIcon,
   OverviewIcon,
   RecordsIcon,
   RetentionIcon,
@@ -16,6 +17,7 @@ import {
 export type ConsolePage = {
   readonly path:
     | '/'
+    | '/jobs'
     | '/records'
     | '/exports'
     | '/retention'
@@ -56,6 +58,14 @@ export const pageGroups: readonly PageGroup[] = [
         key: 'o',
         scope: null,
         Icon: OverviewIcon,
+      },
+      {
+        path: '/jobs',
+        name: 'JOBS',
+        purpose: 'See what runs now and what ended badly, and who asked for it',
+        key: 'j',
+        scope: null,
+        Icon: JobsIcon,
       },
     ],
   },

@@ -13,6 +13,7 @@ import type { ReactNode } from 'react';
 import { validateAccessSearch } from '../access/search.ts';
 import { presetWith, type Scope } from '../api/values.ts';
 import { validateExportsSearch } from '../exports/search.ts';
+import { validateJobsSearch } from '../jobs/search.ts';
 import { validateRecordsSearch } from '../records/search.ts';
 import { validateRetentionSearch } from '../retention/search.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
@@ -53,6 +54,7 @@ const framedRoute = createRoute({
 });
 
 const OverviewPage = lazyPage('OverviewPage', () => import('../overview/page.tsx'));
+const JobsPage = lazyPage('JobsPage', () => import('../jobs/page.tsx'));
 const RecordsPage = lazyPage('RecordsPage', () => import('../records/page.tsx'));
 const ExportsPage = lazyPage('ExportsPage', () => import('../exports/page.tsx'));
 const RetentionPage = lazyPage('RetentionPage', () => import('../retention/page.tsx'));
@@ -98,6 +100,7 @@ const routeTree = rootRoute.addChildren([
   signInRoute,
   framedRoute.addChildren([
     pageRoute('/', OverviewPage, (raw): Raw => raw),
+    pageRoute('/jobs', JobsPage, validateJobsSearch),
     pageRoute('/records', RecordsPage, validateRecordsSearch),
     pageRoute('/exports', ExportsPage, validateExportsSearch),
     pageRoute('/retention', RetentionPage, validateRetentionSearch),
@@ -147,6 +150,7 @@ function Ahead(): null {
   useIdlePreload([
     ...[StepUpDialog, SignInAgain, ToastList, KeyHelp, Menu],
     OverviewPage,
+    JobsPage,
     ...(hasScope('enrichment:read') ? [RecordsPage, RetentionPage] : []),
     ...(hasScope('analytics:read') ? [ExportsPage] : []),
     ...(hasScope('incidents:read') ? [IncidentsPage] : []),

@@ -187,14 +187,14 @@ function VerificationTile({ retention }: { retention: Overview['retention'] }): 
 
 const mostShown = 2;
 
-/** What is under way, each as a link to where it is followed. */
+/** What is under way, each as a link to where it is followed; its name leads to all jobs. */
 function WorkTile({ work }: { work: Overview['work'] | undefined }): ReactNode {
   const count = work?.length ?? 0;
   return (
     <div className={`grid relative shrink ${classes.tile}`}>
-      <span className="figure-name">
+      <a className="figure-name" href="#/jobs">
         UNDER WAY{count > mostShown && ` · ${mostShown} OF ${count}`}
-      </span>
+      </a>
       {work?.length === 0 && <span className={classes.figure}>–</span>}
       {work?.length === 0 && <span className={classes.note}>no jobs</span>}
       {work === undefined && (

@@ -1,38 +1,20 @@
 import type { RecordsOverview, Trouble, WorkRow } from '../api/types.ts';
-import type { WorkKind } from '../api/values.ts';
 import { formatCount } from '../ui/format.ts';
-import { exportHref, panelHref } from '../ui/panel-place.ts';
+import { jobNames, jobPlace } from '../ui/job-kinds.ts';
 
 /** What is wrong, and where it is mended. A process of the release before says no more than which kind it is. */
 export function describeTrouble({ kind, ...told }: Pick<Trouble, 'kind'> & Partial<Trouble>) {
   return { text: told.text ?? kind, href: told.place ?? '#/' };
 }
 
-const verificationHref = (id: string) => panelHref('/retention', { kind: 'verification', id });
-const runHref = (id: string) => `#/retention?view=journal&run=${encodeURIComponent(id)}`;
-
-const workNames: Readonly<Record<WorkKind, string>> = {
-  run: 'retention run',
-  verification: 'verification',
-  export: 'export',
-  retry: 'bulk retry',
-};
-
-const workPlaces: Readonly<Record<WorkKind, (id: string) => string>> = {
-  run: runHref,
-  verification: verificationHref,
-  export: exportHref,
-  retry: () => '#/dlq',
-};
-
 /** Work under way in a few words, and where it is followed: `export TX 41 %`, `verification queued`. */
 export function describeWork({ kind, id, state, tenant, done, total }: WorkRow) {
   const share = total === null || total === 0 ? null : Math.min(1, done / total);
   const far = state !== 'running' || share === null ? state : `${Math.floor(100 * share)} %`;
   return {
-    name: [workNames[kind], tenant].filter(Boolean).join(' '),
+    name: [jobNames[kind], tenant].filter(Boolean).join(' '),
     far,
-    href: workPlaces[kind](id),
+    href: jobPlace({ kind, id, tenant }).href,
   };
 }
 

@@ -6,6 +6,7 @@ import type { RetentionJobState } from '../api/values.ts';
 import { formatAge, formatBytes, formatCount } from '../ui/format.ts';
 import { usePolling } from '../ui/freshness.tsx';
 import { JobLine, JobStrip } from '../ui/job-line.tsx';
+import { runHref } from '../ui/panel-place.ts';
 import { noPlaceholder, useRead } from '../ui/poll.tsx';
 import { notify, type Toast } from '../ui/toasts.tsx';
 import { countOf } from '../ui/words.ts';
@@ -87,7 +88,7 @@ function useJobs<J extends Job>({ name, path, toastOf }: JobsOptions<J>): Jobs<J
 }
 
 function toastOfRun(run: RetentionRun): Toast {
-  const href = `#/retention?view=journal&run=${encodeURIComponent(run.id)}`;
+  const href = runHref(run.id);
   const linkText = 'see its moves';
   if (run.state === 'failed' || run.failed_moves > 0) {
     const failed = run.failed_moves > 0 ? countOf(run.failed_moves, 'move') : 'the run';
@@ -155,7 +156,7 @@ function RunLine({ run, onDismiss }: { run: RetentionRun; onDismiss: () => void 
       what={`Run: ${scopeText(run)}`}
       label="Progress of the run"
       count={runText(run, total)}
-      actions={<a href={`#/retention?view=journal&run=${encodeURIComponent(run.id)}`}>its moves</a>}
+      actions={<a href={runHref(run.id)}>its moves</a>}
     />
   );
 }

@@ -1,7 +1,40 @@
 import { ActionIcon } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { CloseIcon } from './icons.tsx';
+import type { ExportState, JobState } from '../api/values.ts';
+import {
+  AbandonedIcon,
+  CloseIcon,
+  DeliveredIcon,
+  DiscardedIcon,
+  PendingIcon,
+  QueuedIcon,
+  RunningIcon,
+} from './icons.tsx';
 import classes from './jobs.module.css';
+
+type State = JobState | ExportState;
+
+const marks: Readonly<Record<State, readonly [icon: () => ReactNode, tone: string]>> = {
+  queued: [QueuedIcon, 'data'],
+  running: [RunningIcon, 'data'],
+  waiting: [QueuedIcon, 'data'],
+  paused: [PendingIcon, 'warn'],
+  completed: [DeliveredIcon, 'ok'],
+  failed: [AbandonedIcon, 'danger'],
+  cancelled: [DiscardedIcon, 'muted'],
+  erased: [DiscardedIcon, 'muted'],
+};
+
+/** The state of a job as a word with a shape and a colour. The title says what it means. */
+export function JobMark({ state, title }: { state: State; title: string }): ReactNode {
+  const [Icon, tone] = marks[state];
+  return (
+    <span className={`mark middle ${tone}`} title={title}>
+      <Icon />
+      {state}
+    </span>
+  );
+}
 
 /** The lines of jobs that run or have just ended. */
 export function JobStrip({ label, children }: { label: string; children: ReactNode }): ReactNode {

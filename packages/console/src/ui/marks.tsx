@@ -41,6 +41,20 @@ export function Moment({ at }: { at: string | null }): ReactNode {
   );
 }
 
+/** A moment in full, with its zone, and how far away it is. */
+export function At({ at }: { at: string | null }): ReactNode {
+  const zone = use(ZoneContext);
+  if (at === null) return <span className="muted">–</span>;
+  return (
+    <>
+      {formatInstant(at, zone)} {zoneName(zone)}
+      <span className="muted">
+        <Moment at={at} />
+      </span>
+    </>
+  );
+}
+
 /**
  * Foreign text in a cell that may cut it. Hover shows the whole, and it cannot change the direction of writing. Long text
  * is cut in its middle: the `end` tells those apart that begin alike. Sentences have none, and are cut at their end.

@@ -53,3 +53,13 @@ export function panelHref(
 export function exportHref(id: string): string {
   return panelHref('/exports', { kind: 'export', id });
 }
+
+/** A link to the moves of a retention run in the journal. */
+export function runHref(id: string): string {
+  return `#/retention${stringifySearch({ view: 'journal', run: id })}`;
+}
+
+/** A link to a job of any kind in the list of all jobs. */
+export function jobHref(id: string): string {
+  return panelHref('/jobs', { kind: 'job', id });
+}

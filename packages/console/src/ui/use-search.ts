@@ -24,6 +24,7 @@ type Changes<S> = { [Key in keyof S]?: S[Key] | undefined };
 export type UpdateSearch<S> = (change: Changes<S>, options?: SearchOptions) => void;
 
 type PagePath =
+  | '/jobs'
   | '/records'
   | '/exports'
   | '/dlq'

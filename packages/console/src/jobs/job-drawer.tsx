@@ -1,0 +1,134 @@
+import { Button } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { api } from '../api/client.ts';
+import type { ListedJob } from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
+import { AskButton } from '../ui/confirm-dialog.tsx';
+import { CliBlock } from '../ui/copy-button.tsx';
+import { copied, Facts } from '../ui/facts.tsx';
+import { WarningIcon } from '../ui/icons.tsx';
+import { jobNames, jobPlace } from '../ui/job-kinds.ts';
+import { JobMark } from '../ui/job-line.tsx';
+import { Loaded } from '../ui/list.tsx';
+import { At } from '../ui/marks.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
+import { useSession } from '../ui/session.ts';
+import { notify } from '../ui/toasts.tsx';
+import { shellLine } from '../ui/words.ts';
+import { afterCancel, isOpen, percentText, progressText, stateWords } from './words.ts';
+
+/** The drawer of a job of any kind: what it does, how far it is, why it failed, and who asked for it. */
+export function JobDrawer(props: {
+  id: string;
+  job: UseQueryResult<ListedJob>;
+  onClose: () => void;
+}): ReactNode {
+  const { id, job } = props;
+  const kind = job.data === undefined ? 'JOB' : jobNames[job.data.kind].toUpperCase();
+  return (
+    <Panel kind={kind} title={id} id={id} closeLabel="Close job" onClose={props.onClose}>
+      <Loaded query={job} name="the job" rows={10} isPanel>
+        {(data) => (
+          <>
+            <Actions job={data} />
+            <PanelBody label="The job">
+              <Standing job={data} />
+              <JobFacts job={data} />
+              <CliBlock
+                title="The same on the command line"
+                line={shellLine(['svcctl', 'jobs', isOpen(data) ? 'wait' : 'show', id])}
+              />
+            </PanelBody>
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** The way to the job's own place, and CANCEL for whoever may while it has not ended. It asks first. */
+function Actions({ job }: { job: ListedJob }): ReactNode {
+  const { id, kind, summary } = job;
+  const { actor, hasScope } = useSession();
+  const cancel = useAct({
+    call: () => api.post<ListedJob>(`/jobs/${encodeURIComponent(id)}/cancel`, undefined),
+    onDone: () => notify({ text: `Cancelled ${id}` }),
+    failed: `Not cancelled: ${id}`,
+    // The page of its kind shows the job, too.
+    changes: (client) => client.invalidateQueries(),
+  });
+  const { text, href } = jobPlace(job);
+  const after = isOpen(job) ? afterCancel[kind] : undefined;
+  const isAllowed = hasScope('admin') || job.requested_by === actor.name;
+  return (
+    <div className="drawer-actions">
+      <Button component="a" href={href}>
+        {text}
+      </Button>
+      {after !== undefined && isAllowed && (
+        <AskButton
+          text="CANCEL …"
+          isBusy={cancel.isPending}
+          title={`Cancel this ${jobNames[kind]}?`}
+          answer="Cancel it"
+          onYes={() => cancel.mutate()}
+        >
+          {`${summary} ${after}`}
+        </AskButton>
+      )}
+    </div>
+  );
+}
+
+/** The state of a job, what it does, how far it is, and why it failed or for what it waits. */
+function Standing({ job }: { job: ListedJob }): ReactNode {
+  const { state, progress, error } = job;
+  const percent = percentText(job);
+  return (
+    <>
+      <p role="status" className="below-8">
+        <JobMark state={state} title={stateWords[state]} /> · {stateWords[state]}
+      </p>
+      <p className="below-12 break">{job.summary}</p>
+      <div className="below-16">
+        <p className="flex baseline gap-12 below-4">
+          {percent !== null && <strong className="large">{percent}</strong>}
+          {progressText(job)}
+        </p>
+        {percent !== null && isOpen(job) && (
+          <progress
+            value={progress?.done}
+            max={progress?.total ?? undefined}
+            aria-label="Progress of the job"
+          />
+        )}
+      </div>
+      {error !== null && (
+        <div
+          className={`below-16 ${state === 'failed' ? 'note-box alarm' : 'warning'}`}
+          role="alert"
+        >
+          <WarningIcon />
+          <p>{error}</p>
+        </div>
+      )}
+    </>
+  );
+}
+
+function JobFacts({ job }: { job: ListedJob }): ReactNode {
+  return (
+    <Facts
+      isWrapped
+      facts={{
+        tenant: job.tenant ?? 'none in particular',
+        'asked for by': job.requested_by ?? 'the schedule',
+        asked: <At at={job.requested_at} />,
+        started: <At at={job.started_at} />,
+        ended: <At at={job.finished_at} />,
+        id: copied(job.id),
+      }}
+    />
+  );
+}

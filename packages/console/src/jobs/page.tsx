@@ -1,0 +1,94 @@
+import type { ReactNode } from 'react';
+import type { ListedJob, Page } from '../api/types.ts';
+import { jobFilters } from '../api/views.ts';
+import { ListFilters } from '../ui/filters.tsx';
+import { jobNames } from '../ui/job-kinds.ts';
+import { JobMark } from '../ui/job-line.tsx';
+import classes from '../ui/list-page.module.css';
+import { ListPage } from '../ui/list-page.tsx';
+import { listParams } from '../ui/list-search.ts';
+import { PollNote, pollMillis, useRead } from '../ui/poll.tsx';
+import { type Column, idOf } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
+import { PagedList } from '../ui/table/list.tsx';
+import { usePageSearch } from '../ui/use-search.ts';
+import { JobDrawer } from './job-drawer.tsx';
+import { jobsPanels, validateJobsSearch } from './search.ts';
+import { isMoving, percentText, stateWords } from './words.ts';
+
+/** How often a job or the list is read while a job is queued or running. */
+const followMillis = 2_000;
+
+/** The page JOBS: what runs now, what ended and how, and who asked for it, of all kinds that the token may read. */
+export function JobsPage(): ReactNode {
+  const [search, update, panel] = usePageSearch('/jobs', validateJobsSearch, jobsPanels);
+  const open = panel.idOf('job');
+  const params = listParams(jobFilters, search);
+  const list = useRead<Page<ListedJob>>(['jobs', 'list', params], '/jobs', {
+    params,
+    follow: [({ data }) => data.some(isMoving), followMillis],
+  });
+  const job = useRead<ListedJob>(['jobs', 'one', open], `/jobs/${encodeURIComponent(open ?? '')}`, {
+    isWanted: open !== undefined,
+    isOne: true,
+    follow: [isMoving, followMillis],
+  });
+  const millis = list.data?.data.some(isMoving) ? followMillis : pollMillis;
+  return (
+    <ListPage queries={open === undefined ? [list] : [list, job]}>
+      <div className={classes.bar}>
+        <ListFilters
+          label="What is shown"
+          className={classes.short}
+          filters={jobFilters}
+          search={search}
+          update={update}
+          searched="tenant"
+          words={jobNames}
+        />
+        <PollNote queries={[list]} millis={millis} />
+      </div>
+      <PagedList
+        list="jobs"
+        label="Jobs"
+        one="job"
+        columns={columns}
+        keyOf={idOf}
+        query={list}
+        search={search}
+        update={update}
+        filters={jobFilters}
+        words={{ none: 'No jobs yet', advice: whatIsListed }}
+        open={open}
+        onOpen={(id) => panel.open('job', id)}
+      />
+      {open !== undefined && <JobDrawer id={open} job={job} onClose={panel.close} />}
+    </ListPage>
+  );
+}
+
+const column = columnsOf<ListedJob>();
+
+const columns: readonly Column<ListedJob>[] = [
+  column.own('state', 'STATE', 112, {
+    card: 'note',
+    cell: ({ state }) => <JobMark state={state} title={stateWords[state]} />,
+  }),
+  column.text('kind', 'KIND', 120, { card: 'line', value: ({ kind }) => jobNames[kind] }),
+  column.sentence('summary', 'WHAT', 224, { isMain: true, card: 'title' }),
+  column.text('tenant', 'TENANT', 72, { rank: 4 }),
+  column.own('done', 'DONE', 56, { isFigure: true, rank: 2, value: percentText }),
+  column.text('requested_by', 'BY', 104, {
+    ...{ rank: 3, card: 'note' },
+    value: ({ requested_by: by }) => by ?? 'the schedule',
+  }),
+  column.moment('requested_at', 'ASKED', 88, { rank: 1, card: 'note' }),
+  column.moment('finished_at', 'ENDED', 88, { rank: 5 }),
+];
+
+const whatIsListed = (
+  <p>
+    A token with analytics:read sees exports, one with enrichment:read retention runs, verifications
+    and dataset versions, and an admin bulk retries, too.
+  </p>
+);

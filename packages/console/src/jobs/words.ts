@@ -1,0 +1,49 @@
+import type { ListedJob } from '../api/types.ts';
+import { type JobKindName, type JobState, workStates } from '../api/values.ts';
+import { formatBytes, formatCount } from '../ui/format.ts';
+import { countOf } from '../ui/words.ts';
+
+/** What each state means, in a sentence. */
+export const stateWords: Readonly<Record<JobState, string>> = {
+  queued: 'waits for its turn',
+  running: 'is being done',
+  waiting: 'goes on by itself',
+  paused: 'goes on when somebody resumes it',
+  completed: 'done to its end',
+  failed: 'could not be finished',
+  cancelled: 'stopped before its end',
+};
+
+/** Whether a job has not ended. */
+export function isOpen({ state }: Pick<ListedJob, 'state'>): boolean {
+  return workStates.some((open) => open === state);
+}
+
+/** Whether a job may change at any moment, so that it is read often. One that waits or is paused may do so for days. */
+export function isMoving({ state }: Pick<ListedJob, 'state'>): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+/** What becomes of a job that is cancelled, for the kinds that can be. The others go on to their end. */
+export const afterCancel: Readonly<Partial<Record<JobKindName, string>>> = {
+  export: 'Nothing of its file is kept.',
+  retry: 'What it has queued is sent; the rest stays as it is.',
+};
+
+/** Whole percents, rounded down, so that 100 % means all of it; null while nobody knows how much there is. */
+export function percentText({ progress }: Pick<ListedJob, 'progress'>): string | null {
+  if (!progress?.total) return null;
+  return `${Math.min(100, Math.floor((100 * progress.done) / progress.total))} %`;
+}
+
+const one = { records: 'record', deliveries: 'delivery' } as const;
+
+/** How far a job is: `364,120 of 512,991 records`. Null where its kind does not tell. */
+export function progressText({ progress }: Pick<ListedJob, 'progress'>): string | null {
+  if (progress === null) return null;
+  const { done, total, unit } = progress;
+  const most = Math.max(done, total ?? 0);
+  const all = unit === 'bytes' ? formatBytes(most) : countOf(most, one[unit], unit);
+  if (done === most) return all;
+  return `${unit === 'bytes' ? formatBytes(done) : formatCount(done)} of ${all}`;
+}
