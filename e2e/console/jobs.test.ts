@@ -140,7 +140,7 @@ test('cancels a job after a question, for those who may', async () => {
   expect(await stateOf()).toBe('cancelled');
 });
 
-test('says why a job failed, and for what another one waits', async () => {
+test('says why a job failed, for what another one waits, and that one found faults', async () => {
   const page = await filled.openBlank();
   const { json: job } = await filled.service.call('GET', `/jobs/${ids.run}`);
   let told = { ...job, state: 'failed', error: 'The segment of 2001-02-03 is damaged.' };
@@ -153,6 +153,9 @@ test('says why a job failed, and for what another one waits', async () => {
   await drawerOf(page).getByText('goes on by itself').waitFor();
   await drawerOf(page).getByRole('alert').getByText(told.error).waitFor();
   await drawerOf(page).getByText('the schedule', { exact: true }).waitFor();
+  told = { ...job, has_faults: true };
+  await page.reload();
+  await drawerOf(page).getByText('done to its end, but not all of it is right').waitFor();
 });
 
 test('tells a token that may read no kind of jobs which it would need', async () => {

@@ -16,7 +16,7 @@ import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import { shellLine } from '../ui/words.ts';
-import { afterCancel, isOpen, percentText, progressText, stateWords } from './words.ts';
+import { afterCancel, isOpen, percentText, progressText, shownState, stateWords } from './words.ts';
 
 /** The drawer of a job of any kind: what it does, how far it is, why it failed, and who asked for it. */
 export function JobDrawer(props: {
@@ -83,7 +83,8 @@ function Actions({ job }: { job: ListedJob }): ReactNode {
 
 /** The state of a job, what it does, how far it is, and why it failed or for what it waits. */
 function Standing({ job }: { job: ListedJob }): ReactNode {
-  const { state, progress, error } = job;
+  const { progress, error } = job;
+  const state = shownState(job);
   const percent = percentText(job);
   return (
     <>

@@ -14,7 +14,7 @@ import { PagedList } from '../ui/table/list.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
 import { JobDrawer } from './job-drawer.tsx';
 import { jobsPanels, validateJobsSearch } from './search.ts';
-import { isMoving, percentText, stateWords } from './words.ts';
+import { isMoving, percentText, shownState, stateWords } from './words.ts';
 
 /** How often a job or the list is read while a job is queued or running. */
 const followMillis = 2_000;
@@ -72,7 +72,8 @@ const column = columnsOf<ListedJob>();
 const columns: readonly Column<ListedJob>[] = [
   column.own('state', 'STATE', 112, {
     card: 'note',
-    cell: ({ state }) => <JobMark state={state} title={stateWords[state]} />,
+    cell: (job) => <JobMark state={shownState(job)} title={stateWords[shownState(job)]} />,
+    value: shownState,
   }),
   column.text('kind', 'KIND', 120, { card: 'line', value: ({ kind }) => jobNames[kind] }),
   column.sentence('summary', 'WHAT', 224, { isMain: true, card: 'title' }),

@@ -1,18 +1,25 @@
 import type { ListedJob } from '../api/types.ts';
-import { type JobKindName, type JobState, workStates } from '../api/values.ts';
+import { type JobKindName, workStates } from '../api/values.ts';
 import { formatBytes, formatCount } from '../ui/format.ts';
+import type { ShownState } from '../ui/job-line.tsx';
 import { countOf } from '../ui/words.ts';
 
 /** What each state means, in a sentence. */
-export const stateWords: Readonly<Record<JobState, string>> = {
+export const stateWords: Readonly<Record<ShownState, string>> = {
   queued: 'waits for its turn',
   running: 'is being done',
   waiting: 'goes on by itself',
   paused: 'goes on when somebody resumes it',
   completed: 'done to its end',
+  'with faults': 'done to its end, but not all of it is right',
   failed: 'could not be finished',
   cancelled: 'stopped before its end',
 };
+
+/** The state of a job as it is shown. */
+export function shownState({ state, has_faults }: ListedJob): ShownState {
+  return state === 'completed' && has_faults ? 'with faults' : state;
+}
 
 /** Whether a job has not ended. */
 export function isOpen({ state }: Pick<ListedJob, 'state'>): boolean {

@@ -9,10 +9,14 @@ import {
   PendingIcon,
   QueuedIcon,
   RunningIcon,
+  WarningIcon,
 } from './icons.tsx';
 import classes from './jobs.module.css';
 
-type State = JobState | ExportState;
+/** The state of a job as it is shown. One with faults went on to its end, but not all of it is right. */
+export type ShownState = JobState | 'with faults';
+
+type State = ShownState | ExportState;
 
 const marks: Readonly<Record<State, readonly [icon: () => ReactNode, tone: string]>> = {
   queued: [QueuedIcon, 'data'],
@@ -20,6 +24,7 @@ const marks: Readonly<Record<State, readonly [icon: () => ReactNode, tone: strin
   waiting: [QueuedIcon, 'data'],
   paused: [PendingIcon, 'warn'],
   completed: [DeliveredIcon, 'ok'],
+  'with faults': [WarningIcon, 'danger'],
   failed: [AbandonedIcon, 'danger'],
   cancelled: [DiscardedIcon, 'muted'],
   erased: [DiscardedIcon, 'muted'],

@@ -180,7 +180,7 @@ test.each([
   const { status, json } = await service.call('GET', `/jobs/${id}`);
   expect(status).toBe(200);
   expect(json).toMatchObject({
-    ...{ id, kind, tenant: 'T', finished_at: null, progress, error: null },
+    ...{ id, kind, tenant: 'T', finished_at: null, progress, has_faults: false, error: null },
     href: `/api/v1${path}${id}`,
   });
   expect(json.summary).toMatch(summary);
@@ -188,21 +188,28 @@ test.each([
   expect(own).toMatchObject({ status: 200, json: { id } });
 });
 
-test('says why a job failed, and for what it waits', async () => {
+test('says why a job failed, for what it waits, and that it found faults', async () => {
   const told = async (id: string) => (await service.call('GET', `/jobs/${id}`)).json;
   await service.db.query(sql`
     insert into retention_runs (id, state, error, waiting_since, waiting_for, failed_moves, tenants)
     values ('run_f', 'failed', 'a day is damaged', null, null, 1, null),
       ('run_w', 'running', null, now(), 'the store is away', 0, '{T}')`);
+  await service.db.query(sql`
+    insert into verifications (id, state, problem_count) values ('vrf_p', 'completed', 2)`);
   expect(await told('run_f')).toMatchObject({
-    ...{ state: 'failed', error: 'a day is damaged', tenant: null },
+    ...{ state: 'failed', error: 'a day is damaged', tenant: null, has_faults: true },
     summary: expect.stringMatching(/ of all tenants: .*, 1 move failed\.$/),
   });
   expect(await told('run_w')).toMatchObject({
-    ...{ state: 'waiting', error: 'the store is away' },
+    ...{ state: 'waiting', error: 'the store is away', has_faults: false },
     summary: expect.stringContaining(' of the tenants of its token: '),
   });
+  expect(await told('vrf_p')).toMatchObject({
+    ...{ state: 'completed', error: null, has_faults: true },
+    summary: expect.stringContaining(': 2 problems found.'),
+  });
   await service.db.query(sql`delete from retention_runs where id in ('run_f', 'run_w')`);
+  await service.db.query(sql`delete from verifications where id = 'vrf_p'`);
 });
 
 test.each([

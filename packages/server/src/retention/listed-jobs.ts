@@ -17,6 +17,7 @@ export const runsAsJobs: ListedKind<{
     const and = failed === 0 ? '' : `, ${numberOf(failed, 'move')} failed`;
     return `Moves and deletes old days ${ofTenants(tenant, is_limited)}: ${done}${and}.`;
   },
+  hasFaults: ({ failed_moves: failed }) => failed > 0,
 };
 
 /** Verifications in the list of all jobs. */
@@ -32,4 +33,5 @@ export const verificationsAsJobs: ListedKind<{
     const found = problems === 0 ? 'no problems' : numberOf(problems, 'problem');
     return `Checks ${sample}the cold data ${ofTenants(tenant, is_limited)}: ${found} found.`;
   },
+  hasFaults: ({ problems }) => problems > 0,
 };

@@ -17,6 +17,7 @@ const job: ListedJob = {
   finished_at: null,
   progress: { done: 364_120, total: 512_991, unit: 'records' },
   summary: 'Exports records of TX to TX.csv.',
+  has_faults: false,
   error: null,
   href: '/api/v1/exports/exp_1',
 };

@@ -32,6 +32,10 @@ export const listedJobSchema = Type.Object({
     'null: its kind tells only when it has ended',
   ),
   summary: Type.String({ description: 'what it does, in one sentence' }),
+  has_faults: Type.Boolean({
+    description:
+      'it went on to its end, but found faults or left something undone: see its summary',
+  }),
   error: nullable(Type.String(), 'why it failed, or what it waits for'),
   href: Type.String({ description: 'path of its own route, which tells all of it' }),
 });

@@ -28,6 +28,8 @@ export type ListedKind<Told extends object = object> = {
   readonly path: string;
   /** What the job does, in one sentence. */
   summary(job: ListedRow<Told>): string;
+  /** Whether something went wrong that does not make the job fail. Without it nothing can. */
+  hasFaults?(told: Told): boolean;
   /**
    * Cancels a job that has not ended, and leaves one that has as it is. A kind without it cannot be cancelled. Throws
    * 403 `scope_missing` to those who may only read the job.
@@ -126,12 +128,13 @@ async function cancelJob(
 }
 
 function toListedJob(kind: ListedKind, row: ListedRow): ListedJob {
-  const { done, total, told: _told, ...shown } = row;
+  const { done, total, told, ...shown } = row;
   return {
     ...shown,
     kind: kind.kind,
     progress: kind.unit === null || done === null ? null : { done, total, unit: kind.unit },
     summary: kind.summary(row),
+    has_faults: kind.hasFaults?.(told) ?? false,
     href: `${basePath}${kind.path}/${row.id}`,
   };
 }
