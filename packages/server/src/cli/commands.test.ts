@@ -11,6 +11,7 @@ type Call = readonly [words: string, json?: 'array' | 'object'];
 const callsOfApi: Readonly<Record<string, Call>> = {
   'records ls': ['', 'array'],
   'records show': ['--tenant T', 'array'],
+  'records find': ['e', 'array'],
   'records ingest': ['-', 'object'],
   'records erase': ['--tenant T --event-id E --dry-run', 'object'],
   'analytics export': ['--tenant T --month 2026-03'],

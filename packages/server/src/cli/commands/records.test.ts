@@ -115,6 +115,18 @@ test('records show prints one record to the letter, indented on a terminal', asy
   });
 });
 
+test('records find looks for an event wherever it is, over pages that hold nothing', async () => {
+  api.on('GET /enrichment/records', pages([], [record('a')]));
+  const { stdout } = await cli('records find a');
+  expect(stdout).toMatch(/^TX\t.*\tDFW\ta\t/);
+  expect(api.requests[0]?.query).toMatchObject({ event_id: 'a' });
+  api.on('GET /enrichment/records', pages([]));
+  const none = await cli('records find a --tenant TX', { isTerminal: true });
+  expect(none).toMatchObject({ code: 0, stdout: '' });
+  expect(none.stderr).toBe('No record has this event id, as far as this token reaches.\n');
+  expect(api.requests.at(-1)?.query).toMatchObject({ event_id: 'a', tenant: 'TX' });
+});
+
 test('records show stops at 20 rows on a terminal and says how to go on', async () => {
   const many = Array.from({ length: 20 }, (_, i) => record(`e${i}`));
   api.on('GET /enrichment/records', pages(many, [record('last')]));

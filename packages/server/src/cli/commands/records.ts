@@ -13,7 +13,7 @@ import { createRowPrinter, type JsonOption, printObject } from '../output.ts';
 import { walkPages } from '../pages.ts';
 import { checkDays } from '../slice.ts';
 import type { Column } from '../table.ts';
-import { jsonOption, type Verb, type Verbs } from '../verb.ts';
+import { jsonOption, tenantOption, type Verb, type Verbs } from '../verb.ts';
 import { erase } from './records-erase.ts';
 import { ingest } from './records-ingest.ts';
 import { recount } from './records-recount.ts';
@@ -69,6 +69,7 @@ function datasetColumns(level: Level): Column<DatasetRow>[] {
 }
 
 type RecordRow = {
+  tenant: string;
   store: string;
   event_id: string;
   occurred_at: string;
@@ -77,6 +78,18 @@ type RecordRow = {
   confidence: number | null;
   bytes: number;
 };
+
+const { text, count, bytes, instant } = columnsOf<RecordRow>();
+
+const columns = [
+  instant('OCCURRED AT (UTC)', 'occurred_at'),
+  text('STORE', 'store'),
+  text('EVENT', 'event_id'),
+  text('KIND', 'kind'),
+  text('SOURCE', 'source'),
+  count('CONFIDENCE', 'confidence', { shown: (row) => String(row.confidence ?? '–') }),
+  bytes('BYTES', 'bytes'),
+];
 
 /** The filters of the API. The options have the same names. */
 const filterNames = [
@@ -156,33 +169,69 @@ async function showOne(context: Context, options: ShowOptions): Promise<void> {
 async function showPages(context: Context, options: ShowOptions): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   checkDays(options);
-  const printer = createRowPrinter<RecordRow>(context, {
-    columns,
-    fields: await fieldsOf(options.json, 'GET /enrichment/records'),
-    json: options.json,
-    isNdjson: options.ndjson === true,
-  });
-  const client = await context.connect();
   const most = options.limit ?? (context.isTerminal && !options.all ? rowsOnTerminal : Infinity);
   const query = {
     ...Object.fromEntries(filterNames.map((name) => [name, options[name]])),
     cursor: options.cursor,
   };
+  const { client, printed, nextCursor } = await printPages(context, options, {
+    ...{ columns, query, most },
+  });
+  if (printed === 0) await noteEmptySlice(context, client, { ...options, tenant });
+  else if (nextCursor !== null) context.hint(moreLine(options, printed, nextCursor));
+}
+
+/** Prints the records that a query selects, page by page. */
+async function printPages(
+  context: Context,
+  { json, ndjson }: Pick<ShowOptions, 'json' | 'ndjson'>,
+  asked: {
+    columns: readonly Column<RecordRow>[];
+    query: Record<string, string | undefined>;
+    most: number;
+  },
+) {
+  const printer = createRowPrinter<RecordRow>(context, {
+    columns: asked.columns,
+    fields: await fieldsOf(json, 'GET /enrichment/records'),
+    json,
+    isNdjson: ndjson === true,
+  });
+  const client = await context.connect();
   let printed = 0;
   let nextCursor: string | null = null;
-  for await (const page of walkPages(context.io, client, {
-    route: 'GET /enrichment/records',
-    query,
-    most,
-  })) {
+  const { query, most } = asked;
+  const pages = walkPages(context.io, client, { route: 'GET /enrichment/records', query, most });
+  for await (const page of pages) {
     await printer.write(page.rows);
     printed += page.rows.length;
     nextCursor = page.nextCursor;
   }
   await printer.end();
-  if (printed === 0) await noteEmptySlice(context, client, { ...options, tenant });
-  else if (nextCursor !== null) context.hint(moreLine(options, printed, nextCursor));
+  return { client, printed, nextCursor };
 }
+
+const find: Verb = {
+  summary: 'find the records of an event by its id',
+  description:
+    'Finds the records with an event id, in whatever tenant, store and month they are. Cold data is found at once. Hot data is searched a million records a request, so a tenant makes it faster.',
+  argument: ['<event-id>', 'the event id, as it was sent'],
+  examples: [
+    'svcctl records find fl-0812',
+    'svcctl records find fl-0812 --tenant TX --json tenant,store,occurred_at',
+  ],
+  options: [tenantOption, jsonOption, ['--ndjson', 'print one JSON object a line']],
+  async act(context, options: Pick<ShowOptions, 'tenant' | 'json' | 'ndjson'>, eventId: string) {
+    const query = { tenant: options.tenant, event_id: eventId };
+    const shown = [text('TENANT', 'tenant'), ...columns];
+    const { printed } = await printPages(context, options, {
+      columns: shown,
+      query,
+      most: Infinity,
+    });
+    if (printed === 0) context.hint('No record has this event id, as far as this token reaches.');
+  },
+};
 
 /** The command that shows the next rows, ready to be pasted. */
 function moreLine(options: ShowOptions, printed: number, cursor: string): string {
@@ -198,16 +247,4 @@ function moreLine(options: ShowOptions, printed: number, cursor: string): string
   return `${numberOf(printed, 'record')} · all: --all · next: ${words.join(' ')}`;
 }
 
-const { text, count, bytes, instant } = columnsOf<RecordRow>();
-
-const columns = [
-  instant('OCCURRED AT (UTC)', 'occurred_at'),
-  text('STORE', 'store'),
-  text('EVENT', 'event_id'),
-  text('KIND', 'kind'),
-  text('SOURCE', 'source'),
-  count('CONFIDENCE', 'confidence', { shown: (row) => String(row.confidence ?? '–') }),
-  bytes('BYTES', 'bytes'),
-];
-
-export const records: Verbs = { ls, show, ingest, erase, recount, tags, versions };
+export const records: Verbs = { ls, show, find, ingest, erase, recount, tags, versions };
