@@ -14,7 +14,7 @@ export function followRetryJob(
 ): Promise<RetryJob> {
   const { id } = started;
   return followJob(context, client, {
-    ...{ route: 'GET /webhook/dlq/retries/:id', started, role: 'drainer' },
+    ...{ route: 'GET /webhook/dlq/retries/:id', started, role: 'api' },
     far: (job) => ({ done: job.rows_done + job.rows_skipped, total: job.rows_total }),
     describe: (done, total) => `${formatCount(done)} of ${numberOf(total, 'row')}`,
     speed: (perSecond) => `${numberOf(perSecond, 'row')}/s`,
