@@ -48,12 +48,12 @@ async function notedMillis(page, name) {
   return noted.jsonValue();
 }
 
-/** Waits until so many nodes are visible: the list is as high as all of them. */
+/** Waits until so many nodes are visible: the list is as high as all of them, and those on the screen have figures. */
 export async function untilVisible(page, count) {
-  await page.waitForFunction(
-    (wanted) => document.querySelector('[role="tree"]')?.clientHeight === wanted * 32,
-    count,
-  );
+  await page.waitForFunction((wanted) => {
+    const tree = document.querySelector('[role="tree"]');
+    return tree?.clientHeight === wanted * 32 && tree.querySelector('[aria-busy]') === null;
+  }, count);
 }
 
 /** Scrolls the tree so that the node at this position is the topmost. */

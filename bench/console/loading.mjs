@@ -15,7 +15,8 @@ import {
   none,
   section,
 } from '../lib/table.mjs';
-import { firstRowsMillis, openMany, untilVisible, watchFirstRows } from './browser.mjs';
+import { storeName, tenantName } from '../records/leaves.mjs';
+import { firstRowsMillis, openMany, scrollTo, untilVisible, watchFirstRows } from './browser.mjs';
 
 const assets = fileURLToPath(new URL('../../packages/console/dist/assets', import.meta.url));
 
@@ -100,15 +101,23 @@ export async function benchFirstRows({ scope, service, browser, sizes }) {
       }),
   };
   const times = await inTurn(ways, sizes.reloads, { warmups: 2 });
-  // With so many open stores, whose months all come anew: the first rows, and all of them.
+  // With so many open stores: the first rows, all nodes, and months that are read when they come to the screen.
   let first = 0;
   const visible = await openMany(ours, sizes);
+  const { stores, months } = sizes.leaves;
+  const middle = Math.floor(stores / 2);
+  const january = `[data-key="${tenantName(0)}/${storeName(middle)}/2025-01"]:not([aria-busy])`;
   const many = async () => {
     const [all] = await timed(async () => {
       first = await reload(ours);
       await untilVisible(ours, visible);
     });
-    return { first, all };
+    const [jump] = await timed(async () => {
+      // The record set's tenant and the store's own stand above.
+      await scrollTo(ours, 2 + middle * (1 + months));
+      await ours.locator(january).waitFor();
+    });
+    return { first, all, jump };
   };
   const ofMany = (await inTurn({ many }, sizes.reloadsOfMany)).many;
   const row = (name, values, wanted) => [
@@ -119,7 +128,7 @@ export async function benchFirstRows({ scope, service, browser, sizes }) {
   ];
   return section(
     'First rows',
-    `From the start of the navigation until the first rows are painted, against the running service; ${sizes.reloads} each, in turn. The bare page is one HTML file with one \`fetch\` of the same answer into a \`<table>\`.`,
+    `From the start of the navigation until the first rows are painted, against the running service; ${sizes.reloads} each, in turn. Of the open stores all nodes are there when the list is as high as all of them and those on the screen have their figures; others are read when they come near it. The bare page is one HTML file with one \`fetch\` of the same answer into a \`<table>\`.`,
     markdownTable(
       ['', 'median:', 'best:', 'worst:', 'to the bare page:', 'goal'],
       [
@@ -133,6 +142,10 @@ export async function benchFirstRows({ scope, service, browser, sizes }) {
           `… until all ${formatCount(visible)} nodes are there`,
           ofMany.map((taken) => taken.all),
           '≤ 2 s',
+        ),
+        row(
+          '… a jump to months that are not read yet',
+          ofMany.map((taken) => taken.jump),
         ),
         row('first visit, nothing cached', times.first),
         row('reload of the bare page', times.bare),

@@ -110,6 +110,21 @@ test('include=days gives one count per day of the month', async () => {
   expect(days[0].reduce((a: number, b: number) => a + b)).toBe(2);
 });
 
+test('include=months names the months of each store', async () => {
+  const event = { event_id: 'e', occurred_at: '2001-02-03T00:00:00Z', enrichment: {} };
+  await storeRecords(service, [{ tenant: 'NY', store: 'A', ...event }]);
+  const walked = await walk('/enrichment/datasets?limit=500');
+  const path = '/enrichment/datasets?level=store&include=months&limit=3';
+  const rows = (await walk(path)) as (Leaf & { months: string[] })[];
+  expect(rows.map(({ tenant, store, months: own }) => [tenant, store, own])).toEqual(
+    rows.map((row) => {
+      const own = walked.filter((leaf) => leaf.tenant === row.tenant && leaf.store === row.store);
+      return [row.tenant, row.store, own.map(({ month }) => month)];
+    }),
+  );
+  expect(rows.find(({ tenant }) => tenant === 'NY')?.months).toEqual(['2001-02']);
+});
+
 test.each([
   ['datasets?limit=0', '?limit'],
   ['datasets?limit=501', '?limit'],
@@ -124,6 +139,7 @@ test.each([
   ['datasets?tenant=', '?tenant'],
   ['datasets?tenant=a%00b', '?tenant'],
   ['datasets?include=days&level=store', '?include'],
+  ['datasets?include=months&level=month', '?include'],
   ['records?limit=501', '?limit'],
   ['records?order=up', '?order'],
   ['records?from=2001-01-02&to=2001-01-01', '?from'],

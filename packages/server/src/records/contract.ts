@@ -62,6 +62,9 @@ export const datasetSchema = Type.Object({
   days: Type.Optional(
     Type.Array(Type.Integer(), { description: 'records on each day of the month, from the 1st' }),
   ),
+  months: Type.Optional(
+    Type.Array(Type.String(), { description: 'each month in which the store has records' }),
+  ),
 });
 export type DatasetRow = Static<typeof datasetSchema>;
 
@@ -223,7 +226,12 @@ export const recordsContract = {
         month: sliceProperties.month,
         level: Type.Optional(oneOf(levels, 'what a row is; month by default')),
         q: Type.Optional({ ...tenantSchema, description: 'prefix of the name at that level' }),
-        include: Type.Optional(oneOf(['days'], '`days`: one count per day, at level month only')),
+        include: Type.Optional(
+          oneOf(
+            ['days', 'months'],
+            '`days`: one count per day, at level month only; `months`: the names of the months, at level store only',
+          ),
+        ),
         limit: Type.Optional(limitSchema),
         cursor: Type.Optional(cursorSchema),
       },

@@ -30,7 +30,7 @@ function facts(rows: DatasetRow[]): object[] {
 
 const levels: DatasetsRequest[] = [
   { level: 'month', include: 'days' },
-  { level: 'store' },
+  { level: 'store', include: 'months' },
   { level: 'tenant' },
   { level: 'tenant', month: '2001-01' },
   { level: 'tenant', store: 'A' },

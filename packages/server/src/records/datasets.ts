@@ -14,7 +14,8 @@ export type DatasetsRequest = Static<typeof recordsContract.listDatasets.query>;
 
 /**
  * Returns one page of the rows of the tree at one level. All its counters are read at one moment. Throws 400
- * `cursor_invalid`, and `request_invalid` for daily counts at another level than `month`.
+ * `cursor_invalid`, and `request_invalid` for daily counts at another level than `month`, or months at another one than
+ * `store`.
  */
 export async function listDatasets(
   db: Database,
@@ -23,8 +24,9 @@ export async function listDatasets(
   request: DatasetsRequest,
 ): Promise<Page<DatasetRow>> {
   const { tenant, store, month, level = 'month', q, include, limit, cursor } = request;
-  if (include === 'days' && level !== 'month') {
-    throw invalidInput('?include', 'days goes with level=month only');
+  const more = include === undefined ? undefined : includable[include];
+  if (more !== undefined && level !== more.level) {
+    throw invalidInput('?include', `${include} goes with level=${more.level} only`);
   }
   const scope = { list: 'datasets', filters: { tenant, store, month, level, q } };
   const page = { cursorKey, scope, limit, cursor };
@@ -40,12 +42,18 @@ export async function listDatasets(
       const counted = shown.map((row) => ({ ...row, store: row.store ?? store ?? null }));
       const coverage = await readCoverage(snapshot, counted);
       const data = shown.map((row, i) => toDatasetRow(row, coverage[i]));
-      if (include === 'days') await addDays(snapshot, data);
+      await more?.add(snapshot, data);
       return { data, next_cursor };
     },
     { isolation: 'repeatable read' },
   );
 }
+
+/** What rows of one level can include. */
+const includable = {
+  days: { level: 'month', add: addDays },
+  months: { level: 'store', add: addMonths },
+} as const;
 
 /** The records of each month, of all tenants that the actor may see or of one of them. */
 export async function listMonthSums(
@@ -100,5 +108,14 @@ async function addDays(db: Queryable, leaves: DatasetRow[]): Promise<void> {
       const [index, count] = entry.split(':');
       if (days !== undefined) days[Number(index)] = Number(count);
     }
+  }
+}
+
+/** Adds the names of their months to stores. */
+async function addMonths(db: Queryable, stores: DatasetRow[]): Promise<void> {
+  const keys = stores.map(({ tenant, store }) => ({ tenant, store: store ?? '' }));
+  for (const row of await queries.listStoreMonths(db, keys)) {
+    const store = stores[row.store - 1];
+    if (store !== undefined) store.months = row.months.split(',');
   }
 }

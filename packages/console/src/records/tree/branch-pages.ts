@@ -6,7 +6,13 @@ import { rowKey, rowName } from './flat-tree.ts';
 export type DatasetPage = { data: DatasetRow[]; next_cursor: string | null };
 
 /** Identifies one page of the children of a node; the key of the root is the empty string. */
-export type BranchPage = { branch: string; q: string; cursor: string | null };
+export type BranchPage = {
+  branch: string;
+  q: string;
+  cursor: string | null;
+  /** Whether stores are read with the names of their months. */
+  hasMonths: boolean;
+};
 
 /** A page with what the cache has of it. */
 export type LoadedPage = BranchPage & { state: QueryState<DatasetPage> | undefined };
@@ -21,7 +27,7 @@ export const branchGcMillis = Number.POSITIVE_INFINITY;
 /** The beginning of the query keys of all branches of the tree. */
 export const treeKey = ['records', 'tree'] as const;
 
-export function branchPageKey({ branch, q, cursor }: BranchPage) {
+export function branchPageKey({ branch, q, cursor }: Omit<BranchPage, 'hasMonths'>) {
   return [...treeKey, branch, q, cursor] as const;
 }
 
@@ -82,26 +88,13 @@ async function readPage(
   return { data: kept, next_cursor: before.next_cursor };
 }
 
-/** Reads one page of the months of all stores of a tenant, in the order of stores and months. */
-export function readMonths(tenant: string, cursor: string | null, signal: AbortSignal) {
-  return read({ level: 'month', tenant, limit: pageSize }, cursor, signal);
-}
-
-/** Puts all months of a store into the cache, as if they had been read by themselves. */
-export function keepMonths(client: QueryClient, branch: string, months: DatasetRow[]): void {
-  const queryKey = branchPageKey({ branch, q: '', cursor: null });
-  const options = client.defaultQueryOptions<DatasetPage>({ queryKey, gcTime: branchGcMillis });
-  const query = client.getQueryCache().build(client, options);
-  query.setData({ data: months, next_cursor: null }, { manual: true });
-}
-
 function read(params: Record<string, string | number>, cursor: string | null, signal: AbortSignal) {
   const query = cursor === null ? params : { ...params, cursor };
   return api.get<DatasetPage>('/enrichment/datasets', query, signal);
 }
 
 /** The parameters for the children of a node. The search applies to the level on which it was made. */
-function branchParams({ branch, q }: BranchPage): Record<string, string> {
+function branchParams({ branch, q, hasMonths }: BranchPage): Record<string, string> {
   const [tenant, store] = branch === '' ? [] : branch.split('/');
   if (tenant === undefined) {
     const search = parseTreeSearch(q);
@@ -109,7 +102,8 @@ function branchParams({ branch, q }: BranchPage): Record<string, string> {
     return { level: 'tenant', ...(search.prefix === '' ? {} : { q: search.prefix }) };
   }
   if (store !== undefined) return { level: 'month', tenant, store };
-  return { level: 'store', tenant, ...(q === '' ? {} : { q }) };
+  const include = hasMonths ? { include: 'months' } : {};
+  return { level: 'store', tenant, ...(q === '' ? {} : { q }), ...include };
 }
 
 /** The rows that are new or have changed since. Nothing counts as changed at the first load. */

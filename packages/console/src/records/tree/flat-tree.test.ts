@@ -30,8 +30,14 @@ function row(key: string): DatasetRow {
   };
 }
 
+/** A store of whose months the names are known, and the second was read before. */
+function unread(keys: string[]): Branch {
+  const names = keys.map((key) => rowName(row(key)));
+  return { rows: keys.slice(1, 2).map(row), names, tail: 'loading' };
+}
+
 function branch(keys: string[], tail: Branch['tail'] = 'none'): Branch {
-  return { rows: keys.map(row), tail };
+  return { rows: keys.map(row), names: null, tail };
 }
 
 const branches = new Map<string, Branch>([
@@ -78,11 +84,34 @@ describe('flatten', () => {
     expect(nodeAt(flat, flat.length)).toBeUndefined();
   });
 
+  it('has a place for each row whose name is known, and of those that were read the row', () => {
+    const leaves = ['TX/DFW/2001-01', 'TX/DFW/2001-02', 'TX/DFW/2001-03'];
+    const known = new Map([
+      ['', branch(['TX'])],
+      ['TX', branch(['TX/DFW', 'TX/IAH'])],
+      ['TX/DFW', unread(leaves)],
+    ]);
+    const flat = flatten({ branches: known, open: new Set(['TX', 'TX/DFW']) });
+    expect(flat.length).toBe(6);
+    const nodes = [2, 3, 4].map((position) => nodeAt(flat, position));
+    const shared = { parent: 'TX/DFW', isDue: true, isFailed: false, level: 3, siblings: 3 };
+    expect(nodes).toMatchObject(
+      leaves.map((key, at) => ({ ...shared, key, name: key.slice(7), position: at + 1 })),
+    );
+    expect(nodes.map((node) => node?.type === 'row' && node.row)).toEqual([
+      null,
+      row('TX/DFW/2001-02'),
+      null,
+    ]);
+    expect(nodeAt(flat, 5)).toMatchObject({ key: 'TX/IAH', isDue: false });
+    expect(findByPrefix(flat, 3, '2001-03')).toBe(4);
+  });
+
   it('answers the same as a list built one by one, and finds each node where it stands', () => {
     const shape = fc.array(
       fc.record({
         open: fc.boolean(),
-        stores: fc.array(fc.tuple(fc.boolean(), fc.nat(3)), { maxLength: 5 }),
+        stores: fc.array(fc.tuple(fc.boolean(), fc.nat(3), fc.boolean()), { maxLength: 5 }),
       }),
       { maxLength: 8 },
     );
@@ -97,13 +126,13 @@ describe('flatten', () => {
           expected.push(key);
           if (tenant.open) open.add(key);
           all.set(key, branch(tenant.stores.map((_, at) => `${key}/s${at}`)));
-          for (const [at, [isOpen, months]] of tenant.stores.entries()) {
+          for (const [at, [isOpen, months, isUnread]] of tenant.stores.entries()) {
             const store = `${key}/s${at}`;
             const leaves = Array.from(
               { length: months },
               (_, month) => `${store}/2001-0${month + 1}`,
             );
-            all.set(store, branch(leaves));
+            all.set(store, isUnread ? unread(leaves) : branch(leaves));
             if (isOpen) open.add(store);
             if (tenant.open) expected.push(store, ...(isOpen ? leaves : []));
           }

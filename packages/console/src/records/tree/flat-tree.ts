@@ -3,6 +3,8 @@ import type { DatasetRow } from '../../api/types.ts';
 /** What is loaded of one node's children. */
 export type Branch = {
   rows: readonly DatasetRow[];
+  /** The names of all children, while their rows are still to be read or are to be read again; otherwise null. */
+  names: readonly string[] | null;
   /** What follows the loaded rows: nothing; rows that are being loaded or can be loaded; or a failure. */
   tail: 'none' | 'loading' | 'more' | 'failed';
 };
@@ -43,7 +45,13 @@ export type VisibleNode =
   | {
       type: 'row';
       key: string;
-      row: DatasetRow;
+      name: string;
+      parent: string;
+      /** Null while only its name is known. */
+      row: DatasetRow | null;
+      /** Whether it is still to be read, or to be read again; and whether that failed. */
+      isDue: boolean;
+      isFailed: boolean;
       level: number;
       position: number;
       siblings: number;
@@ -51,7 +59,7 @@ export type VisibleNode =
     }
   | { type: 'tail'; key: string; parent: string; level: number; tail: Branch['tail'] };
 
-const loading: Branch = { rows: [], tail: 'loading' };
+const loading: Branch = { rows: [], names: null, tail: 'loading' };
 
 export type FlattenInput = {
   branches: ReadonlyMap<string, Branch>;
@@ -76,7 +84,7 @@ export function flatten({ branches, open }: FlattenInput): FlatTree {
       openRows: [],
       openTrees: [],
       insideBefore: [],
-      length: branch.rows.length + (branch.tail === 'none' ? 0 : 1),
+      length: branch.names?.length ?? branch.rows.length + (branch.tail === 'none' ? 0 : 1),
     };
     const names = openNames.get(parent);
     if (level > 2 || names === undefined) return flat;
@@ -114,12 +122,24 @@ export function nodeAt(flat: FlatTree, position: number): VisibleNode | undefine
  */
 function rowAt(flat: FlatTree, index: number, isOpen: boolean): VisibleNode {
   const { branch, level, parent } = flat;
-  const row = branch.rows[index];
-  if (row === undefined) {
-    return { type: 'tail', key: `${parent}//${branch.tail}`, parent, level, tail: branch.tail };
-  }
-  const siblings = branch.tail === 'none' ? branch.rows.length : -1;
-  return { type: 'row', key: rowKey(row), row, level, position: index + 1, siblings, isOpen };
+  const { rows, names, tail } = branch;
+  const row = rows[index];
+  const name = names === null ? row && rowName(row) : names[index];
+  if (name === undefined) return { type: 'tail', key: `${parent}//${tail}`, parent, level, tail };
+  return {
+    type: 'row',
+    key: parent === '' ? name : `${parent}/${name}`,
+    ...{ name, parent, level, isOpen },
+    row: row !== undefined && rowName(row) === name ? row : rowNamed(rows, name),
+    isDue: names !== null,
+    isFailed: names !== null && tail === 'failed',
+    position: index + 1,
+    siblings: names?.length ?? (tail === 'none' ? rows.length : -1),
+  };
+}
+
+function rowNamed(rows: readonly DatasetRow[], name: string): DatasetRow | null {
+  return rows.find((row) => rowName(row) === name) ?? null;
 }
 
 /** Index of the last open row that stands at or before the position; -1 if none does. */
@@ -140,7 +160,8 @@ export function positionOf(flat: FlatTree, key: string): number {
   const prefix = flat.parent === '' ? '' : `${flat.parent}/`;
   if (!key.startsWith(prefix)) return -1;
   const [name] = key.slice(prefix.length).split('/');
-  const index = flat.branch.rows.findIndex((row) => rowName(row) === name);
+  const { rows, names } = flat.branch;
+  const index = names?.indexOf(name ?? '') ?? rows.findIndex((row) => rowName(row) === name);
   if (index < 0) return -1;
   const open = lastOpenUpTo(flat, index);
   const inside =
@@ -173,7 +194,7 @@ export function findByPrefix(flat: FlatTree, start: number, typed: string): numb
   for (let step = 0; step < steps; step += 1) {
     const position = (start + step) % flat.length;
     const node = nodeAt(flat, position);
-    if (node?.type === 'row' && rowName(node.row).toLowerCase().startsWith(prefix)) return position;
+    if (node?.type === 'row' && node.name.toLowerCase().startsWith(prefix)) return position;
   }
   return -1;
 }

@@ -16,7 +16,7 @@ import type { Tree } from './use-tree.ts';
 const rowPx = 32;
 /** Rows drawn beyond both edges of the screen, so that fast scrolling shows no gap. */
 const overscan = 12;
-/** The next page is asked for when its rows are this many rows away from the screen. */
+/** Rows are asked for when they are this many rows away from the screen. */
 const lookAheadRows = 100;
 const typingMillis = 700;
 
@@ -44,7 +44,7 @@ export function TreeList({ tree, chosen, onChoose, onOpen }: TreeListProps): Rea
       withActive(defaultRangeExtractor(range), activeAt, flat.length),
   });
   const items = virtual.getVirtualItems();
-  useLoadAhead(tree, virtual.range?.startIndex ?? 0, virtual.range?.endIndex ?? 0);
+  useLoadNear(tree, virtual.range?.startIndex ?? 0, virtual.range?.endIndex ?? 0);
   const revealed = useRef<string | null>(null);
   // When a node was chosen by a link, or elsewhere on the page, it is scrolled into view once it is loaded.
   useEffect(() => {
@@ -150,23 +150,27 @@ function useFocusAfterPaint(scroller: RefObject<HTMLElement | null>): RefObject<
   return focusNext;
 }
 
-/** Loads the next page of each branch whose end is on the screen or near it. */
-function useLoadAhead(tree: Tree, first: number, last: number): void {
-  const { flat, loadMore } = tree;
+/** Loads the rows that are due on the screen or near it, and the next page of each branch whose end comes. */
+function useLoadNear(tree: Tree, first: number, last: number): void {
+  const { flat, loadMore, loadDue } = tree;
   const asked = useRef(new Map<string, number>());
   // biome-ignore lint/correctness/useExhaustiveDependencies: another search is another tree
   useEffect(() => asked.current.clear(), [loadMore]);
   useEffect(() => {
-    for (let position = first; position <= last + lookAheadRows; position += 1) {
+    const due = new Set<string>();
+    const from = Math.max(0, first - lookAheadRows);
+    for (let position = from; position <= last + lookAheadRows; position += 1) {
       const node = nodeAt(flat, position);
-      if (node === undefined) return;
-      if (node.type !== 'tail' || node.tail !== 'more') continue;
+      if (node === undefined) break;
+      if (node.type === 'row' && node.isDue) due.add(node.parent);
+      if (node.type !== 'tail' || node.tail !== 'more' || position < first) continue;
       // Each end is asked for once; the branch must have grown before it is asked for again.
       if (asked.current.get(node.parent) === position) continue;
       asked.current.set(node.parent, position);
       loadMore(node.parent);
     }
-  }, [flat, loadMore, first, last]);
+    loadDue(due);
+  }, [flat, loadMore, loadDue, first, last]);
 }
 
 /** Collects letters that are typed within a short time into one text. */

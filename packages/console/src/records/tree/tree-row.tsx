@@ -1,7 +1,8 @@
 import { memo, type ReactNode } from 'react';
+import type { DatasetRow } from '../../api/types.ts';
 import { formatBytes, formatCount, visibleText } from '../../ui/format.ts';
 import { CoverageBar } from '../coverage.tsx';
-import { rowName, type VisibleNode } from './flat-tree.ts';
+import type { VisibleNode } from './flat-tree.ts';
 import classes from './tree.module.css';
 
 export type TreeRowProps = {
@@ -20,7 +21,7 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
   const { node, top } = props;
   const style = { transform: `translateY(${top}px)` };
   if (node.type === 'tail') return <TailRow node={node} style={style} />;
-  const { row, key, level, isOpen } = node;
+  const { row, key, name, level, isOpen } = node;
   const isLeaf = level === 3;
   return (
     <div
@@ -36,8 +37,9 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
       aria-setsize={node.siblings}
       aria-selected={props.isChosen}
       aria-expanded={isLeaf ? undefined : isOpen}
+      aria-busy={row === null ? true : undefined}
     >
-      <span className={`row shrink ${classes.name}`} title={visibleText(rowName(row))}>
+      <span className={`row shrink ${classes.name}`} title={visibleText(name)}>
         {isLeaf ? (
           <span className={classes.twig} />
         ) : (
@@ -47,18 +49,32 @@ export const TreeRow = memo(function TreeRow(props: TreeRowProps): ReactNode {
             </svg>
           </span>
         )}
-        <span className={`cut ${classes.text}`}>{visibleText(rowName(row))}</span>
-        {isLeaf && row.tier !== 'hot' && <LeafTier tier={row.tier} />}
+        <span className={`cut ${classes.text}`}>{visibleText(name)}</span>
+        {isLeaf && row !== null && row.tier !== 'hot' && <LeafTier tier={row.tier} />}
       </span>
+      {row !== null ? (
+        <Figures row={row} />
+      ) : node.isFailed ? (
+        <Retry branch={node.parent} />
+      ) : (
+        <Bones />
+      )}
+    </div>
+  );
+}, isSameRow);
+
+function Figures({ row }: { row: DatasetRow }): ReactNode {
+  return (
+    <>
       <span className="cut right">
         {formatCount(row.count)}
         <span className="visually-hidden"> {row.count === 1 ? 'record' : 'records'}</span>
       </span>
       <span className={`cut right ${classes.bytes}`}>{formatBytes(row.bytes)}</span>
       <CoverageBar of={row} />
-    </div>
+    </>
   );
-}, isSameRow);
+}
 
 /**
  * Whether a row would be drawn the same again. Rows are compared by identity: the cache keeps those that did not
@@ -72,6 +88,7 @@ function isSameRow(before: TreeRowProps, after: TreeRowProps): boolean {
   if (a.type !== 'row' || b.type !== 'row') return a.key === b.key;
   return (
     a.row === b.row &&
+    a.isFailed === b.isFailed &&
     a.isOpen === b.isOpen &&
     a.position === b.position &&
     a.siblings === b.siblings
@@ -103,14 +120,26 @@ function TailRow(props: {
       {node.tail === 'failed' ? (
         <>
           <span className={classes.failed}>could not be read</span>
-          <button type="button" className={classes.retry} tabIndex={-1} data-retry={node.parent}>
-            RETRY
-          </button>
+          <Retry branch={node.parent} />
         </>
       ) : (
         <SkeletonCells />
       )}
     </div>
+  );
+}
+
+function Retry({ branch }: { branch: string }): ReactNode {
+  return (
+    <button
+      type="button"
+      className={classes.retry}
+      title="It could not be read"
+      tabIndex={-1}
+      data-retry={branch}
+    >
+      RETRY
+    </button>
   );
 }
 
@@ -122,6 +151,15 @@ export function SkeletonCells(): ReactNode {
         <span className={classes.twig} />
         <span className={`bone ${classes.wideBone}`} />
       </span>
+      <Bones />
+    </>
+  );
+}
+
+/** Placeholders for the figures of a row. */
+function Bones(): ReactNode {
+  return (
+    <>
       <span className="bone" />
       <span className="bone" />
       <span className="bone" />

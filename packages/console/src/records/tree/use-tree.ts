@@ -20,8 +20,7 @@ import {
   type LoadedPage,
   parseTreeSearch,
 } from './branch-pages.ts';
-import { type Branch, type FlatTree, flatten } from './flat-tree.ts';
-import { useMonthWalks } from './month-walks.ts';
+import { type Branch, type FlatTree, flatten, rowKey } from './flat-tree.ts';
 
 /** The tree, as far as it is loaded, and how to load more of it. A branch is named by the key of its node. */
 export type Tree = {
@@ -31,17 +30,26 @@ export type Tree = {
   /** The queries that the freshness line reports on: that of the root, and those that failed. */
   queries: UseQueryResult[];
   loadMore: (branch: string) => void;
+  /** Loads the rows of these branches that are due, and no others that could wait. */
+  loadDue: (branches: ReadonlySet<string>) => void;
   retry: (branch: string) => void;
 };
 
 /** How many pages of tenants are polled: 2,000 tenants. Others are read again when the page is opened. */
 const polledPages = 4;
 
-/** Reads the tree: pages of the root and of each open node, in parallel, and the months of many stores at once. */
+/**
+ * From so many open stores of a tenant on, its stores are read with the names of their months, and the months wait until
+ * they come near the screen. Naming them takes as long as a request for a few stores.
+ */
+const manyStores = 8;
+
+/** Reads the tree: pages of the root and of each open node, in parallel, and of many open stores those near the screen. */
 export function useTree(open: ReadonlySet<string>, q: string): Tree {
   const client = useQueryClient();
   const poll = usePolling(calmPollMillis);
   const [wanted, setWanted] = useState<ReadonlyMap<string, number>>(new Map());
+  const [near, setNear] = useState<ReadonlySet<string>>(new Set());
   const search = useMemo(() => parseTreeSearch(q), [q]);
   const shown = useMemo(
     () => (search.tenant === null ? open : new Set([...open, search.tenant])),
@@ -49,19 +57,27 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
   );
   const stateOf = usePageStates(client);
   const pages: LoadedPage[] = [];
-  for (const branch of ['', ...reachable(shown)]) {
+  const branchesShown = ['', ...reachable(shown)];
+  const openStores = countStores(branchesShown);
+  for (const branch of branchesShown) {
+    const hasMonths = (openStores.get(tenantOf(branch)) ?? 0) >= manyStores;
     const branchQuery = branch === '' ? q : branch === search.tenant ? search.prefix : '';
     let cursor: string | null = null;
     for (let count = wanted.get(`${q}\n${branch}`) ?? 1; count > 0; count -= 1) {
-      const page: BranchPage = { branch, q: branchQuery, cursor };
+      const page: BranchPage = { branch, q: branchQuery, cursor, hasMonths };
       const state = stateOf(page);
       pages.push({ ...page, state });
       cursor = state?.data?.next_cursor ?? null;
       if (cursor === null) break;
     }
   }
-  const isWalked = useMonthWalks(client, pages, stateOf);
-  const observed = pagesToObserve(pages.filter((page) => !isWalked(page)));
+  const names = monthNames(pages);
+  const observed = pagesToObserve(
+    pages.filter(
+      ({ branch, hasMonths }) =>
+        !hasMonths || !branch.includes('/') || near.has(branch) || names.get(branch) === null,
+    ),
+  );
   const results = useQueries({
     queries: observed.map((page, index) => ({
       queryKey: branchPageKey(page),
@@ -74,7 +90,7 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
         : { staleTime: Number.POSITIVE_INFINITY }),
     })),
   });
-  const branches = useBranches(pages);
+  const branches = useBranches(pages, names);
   const flat = useMemo(() => flatten({ branches, open: shown }), [branches, shown]);
   const loadMore = useCallback(
     (branch: string) => {
@@ -85,6 +101,10 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
     },
     [q],
   );
+  const loadDue = useCallback((due: ReadonlySet<string>) => {
+    // While what is near is being read already, nothing has to be drawn again.
+    setNear((before) => ([...due].every((branch) => before.has(branch)) ? before : due));
+  }, []);
   const retry = (branch: string) => {
     for (const [index, page] of observed.entries()) {
       if (page.branch === branch && results[index]?.isError) void results[index]?.refetch();
@@ -96,8 +116,34 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
     isComplete: branches.get('')?.tail === 'none',
     queries: results.filter((result) => result === root || result.isError),
     loadMore,
+    loadDue,
     retry,
   };
+}
+
+function tenantOf(branch: string): string {
+  const slash = branch.indexOf('/');
+  return slash < 0 ? branch : branch.slice(0, slash);
+}
+
+function countStores(branches: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const branch of branches) {
+    if (!branch.includes('/')) continue;
+    const tenant = tenantOf(branch);
+    counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** The names of the months of all stores that are loaded; null where they were not asked for. */
+function monthNames(pages: readonly LoadedPage[]): Map<string, readonly string[] | null> {
+  const names = new Map<string, readonly string[] | null>();
+  for (const { branch, hasMonths, state } of pages) {
+    if (!hasMonths || branch.includes('/')) continue;
+    for (const row of state?.data?.data ?? []) names.set(rowKey(row), row.months ?? null);
+  }
+  return names;
 }
 
 /** The open nodes whose parents are all open, too. */
@@ -142,10 +188,13 @@ function pagesToObserve(pages: readonly LoadedPage[]): BranchPage[] {
   return [...root, ...due.slice(0, maxLoading)];
 }
 
-type Kept = { group: readonly LoadedPage[]; branch: Branch };
+type Kept = { group: readonly LoadedPage[]; names: readonly string[] | null; branch: Branch };
 
 /** Puts the pages of each branch together. A branch whose pages have not changed stays the same object. */
-function useBranches(pages: readonly LoadedPage[]): ReadonlyMap<string, Branch> {
+function useBranches(
+  pages: readonly LoadedPage[],
+  allNames: ReadonlyMap<string, readonly string[] | null>,
+): ReadonlyMap<string, Branch> {
   const kept = useRef(new Map<string, Kept>());
   const last = useRef<ReadonlyMap<string, Branch>>(new Map());
   const next = new Map<string, Kept>();
@@ -154,8 +203,9 @@ function useBranches(pages: readonly LoadedPage[]): ReadonlyMap<string, Branch> 
   for (const group of groupsOf(pages)) {
     const key = group[0]?.branch ?? '';
     const before = kept.current.get(key);
-    const isKept = before !== undefined && isSame(before.group, group);
-    const now = isKept ? before : { group, branch: toBranch(group) };
+    const names = group.some(isDue) ? (allNames.get(key) ?? null) : null;
+    const isKept = before?.names === names && isSame(before.group, group);
+    const now = isKept ? before : { group, names, branch: toBranch(group, names) };
     next.set(key, now);
     branches.set(key, now.branch);
     isUnchanged &&= last.current.get(key) === now.branch;
@@ -177,14 +227,14 @@ function groupsOf(pages: readonly LoadedPage[]): LoadedPage[][] {
 }
 
 /** The rows of all pages of a branch, and what follows them. */
-function toBranch(group: readonly LoadedPage[]): Branch {
+function toBranch(group: readonly LoadedPage[], names: Branch['names']): Branch {
   const rows: DatasetRow[] = group.flatMap(({ state }) => state?.data?.data ?? []);
   const end = group.at(-1)?.state;
   if (end?.data === undefined) {
     // A page that failed still counts as failed while it is tried again, when the query calls itself pending.
-    return { rows, tail: (end?.errorUpdateCount ?? 0) > 0 ? 'failed' : 'loading' };
+    return { rows, names, tail: (end?.errorUpdateCount ?? 0) > 0 ? 'failed' : 'loading' };
   }
-  return { rows, tail: end.data.next_cursor === null ? 'none' : 'more' };
+  return { rows, names, tail: end.data.next_cursor === null ? 'none' : 'more' };
 }
 
 /** Whether two lists of pages would make the same branch. */
