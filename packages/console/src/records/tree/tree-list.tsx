@@ -18,6 +18,9 @@ const rowPx = 32;
 const overscan = 12;
 /** Rows are asked for when they are this many rows away from the screen. */
 const lookAheadRows = 100;
+/** Nobody reads rows that go by faster than so many a millisecond; they are left out until the list is slower. */
+const fastRows = 0.15;
+const restMillis = 50;
 const typingMillis = 700;
 
 export type TreeListProps = {
@@ -154,6 +157,7 @@ function useFocusAfterPaint(scroller: RefObject<HTMLElement | null>): RefObject<
 function useLoadNear(tree: Tree, first: number, last: number): void {
   const { flat, loadMore, loadDue } = tree;
   const asked = useRef(new Map<string, number>());
+  const moved = useRef({ first, at: 0 });
   // biome-ignore lint/correctness/useExhaustiveDependencies: another search is another tree
   useEffect(() => asked.current.clear(), [loadMore]);
   useEffect(() => {
@@ -169,7 +173,12 @@ function useLoadNear(tree: Tree, first: number, last: number): void {
       asked.current.set(node.parent, position);
       loadMore(node.parent);
     }
-    loadDue(due);
+    const before = moved.current;
+    moved.current = { first, at: performance.now() };
+    const isFast = Math.abs(first - before.first) > fastRows * (moved.current.at - before.at);
+    // A list that stops, or that jumped, has no next move that would cancel this.
+    const timer = setTimeout(() => loadDue(due), isFast ? restMillis : 0);
+    return () => clearTimeout(timer);
   }, [flat, loadMore, loadDue, first, last]);
 }
 

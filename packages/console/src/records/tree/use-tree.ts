@@ -57,9 +57,9 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
   );
   const stateOf = usePageStates(client);
   const pages: LoadedPage[] = [];
-  const branchesShown = ['', ...reachable(shown)];
-  const openStores = countStores(branchesShown);
-  for (const branch of branchesShown) {
+  const listed = useMemo(() => ['', ...reachable(shown)], [shown]);
+  const openStores = useMemo(() => countStores(listed), [listed]);
+  for (const branch of listed) {
     const hasMonths = (openStores.get(tenantOf(branch)) ?? 0) >= manyStores;
     const branchQuery = branch === '' ? q : branch === search.tenant ? search.prefix : '';
     let cursor: string | null = null;
@@ -71,7 +71,7 @@ export function useTree(open: ReadonlySet<string>, q: string): Tree {
       if (cursor === null) break;
     }
   }
-  const names = monthNames(pages);
+  const names = useMonthNames(pages);
   const observed = pagesToObserve(
     pages.filter(
       ({ branch, hasMonths }) =>
@@ -136,14 +136,24 @@ function countStores(branches: readonly string[]): Map<string, number> {
   return counts;
 }
 
-/** The names of the months of all stores that are loaded; null where they were not asked for. */
-function monthNames(pages: readonly LoadedPage[]): Map<string, readonly string[] | null> {
-  const names = new Map<string, readonly string[] | null>();
-  for (const { branch, hasMonths, state } of pages) {
-    if (!hasMonths || branch.includes('/')) continue;
-    for (const row of state?.data?.data ?? []) names.set(rowKey(row), row.months ?? null);
+/** The names of the months of a store; null where they were not asked for. */
+type MonthNames = ReadonlyMap<string, readonly string[] | null>;
+
+/** The names of the months of all stores that are loaded, where many are open; the same map until one changes. */
+function useMonthNames(pages: readonly LoadedPage[]): MonthNames {
+  const kept = useRef<{ loaded: DatasetPage[]; names: MonthNames }>({
+    loaded: [],
+    names: new Map(),
+  });
+  const loaded = pages.flatMap(({ branch, hasMonths, state }) =>
+    hasMonths && !branch.includes('/') && state?.data !== undefined ? [state.data] : [],
+  );
+  const before = kept.current.loaded;
+  if (loaded.length !== before.length || loaded.some((page, index) => page !== before[index])) {
+    const rows = loaded.flatMap(({ data }) => data);
+    kept.current = { loaded, names: new Map(rows.map((row) => [rowKey(row), row.months ?? null])) };
   }
-  return names;
+  return kept.current.names;
 }
 
 /** The open nodes whose parents are all open, too. */
@@ -193,7 +203,7 @@ type Kept = { group: readonly LoadedPage[]; names: readonly string[] | null; bra
 /** Puts the pages of each branch together. A branch whose pages have not changed stays the same object. */
 function useBranches(
   pages: readonly LoadedPage[],
-  allNames: ReadonlyMap<string, readonly string[] | null>,
+  allNames: MonthNames,
 ): ReadonlyMap<string, Branch> {
   const kept = useRef(new Map<string, Kept>());
   const last = useRef<ReadonlyMap<string, Branch>>(new Map());
