@@ -50,6 +50,7 @@ type Copied = Readable & { counted: Promise<number> };
 
 function startCopy(connection: Pick<Connection, 'client'>, text: string): Copied {
   const copy = copyTo(text, { highWaterMark: 256 * 1024 });
+  readAtOnce(copy as unknown as CopyParser);
   // An error event without a listener would end the process, also after the reader of the stream has gone.
   copy.on('error', () => {});
   const timed: TimedQuery = Object.assign(copy, { query_timeout: longestTimerMillis });
@@ -61,6 +62,55 @@ function startCopy(connection: Pick<Connection, 'client'>, text: string): Copied
   // Whoever reads the rows gets this error as well.
   counted.catch(() => {});
   return Object.assign(connection.client.query(copy), { counted });
+}
+
+type CopyParser = Readable & {
+  /** Takes bytes of the connection. Returns whether more are wanted. */
+  _parse: (bytes: Buffer) => boolean | undefined;
+};
+
+/** The messages that carry rows, and those that may come between them or before the first. */
+const [copyData, copyOutResponse, notice, notification, parameter] = Buffer.from('dHNAS');
+const headBytes = 5;
+
+/**
+ * Has a COPY take the rows out of what has come by moving them together in place. The package takes each message, which is
+ * a row, by itself: 0.2 s for a million. It still gets the messages behind the last row.
+ */
+function readAtOnce(copy: CopyParser): void {
+  const parseEnd = copy._parse.bind(copy);
+  let head: Buffer = Buffer.alloc(0);
+  let [left, isData] = [0, false];
+  copy._parse = (come) => {
+    const bytes = head.length === 0 ? come : Buffer.concat([head, come]);
+    let [at, kept] = [0, 0];
+    for (;;) {
+      const until = Math.min(at + left, bytes.length);
+      if (isData) {
+        bytes.copyWithin(kept, at, until);
+        kept += until - at;
+      }
+      left -= until - at;
+      at = until;
+      if (bytes.length - at < headBytes) break;
+      const code = bytes[at];
+      isData = code === copyData;
+      if (
+        !isData &&
+        code !== copyOutResponse &&
+        code !== notice &&
+        code !== notification &&
+        code !== parameter
+      ) {
+        if (kept > 0) copy.push(bytes.subarray(0, kept));
+        return parseEnd(bytes.subarray(at));
+      }
+      left = bytes.readUInt32BE(at + 1) - (headBytes - 1);
+      at += headBytes;
+    }
+    head = bytes.subarray(at);
+    return kept === 0 || copy.push(bytes.subarray(0, kept));
+  };
 }
 
 /**
