@@ -21,7 +21,7 @@ import {
 } from './lib/table.mjs';
 
 const run = promisify(execFile);
-/** As many connections as ours has, and the level of gzip that ours has. */
+/** As many connections as ours has, and its fastest packing, as ours is. */
 const dumpOptions = ['--format=directory', '--jobs=3', '--compress=1'];
 
 /** How much each kind of run measures. `pairs`: how often ours and the other side take turns. */

@@ -3,7 +3,7 @@ import { AppError } from '../kernel/errors.ts';
 import type { Triple } from '../records/segments.ts';
 import type { SealedKey } from './sealed-key.ts';
 
-/** Rows in one file of the place: what COPY writes, or lines of JSON, packed by gzip. */
+/** Rows in one file of the place: what COPY writes, or lines of JSON, packed by Brotli; by gzip where its key says so. */
 export type PackedFile = {
   readonly key: string;
   readonly rows: number;
@@ -42,7 +42,8 @@ export type SavedObject = {
 
 /** Everything that a backup consists of. It is written when all of it is in its place, and never changed. */
 export type Manifest = {
-  readonly format: typeof manifestFormat;
+  /** In the first form, all files are packed by gzip. */
+  readonly format: 1 | typeof manifestFormat;
   readonly id: string;
   /** Which database it is of: see `findDatabaseId`. */
   readonly database: string;
@@ -74,7 +75,7 @@ export type SavedSequence = {
   readonly next: number;
 };
 
-const manifestFormat = 1;
+const manifestFormat = 2;
 
 export function newManifest(parts: Omit<Manifest, 'format'>): Manifest {
   return { format: manifestFormat, ...parts };
@@ -120,7 +121,7 @@ export function parseManifest(text: string, where: string): Manifest {
     });
   }
   const manifest = JSON.parse(body) as Omit<Manifest, 'format'> & { format: number };
-  if (manifest.format === manifestFormat) return manifest as Manifest;
+  if (manifest.format <= manifestFormat) return manifest as Manifest;
   throw new AppError('backup_newer', {
     detail: `${where} has the form ${manifest.format}, which this release does not know. Use svcctl ${manifest.release} or newer.`,
   });

@@ -4,7 +4,7 @@ import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
+import { constants, createBrotliCompress } from 'node:zlib';
 import { fromFileSystem } from '../platform/objects/objects.ts';
 import type { PackedFile } from './manifest.ts';
 import { type Place, toPlaceError } from './place.ts';
@@ -17,8 +17,11 @@ const newline = 0x0a;
 export const usualFileBytes = 256 * 2 ** 20;
 /** So many bytes are packed at once: row by row it took three times the CPU time. */
 const batchBytes = 256 * 1024;
-/** The fastest. The next ones take twice the time for a tenth less. */
-const level = 1;
+/** A third of the CPU time of the fastest gzip, for a sixth less: 0.18 s and 0.51 s for 215 MB of records. */
+const params = {
+  [constants.BROTLI_PARAM_QUALITY]: 0,
+  [constants.BROTLI_PARAM_LGWIN]: 20,
+};
 
 type Target = {
   readonly place: Place;
@@ -105,11 +108,11 @@ type Pack = {
 
 function openPack(spoolDir: string): Pack {
   const path = join(spoolDir, `rows-${process.pid}-${randomUUID()}`);
-  const gzip = createGzip({ level });
+  const packer = createBrotliCompress({ params, chunkSize: batchBytes });
   const hash = createHash('sha256');
   let [raw, rows, sizeBytes] = [0, 0, 0];
   const done = pipeline(
-    gzip,
+    packer,
     async function* (chunks: AsyncIterable<Buffer>) {
       for await (const chunk of chunks) {
         hash.update(chunk);
@@ -129,17 +132,17 @@ function openPack(spoolDir: string): Pack {
     async write(bytes, count) {
       raw += bytes.length;
       rows += count;
-      if (gzip.write(bytes)) return;
+      if (packer.write(bytes)) return;
       // When the file cannot be written, `written` knows why.
-      await Promise.race([once(gzip, 'drain').catch(() => written), written]);
+      await Promise.race([once(packer, 'drain').catch(() => written), written]);
     },
     async finish() {
-      gzip.end();
+      packer.end();
       await written;
       return { path, rows, size_bytes: sizeBytes, sha256: hash.digest('hex') };
     },
     async giveUp() {
-      gzip.destroy();
+      packer.destroy();
       await written.catch(() => {});
       await rm(path, { force: true });
     },
@@ -150,7 +153,7 @@ async function store(
   { path, ...packed }: Packed,
   { place, folder, isTrusting, signal }: Target,
 ): Promise<{ file: PackedFile; isNew: boolean }> {
-  const file = { key: `${folder}/${packed.sha256}.gz`, ...packed };
+  const file = { key: `${folder}/${packed.sha256}.br`, ...packed };
   try {
     const found = isTrusting ? await place.head(file.key, signal) : null;
     const isNew = found?.sizeBytes !== file.size_bytes;

@@ -193,7 +193,7 @@ export async function sumMonth(
 ): Promise<Omit<RecordMonth, 'month'> | undefined> {
   const [sums] = await db.query<Omit<RecordMonth, 'month'> & { newest: string | null }>(sql`
     select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes,
-      mod(mod(coalesce(sum(digest::numeric), 0), 18446744073709551616) + 18446744073709551616,
+      mod(mod(coalesce(sum(digest), 0), 18446744073709551616) + 18446744073709551616,
         18446744073709551616)::text as digest, max(recorded_at)::text as newest
     from ${raw(table)}`);
   return sums?.newest == null ? undefined : sums;

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createGunzip } from 'node:zlib';
+import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { AppError } from '../kernel/errors.ts';
 import {
   fromFileSystem,
@@ -49,8 +49,9 @@ export async function* readRows(file: PackedFile, tools: ReadTools): AsyncGenera
         yield chunk;
       }
     };
-    const gunzip = createGunzip({ chunkSize: chunkBytes });
-    for await (const chunk of transformed(packed(), gunzip, { signal })) {
+    const open = file.key.endsWith('.gz') ? createGunzip : createBrotliDecompress;
+    const unpacker = open({ chunkSize: chunkBytes });
+    for await (const chunk of transformed(packed(), unpacker, { signal })) {
       for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) rows += 1;
       yield chunk;
     }
@@ -73,7 +74,7 @@ export async function* readRows(file: PackedFile, tools: ReadTools): AsyncGenera
 }
 
 function isUnpackable(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('Z_');
+  return error instanceof Error && 'code' in error && /^(Z_|ERR_.*ERROR)/.test(String(error.code));
 }
 
 export function damaged(place: Place, key: string, what: string, cause?: unknown): AppError {

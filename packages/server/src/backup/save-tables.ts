@@ -31,11 +31,12 @@ export async function saveTables(
   options: Options,
 ): Promise<{ tables: SavedTable[]; newBytes: number }> {
   const months = await snapshot.read(listMonths);
-  const units = tables.flatMap((table): Unit[] =>
-    table.name === recordsTable
-      ? months.map((month) => ({ table, month }))
-      : [{ table, month: null }],
-  );
+  const isRecords = ({ name }: LiveTable) => name === recordsTable;
+  // The large ones first: otherwise the last of them is packed alone.
+  const units: Unit[] = [
+    ...tables.filter(isRecords).flatMap((table) => months.map((month) => ({ table, month }))),
+    ...tables.filter((table) => !isRecords(table)).map((table) => ({ table, month: null })),
+  ];
   const limits = { atOnce: connections, signal: options.signal };
   const saved = await sideBySide(units, limits, (unit, signal) =>
     savePart(snapshot, unit, { ...options, signal }),
