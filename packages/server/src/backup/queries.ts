@@ -335,10 +335,14 @@ export async function noteRestoredFile(db: Queryable, path: string): Promise<voi
   await db.query(sql`insert into restored_files (path) values (${path})`);
 }
 
-/** A transaction that waits for files may take long. */
+/**
+ * A transaction that waits for files may take long. Nobody waits for its rows to be on the disk: with them it would lose
+ * the note that they are there, and `endRestore` waits for all that was written before.
+ */
 export async function allowLongLoads({ client }: Connection): Promise<void> {
   await client.query(
-    `set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '1h'`,
+    `set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '1h';
+    set local synchronous_commit = off`,
   );
 }
 
@@ -352,6 +356,49 @@ export async function switchTriggers(
   to: 'disable' | 'enable',
 ): Promise<void> {
   await client.query(`alter table ${pg.escapeIdentifier(table)} ${to} trigger user`);
+}
+
+/** The table of a month of records. */
+export function tableOfMonth(month: string): string {
+  return `enrichment_records_${month.replace('-', '_')}`;
+}
+
+/**
+ * Makes the tables of these months unless they are there. They are not of the records yet, and have no key: one that
+ * grows row by row takes three times as long as one that is made at the end.
+ */
+export async function makeMonths({ client }: Connection, months: readonly string[]): Promise<void> {
+  const statements = months.map(
+    (month) => `create table if not exists ${pg.escapeIdentifier(tableOfMonth(month))} (
+      like enrichment_records including all excluding indexes)`,
+  );
+  await client.query(statements.join('; '));
+}
+
+/**
+ * Makes the key of a month, and its table one of the records, unless it is: PostgreSQL looks at the time of each row. What
+ * the planner needs to know is gathered of the month alone; a service keeps no more.
+ */
+export async function finishMonth(connection: Connection, month: string): Promise<void> {
+  const table = pg.escapeIdentifier(tableOfMonth(month));
+  const [found] = await connection.query<{ key: string; is_attached: boolean }>(sql`
+    select pg_get_constraintdef(oid) as key,
+      exists (select from pg_inherits where inhrelid = ${table}::regclass) as is_attached
+    from pg_constraint where conrelid = 'enrichment_records'::regclass and contype = 'p'`);
+  if (found === undefined) throw new Error('records have no key');
+  const first = `timestamptz ${pg.escapeLiteral(`${month}-01T00:00:00Z`)}`;
+  const analyzing = `analyze ${table}`;
+  const making = [
+    `alter table ${table} add ${found.key}`,
+    analyzing,
+    `alter table enrichment_records attach partition ${table}
+      for values from (${first}) to (${first} + interval '1 month')`,
+  ];
+  await runLong(connection, found.is_attached ? analyzing : making.join('; '));
+}
+
+export async function empty(connection: Connection, table: string): Promise<void> {
+  await connection.query(sql`truncate ${named(table)}`);
 }
 
 /** Notes that the restore has ended: from now on a service may start. */
@@ -377,11 +424,14 @@ export async function countOpenDeliveries(db: Queryable): Promise<number> {
 }
 
 /** Gathers what the planner needs to know: a restored table is planned for as an empty one until then. */
-export async function analyze({ client }: Connection, tables: readonly string[]): Promise<void> {
+export async function analyze(connection: Connection, tables: readonly string[]): Promise<void> {
   const names = tables.map((table) => pg.escapeIdentifier(table)).join(', ');
-  await client.query('set statement_timeout = 0');
-  const statement = { text: `analyze ${names}`, query_timeout: longestTimerMillis };
-  await client.query(statement as pg.QueryConfig);
+  await connection.client.query('set statement_timeout = 0');
+  await runLong(connection, `analyze ${names}`);
+}
+
+async function runLong({ client }: Connection, text: string): Promise<void> {
+  await client.query({ text, query_timeout: longestTimerMillis } as pg.QueryConfig);
 }
 
 function named(table: string) {

@@ -11,7 +11,6 @@ import { copyIntoTable } from '../platform/postgres/copy.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { migrate, readJournal, readMigrations } from '../platform/postgres/migrate.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
-import { createPartitions } from '../records/index.ts';
 import type { Manifest, PackedFile, Step } from './manifest.ts';
 import * as queries from './queries.ts';
 import { type ReadTools, readRows } from './read-files.ts';
@@ -74,10 +73,9 @@ async function restoreAlone(
   await loadTables(manifest, tables, tools);
   for (const sequence of manifest.sequences) await queries.setSequence(db, sequence);
   await db.withConnection(async (connection) => {
-    await queries.analyze(
-      connection,
-      tables.map(({ name }) => name),
-    );
+    // Months of records were looked at when they were whole.
+    const rest = tables.map(({ name }) => name).filter((name) => name !== recordsTable);
+    await queries.analyze(connection, rest);
     await connection.query(usualLimits);
   });
   await beforeEnd(signal);
@@ -171,7 +169,11 @@ type Load = {
   readonly table: queries.LiveTable;
   readonly columns: readonly string[];
   readonly file: PackedFile;
+  readonly month?: Month | undefined;
 };
+
+/** A month of records, while it is loaded. */
+type Month = { readonly name: string; readonly files: number; filesLeft: number };
 
 async function loadTables(
   manifest: Manifest,
@@ -179,29 +181,29 @@ async function loadTables(
   tools: RestoreTools,
 ): Promise<void> {
   const { db } = tools;
-  const months = manifest.tables.flatMap(({ parts }) =>
-    parts.flatMap(({ month }) => month?.month ?? []),
-  );
-  await createPartitions(db).ensure(months);
+  const parts = manifest.tables.flatMap((table) => table.parts);
+  const months = parts.flatMap(({ month }) => month?.month ?? []);
+  await db.withConnection((connection) => queries.makeMonths(connection, months));
   const loaded = new Set(await queries.listRestoredFiles(db));
-  const total = manifest.tables
-    .filter(({ name }) => name === recordsTable)
-    .reduce((sum, { parts }) => sum + parts.reduce((rows, part) => rows + part.rows, 0), 0);
+  const total = parts.reduce((sum, { rows, month }) => sum + (month === undefined ? 0 : rows), 0);
   let done = 0;
-  const advance = ({ table, file }: Load) => {
-    if (table.name !== recordsTable) return;
-    done += file.rows;
-    tools.onStep({ name: 'records', done, total, bytes: done });
-  };
   const loadsOf = (table: queries.LiveTable): Load[] => {
     const saved = manifest.tables.find(({ name }) => name === table.name);
     if (saved === undefined) return [];
-    const files = saved.parts.flatMap((part) => part.files);
-    return files.map((file) => ({ table, columns: saved.columns, file }));
+    return saved.parts.flatMap(({ files, month: of }) => {
+      const { length } = files;
+      const month = of && { name: of.month, files: length, filesLeft: length };
+      return files.map((file) => ({ table, columns: saved.columns, file, month }));
+    });
   };
   const run = async (one: Load, signal: AbortSignal) => {
-    if (!loaded.has(one.file.key)) await load(one, { ...tools, signal });
-    advance(one);
+    const { file, month } = one;
+    if (!loaded.has(file.key)) await load(one, { ...tools, signal });
+    if (month === undefined) return;
+    month.filesLeft -= 1;
+    if (month.filesLeft === 0) await finishMonth(month, db);
+    done += file.rows;
+    tools.onStep({ name: 'records', done, total, bytes: done });
   };
   const isReferredTo = ({ name }: queries.LiveTable) =>
     tables.some(({ refers_to }) => refers_to.includes(name));
@@ -229,18 +231,30 @@ function inOrder(tables: readonly queries.LiveTable[]): queries.LiveTable[] {
 }
 
 /** Loads a file in a transaction that also notes it, so that it is loaded once. */
-async function load({ table, columns, file }: Load, tools: RestoreTools): Promise<void> {
+async function load({ table, columns, file, month }: Load, tools: RestoreTools): Promise<void> {
   const { db, signal } = tools;
+  const into = month === undefined ? table.name : queries.tableOfMonth(month.name);
+  // Rows of a table that this transaction has emptied are frozen at once: nobody need look at them again to do so.
+  const isFrozen = month?.files === 1;
   await db.withConnection(async (connection) => {
     await connection.client.query('begin');
     await queries.allowLongLoads(connection);
-    if (table.has_triggers) await queries.switchTriggers(connection, table.name, 'disable');
+    if (table.has_triggers) await queries.switchTriggers(connection, into, 'disable');
+    if (isFrozen) await queries.empty(connection, into);
     const rows = readRows(file, tools);
-    const count = await copyIntoTable(connection, { table: table.name, columns }, rows, signal);
+    const target = { table: into, columns, isFrozen };
+    const count = await copyIntoTable(connection, target, rows, signal);
     if (count !== file.rows)
       throw new Error(`${count} of ${file.rows} rows of ${file.key} were stored`);
-    if (table.has_triggers) await queries.switchTriggers(connection, table.name, 'enable');
+    if (table.has_triggers) await queries.switchTriggers(connection, into, 'enable');
     await queries.noteRestoredFile(connection, file.key);
     await connection.client.query('commit');
+  });
+}
+
+async function finishMonth({ name }: Month, db: Database): Promise<void> {
+  await db.transaction(async (connection) => {
+    await queries.allowLongLoads(connection);
+    await queries.finishMonth(connection, name);
   });
 }

@@ -4,7 +4,7 @@ import { isSameTriple } from '../records/segments.ts';
 import { folderOf, type Manifest, type SavedTable, type TablePart } from './manifest.ts';
 import { packRows } from './pack-rows.ts';
 import type { Place } from './place.ts';
-import { type LiveTable, listMonths, sumMonth } from './queries.ts';
+import { type LiveTable, listMonths, sumMonth, tableOfMonth } from './queries.ts';
 import { sideBySide } from './side-by-side.ts';
 
 export const recordsTable = 'enrichment_records';
@@ -61,7 +61,7 @@ async function savePart(
   { table, month }: Unit,
   options: Options,
 ): Promise<{ part: TablePart | null; newBytes: number }> {
-  const source = month === null ? table.name : partitionOf(month);
+  const source = month === null ? table.name : tableOfMonth(month);
   return snapshot.read(async (connection) => {
     const sums = month === null ? undefined : await sumMonth(connection, source);
     if (month !== null && sums === undefined) return { part: null, newBytes: 0 };
@@ -118,9 +118,4 @@ async function findUnchanged(
     if ((await place.head(file.key, signal))?.sizeBytes !== file.size_bytes) return null;
   }
   return part;
-}
-
-/** The name of the table that holds a month of records. */
-function partitionOf(month: string): string {
-  return `${recordsTable}_${month.replace('-', '_')}`;
 }

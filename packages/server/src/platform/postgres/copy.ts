@@ -124,15 +124,20 @@ type TimedQuery = {
   handleReadyForQuery?: () => void;
 };
 
-/** Stores rows as `copyTable` streams them, however long it takes. Returns how many there were. */
+/**
+ * Stores rows as `copyTable` streams them, however long it takes. Returns how many there were. They can be frozen in a
+ * table that the same transaction has emptied.
+ */
 export async function copyIntoTable(
   connection: Pick<Connection, 'client'>,
-  { table, columns }: { readonly table: string; readonly columns: readonly string[] },
+  { table, columns, isFrozen = false }: CopyTarget,
   rows: AsyncIterable<Buffer>,
   signal: AbortSignal,
 ): Promise<number> {
   const names = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
-  const copy = copyFrom(`copy ${pg.escapeIdentifier(table)} (${names}) from stdin`);
+  const copy = copyFrom(
+    `copy ${pg.escapeIdentifier(table)} (${names}) from stdin with (freeze ${isFrozen})`,
+  );
   // The listener stays after the pipeline has ended, because an error that nobody listens for ends the process.
   copy.on('error', () => {});
   // The client sets a timer by the first, and stops it when the second is called, which COPY does not do by itself.
@@ -143,3 +148,9 @@ export async function copyIntoTable(
   await pipeline(rows, connection.client.query(copy), { signal });
   return copy.rowCount;
 }
+
+type CopyTarget = {
+  readonly table: string;
+  readonly columns: readonly string[];
+  readonly isFrozen?: boolean;
+};
