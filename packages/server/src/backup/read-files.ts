@@ -1,6 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { AppError } from '../kernel/errors.ts';
@@ -10,6 +10,7 @@ import {
   type ObjectStore,
   systemCode,
 } from '../platform/objects/objects.ts';
+import { hashFile } from '../platform/thread-hash.ts';
 import { transformed } from '../platform/work/transformed.ts';
 import {
   filesOf,
@@ -30,51 +31,41 @@ export type ReadTools = {
 const chunkBytes = 256 * 1024;
 
 /**
- * Reads the rows of a file, unpacked. Throws `backup_damaged` when the file is missing or is not what was written, at the
- * latest behind its last row: whoever does something with the rows must be able to undo it.
+ * Reads the rows of a file, unpacked. Throws `backup_damaged` when the file is missing or is not what was written, before
+ * the first row: Brotli makes other rows of a byte that was changed. When the rows are not as many as were written it
+ * throws behind the last one: whoever does something with them must be able to undo it.
  */
 export async function* readRows(file: PackedFile, tools: ReadTools): AsyncGenerator<Buffer> {
   const { place, signal } = tools;
-  const hash = createHash('sha256');
-  let [bytes, rows] = [0, 0];
+  let rows = 0;
   let local: Awaited<ReturnType<typeof openLocally>> | undefined;
   try {
     local = await openLocally(place, file.key, tools);
     const { path } = local;
-    const packed = async function* () {
-      const chunks = createReadStream(path, { highWaterMark: chunkBytes });
-      for await (const chunk of chunks as AsyncIterable<Buffer>) {
-        hash.update(chunk);
-        bytes += chunk.length;
-        yield chunk;
-      }
-    };
+    const { size } = await stat(path);
+    const sha256 = (await hashFile(path, { signal })).toString('hex');
+    if (size !== file.size_bytes || sha256 !== file.sha256) {
+      throw damaged(place, file.key, `has ${size} bytes and the SHA-256 ${sha256}`);
+    }
+    const packed = createReadStream(path, { highWaterMark: chunkBytes });
     const open = file.key.endsWith('.gz') ? createGunzip : createBrotliDecompress;
     const unpacker = open({ chunkSize: chunkBytes });
-    for await (const chunk of transformed(packed(), unpacker, { signal })) {
+    for await (const chunk of transformed(packed, unpacker, { signal })) {
       for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) rows += 1;
       yield chunk;
     }
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof AppError) throw error;
     const code = systemCode(error);
     const isMissing = error instanceof ObjectMissing || code === 'ENOENT' || code === 'ENOTDIR';
     if (isMissing) throw damaged(place, file.key, 'is missing', error);
-    if (isUnpackable(error)) throw damaged(place, file.key, 'cannot be unpacked', error);
     throw toPlaceError(fromFileSystem(error, `${file.key} cannot be read from ${place.location}`));
   } finally {
     await local?.release();
   }
-  const sha256 = hash.digest('hex');
-  if (bytes !== file.size_bytes || sha256 !== file.sha256) {
-    throw damaged(place, file.key, `has ${bytes} bytes and the SHA-256 ${sha256}`);
-  }
   if (rows !== file.rows)
     throw damaged(place, file.key, `has ${rows} rows instead of ${file.rows}`);
-}
-
-function isUnpackable(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^(Z_|ERR_.*ERROR)/.test(String(error.code));
 }
 
 export function damaged(place: Place, key: string, what: string, cause?: unknown): AppError {
