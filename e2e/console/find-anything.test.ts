@@ -128,6 +128,24 @@ test('finds a dead letter by the beginning of its id, and Enter waits for the an
     .waitFor();
 });
 
+test('finds a record by the id of its event alone, once asked to', async () => {
+  const path = '/enrichment/records?tenant=TX&store=IAH&limit=1';
+  const [{ event_id: id, occurred_at: at }] = (await filled.service.call('GET', path)).json.data;
+  const page = await filled.open('/exports');
+  await find(page, id);
+  await options(page)
+    .filter({ hasText: `Find the event ${id}` })
+    .click();
+  await options(page)
+    .filter({ hasText: `TX › IAH › ${at}` })
+    .click();
+  await waitForRecord(page);
+  expect(hashOf(page)).toContain(`panel=record/TX/IAH/${at}/${id}`);
+  await find(page, `event ${id}0`);
+  const state = palette(page).getByRole('status');
+  await state.getByText(`There is no event ${id}0`).waitFor();
+});
+
 test('says what it cannot look up, and why', async () => {
   const page = await filled.open('/records', { expected: [/404 \(Not Found\)/] });
   const asked: string[] = [];

@@ -18,11 +18,13 @@ import type {
   Verification,
 } from '../api/types.ts';
 import { deadLetterStatuses, type Scope } from '../api/values.ts';
+import type { RecordIdentity } from '../records/search.ts';
 import { retentionHref } from '../retention/search.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
 import { exportHref, jobHref, panelHref, runHref } from '../ui/panel-place.ts';
 import { countOf } from '../ui/words.ts';
 import { deliveryHref, incidentHref } from '../webhooks/search.ts';
+import { placeOf } from './pasted-place.ts';
 
 /** Something that an id leads to: a place of the console, or else the command that shows it. */
 export type Finding = {
@@ -171,8 +173,46 @@ export const idKinds: readonly IdKind[] = [
 
 /** The kind of an id that is pasted, also one that is not whole; undefined for any other text. */
 export function idKindOf(text: string): IdKind | undefined {
+  if (eventIdOf(text) !== undefined) return events;
   const [, prefix] = /^([a-z]+)_\w+$/.exec(text.trim()) ?? [];
   return idKinds.find((kind) => kind.prefix === prefix);
+}
+
+/** The ids of events have no form of their own, so they come after this word. */
+export const eventWord = 'event';
+
+function eventIdOf(text: string): string | undefined {
+  return new RegExp(`^${eventWord} +(\\S.*)$`, 'i').exec(text.trim())?.[1];
+}
+
+const events: IdKind = {
+  ...{ prefix: eventWord, noun: 'event', scope: 'enrichment:read', find: findEvent },
+};
+
+const mostRecords = 8;
+/** A look goes through a million hot records, and all cold ones. */
+const mostLooks = 50;
+
+/** The records of an event, wherever they are. */
+async function findEvent(text: string, { signal }: LookUp): Promise<readonly Finding[]> {
+  const params = { event_id: eventIdOf(text), limit: mostRecords };
+  let cursor: string | undefined;
+  for (let looks = 0; looks < mostLooks; looks += 1) {
+    const page = await api.get<Page<RecordIdentity>>(
+      '/enrichment/records',
+      { ...params, cursor },
+      signal,
+    );
+    const found = page.data.flatMap((record) => {
+      const place = placeOf(record);
+      if (place === undefined) return [];
+      const { tenant, store, occurred_at } = record;
+      return [{ name: `${tenant} › ${store} › ${occurred_at}`, note: 'record', href: place.href }];
+    });
+    if (found.length > 0 || page.next_cursor === null) return found;
+    cursor = page.next_cursor;
+  }
+  return [];
 }
 
 /** Whether an id was copied as lists show it, with its middle left out: `dlv…7Kq2`. */

@@ -9,7 +9,7 @@ import { describeFailure } from '../ui/outage.ts';
 import { noPlaceholder } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
-import { type Finding, idKindOf, isCutId, isSecret } from './find-id.ts';
+import { eventWord, type Finding, idKindOf, isCutId, isSecret } from './find-id.ts';
 import { type Entry, parseVerb, useChosenNode } from './palette-actions.ts';
 import { parsePlace } from './pasted-place.ts';
 
@@ -53,7 +53,22 @@ export function useSearchOf(text: string): Search {
       href: verb === undefined ? `#/records${stringifySearch(path)}` : verb.hrefOf(path),
     };
   });
+  if (entries.length === 0 && slices.state === null && mayBeEvent(rest) && verb === undefined) {
+    entries.push(eventEntry(rest.trim()));
+  }
   return { entries, state: slices.state, isSearching: slices.isSearching };
+}
+
+/** Whether a text that is no path may be the id of an event. Shorter ones are words that somebody has begun to type. */
+function mayBeEvent(text: string): boolean {
+  return text.trim().length >= 4 && /\d/.test(text);
+}
+
+/** Offers to look for an event, which takes longer than to look up a path or an id. */
+function eventEntry(id: string): Entry {
+  const name = `Find the event ${id}`;
+  const note = 'in all records, by its whole id';
+  return { id: 'event', group: 'FOUND', name, note, fill: `${eventWord} ${id}` };
 }
 
 /** What an id leads to; an empty text is not looked up. */
@@ -86,7 +101,8 @@ function useId(text: string): Search {
     return { ...nothing, state: 'Searching …', isSearching: true };
   }
   const entries = query.data.map((finding, index) => toEntry(finding, `id-${index}`));
-  const state = `There is no ${kind.noun} ${id}, or no longer. An id is found when it is whole.`;
+  const named = kind.noun === eventWord ? id : `${kind.noun} ${id}`;
+  const state = `There is no ${named}, or no longer. An id is found when it is whole.`;
   return { entries, state: entries.length === 0 ? state : null, isSearching: false };
 }
 

@@ -9,7 +9,7 @@ import {
 } from 'react';
 import { SearchIcon } from '../ui/icons.tsx';
 import { useSession } from '../ui/session.ts';
-import { idKinds } from './find-id.ts';
+import { eventWord, idKinds } from './find-id.ts';
 import classes from './palette.module.css';
 import { type Entry, pageEntries, useActions, useNodeActions } from './palette-actions.ts';
 import { type Search, useSearchOf } from './palette-search.ts';
@@ -223,6 +223,8 @@ function NothingFound(): ReactNode {
       <dd>by how their names begin: TX, DFW, TX/DFW/2001-03</dd>
       <dt>Ids, whole</dt>
       <dd>{idKinds.map(({ prefix, noun }) => `${prefix}_ ${noun}`).join(' · ')}</dd>
+      <dt>Events</dt>
+      <dd>by the whole id, after the word: {eventWord} fl-0812</dd>
       <dt>Links and records</dt>
       <dd>of this console, as they are copied</dd>
       <dt>Actions and pages</dt>

@@ -35,7 +35,7 @@ function isPlaceHash(hash: string): boolean {
 }
 
 /** The place of a record; undefined when its time is no instant. */
-function placeOf(identity: RecordIdentity | null): PastedPlace | undefined {
+export function placeOf(identity: RecordIdentity | null): PastedPlace | undefined {
   if (identity === null || !/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(identity.occurred_at))
     return undefined;
   const { tenant, store, occurred_at } = identity;
