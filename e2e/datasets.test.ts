@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => installation.remove());
 
-const settings = { SVC_LOG_LEVEL: 'error', SVC_RETENTION_SCHEDULE: 'off' };
+const settings = { SVC_LOG_LEVEL: 'error' };
 const shares = { train: 80, validation: 10, test: 10 };
 
 /** As the documentation tells it, not as the product does it. */

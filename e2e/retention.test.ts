@@ -16,7 +16,6 @@ afterEach(() => installation.remove());
 
 const settings = {
   SVC_LOG_LEVEL: 'error',
-  SVC_RETENTION_SCHEDULE: 'off',
   SVC_COLD_GRACE_SECONDS: '0',
 };
 const makeRecords = (count: number, from = 0) =>

@@ -50,7 +50,6 @@ export async function startDay(): Promise<Day> {
   const env = {
     ...webhookSettings,
     DATABASE_URL: databaseUrl,
-    SVC_RETENTION_SCHEDULE: 'off',
     SVC_COLD_GRACE_SECONDS: '0',
   };
   const installation = await createInstallation({ isFresh: true });

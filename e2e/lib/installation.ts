@@ -76,6 +76,9 @@ export function ownCommand(folder = root): string[] {
   return [process.execPath, join(folder, 'packages/server/bin/svcctl.cjs')];
 }
 
+/** A free port, and no retention at the usual time of day, which would move what a test has stored. */
+const usual = { SVC_PORT: '0', SVC_RETENTION_SCHEDULE: 'off' };
+
 /**
  * An installation whose cluster is there and migrated: to make one takes 2 s of CPU time. With `isFresh` its data
  * folder is empty.
@@ -92,7 +95,7 @@ export async function createInstallation({ isFresh = false } = {}): Promise<Inst
     env: Environment = {},
     command?: readonly string[],
   ) => {
-    const started = spawnProgram(args, { SVC_DATA_DIR: dataDir, SVC_PORT: '0', ...env }, command);
+    const started = spawnProgram(args, { ...usual, SVC_DATA_DIR: dataDir, ...env }, command);
     processes.push(started);
     return started;
   };

@@ -15,7 +15,7 @@ import { runRetention, verifyAll, viewTenant } from '../lib/retention.ts';
 import { waitFor } from '../lib/wait-for.ts';
 import { addEndpoint, report, untilDelivery, webhookSettings } from '../lib/webhooks.ts';
 
-const settings = { ...webhookSettings, SVC_RETENTION_SCHEDULE: 'off' };
+const settings = { ...webhookSettings };
 const passphrase = { SVC_BACKUP_PASSPHRASE: 'correct horse battery staple' };
 
 let installation: Installation;

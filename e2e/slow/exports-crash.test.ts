@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => installation.remove());
 
-const settings = { SVC_LOG_LEVEL: 'error', SVC_RETENTION_SCHEDULE: 'off' };
+const settings = { SVC_LOG_LEVEL: 'error' };
 const files = [
   { format: 'csv', compression: 'gzip' },
   { format: 'ndjson', compression: 'zstd' },

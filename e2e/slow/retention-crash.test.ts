@@ -14,7 +14,6 @@ afterEach(() => installation.remove());
 
 const settings = {
   SVC_LOG_LEVEL: 'error',
-  SVC_RETENTION_SCHEDULE: 'off',
   SVC_COLD_GRACE_SECONDS: '1',
 };
 /** What a move has just reached when the service is killed, round by round. */

@@ -23,7 +23,6 @@ afterEach(async () => {
 
 const environment = () => ({
   SVC_LOG_LEVEL: 'error',
-  SVC_RETENTION_SCHEDULE: 'off',
   SVC_COLD_GRACE_SECONDS: '0',
   SVC_BLOB_URL: s3.url,
   AWS_ACCESS_KEY_ID: process.env.AWS_ACCESS_KEY_ID ?? '',

@@ -19,7 +19,6 @@ const forever = {
   SVC_INCIDENT_DAYS: '0',
   SVC_HISTORY_DAYS: '0',
   SVC_AUDIT_DAYS: '0',
-  SVC_RETENTION_SCHEDULE: 'off',
 };
 
 let installation: Installation;

@@ -5,7 +5,7 @@ import type { Service } from '../../lib/installation.ts';
 import { waitFor } from '../../lib/wait-for.ts';
 
 /** With these settings nothing moves but what a test starts, and replaced objects are removed at once. */
-export const quietRetention = { SVC_RETENTION_SCHEDULE: 'off', SVC_COLD_GRACE_SECONDS: '0' };
+export const quietRetention = { SVC_COLD_GRACE_SECONDS: '0' };
 
 /** Runs what the policies say and waits for its end. */
 export async function runRetention(service: Service, tenant?: string): Promise<void> {

@@ -59,6 +59,8 @@ export async function startTestService(
     DATABASE_URL: db.url,
     SVC_DATA_DIR: dataDir,
     SVC_PORT: '0',
+    // The usual time of day would move what a test has stored.
+    SVC_RETENTION_SCHEDULE: 'off',
     // The disk of whoever runs the tests is not what they are about.
     SVC_NOTIFY_DISK_PERCENT: '0',
     ...env,

@@ -28,7 +28,6 @@ const common = {
   SVC_BLOB_URL: pathToFileURL(store).href,
   SVC_SECRET_KEY: 'of-all-processes-of-the-test-0001',
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_RETENTION_SCHEDULE: 'off',
   SVC_COLD_GRACE_SECONDS: '0',
   SVC_METRICS_CACHE_SECONDS: '0',
   SVC_DATABASE_CONNECTIONS: '6',

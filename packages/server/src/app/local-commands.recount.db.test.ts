@@ -6,7 +6,7 @@ import { createLog } from '../platform/log.ts';
 import { recountRecords } from './local-commands.ts';
 import { ingest, untilMoved } from './testing/backups.ts';
 
-const service = useTestService({ SVC_RETENTION_SCHEDULE: 'off', SVC_RATE_LIMIT: '0' });
+const service = useTestService({ SVC_RATE_LIMIT: '0' });
 beforeAll(async () => {
   await ingest(service, { month: '2001-03', count: 60 });
   await untilMoved(service, '2001-04-01');

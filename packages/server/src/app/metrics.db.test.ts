@@ -39,7 +39,6 @@ describe('the metrics of a service', () => {
       SVC_TRUSTED_PROXIES: '127.0.0.0/8',
       SVC_METRICS_PORT: '0',
       SVC_METRICS_CACHE_SECONDS: '0',
-      SVC_RETENTION_SCHEDULE: 'off',
     });
   });
   afterAll(() => service.stop());

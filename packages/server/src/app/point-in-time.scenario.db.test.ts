@@ -25,7 +25,7 @@ test.skipIf(inject('preparedCluster') === '')(
     });
     // The data folder, with the key and the store of cold data, outlives the database.
     const data = { SVC_DATA_DIR: await mkdtemp(join(tmpdir(), 'svcctl-data-')) };
-    const service = await startTestService({ ...env, ...data, DATABASE_URL: first.url });
+    const service = await startTestService({ ...data, DATABASE_URL: first.url });
     expect(await checkOf(service)).toBeUndefined();
     const setWindow = (seconds: string) =>
       first.db.query(sql`
@@ -67,7 +67,7 @@ test.skipIf(inject('preparedCluster') === '')(
     const isUp = () => second.db.query<{ is: boolean }>(sql`select not pg_is_in_recovery() as is`);
     await vi.waitUntil(async () => (await isUp())[0]?.is, { timeout: 60_000 });
     expect(await listKeys(second.db)).toEqual(keys);
-    const copy = await startTestService({ ...env, ...data, DATABASE_URL: second.url });
+    const copy = await startTestService({ ...data, DATABASE_URL: second.url });
     expect((await copy.call('POST', '/retention/adopt-store')).json.state).toBe('own');
     const { id } = (await copy.call('POST', '/retention/verify', { body: {} })).json;
     const read = async () => (await copy.call('GET', `/retention/verify/${id}`)).json;
@@ -84,8 +84,6 @@ test.skipIf(inject('preparedCluster') === '')(
       await rm(each, { recursive: true, force: true });
   },
 );
-
-const env = { SVC_RETENTION_SCHEDULE: 'off' };
 
 async function startPostgres(dataDir: string, settings: Record<string, string>) {
   const options = { dataDir, fsync: false, log: () => {}, settings };

@@ -35,7 +35,7 @@ let id: string;
 /** A backup of the same place that has no objects. */
 let early: string;
 beforeAll(async () => {
-  service = await startTestService({ SVC_RETENTION_SCHEDULE: 'off' });
+  service = await startTestService();
   place = await mkdtemp(join(tmpdir(), 'svcctl-backup-'));
   await ingest(service, { month: '2001-03', count: 60 });
   const tools = toolsFor({ DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir });

@@ -11,7 +11,6 @@ beforeAll(async () => {
   service = await startTestService({
     SVC_ROLES: 'api,retention',
     SVC_BLOB_URL: s3.urlOf(prefix),
-    SVC_RETENTION_SCHEDULE: 'off',
     SVC_HISTORY_DAYS: '400',
     SVC_AUDIT_DAYS: '400',
   });

@@ -15,6 +15,7 @@ import type { CheckName } from './values.ts';
 // Without a drainer, so that deliveries stay as they are.
 const service = useTestService({
   ...{ SVC_ROLES: 'api,retention,exports', SVC_RATE_LIMIT: '0', SVC_NOTIFY_DISK_PERCENT: '10' },
+  SVC_RETENTION_SCHEDULE: '17 3 * * *',
 });
 beforeAll(async () => {
   const records = ['a', 'b', 'c'].map((event_id) => ({

@@ -16,7 +16,7 @@ import { askForExport, openExport } from './testing/open-export.ts';
 
 const logged: { level: number; msg: string; err?: { code?: string } }[] = [];
 const log = pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) });
-const service = useTestService({ SVC_RETENTION_SCHEDULE: 'off' }, log);
+const service = useTestService({}, log);
 const cold = useColdStore(service);
 
 const ingest = (tenant: string, count: number, kind: string, noiseBytes = 0) =>

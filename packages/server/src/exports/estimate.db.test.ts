@@ -7,7 +7,7 @@ import { useColdStore } from '../records/read/testing/cold-store.ts';
 import { freeze } from '../records/read/testing/freeze.ts';
 import { openExport } from './testing/open-export.ts';
 
-const service = useTestService({ SVC_RETENTION_SCHEDULE: 'off' });
+const service = useTestService();
 const cold = useColdStore(service);
 beforeAll(async () => {
   const records = Array.from({ length: 600 }, (_, n) => ({

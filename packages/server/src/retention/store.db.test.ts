@@ -19,7 +19,6 @@ afterAll(() => s3.close());
 
 const patient = { timeout: 120_000 };
 const settings = {
-  SVC_RETENTION_SCHEDULE: 'off',
   SVC_RATE_LIMIT: '0',
   SVC_COLD_GRACE_SECONDS: '0',
   SVC_SECRET_KEY: 'of-both-copies-of-the-database-0001',

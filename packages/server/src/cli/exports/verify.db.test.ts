@@ -5,8 +5,7 @@ import { ends, run, useFolder } from '../testing/run.ts';
 import { useServiceCli } from '../testing/service-cli.ts';
 
 const folder = useFolder('once');
-const settings = { SVC_RETENTION_SCHEDULE: 'off' };
-const { service, cli, ok, jsonOf, store } = useServiceCli(settings, folder);
+const { service, cli, ok, jsonOf, store } = useServiceCli({}, folder);
 beforeAll(() =>
   store(
     Array.from({ length: 30 }, (_, n) => ({

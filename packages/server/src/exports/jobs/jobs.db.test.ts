@@ -9,7 +9,7 @@ import { type Answer, type TestService, useTestService } from '../../../test/ser
 import { numberedRecords, storeRecords } from '../../records/ingest/testing/post-records.ts';
 import type { ExportJob } from '../jobs.contract.ts';
 
-const settings = { SVC_RETENTION_SCHEDULE: 'off', SVC_RATE_LIMIT: '0' };
+const settings = { SVC_RATE_LIMIT: '0' };
 /** Works on jobs. */
 const service = useTestService(settings);
 /** Has no role exports: jobs stay queued. */
