@@ -12,7 +12,6 @@ export {
   warnOfFuture,
 } from './place.ts';
 export {
-  countOpenDeliveries,
   findLastBackup,
   isBackupOverdue,
   type LastBackup,
@@ -20,6 +19,7 @@ export {
 } from './queries.ts';
 export { listWithout } from './read-files.ts';
 export { restoreDatabase } from './restore.ts';
+export { countOpenDeliveries } from './restore-queries.ts';
 export { type Saved, save } from './save.ts';
 export { openKey, sealKey } from './sealed-key.ts';
 export { type BackupProblem, type BackupReport, verify } from './verify.ts';

@@ -11,9 +11,11 @@ import { copyIntoTable } from '../platform/postgres/copy.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { migrate, readJournal, readMigrations } from '../platform/postgres/migrate.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
+import { partitionName } from '../records/index.ts';
 import type { Manifest, PackedFile, Step } from './manifest.ts';
 import * as queries from './queries.ts';
 import { type ReadTools, readRows } from './read-files.ts';
+import * as restoring from './restore-queries.ts';
 import { recordsTable } from './save-tables.ts';
 import { sideBySide } from './side-by-side.ts';
 
@@ -67,7 +69,7 @@ async function restoreAlone(
     const names = tables.map(({ name }) => name);
     await db.transaction(async (connection) => {
       await refuseFilled(connection, names);
-      await queries.beginRestore(connection, names, { id, place: place.location, takenAt });
+      await restoring.beginRestore(connection, names, { id, place: place.location, takenAt });
     });
   }
   await loadTables(manifest, tables, tools);
@@ -75,14 +77,14 @@ async function restoreAlone(
   await db.withConnection(async (connection) => {
     // Months of records were looked at when they were whole.
     const rest = tables.map(({ name }) => name).filter((name) => name !== recordsTable);
-    await queries.analyze(connection, rest);
+    await restoring.analyze(connection, rest);
     await connection.query(usualLimits);
   });
   await beforeEnd(signal);
   await migrate(db, signal, { isRestoring: true });
   const { records, size_bytes: sizeBytes } = manifest;
   await db.transaction((connection) =>
-    queries.endRestore(connection, { id, takenAt, records: records.count, sizeBytes }),
+    restoring.endRestore(connection, { id, takenAt, records: records.count, sizeBytes }),
   );
 }
 
@@ -116,7 +118,7 @@ async function refuseForeignSchema({ migrations, release }: Manifest): Promise<v
  * of svcctl, or only empty ones of the same schema, which may lack some: those of a restore that was killed early.
  */
 async function checkTarget({ id, migrations, tables }: Manifest, db: Database): Promise<boolean> {
-  const open = await queries.findOpenRestore(db);
+  const open = await restoring.findOpenRestore(db);
   if (open?.backup_id === id) return true;
   if (open !== undefined) {
     throw notEmpty(
@@ -130,7 +132,7 @@ async function checkTarget({ id, migrations, tables }: Manifest, db: Database): 
     throw notEmpty('has the tables of another release, or of a service that was started here.');
   }
   const names = tables.map(({ name }) => name);
-  await refuseFilled(db, await queries.listPresent(db, names));
+  await refuseFilled(db, await restoring.listPresent(db, names));
   return false;
 }
 
@@ -138,10 +140,10 @@ async function checkTarget({ id, migrations, tables }: Manifest, db: Database): 
 const seeded: readonly string[] = ['audit_chain', 'lanes', 'retention_policies', 'store_fence'];
 
 async function refuseFilled(
-  db: Parameters<typeof queries.listFilled>[0],
+  db: Parameters<typeof restoring.listFilled>[0],
   tables: readonly string[],
 ): Promise<void> {
-  const filled = await queries.listFilled(
+  const filled = await restoring.listFilled(
     db,
     tables.filter((table) => !seeded.includes(table)),
   );
@@ -183,8 +185,8 @@ async function loadTables(
   const { db } = tools;
   const parts = manifest.tables.flatMap((table) => table.parts);
   const months = parts.flatMap(({ month }) => month?.month ?? []);
-  await db.withConnection((connection) => queries.makeMonths(connection, months));
-  const loaded = new Set(await queries.listRestoredFiles(db));
+  await db.withConnection((connection) => restoring.makeMonths(connection, months));
+  const loaded = new Set(await restoring.listRestoredFiles(db));
   const total = parts.reduce((sum, { rows, month }) => sum + (month === undefined ? 0 : rows), 0);
   let done = 0;
   const loadsOf = (table: queries.LiveTable): Load[] => {
@@ -233,28 +235,28 @@ function inOrder(tables: readonly queries.LiveTable[]): queries.LiveTable[] {
 /** Loads a file in a transaction that also notes it, so that it is loaded once. */
 async function load({ table, columns, file, month }: Load, tools: RestoreTools): Promise<void> {
   const { db, signal } = tools;
-  const into = month === undefined ? table.name : queries.tableOfMonth(month.name);
+  const into = month === undefined ? table.name : partitionName(month.name);
   // Rows of a table that this transaction has emptied are frozen at once: nobody need look at them again to do so.
   const isFrozen = month?.files === 1;
   await db.withConnection(async (connection) => {
     await connection.client.query('begin');
-    await queries.allowLongLoads(connection);
-    if (table.has_triggers) await queries.switchTriggers(connection, into, 'disable');
-    if (isFrozen) await queries.empty(connection, into);
+    await restoring.allowLongLoads(connection);
+    if (table.has_triggers) await restoring.switchTriggers(connection, into, 'disable');
+    if (isFrozen) await restoring.emptyTable(connection, into);
     const rows = readRows(file, tools);
     const target = { table: into, columns, isFrozen };
     const count = await copyIntoTable(connection, target, rows, signal);
     if (count !== file.rows)
       throw new Error(`${count} of ${file.rows} rows of ${file.key} were stored`);
-    if (table.has_triggers) await queries.switchTriggers(connection, into, 'enable');
-    await queries.noteRestoredFile(connection, file.key);
+    if (table.has_triggers) await restoring.switchTriggers(connection, into, 'enable');
+    await restoring.noteRestoredFile(connection, file.key);
     await connection.client.query('commit');
   });
 }
 
 async function finishMonth({ name }: Month, db: Database): Promise<void> {
   await db.transaction(async (connection) => {
-    await queries.allowLongLoads(connection);
-    await queries.finishMonth(connection, name);
+    await restoring.allowLongLoads(connection);
+    await restoring.finishMonth(connection, name);
   });
 }

@@ -1,10 +1,11 @@
 import { copyTable } from '../platform/postgres/copy.ts';
 import type { Snapshot } from '../platform/postgres/snapshot.ts';
+import { partitionName } from '../records/index.ts';
 import { isSameTriple } from '../records/segments.ts';
 import { folderOf, type Manifest, type SavedTable, type TablePart } from './manifest.ts';
 import { packRows } from './pack-rows.ts';
 import type { Place } from './place.ts';
-import { type LiveTable, listMonths, sumMonth, tableOfMonth } from './queries.ts';
+import { type LiveTable, listMonths, sumMonth } from './queries.ts';
 import { sideBySide } from './side-by-side.ts';
 
 export const recordsTable = 'enrichment_records';
@@ -61,7 +62,7 @@ async function savePart(
   { table, month }: Unit,
   options: Options,
 ): Promise<{ part: TablePart | null; newBytes: number }> {
-  const source = month === null ? table.name : tableOfMonth(month);
+  const source = month === null ? table.name : partitionName(month);
   return snapshot.read(async (connection) => {
     const sums = month === null ? undefined : await sumMonth(connection, source);
     if (month !== null && sums === undefined) return { part: null, newBytes: 0 };

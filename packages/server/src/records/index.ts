@@ -3,6 +3,7 @@
 
 export { recordFigures } from './figures.ts';
 export { createIngest, type Ingest } from './ingest/ingest.ts';
+export { partitionName } from './ingest/store-part.ts';
 export type { RecordRow } from './queries.ts';
 export { sampleRecords } from './read/pages.ts';
 export { sumColdBytes } from './read/queries.ts';

@@ -248,7 +248,8 @@ function boundsOf(month: string): { from: string; until: string } {
   return { from: `${month}-01T00:00:00Z`, until: `${next.toISOString().slice(0, 7)}-01T00:00:00Z` };
 }
 
-function partitionName(month: string): string {
+/** The table of the records of a month. */
+export function partitionName(month: string): string {
   return `enrichment_records_${month.replace('-', '_')}`;
 }
 

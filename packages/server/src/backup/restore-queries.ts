@@ -1,0 +1,159 @@
+import pg from 'pg';
+import sql, { raw } from 'sql-template-tag';
+import { longestTimerMillis } from '../platform/postgres/client.ts';
+import type { Connection, Queryable } from '../platform/postgres/database.ts';
+import { partitionName } from '../records/index.ts';
+
+// The statements that only a restore needs.
+
+/** A restore into this database that has not ended; undefined when there is none, or not even its table. */
+export async function findOpenRestore(
+  db: Queryable,
+): Promise<{ backup_id: string; place: string } | undefined> {
+  const [table] = await db.query(sql`select where to_regclass('restores') is not null`);
+  if (table === undefined) return undefined;
+  const [open] = await db.query<{ backup_id: string; place: string }>(
+    sql`select backup_id, place from restores where finished_at is null`,
+  );
+  return open;
+}
+
+/** Which of these tables exist. */
+export async function listPresent(db: Queryable, tables: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(
+    sql`select name from unnest(${tables}::text[]) name where to_regclass(name) is not null`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** Which of these tables hold anything. Each of them exists. */
+export async function listFilled(db: Queryable, tables: readonly string[]): Promise<string[]> {
+  const filled: string[] = [];
+  for (const table of tables) {
+    const rows = await db.query(sql`select from ${named(table)} limit 1`);
+    if (rows.length > 0) filled.push(table);
+  }
+  return filled;
+}
+
+/** Empties the tables of what the migrations have put there, and notes that the restore begins. */
+export async function beginRestore(
+  db: Queryable,
+  tables: readonly string[],
+  backup: { id: string; place: string; takenAt: string },
+): Promise<void> {
+  await db.query(
+    sql`truncate ${raw(tables.map((table) => pg.escapeIdentifier(table)).join(', '))}`,
+  );
+  await db.query(sql`
+    insert into restores (backup_id, place, taken_at) values (${backup.id}, ${backup.place}, ${backup.takenAt})`);
+}
+
+export async function listRestoredFiles(db: Queryable): Promise<string[]> {
+  const rows = await db.query<{ path: string }>(sql`select path from restored_files`);
+  return rows.map(({ path }) => path);
+}
+
+/** Notes a file in the transaction that stores its rows. */
+export async function noteRestoredFile(db: Queryable, path: string): Promise<void> {
+  await db.query(sql`insert into restored_files (path) values (${path})`);
+}
+
+/**
+ * A transaction that waits for files may take long. Nobody waits for its rows to be on the disk: with them it would lose
+ * the note that they are there, and `endRestore` waits for all that was written before.
+ */
+export async function allowLongLoads({ client }: Connection): Promise<void> {
+  await client.query(
+    `set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '1h';
+    set local synchronous_commit = off`,
+  );
+}
+
+/**
+ * Keeps the table's triggers from doing again what they have done to these rows; PostgreSQL's own stay on. The table is
+ * locked until the end of the transaction.
+ */
+export async function switchTriggers(
+  { client }: Connection,
+  table: string,
+  to: 'disable' | 'enable',
+): Promise<void> {
+  await client.query(`alter table ${pg.escapeIdentifier(table)} ${to} trigger user`);
+}
+
+/**
+ * Makes the tables of these months unless they are there. They are not of the records yet, and have no key: one that
+ * grows row by row takes three times as long as one that is made at the end.
+ */
+export async function makeMonths({ client }: Connection, months: readonly string[]): Promise<void> {
+  const statements = months.map(
+    (month) => `create table if not exists ${pg.escapeIdentifier(partitionName(month))} (
+      like enrichment_records including all excluding indexes)`,
+  );
+  await client.query(statements.join('; '));
+}
+
+/**
+ * Makes the key of a month, and its table one of the records, unless it is: PostgreSQL looks at the time of each row. What
+ * the planner needs to know is gathered of the month alone; a service keeps no more.
+ */
+export async function finishMonth(connection: Connection, month: string): Promise<void> {
+  const table = pg.escapeIdentifier(partitionName(month));
+  const [found] = await connection.query<{ key: string; is_attached: boolean }>(sql`
+    select pg_get_constraintdef(oid) as key,
+      exists (select from pg_inherits where inhrelid = ${table}::regclass) as is_attached
+    from pg_constraint where conrelid = 'enrichment_records'::regclass and contype = 'p'`);
+  if (found === undefined) throw new Error('records have no key');
+  const first = `timestamptz ${pg.escapeLiteral(`${month}-01T00:00:00Z`)}`;
+  const analyzing = `analyze ${table}`;
+  const making = [
+    `alter table ${table} add ${found.key}`,
+    analyzing,
+    `alter table enrichment_records attach partition ${table}
+      for values from (${first}) to (${first} + interval '1 month')`,
+  ];
+  await runLong(connection, found.is_attached ? analyzing : making.join('; '));
+}
+
+/** Removes all rows of a table. */
+export async function emptyTable(connection: Connection, table: string): Promise<void> {
+  await connection.query(sql`truncate ${named(table)}`);
+}
+
+/** Notes that the restore has ended: from now on a service may start. */
+export async function endRestore(
+  db: Queryable,
+  backup: { id: string; takenAt: string; records: number; sizeBytes: number },
+): Promise<void> {
+  await db.query(sql`truncate restored_files`);
+  // At the moment of the backup its own row said that it was under way.
+  await db.query(sql`
+    update backups set finished_at = ${backup.takenAt}, taken_at = ${backup.takenAt}, records = ${backup.records},
+      size_bytes = ${backup.sizeBytes}
+    where id = ${backup.id} and finished_at is null`);
+  await db.query(sql`update restores set finished_at = now() where backup_id = ${backup.id}`);
+}
+
+/** How many deliveries a drainer will attempt. */
+export async function countOpenDeliveries(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
+    sql`select count(*) as count from deliveries where next_attempt_at is not null`,
+  );
+  return row?.count ?? 0;
+}
+
+/** Gathers what the planner needs to know: a restored table is planned for as an empty one until then. */
+export async function analyze(connection: Connection, tables: readonly string[]): Promise<void> {
+  const names = tables.map((table) => pg.escapeIdentifier(table)).join(', ');
+  await connection.client.query('set statement_timeout = 0');
+  await runLong(connection, `analyze ${names}`);
+}
+
+async function runLong({ client }: Connection, text: string): Promise<void> {
+  await client.query({ text, query_timeout: longestTimerMillis } as pg.QueryConfig);
+}
+
+function named(table: string) {
+  return raw(pg.escapeIdentifier(table));
+}
