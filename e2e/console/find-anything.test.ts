@@ -144,6 +144,16 @@ test('finds a record by the id of its event alone, once asked to', async () => {
   await find(page, `event ${id}0`);
   const state = palette(page).getByRole('status');
   await state.getByText(`There is no event ${id}0`).waitFor();
+  await leave(page);
+  // More hot records than it goes through.
+  await page.route('**/enrichment/records?*', (route) =>
+    route.fulfill({ json: { data: [], next_cursor: 'c', prev_cursor: null } }),
+  );
+  await find(page, `event ${id}1`);
+  await options(page)
+    .filter({ hasText: `Not found so far` })
+    .filter({ hasText: `svcctl records find ${id}1` })
+    .waitFor();
 });
 
 test('says what it cannot look up, and why', async () => {

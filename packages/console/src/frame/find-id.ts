@@ -22,7 +22,7 @@ import type { RecordIdentity } from '../records/search.ts';
 import { retentionHref } from '../retention/search.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
 import { exportHref, jobHref, panelHref, runHref } from '../ui/panel-place.ts';
-import { countOf } from '../ui/words.ts';
+import { countOf, shellLine } from '../ui/words.ts';
 import { deliveryHref, incidentHref } from '../webhooks/search.ts';
 import { placeOf } from './pasted-place.ts';
 
@@ -212,7 +212,8 @@ async function findEvent(text: string, { signal }: LookUp): Promise<readonly Fin
     if (found.length > 0 || page.next_cursor === null) return found;
     cursor = page.next_cursor;
   }
-  return [];
+  const command = shellLine(['svcctl', 'records', 'find', params.event_id ?? '']);
+  return [{ name: 'Not found so far', note: `copies ${command}, which looks on`, command }];
 }
 
 /** Whether an id was copied as lists show it, with its middle left out: `dlv…7Kq2`. */
