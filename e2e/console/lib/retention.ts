@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import type { Service } from '../../lib/installation.ts';
 import { waitFor } from '../../lib/wait-for.ts';
 
-/** With these settings nothing moves but what a test starts, and replaced objects are removed at once. */
+/** With these settings replaced objects are removed at once. */
 export const quietRetention = { SVC_COLD_GRACE_SECONDS: '0' };
 
 /** Runs what the policies say and waits for its end. */

@@ -175,7 +175,9 @@ async function showPages(context: Context, options: ShowOptions): Promise<void> 
     cursor: options.cursor,
   };
   const { client, printed, nextCursor } = await printPages(context, options, {
-    ...{ columns, query, most },
+    columns,
+    query,
+    most,
   });
   if (printed === 0) await noteEmptySlice(context, client, { ...options, tenant });
   else if (nextCursor !== null) context.hint(moreLine(options, printed, nextCursor));
