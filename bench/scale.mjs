@@ -11,7 +11,7 @@ import {
   runRetention,
   verify,
 } from './lib/client.mjs';
-import { inTurn, mapValues, median, summary, timed } from './lib/measure.mjs';
+import { inTurn, mapValues, median, timed } from './lib/measure.mjs';
 import { connect } from './lib/postgres.mjs';
 import { residentBytes, watchTree } from './lib/processes.mjs';
 import { runSections } from './lib/run-sections.mjs';
@@ -27,14 +27,19 @@ import {
   ratioCells,
   section,
 } from './lib/table.mjs';
+import { compareTimes, place } from './scale/compare.mjs';
 import { generateWorld } from './scale/generate.mjs';
 import { tenantName } from './scale/shape.mjs';
+import { benchBackup, benchFind, benchTasks } from './scale/tasks.mjs';
 
 const sections = {
   made: benchMade,
   reading: benchReading,
+  find: benchFind,
   exports: benchExports,
   verify: benchVerify,
+  backup: benchBackup,
+  tasks: benchTasks,
   // Last: it changes the worlds.
   day: benchDay,
 };
@@ -44,10 +49,26 @@ const sections = {
  * with. `perDay`: the records of a store's day, of which each tenant has 240. `verified`: the percentage of the large world that is
  * verified. `--records` replaces `records`.
  */
-const whole = { base: 1_000_000, perDay: 210, requests: 300, exports: 9, verified: 1 };
+const whole = { base: 1_000_000, perDay: 210, requests: 300, tasks: 50, exports: 9, verified: 1 };
 const sizes = {
-  smallest: { base: 12_000, records: 14_000, perDay: 5, requests: 3, exports: 1, verified: 50 },
-  quick: { base: 240_000, records: 1_000_000, perDay: 50, requests: 40, exports: 3, verified: 10 },
+  smallest: {
+    base: 12_000,
+    records: 14_000,
+    perDay: 5,
+    requests: 3,
+    tasks: 2,
+    exports: 1,
+    verified: 50,
+  },
+  quick: {
+    base: 240_000,
+    records: 1_000_000,
+    perDay: 50,
+    requests: 40,
+    tasks: 6,
+    exports: 3,
+    verified: 10,
+  },
   standard: { ...whole, records: 10_000_000 },
   full: { ...whole, records: 1_000_000_000 },
 };
@@ -93,7 +114,10 @@ async function startWorld(scope, { options, ...made }) {
   await delay(restMillis);
   const idleBytes = residentBytes(service.pid);
   const client = createClient(scope, service);
-  return { ...made, startMillis, idleBytes, databaseBytes: rows[0].bytes, service, client };
+  return {
+    ...{ ...made, options, startMillis, idleBytes, databaseBytes: rows[0].bytes },
+    ...{ service, client },
+  };
 }
 
 /**
@@ -162,34 +186,16 @@ const cases = [
 
 /** The tree and pages, request by request in turn of both worlds. */
 async function benchReading({ small, large, sizes }) {
-  const rows = [];
-  for (const [title, path] of cases) {
-    const asking = mapValues({ small, large }, (world) => async (i) => {
-      const { elapsedMillis } = await world.client.get(path(place(world, i)));
-      return elapsedMillis;
-    });
-    const times = await inTurn(asking, sizes.requests, { warmups: 5 });
-    const found = mapValues(times, summary);
-    const compared = (name) => [
-      ...[found.small[name], found.large[name]].map(formatMillis),
-      ...ratioCells(found.large[name] / found.small[name], '≤ 1.3'),
-    ];
-    rows.push([title, ...compared('p50'), ...compared('p99')]);
-  }
-  const titles = '|small p50:|large p50:|ratio:|goal|small p99:|large p99:|ratio:|goal';
+  /** @type {Parameters<typeof compareTimes>[1]} */
+  const asking = cases.map(([title, path]) => [
+    title,
+    async (world, i) => (await world.client.get(path(place(world, i)))).elapsedMillis,
+  ]);
   return section(
     `Reading ${formatCount(large.records)} records`,
     `${sizes.requests} requests each, in turn, pages of 100 (of tenants 10, since the small world has no more). Tenants are spread over all there are, so that most pages of the large world open a segment that was never opened before.`,
-    markdownTable(titles.split('|'), rows),
+    await compareTimes({ small, large }, asking, sizes.requests),
   );
-}
-
-/** A tenant and a month for the i-th request. 7,919 is prime, so that many tenants come before one comes again. */
-function place({ tenants }, i) {
-  return {
-    tenant: tenantName(1 + ((i * 7919) % (tenants - 1))),
-    month: `${2021 + (i % 5)}-${String(1 + (i % 12)).padStart(2, '0')}`,
-  };
 }
 
 const quarter = { tenant: tenantName(0), from: '2023-01-01', to: '2023-03-31' };

@@ -17,6 +17,7 @@ export {
   listLeafDays,
   listRecords,
 } from '../../packages/server/dist/records/queries.js';
+export { eventFilterSql } from '../../packages/server/dist/records/segments/event-filter.js';
 export { shareStoredBytes } from '../../packages/server/dist/records/segments/segment.js';
 export { segmentKey } from '../../packages/server/dist/records/segments/segment-key.js';
 export {

@@ -7,6 +7,7 @@ import {
   createDuckDb,
   digestSql,
   digestSumOf,
+  eventFilterSql,
   instantSql,
   newId,
   segmentColumns,
@@ -100,9 +101,19 @@ async function writeChunk(duckdb, coldDir, chunk) {
     ],
     { timeoutMillis: oneHour },
   );
-  return segments.map((segment, index) =>
-    describe(coldDir, segment, rows.slice(index * daysOfSegment, (index + 1) * daysOfSegment)),
+  const count = chunk.perDay * daysOfSegment;
+  const filters = await duckdb.run(
+    [
+      segments
+        .map(({ key }) => `(${eventFilterSql(join(coldDir, key), count)})`)
+        .join(' union all by name '),
+    ],
+    { timeoutMillis: oneHour },
   );
+  return segments.map((segment, index) => ({
+    ...describe(coldDir, segment, rows.slice(index * daysOfSegment, (index + 1) * daysOfSegment)),
+    filter: Buffer.from(filters[index].filter, 'base64').toString('hex'),
+  }));
 }
 
 function segmentsOf({ first, end }) {
@@ -142,18 +153,20 @@ function describe(coldDir, segment, days) {
 async function storeChunk(db, segments) {
   await copyRows(
     db,
-    'segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day)',
-    segments.map(({ tenant, id, key, size, sha256, count, bytes, digest, firstDay, lastDay }) => [
-      tenantName(tenant),
-      id,
-      key,
-      size,
-      `\\x${sha256}`,
-      count,
-      bytes,
-      digest,
-      firstDay,
-      lastDay,
+    `segments (tenant, id, object_key, size_bytes, sha256, count, bytes, digest, first_day, last_day,
+      event_filter)`,
+    segments.map((segment) => [
+      tenantName(segment.tenant),
+      segment.id,
+      segment.key,
+      segment.size,
+      `\\x${segment.sha256}`,
+      segment.count,
+      segment.bytes,
+      segment.digest,
+      segment.firstDay,
+      segment.lastDay,
+      `\\x${segment.filter}`,
     ]),
   );
   await copyRows(
