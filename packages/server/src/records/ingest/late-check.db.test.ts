@@ -70,7 +70,8 @@ test('a missing segment refuses the late records, stores none of the part and sa
   await batch(...records('missing', 6));
   const path = await freezer.freeze('missing');
   await rename(path, `${path}.away`);
-  const refused = batch(record('missing', 100), record('elsewhere', 1));
+  // Its filter says that it may hold the first, and that it does not hold the second.
+  const refused = batch(record('missing', 0), record('missing', 98), record('elsewhere', 1));
   await expect(refused).rejects.toMatchObject({
     code: 'segment_damaged',
     detail: expect.stringMatching(/tenant missing from 2025-03-01 to 2025-03-01.*seg\d+\.parquet/),
@@ -78,8 +79,29 @@ test('a missing segment refuses the late records, stores none of the part and sa
   expect(await hotIds('missing')).toEqual([]);
   expect(await hotIds('elsewhere')).toEqual([]);
   expect(await counted('missing')).toEqual({ days: 6, tenant: 6, cold: 6 });
+  expect(await batch(record('missing', 98))).toMatchObject({ accepted: 1 });
+  await db.query(sql`update segments set event_filter = null where tenant = 'missing'`);
+  await expect(batch(record('missing', 100))).rejects.toMatchObject({ code: 'segment_damaged' });
   await rename(`${path}.away`, path);
-  expect(await batch(record('missing', 100))).toMatchObject({ accepted: 1 });
+  expect(await batch(record('missing', 0), record('missing', 100))).toMatchObject({
+    accepted: 1,
+    duplicates: 1,
+  });
+});
+
+test('events of several segments and days are asked of the filters of their own', async () => {
+  await batch(...records('many', 12));
+  await freezer.freeze('many');
+  await batch(...records('many', 6, 12));
+  await freezer.freeze('many');
+  await batch(...records('other', 6, 18));
+  await freezer.freeze('other');
+  const asked = [...records('many', 24), ...records('other', 24)];
+  for (const one of asked) {
+    const isHeld = Number(one.event_id.slice(1)) < 18 === (one.tenant === 'many');
+    const [accepted, duplicates] = isHeld ? [0, 1] : [1, 0];
+    expect(await batch(one)).toMatchObject({ accepted, duplicates, rejected_count: 0 });
+  }
 });
 
 test('a flipped byte refuses the late part of a stream and keeps the parts before it', async () => {
@@ -90,7 +112,7 @@ test('a flipped byte refuses the late part of a stream and keeps the parts befor
   const early = Array.from({ length: 60 }, (_, n) =>
     record('flipped', n, { occurred_at: '2025-05-05T00:00:00Z' }),
   );
-  await expect(stream(...early, record('flipped', 100))).rejects.toMatchObject({
+  await expect(stream(...early, record('flipped', 0))).rejects.toMatchObject({
     code: 'segment_damaged',
   });
   expect(await hotIds('flipped')).toHaveLength(60);
@@ -185,9 +207,9 @@ test('a move that switches between the look and the counting is noticed', async 
     await batch(record('raced', 12));
     await freezer.freeze('raced');
   };
-  expect(await batch(record('raced', 12), record('raced', 14), record('raced', 10))).toMatchObject({
+  expect(await batch(...[12, 14, 10, 0].map((n) => record('raced', n)))).toMatchObject({
     accepted: 1,
-    duplicates: 2,
+    duplicates: 3,
   });
   expect(await hotIds('raced')).toEqual(['e14']);
   expect(await counted('raced')).toEqual({ days: 7, tenant: 7, cold: 6 });
@@ -237,7 +259,7 @@ test('days whose cold records never rest answer 503 after some attempts and stor
     afterLook = change;
   };
   afterLook = change;
-  await expect(batch(record('restless', 30))).rejects.toMatchObject({
+  await expect(batch(record('restless', 0), record('restless', 30))).rejects.toMatchObject({
     code: 'cold_tier_unavailable',
     retryAfterSeconds: expect.any(Number),
   });

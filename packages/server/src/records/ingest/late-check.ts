@@ -7,7 +7,7 @@ import { isLiveSegment } from '../segments/queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { digestSql, readSegments, rowGroupRows } from '../segments/segment-sql.ts';
 import type { Part } from './part.ts';
-import { type ColdDay, type ColdPlace, listColdPlaces } from './queries.ts';
+import { type ColdDay, type ColdPlace, listColdPlaces, listMayHold } from './queries.ts';
 
 /** What is needed to find a record again in a segment. */
 export type LateRecord = {
@@ -58,10 +58,8 @@ export async function checkLate(
   const seen = daysOf(places);
   const found = new Set<number>();
   const conflicts = new Set<number>();
-  for (const segment of bySegment(places)) {
-    const held = new Set(segment.map(dayKey));
-    const late = records.filter((record) => held.has(dayKey(record)));
-    const hits = await lookUp(db, cold, { places: segment, late });
+  for (const search of await passOver(db, bySegment(places, records))) {
+    const hits = await lookUp(db, cold, search);
     if (hits === 'replaced') return nothingChecked;
     for (const { ordinal, is_same } of hits) {
       found.add(ordinal);
@@ -112,7 +110,10 @@ function daysOf(places: readonly ColdPlace[]): Map<string, ColdDay> {
   return days;
 }
 
-function bySegment(places: readonly ColdPlace[]): ColdPlace[][] {
+/** Where records are looked for in a segment. */
+type Search = { readonly places: readonly ColdPlace[]; readonly late: readonly LateRecord[] };
+
+function bySegment(places: readonly ColdPlace[], records: readonly LateRecord[]): Search[] {
   const segments = new Map<string, ColdPlace[]>();
   for (const place of places) {
     const key = `${place.tenant}/${place.segment_id}`;
@@ -120,14 +121,50 @@ function bySegment(places: readonly ColdPlace[]): ColdPlace[][] {
     if (segment === undefined) segments.set(key, [place]);
     else segment.push(place);
   }
-  return [...segments.values()];
+  return [...segments.values()].map((segment) => {
+    const held = new Set(segment.map(dayKey));
+    return { places: segment, late: records.filter((record) => held.has(dayKey(record))) };
+  });
+}
+
+/**
+ * The filters of segments are asked about no more records than this. With more, one of them is likely to look held, and
+ * the segment is opened all the same.
+ */
+const mostAsked = 100;
+
+/** Leaves out what the filters of the segments say is not there. Most records that are late were never stored before. */
+async function passOver(db: Database, searches: readonly Search[]): Promise<readonly Search[]> {
+  const pairs = searches.flatMap((search) =>
+    search.late.map((record) => ({
+      search,
+      record,
+      segmentId: search.places[0]?.segment_id ?? '',
+    })),
+  );
+  if (pairs.length > mostAsked) return searches;
+  const possible = await listMayHold(
+    db,
+    pairs.map(({ record, segmentId }) => ({
+      tenant: record.tenant,
+      segmentId,
+      eventId: record.event_id,
+    })),
+  );
+  const left = pairs.filter((_, place) => possible.has(place));
+  return searches
+    .map((search) => ({
+      places: search.places,
+      late: left.filter((pair) => pair.search === search).map(({ record }) => record),
+    }))
+    .filter(({ late }) => late.length > 0);
 }
 
 /** Searches one segment. Returns 'replaced' when the segment went, with its object, since the catalogue was read. */
 async function lookUp(
   db: Database,
   { objects, duckdb }: ColdReader,
-  { places, late }: { places: readonly ColdPlace[]; late: readonly LateRecord[] },
+  { places, late }: Search,
 ): Promise<LateHit[] | 'replaced'> {
   const [place] = places;
   if (place === undefined) return [];

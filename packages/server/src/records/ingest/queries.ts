@@ -4,6 +4,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
+import { mayHoldEach } from '../segments/event-filter.ts';
 import { type CounterTable, counterKeys, digestSum } from '../segments/queries.ts';
 import { lockPins, timeWithPinsLocked } from '../versions/pin-queries.ts';
 import type { Part, PartRow } from './part.ts';
@@ -365,6 +366,22 @@ export async function listColdPlaces(
       on place.tenant = kept.tenant and place.store = kept.store and place.day = kept.day
     join segments segment on segment.tenant = place.tenant and segment.id = place.segment_id
     order by place.tenant, place.segment_id, place.first_row`);
+}
+
+/**
+ * Returns the places in the list, from 0 on, of those pairs of a segment and an event of which the segment may hold the
+ * event; also those of segments that are gone.
+ */
+export async function listMayHold(
+  db: Queryable,
+  pairs: readonly { tenant: string; segmentId: string; eventId: string }[],
+): Promise<Set<number>> {
+  const { asked, mayHold } = mayHoldEach(pairs);
+  const rows = await db.query<{ place: number }>(sql`
+    select (asked.number - 1)::integer as place
+    from ${asked} left join segments segment on segment.tenant = asked.tenant and segment.id = asked.id
+    where segment.id is null or ${mayHold}`);
+  return new Set(rows.map(({ place }) => place));
 }
 
 function touchedDays(days: readonly ColdDay[]): Sql {

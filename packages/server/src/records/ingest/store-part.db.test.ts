@@ -117,7 +117,7 @@ test('a caller whose late record cannot be looked up fails alone', async () => {
   await writeFile(path, 'no Parquet');
   const [first, late, ...others] = await Promise.allSettled([
     batch(record('warm', 1)),
-    batch(record('cold', 102), record('warm', 50)),
+    batch(record('cold', 0), record('warm', 50)),
     ...numbers(10, 2).map((n) => batch(record('warm', n))),
   ]);
   expect(late).toMatchObject({ status: 'rejected', reason: { code: 'segment_damaged' } });

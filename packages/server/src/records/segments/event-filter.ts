@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import sql, { join, type Sql } from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { readSegments } from './segment-sql.ts';
 
 // A Bloom filter of the event ids of a segment says that the segment does not hold an event, or that it may. The filter
@@ -28,17 +28,48 @@ export function eventFilterSql(path: string, count: number): string {
 
 /** PostgreSQL's condition for segments that may hold an event; of those without a filter nothing is known. */
 export function mayHold(eventId: string): Sql {
+  const { share, bits } = placeOf(eventId);
+  return isSet({ share: sql`${share}::bigint`, bits: bits.map((bit) => sql`${bit}::integer`) });
+}
+
+/**
+ * The same for many events and segments: rows `asked`, of the pairs' places in the list from 1 on, to be joined with
+ * segments by `tenant` and `id`, and the condition.
+ */
+export function mayHoldEach(
+  pairs: readonly {
+    readonly tenant: string;
+    readonly segmentId: string;
+    readonly eventId: string;
+  }[],
+): { asked: Sql; mayHold: Sql } {
+  const places = pairs.map(({ eventId }) => placeOf(eventId));
+  const names = shifts.map((_, n) => `bit_${n}`);
+  const bits = shifts.map((_, n) => sql`${places.map((place) => place.bits[n] ?? 0)}::integer[]`);
+  return {
+    asked: sql`unnest(${pairs.map(({ tenant }) => tenant)}::text[], ${pairs.map(({ segmentId }) => segmentId)}::text[],
+      ${places.map(({ share }) => share)}::bigint[], ${join(bits)})
+      with ordinality as asked(tenant, id, share, ${raw(names.join(', '))}, number)`,
+    mayHold: isSet({ share: sql`asked.share`, bits: names.map((name) => raw(`asked.${name}`)) }),
+  };
+}
+
+/** Which block of any filter an event belongs to, as a share of 2^20, and which bits of the block it sets. */
+function placeOf(eventId: string): { share: number; bits: number[] } {
   const hash = createHash('md5').update(eventId).digest().readBigUInt64LE(8);
-  const share = Number(hash >> BigInt(64 - shareBits));
-  const areSet = shifts.map((shift) => {
-    const bit = Number((hash >> BigInt(shift)) & BigInt(bitsOfBlock - 1));
+  return {
+    share: Number(hash >> BigInt(64 - shareBits)),
     // DuckDB counts the bits of a byte from its left, PostgreSQL from its right.
-    return sql`get_bit(block, ${bit ^ 7}) = 1`;
-  });
+    bits: shifts.map((shift) => Number((hash >> BigInt(shift)) & BigInt(bitsOfBlock - 1)) ^ 7),
+  };
+}
+
+function isSet({ share, bits }: { share: Sql; bits: readonly Sql[] }): Sql {
+  const areSet = bits.map((bit) => sql`get_bit(block, ${bit}) = 1`);
   return sql`(event_filter is null or exists (
     select from (
       select substring(event_filter from (1 + ${blockBytes}
-        * ((${share}::bigint * (octet_length(event_filter) / ${blockBytes})) >> ${shareBits}))::integer
+        * ((${share} * (octet_length(event_filter) / ${blockBytes})) >> ${shareBits}))::integer
         for ${blockBytes}) as block
       offset 0
     ) chosen where ${join(areSet, ' and ')}))`;
