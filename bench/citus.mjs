@@ -144,6 +144,8 @@ const paths = {
 async function benchRecords({ dir, sides, sizes, say }) {
   const path = join(dir, 'citus.ndjson');
   const flights = await writeFlights(path, sizes.flights);
+  const ofOne = join(dir, 'citus-one.ndjson');
+  await writeFlights(ofOne, sizes.flights, { only: tenant });
   const lines = (await readFile(path, 'utf8')).split('\n').slice(0, sizes.singles);
   const runs = new Map();
   const keep = (name, side, run) => {
@@ -157,20 +159,24 @@ async function benchRecords({ dir, sides, sizes, say }) {
       // In the first one months are made and connections opened.
       const isCounted = round > 0 || sizes.rounds === 0;
       const note = (name, run) => isCounted && keep(name, side, run);
-      await measureRound(side, { path, lines, sizes, round, note });
+      await measureRound(side, { path, ofOne, lines, sizes, round, note });
     }
   }
   return reportRecords(runs, { flights, sizes });
 }
 
-async function measureRound(side, { path, lines, sizes, round, note }) {
+async function measureRound(side, { path, ofOne, lines, sizes, round, note }) {
   const { client, db, service } = side;
-  // Leaves nothing of the round before.
-  await db.query(
-    `truncate ${recordTables}, segments, segment_days, moves, move_days, move_segments, object_removals`,
-  );
-  const ingest = await measure(side, async () => (await ingestFile(client, path)).accepted);
-  note('NDJSON, records', ingest);
+  for (const [name, file] of [
+    ['NDJSON of one tenant, records', ofOne],
+    ['NDJSON of all tenants in turn, records', path],
+  ]) {
+    // Leaves nothing of what was before.
+    await db.query(
+      `truncate ${recordTables}, segments, segment_days, moves, move_days, move_segments, object_removals`,
+    );
+    note(name, await measure(side, async () => (await ingestFile(client, file)).accepted));
+  }
   await db.query('vacuum (analyze) enrichment_records');
   for (const [name, asked] of Object.entries(paths)) {
     const millis = [];
