@@ -76,6 +76,7 @@ export const problemWords: Readonly<Record<ProblemKind, string>> = {
   triple_mismatch: 'records differ',
   counter_mismatch: 'counter differs',
   order_mismatch: 'records out of order',
+  filter_mismatch: 'filter of events wrong',
 };
 
 /** A range of days: `2001-03-01 … 03-31`. One day is shown alone, and the year is repeated where it differs. */

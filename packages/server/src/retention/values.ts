@@ -41,5 +41,6 @@ export const problemKinds = [
   'triple_mismatch',
   'counter_mismatch',
   'order_mismatch',
+  'filter_mismatch',
 ] as const;
 export type ProblemKind = (typeof problemKinds)[number];

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import sql, { join, raw, type Sql } from 'sql-template-tag';
+import { literal } from '../../platform/duckdb.ts';
 import { readSegments } from './segment-sql.ts';
 
 // A Bloom filter of the event ids of a segment says that the segment does not hold an event, or that it may. The filter
@@ -24,6 +25,38 @@ export function eventFilterSql(path: string, count: number): string {
       select unnest([${bits.join(', ')}]) as bit from (
         select hash, ((hash >> ${64 - shareBits}) * ${blocks} >> ${shareBits}) * ${bitsOfBlock} as first_bit
         from (select md5_number_lower(event_id) as hash from ${readSegments([path])})))`;
+}
+
+/**
+ * DuckDB's SQL that returns the paths of those files in which an event lies of which the filter that is given with the
+ * file knows nothing.
+ */
+export function missesSql(files: readonly { path: string; filter: Buffer }[]): string {
+  const given = files.map(
+    ({ path, filter }) => `(${literal(path)}, ${literal(filter.toString('base64'))})`,
+  );
+  const areSet = shifts.map(
+    (shift) =>
+      `get_bit(bits, (first_bit + ((hash >> ${shift}) & ${bitsOfBlock - 1}))::integer) = 1`,
+  );
+  return `
+    with given as materialized (
+      select path, from_base64(filter)::bit as bits,
+        octet_length(from_base64(filter)) // ${blockBytes} as blocks
+      from (values ${given.join(', ')}) listed(path, filter)
+    )
+    select path from (
+      select path, bits, hash,
+        ((hash >> ${64 - shareBits}) * blocks::ubigint >> ${shareBits}) * ${bitsOfBlock} as first_bit
+      from (
+        select filename, md5_number_lower(event_id) as hash from ${readSegments(files.map(({ path }) => path))}
+      ) held join given on path = filename
+    ) group by path having not bool_and(${areSet.join(' and ')})`;
+}
+
+/** Whether a filter consists of whole blocks, as any that was made. */
+export function isFilter(filter: Buffer): boolean {
+  return filter.length > 0 && filter.length % blockBytes === 0;
 }
 
 /** PostgreSQL's condition for segments that may hold an event; of those without a filter nothing is known. */

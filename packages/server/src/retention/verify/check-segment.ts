@@ -16,6 +16,7 @@ import {
   sumTriples,
 } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
+import { dropFilter, findWrongFilters } from './check-filters.ts';
 import { type CataloguedDay, type LiveSegment, listSegmentDays } from './queries.ts';
 import {
   counterAdvice,
@@ -84,7 +85,10 @@ async function findProblems(
     const held = await readSegmentDays(duckdb, { tenant: segment.tenant, path, signal });
     await rest(signal);
     report.advance({ records: held.reduce((sum, day) => sum + day.count, 0) });
-    return compareDays(segment, await listSegmentDays(db, [segment]), held);
+    const problems = compareDays(segment, await listSegmentDays(db, [segment]), held);
+    if (problems.length > 0) return problems;
+    const wrong = await findWrongFilters({ db, duckdb }, [{ segment, path }], signal);
+    return wrong.size === 0 ? [] : [await dropFilter(db, segment)];
   } catch (error) {
     if (isMissing(error)) {
       const message = `There is no such object in ${objects.location}. ${restoreAdvice(segment)}`;

@@ -42,6 +42,12 @@ beforeAll(async () => {
 });
 afterEach(() => putBack());
 
+/** A filter in which the first bit that is set is not. */
+const oneBitLess = sql`(
+  select set_bit(event_filter, bit, 0)
+  from generate_series(0, 8 * octet_length(event_filter) - 1) as bit
+  where get_bit(event_filter, bit) = 1 limit 1)`;
+
 /** A DuckDB that counts the statements it is given. */
 function countStatements(): { duckdb: DuckDb; count: () => number } {
   let count = 0;
@@ -83,15 +89,23 @@ async function rewrite(id: string, rows: (file: string) => string): Promise<void
   await replaceObject(id, await readFile(target));
 }
 
-test('one statement reads all of a batch', async () => {
+test('one statement reads all of a batch, and one compares all filters', async () => {
   const { duckdb, count } = countStatements();
   expect(await data.verifyAll({}, { ...data, duckdb })).toMatchObject({
     ...clean,
     segments_done: segments.length,
     records_done: segments.length * recordsOfSegment,
   });
-  expect(count()).toBe(1);
+  expect(count()).toBe(2);
   expect(await verified()).toEqual(segments);
+});
+
+test('a filter that is wrong is taken away, and a segment without one is right', async () => {
+  await data.db.query(sql`update segments set event_filter = ${oneBitLess} where id = ${last}`);
+  expect(await data.verifyAll()).toMatchObject({ problem_count: 1 });
+  expect(await data.verifyAll()).toMatchObject({ ...clean, segments_done: segments.length });
+  const without = await data.db.query(sql`select id from segments where event_filter is null`);
+  expect(without).toEqual([{ id: last }]);
 });
 
 test.each([
@@ -159,6 +173,18 @@ test.each([
       update segment_days set first_row = 1 where segment_id = ${last} and store = 'AUS'`),
     { kind: 'order_mismatch', message: 'its rows begin at 1; in the object they begin at 0' },
   ],
+  [
+    'without an event in its filter',
+    () => data.db.query(sql`update segments set event_filter = ${oneBitLess} where id = ${last}`),
+    { kind: 'filter_mismatch', message: 'The filter of its event ids did not know' },
+  ],
+  [
+    'given half a filter',
+    () =>
+      data.db.query(sql`
+      update segments set event_filter = substring(event_filter for 100) where id = ${last}`),
+    { kind: 'filter_mismatch', message: 'The filter of its event ids did not know' },
+  ],
 ])('of a batch, one that is %s is named, and no other', async (_, spoil, { kind, message }) => {
   const [row] = await data.db.query<{ key: string }>(
     sql`select object_key as key from segments where id = ${last}`,
@@ -177,7 +203,7 @@ test('what is not what was written is not given to DuckDB, and costs the others 
   await truncate(await data.pathOfSegment(last), 100);
   const { duckdb, count } = countStatements();
   expect(await data.verifyAll({}, { ...data, duckdb })).toMatchObject({ problem_count: 1 });
-  expect(count()).toBe(1);
+  expect(count()).toBe(2);
 });
 
 test('no two copies of objects have the same path', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { readSmallSegments } from '../../records/segments.ts';
+import { findWrongFilters } from './check-filters.ts';
 import { checkInBatches } from './check-in-batches.ts';
 import {
   type Check,
@@ -60,10 +61,16 @@ async function findRight(
     const held = await readSmallSegments(duckdb, files, signal);
     await rest(signal);
     const catalogued = await listSegmentDays(db, batch);
-    for (const [i, segment] of batch.entries()) {
-      const days = held.get(paths[i] ?? '');
+    const alike = batch.flatMap((segment, i) => {
+      const path = paths[i] ?? '';
+      const days = held.get(path);
       const said = catalogued.filter(({ place }) => place === i);
-      if (days === undefined || compareDays(segment, said, days).length > 0) continue;
+      const isAlike = days !== undefined && compareDays(segment, said, days).length === 0;
+      return isAlike ? [{ segment, path }] : [];
+    });
+    const wrong = await findWrongFilters({ db, duckdb }, alike, signal);
+    for (const { segment } of alike) {
+      if (wrong.has(segment)) continue;
       right.add(segment);
       report.advance({ segments: 1, bytes: segment.size_bytes, records: segment.count });
     }
