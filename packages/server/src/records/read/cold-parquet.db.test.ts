@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { useTestDatabase } from '../../../test/database.ts';
@@ -279,5 +280,26 @@ test('many tiny segments are opened a few at a time, and the page is full all th
   const tiers = bothTiers(db, counting);
   expect((await page(tiers, { limit: 500 }, limited)).data).toHaveLength(40);
   expect((await page(tiers, { limit: 39 }, limited)).data).toHaveLength(39);
+  // Without filters each of them may hold any event.
+  await db.query(sql`update segments set event_filter = null where tenant = any(${names})`);
+  for (const order of ['asc', 'desc'] as const) {
+    for (const eventId of [String(some('tiny19', 2)[0]?.event_id), 'none']) {
+      let request: PageRequest | null = { event_id: eventId, limit: 500, order };
+      const shown: string[] = [];
+      let pages = 0;
+      while (request !== null) {
+        const { data, next }: Awaited<ReturnType<typeof page>> = await page(
+          tiers,
+          request,
+          limited,
+        );
+        shown.push(...data.map(({ tenant }) => tenant));
+        pages += 1;
+        request = next === null ? null : { ...request, cursor: next };
+      }
+      expect(shown.sort()).toEqual(eventId === 'none' ? [] : names.toSorted());
+      expect(pages).toBe(2);
+    }
+  }
   expect([opened, most]).toEqual([0, maxSegments]);
 });

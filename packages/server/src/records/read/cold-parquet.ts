@@ -65,8 +65,8 @@ type Found = { days: DayInSegment[]; options: PlanOptions };
 type LimitedScan = ScanOptions & { readonly limits: ScanLimits };
 
 /**
- * Searches an event in the segments that may hold it; null when these are too many to be open at once, or when the slice
- * says more than they tell.
+ * Searches an event in the segments that may hold it, of so many tenants that they can be open at once; null when those
+ * of one tenant are too many, or when the slice says more than they tell.
  */
 async function searchHolders(
   tiers: Tiers,
@@ -76,7 +76,7 @@ async function searchHolders(
   const { eventId, dataset } = slice;
   if (eventId === undefined || dataset !== undefined) return null;
   const { after, descending, limits } = options;
-  const { holders, last } = await queries.listHolders(
+  const found = await queries.listHolders(
     tiers.db,
     { ...slice, eventId },
     {
@@ -84,7 +84,11 @@ async function searchHolders(
       ...{ descending, limit: maxSegments, filters: limits.filters },
     },
   );
-  if (holders.length > maxSegments) return null;
+  // Of many thousands of segments some look as if they held any event.
+  const tooMany = found.holders[maxSegments]?.tenant;
+  const holders = found.holders.filter(({ tenant }) => tooMany === undefined || tenant !== tooMany);
+  const last = tooMany === undefined ? found.last : (holders.at(-1)?.tenant ?? null);
+  if (tooMany !== undefined && last === null) return null;
   const end = last === null ? null : beyondTenant(last, descending);
   if (holders.length === 0) return { rows: [], end };
   const parts = holders.map((segment): SegmentRows => {

@@ -220,8 +220,8 @@ export async function sumColdBytes(
 }
 
 /**
- * Returns the segments that may hold an event of a slice, one more than `limit` at most: those of at least as many
- * segments as `filters` says, tenant by tenant, of all or of those beyond one. `last` is the last tenant whose were looked at, or null
+ * Returns the segments that may hold an event of a slice in the order of their tenants, one more than `limit` at most:
+ * those of at least as many segments as `filters` says, tenant by tenant, of all or of those beyond one. `last` is the last tenant whose were looked at, or null
  * if no more follow.
  */
 export async function listHolders(
@@ -245,7 +245,8 @@ export async function listHolders(
     )
     select case when count(*) >= ${filters} then ${raw(descending ? 'min' : 'max')}(tenant) end as last,
       (select json_agg(holder) from (
-        select json_build_array(tenant, id) as holder from looked where may_hold limit ${limit + 1}
+        select json_build_array(tenant, id) as holder from looked where may_hold
+        order by tenant ${direction} limit ${limit + 1}
       ) picked) as holders
     from looked`);
   const keys = found?.holders ?? [];
@@ -254,7 +255,8 @@ export async function listHolders(
   const holders = await db.query<Segment & { count: number; bytes: number }>(sql`
     select segment.tenant, segment.id as segment_id, segment.count, segment.bytes, ${segmentColumns}
     from unnest(${keys.map(([tenant]) => tenant)}::text[], ${keys.map(([, id]) => id)}::text[]) as asked(tenant, id)
-    join segments segment on segment.tenant = asked.tenant and segment.id = asked.id`);
+    join segments segment on segment.tenant = asked.tenant and segment.id = asked.id
+    order by segment.tenant ${direction}`);
   return { holders, last };
 }
 
