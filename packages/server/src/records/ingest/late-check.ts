@@ -6,8 +6,9 @@ import { segmentDamaged } from '../read/open-segments.ts';
 import { isLiveSegment } from '../segments/queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { digestSql, readSegments, rowGroupRows } from '../segments/segment-sql.ts';
+import { type ColdPlace, listColdPlaces, listMayHold } from './late-check-queries.ts';
 import type { Part } from './part.ts';
-import { type ColdDay, type ColdPlace, listColdPlaces, listMayHold } from './queries.ts';
+import type { ColdDay } from './queries.ts';
 
 /** What is needed to find a record again in a segment. */
 export type LateRecord = {
