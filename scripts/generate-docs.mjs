@@ -27,7 +27,7 @@ async function renderPages() {
     'errors.md': renderErrors(
       (await load('kernel/errors.js')).errorCatalogue,
       (await load('platform/http/validate.js')).faultCodes,
-      (await load('contract.js')).rejectCodes,
+      await load('contract.js'),
     ),
     'http-api.md': await renderApi(),
     'cli.md': await renderCommands(),
@@ -104,7 +104,7 @@ function sizeText(bytes) {
   return `${value}${units[exponent]}`;
 }
 
-function renderErrors(errors, faultCodes, rejectCodes) {
+function renderErrors(errors, faultCodes, { rejectCodes, warningCodes }) {
   const meanings = (codes) => Object.entries(codes).map(([name, text]) => [code(name), text]);
   const rows = Object.entries(errors).map(([name, { status, exit, retryable, title }]) => [
     code(name),
@@ -123,6 +123,9 @@ function renderErrors(errors, faultCodes, rejectCodes) {
     '## Reject codes',
     'In `rejected` of an ingest: why a record was not stored. The other records of the same call are.',
     table(['Code', 'Meaning'], meanings(rejectCodes)),
+    '## Warning codes',
+    'In `warnings` of a dry run, and of `svcctl records lint`: what is stored to the letter, and other readers choke on.',
+    table(['Code', 'Meaning'], meanings(warningCodes)),
   ];
 }
 

@@ -28,6 +28,25 @@ export const recordCommands = [
       ingestLines(world, contents, { via: at, sending }),
   },
   {
+    // The model is told nothing of it, so a record that were stored would be one that nobody sent.
+    name: 'try a batch without storing it',
+    weight: 2,
+    draw: fc.record({ via, contents: batch }),
+    async play(world, { via: at, contents }) {
+      const asked = '/enrichment/records?dry_run=true';
+      const options = { via: at, body: bodyOf(contents) };
+      const answer = await ask(world, 'dry run', [200], 'POST', asked, options);
+      if (answer === undefined) return;
+      const { accepted, duplicates, rejected, rejected_count: rejectedCount } = answer.json;
+      if (accepted + duplicates + rejectedCount !== contents.length) {
+        world.say(`a dry run of ${contents.length} was answered ${answer.text}`);
+      }
+      for (const { code, message } of rejected) {
+        if (code !== 'conflict') world.say(`a sound record was rejected: ${code} ${message}`);
+      }
+    },
+  },
+  {
     name: 'ingest many small records of a day',
     weight: 1,
     draw: fc.record({
@@ -259,9 +278,12 @@ const cursorOf = ({ json: { next_cursor: next } }) =>
 /** Sends records in one JSON body, and tells the model what became of them. */
 async function ingestBatch(world, contents, via) {
   const write = world.records.beginWrite(contents);
-  const body = `{"records":[${contents.map(({ text }) => text()).join()}]}`;
-  endIngest(world, write, await call(world, 'POST', '/enrichment/records', { body, via }));
+  const options = { body: bodyOf(contents), via };
+  endIngest(world, write, await call(world, 'POST', '/enrichment/records', options));
 }
+
+/** @param {readonly any[]} contents */
+const bodyOf = (contents) => `{"records":[${contents.map(({ text }) => text()).join()}]}`;
 
 /** Sends records as lines of NDJSON, and tells the model what became of them. */
 async function ingestLines(world, contents, how) {

@@ -25,7 +25,7 @@ export type Client = {
   upload(
     route: Route,
     body: AsyncIterable<Uint8Array>,
-    headers: Record<string, string>,
+    options: { headers: Record<string, string>; query?: Record<string, string> | undefined },
   ): Promise<string>;
 };
 
@@ -54,8 +54,8 @@ export function createClient(io: Io, connection: Connection): Client {
       // An answer 204 has no text.
       return (answer === '' ? undefined : parseAnswer(answer)) as never;
     },
-    upload: (route, body, headers) =>
-      request(io, connection, { ...target(route, undefined, undefined), body, headers }),
+    upload: (route, body, { headers, query }) =>
+      request(io, connection, { ...target(route, undefined, query), body, headers }),
   };
 }
 

@@ -13,6 +13,8 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'records show': ['--tenant T', 'array'],
   'records find': ['e', 'array'],
   'records ingest': ['-', 'object'],
+  // Against a real service: see commands/records-lint.test.ts.
+  'records lint': ['- --remote'],
   'records erase': ['--tenant T --event-id E --dry-run', 'object'],
   'analytics export': ['--tenant T --month 2026-03'],
   'records tags ls': ['', 'array'],

@@ -2,7 +2,12 @@ import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
+import type { Client } from './client.ts';
+import type { Context } from './context.ts';
+import { formatBytes } from './format.ts';
 import type { Io } from './io.ts';
+import { createProgress, type Progress } from './progress.ts';
+import { withRetries } from './retry.ts';
 
 /** A file, or stdin, that is being sent to the service. Only a few pieces of it are in memory at a time. */
 export type Upload = {
@@ -67,6 +72,45 @@ export async function openUpload(io: Io, file: string): Promise<Upload> {
     stop: () => void opened?.destroy(),
     readFailure: () => failure,
   };
+}
+
+/** The bar that tells how much of a file is read. */
+export function uploadProgress(io: Io, { label, sizeBytes }: Upload): Progress {
+  return createProgress(io, {
+    label,
+    total: sizeBytes,
+    describe: (done) =>
+      sizeBytes === 0 ? formatBytes(done) : `${formatBytes(done)} of ${formatBytes(sizeBytes)}`,
+  });
+}
+
+/**
+ * Sends records to be stored, or only to be checked. A file is sent again while the service is busy. Answers the text of
+ * the answer.
+ */
+export async function sendRecords(
+  context: Context,
+  client: Client,
+  upload: Upload,
+  query?: { dry_run: 'true' },
+): Promise<string> {
+  const attempt = async () => {
+    const progress = uploadProgress(context.io, upload);
+    const body = upload.read((sent) => progress.update(sent, sent));
+    try {
+      const { headers } = upload;
+      return await client.upload('POST /enrichment/records', body, { headers, query });
+    } catch (error) {
+      throw upload.readFailure() ?? error;
+    } finally {
+      progress.clear();
+      upload.stop();
+    }
+  };
+  if (!upload.isRepeatable) return attempt();
+  return withRetries(context.io, attempt, (seconds, { code }) =>
+    context.note(`The service is busy (${code}); trying again in ${seconds} s …`),
+  );
 }
 
 async function fileSize(path: string): Promise<number> {

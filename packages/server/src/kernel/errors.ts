@@ -126,7 +126,10 @@ export const errorCatalogue = {
   export_failed: ofCommand(1, 'The export ended without a file.'),
   job_failed: ofCommand(1, 'The job failed or was cancelled.'),
   in_both_datasets: ofCommand(6, 'Records would be in both datasets.'),
-  records_rejected: ofCommand(7, 'Some records were rejected; the others are stored.'),
+  records_rejected: ofCommand(
+    7,
+    'Some records were rejected; the others are stored, or would be if it was a check.',
+  ),
   verify_failed: ofCommand(1, 'The verification found differences.'),
   notice_undelivered: ofCommand(1, 'The test did not arrive.'),
   problems_found: ofCommand(1, 'The service has problems.'),

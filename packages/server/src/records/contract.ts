@@ -118,7 +118,9 @@ export const incomingRecordSchema = Type.Object(
 );
 
 export const ingestAnswerSchema = Type.Object({
-  accepted: Type.Integer({ description: 'stored now, and durable' }),
+  accepted: Type.Integer({
+    description: 'stored now, and durable; in a dry run what would be stored',
+  }),
   duplicates: Type.Integer({ description: 'stored before with the same content' }),
   rejected: Type.Array(
     Type.Object({
@@ -131,6 +133,60 @@ export const ingestAnswerSchema = Type.Object({
   rejected_count: Type.Integer(),
 });
 export type IngestAnswer = Static<typeof ingestAnswerSchema>;
+
+/** What a dry run answers beside what storing would. */
+const dryRunSummarySchema = Type.Object({
+  warning_count: Type.Integer(),
+  by_code: Type.Array(
+    Type.Object({
+      code: Type.String({ description: 'a reject code or a warning code' }),
+      severity: oneOf(['error', 'warning']),
+      count: Type.Integer({ description: 'records' }),
+    }),
+    { description: 'the most frequent first' },
+  ),
+  by_tenant: Type.Array(
+    Type.Object({
+      tenant: nullable(
+        Type.String({
+          description: 'null: it could not be read, or beyond the first 1,000 tenants',
+        }),
+      ),
+      errors: Type.Integer(),
+      warnings: Type.Integer(),
+    }),
+    { description: 'tenants of which something was found' },
+  ),
+});
+export type DryRunSummary = Static<typeof dryRunSummarySchema>;
+
+const dryRunProperties = Type.Partial(
+  Type.Object({
+    dry_run: Type.Literal(true, { description: 'nothing was stored; absent otherwise' }),
+    warnings: Type.Array(
+      Type.Object({
+        index: Type.Integer({ description: 'position in the batch or line of the stream, from 0' }),
+        tenant: Type.String(),
+        code: Type.String({
+          description: 'a warning code of docs/errors.md; at most one of a code for each record',
+        }),
+        path: Type.String({ description: 'a JSON pointer into the record' }),
+        message: Type.String(),
+      }),
+      {
+        description:
+          'what would be stored, or is stored already, and other readers choke on: the first 100 of each code',
+      },
+    ),
+    ...dryRunSummarySchema.properties,
+  }),
+).properties;
+
+export const dryRunAnswerSchema = Type.Object({
+  ...ingestAnswerSchema.properties,
+  ...dryRunProperties,
+});
+export type DryRunAnswer = Static<typeof dryRunAnswerSchema>;
 
 /** When a stream breaks off, the problem document says beside the error how far the stream came. */
 const ingestProblem = {
@@ -175,6 +231,16 @@ export const rejectCodes = {
   tenant_not_allowed: 'The token may not write records of this tenant.',
 } as const;
 
+/** The codes of a dry run's warnings: what is stored, to the letter, and other readers choke on. They never change. */
+export const warningCodes = {
+  number_long: 'A number has more than 1,000 characters.',
+  number_beyond_double: 'A double makes infinity or 0 of a number, such as 1e400.',
+  integer_unsafe: 'An integer is beyond 2^53, and a double changes its last digits.',
+  number_inexact: 'A decimal has more digits than a double keeps.',
+  key_dotted: 'A key has a dot in it, so that no path can name it.',
+  nesting_deep: 'The record is nested deeper than 64.',
+} as const;
+
 const filters = {
   ...sliceProperties,
   kind: Type.Optional(labelSchema),
@@ -190,8 +256,18 @@ export const recordsContract = {
     tag: 'Records',
     summary: 'Store enrichment records',
     description:
-      'Either one JSON batch (1–10,000 records, ≤ 32 MiB; all checked before any is stored) or an unbounded NDJSON stream that is committed in parts; one that breaks off answers what is stored and where to go on. The token is checked again before each part: once it is revoked or has expired, the stream ends with 401 and says the same. Bodies may be gzip-coded, and begin with a byte order mark. Beside its records a body may hold 8 MiB of white space, and 32 bytes of it for each byte of a record. Idempotent: the same record again counts as a duplicate. A faulty record is rejected, the others are stored. What is answered as accepted survives a crash in the next instant.',
+      'Either one JSON batch (1–10,000 records, ≤ 32 MiB; all checked before any is stored) or an unbounded NDJSON stream that is committed in parts; one that breaks off answers what is stored and where to go on. The token is checked again before each part: once it is revoked or has expired, the stream ends with 401 and says the same. Bodies may be gzip-coded, and begin with a byte order mark. Beside its records a body may hold 8 MiB of white space, and 32 bytes of it for each byte of a record. Idempotent: the same record again counts as a duplicate. A faulty record is rejected, the others are stored. What is answered as accepted survives a crash in the next instant. A dry run makes all these checks, also against what is stored in both tiers, and stores nothing; see docs/operations.md for what it cannot tell.',
     scope: 'enrichment:write',
+    query: Type.Object(
+      {
+        dry_run: Type.Optional(
+          Type.Boolean({
+            description: 'checks the records and answers as if they were stored, with warnings',
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
     streamedBody: {
       'application/json': Type.Object(
         { records: Type.Array(incomingRecordSchema, { minItems: 1, maxItems: 10_000 }) },
@@ -201,7 +277,7 @@ export const recordsContract = {
       'application/jsonl': incomingRecordSchema,
     },
     responses: {
-      200: { description: 'What became of each record.', schema: ingestAnswerSchema },
+      200: { description: 'What became of each record.', schema: dryRunAnswerSchema },
       400: ingestProblem,
       401: ingestProblem,
       413: ingestProblem,

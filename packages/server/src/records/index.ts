@@ -2,7 +2,9 @@
 // and what writes SQL of its own about them imports sql.ts.
 
 export { recordFigures } from './figures.ts';
-export { createIngest, type Ingest } from './ingest/ingest.ts';
+export { fileBody } from './ingest/body.ts';
+export { type Finding, Findings } from './ingest/findings.ts';
+export { createIngest, createLint, type Ingest } from './ingest/ingest.ts';
 export { partitionName } from './ingest/store-part.ts';
 export type { RecordRow } from './queries.ts';
 export { sampleRecords } from './read/pages.ts';

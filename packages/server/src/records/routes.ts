@@ -4,6 +4,7 @@ import { type IngestAnswer, recordsContract } from './contract.ts';
 import { listDatasets, listMonthSums } from './datasets.ts';
 import { readFacts } from './facts/read-facts.ts';
 import { readBody } from './ingest/body.ts';
+import { dryRun } from './ingest/findings.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { createTiers, getRecord, listRecords } from './read/pages.ts';
 import type { ColdReader } from './segments/segment.ts';
@@ -35,12 +36,16 @@ export function addRecordsRoutes(
     return getRecord(records, actor, query);
   });
   http.route(tagsContract.getFacts, ({ query, actor }) => readFacts({ db, cold }, actor, query));
-  http.route(recordsContract.ingestRecords, async ({ request, actor, reply, recheck }) => {
+  http.route(recordsContract.ingestRecords, async ({ request, query, actor, reply, recheck }) => {
     try {
       const body = readBody(request.raw);
       // What came together with its token needs no second look at it.
       const look = request.raw.complete ? undefined : recheck;
-      const answer = await ingest[body.isStream ? 'stream' : 'batch'](body, actor, look);
+      const take = ingest[body.isStream ? 'stream' : 'batch'];
+      if (query.dry_run) {
+        return await dryRun((findings) => take(body, actor, { recheck: look, findings }));
+      }
+      const answer = await take(body, actor, { recheck: look });
       options.onIngested?.(answer);
       return answer;
     } catch (error) {

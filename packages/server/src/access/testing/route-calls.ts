@@ -31,6 +31,7 @@ export const routeCalls: Readonly<
 
   ingestRecords: ({ tenant }) => [
     { body: { records: [recordOf(tenant, 1000)] } },
+    { query: { dry_run: 'true' }, body: { records: [recordOf(tenant, 1002)] } },
     {
       body: `${JSON.stringify(recordOf(tenant, 1001))}\n`,
       headers: { 'content-type': 'application/x-ndjson' },

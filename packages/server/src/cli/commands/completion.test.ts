@@ -35,7 +35,7 @@ test.each([
   [['rec'], ['records']],
   [
     ['records', ''],
-    ['ls', 'show', 'find', 'ingest', 'erase', 'recount', 'tags', 'versions', '--help'],
+    ['ls', 'show', 'find', 'ingest', 'lint', 'erase', 'recount', 'tags', 'versions', '--help'],
   ],
   [['records', 'ls', '--le'], ['--level']],
   [

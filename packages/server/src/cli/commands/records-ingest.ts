@@ -4,60 +4,43 @@ import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { formatBytes, shellQuote } from '../format.ts';
+import { shellQuote } from '../format.ts';
 import { printObject } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
-import { createProgress } from '../progress.ts';
-import { isBusy, maxTries, withRetries } from '../retry.ts';
+import { isBusy, maxTries } from '../retry.ts';
 import { createTable, noteTable } from '../table.ts';
-import { openUpload, type Upload } from '../upload.ts';
+import { openUpload, sendRecords, type Upload } from '../upload.ts';
 import type { Verb } from '../verb.ts';
+import { lintFile } from './records-lint.ts';
 
 type IngestOptions = { json?: true | undefined };
 
 export const ingest: Verb = {
   summary: 'store records of a file',
   description:
-    'Stores records: NDJSON (one record a line) of any length, or one JSON batch {"records": […]} from a .json file; either may be gzip-compressed (.gz). Storing a record again does no harm.',
+    'Stores records: NDJSON (one record a line) of any length, or one JSON batch {"records": […]} from a .json file; either may be gzip-compressed (.gz). Storing a record again does no harm. `svcctl records lint` checks a file first.',
   argument: ['<file>', 'the file, or - for NDJSON from stdin'],
   examples: [
     'svcctl records ingest records.ndjson',
     'svcctl records ingest records.ndjson.gz --json',
     'zcat part-*.gz | svcctl records ingest -',
   ],
-  options: [['--json', 'print the answer as JSON']],
-  act: storeFile,
+  options: [
+    ['--json', 'print the answer as JSON'],
+    ['--dry-run', 'only check, as `records lint --remote` does: nothing is stored'],
+  ],
+  act: (context: Context, options: IngestOptions & { dryRun?: true }, file: string) =>
+    options.dryRun
+      ? lintFile(context, { remote: true, json: options.json }, file)
+      : storeFile(context, options, file),
 };
 
 async function storeFile(context: Context, options: IngestOptions, file: string): Promise<void> {
   const upload = await openUpload(context.io, file);
   const client = await context.connect();
-  const attempt = async () => {
-    const progress = createProgress(context.io, {
-      label: upload.label,
-      total: upload.sizeBytes,
-      describe: (done) =>
-        upload.sizeBytes === 0
-          ? formatBytes(done)
-          : `${formatBytes(done)} of ${formatBytes(upload.sizeBytes)}`,
-    });
-    const body = upload.read((sent) => progress.update(sent, sent));
-    try {
-      return await client.upload('POST /enrichment/records', body, upload.headers);
-    } catch (error) {
-      throw upload.readFailure() ?? error;
-    } finally {
-      progress.clear();
-      upload.stop();
-    }
-  };
   let text: string;
   try {
-    text = upload.isRepeatable
-      ? await withRetries(context.io, attempt, (seconds, { code }) =>
-          context.note(`The service is busy (${code}); trying again in ${seconds} s …`),
-        )
-      : await attempt();
+    text = await sendRecords(context, client, upload);
   } catch (error) {
     if (error instanceof ApiError) await explain(context, error, { ...options, upload });
     throw error;

@@ -16,6 +16,7 @@ import type { Column } from '../table.ts';
 import { jsonOption, tenantOption, type Verb, type Verbs } from '../verb.ts';
 import { erase } from './records-erase.ts';
 import { ingest } from './records-ingest.ts';
+import { lint } from './records-lint.ts';
 import { recount } from './records-recount.ts';
 import { tags } from './tags.ts';
 import { versions } from './versions.ts';
@@ -249,4 +250,4 @@ function moreLine(options: ShowOptions, printed: number, cursor: string): string
   return `${numberOf(printed, 'record')} · all: --all · next: ${words.join(' ')}`;
 }
 
-export const records: Verbs = { ls, show, find, ingest, erase, recount, tags, versions };
+export const records: Verbs = { ls, show, find, ingest, lint, erase, recount, tags, versions };

@@ -159,6 +159,8 @@ async function readElement(
 const tooLong: RecordFault = {
   code: 'record_too_large',
   message: 'the element is longer than any record may be',
+  field: null,
+  tenant: '',
 };
 
 /** Reads a value that does not belong in this place, only to say whether it is JSON at all. */
@@ -197,7 +199,8 @@ export class LineReader {
     const end = scanner.skipSpace(reading.end);
     if (end === scanner.sizeBytes) return reading;
     const message = `expected nothing after the record (byte ${end} of the line)`;
-    return { record: null, fault: { code: 'json_invalid', message }, end: -1 };
+    const fault = { code: 'json_invalid' as const, message, field: null, tenant: '' };
+    return { record: null, fault, end: -1 };
   }
 }
 

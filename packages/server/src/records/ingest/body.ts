@@ -52,6 +52,25 @@ export function readBody(request: IncomingMessage): Body {
   };
 }
 
+/** A body that comes from a file of this machine, to be checked without a service. */
+export function fileBody(
+  chunks: AsyncGenerator<Buffer>,
+  { isStream, isCoded }: { isStream: boolean; isCoded: boolean },
+): Body {
+  let sent = 0;
+  async function* counted() {
+    for await (const chunk of chunks) {
+      sent += chunk.length;
+      yield chunk;
+    }
+  }
+  return {
+    ...{ isStream, sizeBytes: null, sentBytes: () => sent },
+    chunks: () => (isCoded ? decodedChunks(counted(), zlib.createGunzip()) : counted()),
+    discard: async () => {},
+  };
+}
+
 function createDecoder(coding = 'identity'): zlib.Gunzip | null {
   switch (coding.trim().toLowerCase()) {
     case 'identity':
@@ -102,11 +121,11 @@ async function* plainChunks(
 async function* decodedChunks(
   chunks: AsyncIterable<Buffer>,
   decoder: zlib.Gunzip,
-  connection: Socket,
+  connection?: Socket,
 ): AsyncGenerator<Buffer> {
   // A few kilobytes that have all come may hold a minute of work, which is for nobody once the client is gone.
   const stop = () => decoder.destroy(new AppError('request_aborted'));
-  connection.once('close', stop);
+  connection?.once('close', stop);
   try {
     yield* transformed(chunks, decoder);
   } catch (error) {
@@ -118,7 +137,7 @@ async function* decodedChunks(
     }
     throw error;
   } finally {
-    connection.off('close', stop);
+    connection?.off('close', stop);
   }
 }
 

@@ -10,6 +10,8 @@ import type { IngestAnswer } from '../contract.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { EnvelopeFault, readBatch } from './batch-reader.ts';
 import { type Body, Content } from './body.ts';
+import type { Findings } from './findings.ts';
+import { foreseeAlone, foreseePart } from './foresee-part.ts';
 import { Part, type PartOutcome, Tally } from './part.ts';
 import { fewRows } from './queries.ts';
 import {
@@ -23,31 +25,37 @@ import {
 } from './store-part.ts';
 import { storeStream, streamShareBytes } from './stream.ts';
 
-export type IngestOptions = {
+export type IngestLimits = {
   maxRecords: number;
   maxBatchBytes: number;
   maxEnrichmentBytes: number;
   inFlightBytes: number;
   /** How many of them one caller may have; all by default. */
   inFlightBytesPerCaller?: number;
+  clock: Clock;
+};
+export type IngestOptions = IngestLimits & {
   /** How many transactions may store records at the same time. */
   writers: number;
-  clock: Clock;
   /** The cold data in which late records of cold days are looked up. */
   cold: ColdReader;
 };
 
-type Recheck = () => Promise<unknown>;
+export type TakeOptions = {
+  /** Is called before anything is stored, and throws 401 when the actor may not go on. */
+  recheck?: (() => Promise<unknown>) | undefined;
+  /** Makes it a dry run: everything is checked and noted there, and nothing is stored. */
+  findings?: Findings | undefined;
+};
 
 export type Ingest = {
   /**
    * Stores one JSON document. Nothing of it is stored unless its envelope is right. Throws 400 `json_invalid` or
-   * `request_invalid`, 413, and 429 `ingest_busy`. `recheck` is called before anything is stored, and throws 401 when
-   * the actor may not go on.
+   * `request_invalid`, 413, and 429 `ingest_busy`.
    */
-  batch(body: Body, actor: Actor, recheck?: Recheck): Promise<IngestAnswer>;
+  batch(body: Body, actor: Actor, options?: TakeOptions): Promise<IngestAnswer>;
   /** Stores NDJSON of any length, committed in parts. If it breaks off, the parts before that stay stored. */
-  stream(body: Body, actor: Actor, recheck?: Recheck): Promise<IngestAnswer>;
+  stream(body: Body, actor: Actor, options?: TakeOptions): Promise<IngestAnswer>;
 };
 
 /**
@@ -59,14 +67,11 @@ const lateChecksAtOnce = 2;
 /** So many bytes of a part weigh as much as one of its rows when small parts are stored together. */
 const bytesOfRow = 1024;
 
-const noRecheck: Recheck = async () => {};
+const noRecheck = async () => {};
 
 type Sent = { part: Part; novelty: Novelty };
 
 export function createIngest(db: Database, options: IngestOptions): Ingest {
-  const { maxRecords, maxBatchBytes, maxEnrichmentBytes } = options;
-  const { inFlightBytes: total, inFlightBytesPerCaller: each = total } = options;
-  const budget = createSharedBudget({ total, each });
   const storing = {
     cold: options.cold,
     partitions: createPartitions(db),
@@ -74,9 +79,6 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
     transactions: createGate(options.writers),
     lateChecks: createGate(lateChecksAtOnce),
   };
-  const limits = () => ({ nowMicros: options.clock() * 1000, maxEnrichmentBytes });
-  // In the body each character may be spelled with several bytes, and the other fields come on top.
-  const maxRecordBytes = maxEnrichmentBytes * 2 + 64 * 1024;
   const noveltyOf = createNovelties();
   const storeAlone = ({ part, novelty }: Sent) => storePart(db, part, novelty, storing);
   const small = createBatcher<Sent, PartOutcome>({
@@ -90,16 +92,38 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
     weigh: ({ part }) => part.count + part.sizeBytes / bytesOfRow,
     mostWeight: 2 * fewRows,
   });
-  const storerFor = (actor: Actor) => (all: Part) =>
-    withoutHidden(db, all, (part) => {
-      const sent = { part, novelty: noveltyOf(actor.tokenId) };
-      return maySharePart(part, storing) ? small.run(sent) : storeAlone(sent);
-    });
+  return takeRecords(
+    options,
+    (actor, isDryRun) => (all) =>
+      withoutHidden(db, all, (part) => {
+        if (isDryRun) return foreseePart(db, part, storing);
+        const sent = { part, novelty: noveltyOf(actor.tokenId) };
+        return maySharePart(part, storing) ? small.run(sent) : storeAlone(sent);
+      }),
+  );
+}
+
+/** Checks records as an empty service with these limits would. There is none, and nothing is stored. */
+export function createLint(limits: IngestLimits): Ingest {
+  return takeRecords(limits, () => async (part) => foreseeAlone(part));
+}
+
+/** Reads and checks records, and gives them to whatever stores them. */
+function takeRecords(
+  options: IngestLimits,
+  storerFor: (actor: Actor, isDryRun: boolean) => (part: Part) => Promise<PartOutcome>,
+): Ingest {
+  const { maxRecords, maxBatchBytes, maxEnrichmentBytes } = options;
+  const { inFlightBytes: total, inFlightBytesPerCaller: each = total } = options;
+  const budget = createSharedBudget({ total, each });
+  const limits = () => ({ nowMicros: options.clock() * 1000, maxEnrichmentBytes });
+  // In the body each character may be spelled with several bytes, and the other fields come on top.
+  const maxRecordBytes = maxEnrichmentBytes * 2 + 64 * 1024;
 
   return {
-    batch: (body, actor, recheck = noRecheck) =>
+    batch: (body, actor, { recheck = noRecheck, findings } = {}) =>
       withReserve(budget.of(callerOf(actor)), body, async (reserve) => {
-        const tally = new Tally(actor);
+        const tally = new Tally(actor, findings);
         const part = new Part();
         const content = new Content(() => body.sentBytes());
         const chunks = bounded(body, maxBatchBytes, reserve);
@@ -109,34 +133,27 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
             tally.take(part, index, { record, fault: null, end: 0 });
             content.addRecord(record.bytes, takenBytes);
           },
-          onFault(index, { code, message }, takenBytes) {
-            tally.reject(index, code, message);
+          onFault(index, fault, takenBytes) {
+            tally.reject(index, fault);
             content.addFault(takenBytes);
           },
           onBlanks: (bytes) => content.addBlanks(bytes),
         }).catch(refuseEnvelope);
         if (part.count > 0) {
           await recheck();
-          tally.add(part, await storerFor(actor)(part));
+          tally.add(part, await storerFor(actor, findings !== undefined)(part));
         }
         return tally.answer();
       }),
 
-    stream: (body, actor, recheck = noRecheck) => {
+    stream: (body, actor, { recheck = noRecheck, findings } = {}) => {
       const own = budget.of(callerOf(actor));
       return withReserve(own, body, (reserve) => {
         reserve(streamShareBytes);
-        const maxLineBytes = maxRecordBytes;
+        const store = storerFor(actor, findings !== undefined);
         return storeStream(body, {
-          ...{
-            actor,
-            budget: own,
-            maxRecords,
-            maxLineBytes,
-            limits,
-            store: storerFor(actor),
-            recheck,
-          },
+          ...{ actor, budget: own, maxRecords, maxLineBytes: maxRecordBytes, limits, store },
+          ...{ recheck, findings },
         });
       });
     },

@@ -4,7 +4,8 @@ import { formatMicros } from '../../kernel/instant.ts';
 import { compareText, hiddenNameRule } from '../../kernel/names.ts';
 import { CopyWriter } from '../../platform/postgres/copy-binary.ts';
 import type { IngestAnswer, rejectCodes } from '../contract.ts';
-import type { IncomingRecord, RecordReading } from './record-reader.ts';
+import type { Findings } from './findings.ts';
+import type { IncomingRecord, RecordFault, RecordReading } from './record-reader.ts';
 
 /** A record of a part, with what is computed of it once. */
 export type PartRow = {
@@ -153,6 +154,10 @@ export type PartOutcome = {
   readonly hidden?: readonly number[];
 };
 
+/** Why a record is not stored. */
+type Rejection = Pick<RecordFault, 'message'> &
+  Partial<Omit<RecordFault, 'code'>> & { code: keyof typeof rejectCodes };
+
 const listed = 1000;
 
 /** What became of the records of a request. It holds at most twice as many rejected records as the answer lists. */
@@ -162,21 +167,32 @@ export class Tally {
   #duplicates = 0;
   #rejectedCount = 0;
   #rejected: IngestAnswer['rejected'] = [];
+  readonly #findings: Findings | undefined;
 
-  constructor(actor: Actor) {
+  /** With `findings`, which a dry run has, what is wrong with the records is noted there as well. */
+  constructor(actor: Actor, findings?: Findings) {
     this.#actor = actor;
+    this.#findings = findings;
   }
 
   /** Puts a record into the part or rejects it. Returns it if it could be read, even if its tenant is refused. */
   take(part: Part, index: number, { record, fault }: RecordReading): IncomingRecord | null {
-    if (fault !== null) this.reject(index, fault.code, fault.message);
-    else if (mayTouchTenant(this.#actor, record.tenant)) part.add(index, record);
-    else
-      this.reject(index, 'tenant_not_allowed', 'this token may not write records of this tenant');
+    if (fault !== null) this.reject(index, fault);
+    else if (mayTouchTenant(this.#actor, record.tenant)) {
+      part.add(index, record);
+      this.#findings?.lint(index, record);
+    } else {
+      const message = 'this token may not write records of this tenant';
+      this.reject(index, { code: 'tenant_not_allowed', message, tenant: record.tenant });
+    }
     return record;
   }
 
-  reject(index: number, code: keyof typeof rejectCodes, message: string): void {
+  reject(index: number, { code, message, field = null, tenant = '' }: Rejection): void {
+    this.#findings?.add({
+      ...{ index, severity: 'error', code, message, tenant: tenant || null },
+      path: field === null ? '' : `/${field}`,
+    });
     this.#rejectedCount += 1;
     this.#rejected.push({ index, code, message });
     // The parts end in any order, so the first ones by index are kept.
@@ -186,14 +202,17 @@ export class Tally {
   add(part: Part, { duplicates, conflicts, hidden = [] }: PartOutcome): void {
     this.#accepted += part.count - duplicates.length - conflicts.length - hidden.length;
     this.#duplicates += duplicates.length;
-    for (const ordinal of conflicts) {
-      const index = part.rows[ordinal]?.index ?? -1;
-      this.reject(index, 'conflict', 'a record with this identity is stored with other content');
-    }
-    for (const ordinal of hidden) {
-      const index = part.rows[ordinal]?.index ?? -1;
-      this.reject(index, 'field_invalid', `tenant or store: ${hiddenNameRule}`);
-    }
+    const rejectRows = (ordinals: readonly number[], rejection: Rejection) => {
+      for (const ordinal of ordinals) {
+        const row = part.rows[ordinal];
+        this.reject(row?.index ?? -1, { ...rejection, tenant: row?.record.tenant ?? '' });
+      }
+    };
+    rejectRows(conflicts, {
+      code: 'conflict',
+      message: 'a record with this identity is stored with other content',
+    });
+    rejectRows(hidden, { code: 'field_invalid', message: `tenant or store: ${hiddenNameRule}` });
   }
 
   answer(): IngestAnswer {

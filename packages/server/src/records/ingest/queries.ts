@@ -142,12 +142,7 @@ export async function storeNew(
     ), given as materialized (
       select given.* from (${sentRows(part, ordinals)}) given
       where ${limited} is not null and (select tenants from limited) >= 0
-    ), cold_days as materialized (
-      select ${daysAsJson} as days from (
-        select distinct tenant, store, (occurred_at at time zone 'UTC')::date as day from given
-      ) touched join leaf_days kept using (tenant, store, day)
-      where ${isUnchecked(checked)}
-    ), sent as materialized (
+    ), ${coldDaysOfGiven(checked)}, sent as materialized (
       select * from given where (select days from cold_days) is null
     ), added as (
       insert into enrichment_records (${raw(columns)}, recorded_at)
@@ -170,20 +165,12 @@ export async function storeNew(
     ), compared as materialized (
       select ordinal, is_same from taken where not is_stored
       union all
-      select compared.ordinal, compared.is_same from (
-        select array_agg(ordinal) as ordinals, array_agg(tenant) as tenants, array_agg(store) as stores,
-          array_agg(occurred_at) as times, array_agg(event_id) as event_ids, array_agg(digest) as digests,
-          array_agg(kind) as kinds, array_agg(source) as sources, array_agg(model) as models,
-          array_agg(confidence) as confidences, array_agg(enrichment::text) as enrichments
-        from taken where is_stored having count(*) > 0
-      ) other cross join lateral compare_stored(ordinals, tenants, stores, times, event_ids, digests,
-        kinds, sources, models, confidences, enrichments) compared
+      ${comparedWithStored('taken where is_stored')}
     )
     select days as cold_days,
       case when exists (select 1 from counted_days kept where ${isUnchecked(checked)})
         or exists (select 1 from compared where is_same is null) then refuse(${changedMeanwhile}) end,
-      (select array_agg(ordinal) from compared where is_same) as duplicates,
-      (select array_agg(ordinal) from compared where not is_same) as conflicts
+      ${raw(ordinalsOfCompared)}
     from cold_days`,
     // A plan for any number of rows compares each with each, which many rows can't afford.
     { isPlannedAnew: ordinals.length > fewRows },
@@ -191,6 +178,47 @@ export async function storeNew(
   if (stored === undefined) throw new Error('the statement that stores records answered nothing');
   return stored;
 }
+
+/**
+ * Tells what is stored of the rows, and which of their days have cold records, as of one moment. It changes nothing, and
+ * locks nothing.
+ */
+export async function findStored(db: Queryable, part: Part): Promise<Stored> {
+  const [found] = await db.query<Stored>(
+    sql`
+    with given as materialized (${sentRows(part, [...part.rows.keys()])}), ${coldDaysOfGiven([])},
+      compared as materialized (${comparedWithStored('given')})
+    select days as cold_days, ${raw(ordinalsOfCompared)} from cold_days`,
+    { isPlannedAnew: part.count > fewRows },
+  );
+  if (found === undefined) throw new Error('the statement that looks for records answered nothing');
+  return found;
+}
+
+/** SQL of the relation `cold_days`: one row, with the days of `given` that have cold records which were not checked. */
+function coldDaysOfGiven(checked: readonly ColdDay[]): Sql {
+  return sql`cold_days as materialized (
+      select ${daysAsJson} as days from (
+        select distinct tenant, store, (occurred_at at time zone 'UTC')::date as day from given
+      ) touched join leaf_days kept using (tenant, store, day)
+      where ${isUnchecked(checked)}
+    )`;
+}
+
+/** SQL that compares rows with those that are stored: ordinal and is_same, which is null where none is stored. */
+function comparedWithStored(rows: string): Sql {
+  return sql`select compared.ordinal, compared.is_same from (
+        select array_agg(ordinal) as ordinals, array_agg(tenant) as tenants, array_agg(store) as stores,
+          array_agg(occurred_at) as times, array_agg(event_id) as event_ids, array_agg(digest) as digests,
+          array_agg(kind) as kinds, array_agg(source) as sources, array_agg(model) as models,
+          array_agg(confidence) as confidences, array_agg(enrichment::text) as enrichments
+        from ${raw(rows)} having count(*) > 0
+      ) other cross join lateral compare_stored(ordinals, tenants, stores, times, event_ids, digests,
+        kinds, sources, models, confidences, enrichments) compared`;
+}
+
+const ordinalsOfCompared = `(select array_agg(ordinal) from compared where is_same) as duplicates,
+      (select array_agg(ordinal) from compared where not is_same) as conflicts`;
 
 /**
  * Stores and counts the only row of a part if its identity is free and its day has no cold records; otherwise nothing

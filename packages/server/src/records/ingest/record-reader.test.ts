@@ -75,10 +75,12 @@ test.each(['tenant', 'store', 'event_id', 'occurred_at', 'enrichment'])(
   '%s is required',
   (field) => {
     const absent = readLine(line({ [field]: undefined }), limits).fault;
-    expect(absent).toEqual({ code: 'field_required', message: `${field} is missing` });
-    const { code, message } = readLine(line({ [field]: null }), limits).fault ?? {};
-    expect(code).toBe('field_invalid');
-    expect(message).toMatch(new RegExp(`^${field} must be`));
+    const tenant = field === 'tenant' ? '' : 'TX';
+    const message = `${field} is missing`;
+    expect(absent).toEqual({ code: 'field_required', message, field, tenant });
+    const fault = readLine(line({ [field]: null }), limits).fault;
+    expect(fault).toMatchObject({ code: 'field_invalid', field, tenant });
+    expect(fault?.message).toMatch(new RegExp(`^${field} must be`));
   },
 );
 
@@ -89,9 +91,21 @@ test.each(['recorded_at', 'bytes', 'Tenant', 'tenants', 'kinds', 'xxxxx', '', '_
     expect(readLine(text, limits).fault).toEqual({
       code: 'field_unknown',
       message: `${JSON.stringify(field)} is not a field of a record`,
+      ...{ field: null, tenant: 'TX' },
     });
   },
 );
+
+test('a fault names its field, and its tenant unless that is none', () => {
+  const faultOf = (more: Record<string, unknown>) => readLine(line(more), limits).fault;
+  expect(faultOf({ tenant: 'a/b' })).toMatchObject({ field: 'tenant', tenant: '' });
+  expect(faultOf({ kind: 'x\u0001' })).toMatchObject({ field: 'kind', tenant: 'TX' });
+  expect(faultOf({ occurred_at: 'noon' })).toMatchObject({ field: 'occurred_at', tenant: 'TX' });
+  expect(faultOf({ confidence: 2 })).toMatchObject({ field: 'confidence', tenant: 'TX' });
+  const twice = line({}).replace('{"delay":14}', '{"a":1,"a":2}');
+  expect(readLine(twice, limits).fault).toMatchObject({ field: 'enrichment', tenant: 'TX' });
+  expect(readLine('{"tenant":"TX",', limits).fault).toMatchObject({ field: null, tenant: 'TX' });
+});
 
 test('a field may come only once', () => {
   for (const again of ['"kind":null', '"\\u006bind":"x"']) {
@@ -189,6 +203,7 @@ test('the limit of the enrichment counts UTF-8 bytes without white space', () =>
   expect(read('{"a":"ééx"}')).toEqual({
     code: 'enrichment_too_large',
     message: 'enrichment has 13 bytes; at most 12 are allowed',
+    ...{ field: 'enrichment', tenant: 'TX' },
   });
 });
 

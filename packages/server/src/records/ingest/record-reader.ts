@@ -29,7 +29,14 @@ export type RecordFaultCode =
   | 'enrichment_too_large'
   | JsonFault['code'];
 
-export type RecordFault = { code: RecordFaultCode; message: string };
+export type RecordFault = {
+  code: RecordFaultCode;
+  message: string;
+  /** The field that is wrong; null where it is none, or not one alone. */
+  field: Field | null;
+  /** The tenant, if it was read before the fault; '' otherwise. */
+  tenant: string;
+};
 
 /**
  * What reading a record gave. `end` is the byte offset after the record, or -1 when the text is not JSON from some
@@ -132,14 +139,17 @@ export class RecordReader {
     const scanner = this.#scanner;
     const record = this.#record;
     if (end < 0 && scanner.fault !== null) {
-      return { record: null, fault: this.#describe(scanner.fault, 'the record'), end };
+      const fault = this.#describe(scanner.fault, 'the record');
+      return { record: null, fault: { ...fault, tenant: record.tenant }, end };
     }
     scanner.fault = null;
     if (this.#fault === null && (this.#seen & allRequired) !== allRequired) {
       const missing = requiredFields.find((field) => (this.#seen & fields[field]) === 0);
-      this.#refuse('field_required', `${missing} is missing`);
+      this.#refuse('field_required', `${missing} is missing`, missing);
     }
-    if (this.#fault !== null) return { record: null, fault: this.#fault, end };
+    if (this.#fault !== null) {
+      return { record: null, fault: { ...this.#fault, tenant: record.tenant }, end };
+    }
     return { record, fault: null, end };
   }
 
@@ -158,12 +168,12 @@ export class RecordReader {
       const shown = this.#fault === null ? shorten(scanner.stringValue(start, keyEnd)) : '';
       this.#refuse('field_unknown', `${shown} is not a field of a record`);
     } else if ((this.#seen & fields[name]) !== 0) {
-      this.#refuse('json_duplicate_key', `${name} may appear only once`);
+      this.#refuse('json_duplicate_key', `${name} may appear only once`, name);
     }
     const valueStart = scanner.scanColon(keyEnd);
     if (valueStart < 0) return -1;
     const end = name === null ? scanner.scanValue(valueStart) : this.#readField(name, valueStart);
-    if (end >= 0 && scanner.fault !== null) this.#takeFault(name ?? 'an unknown field');
+    if (end >= 0 && scanner.fault !== null) this.#takeFault(name ?? 'an unknown field', name);
     return end;
   }
 
@@ -181,7 +191,7 @@ export class RecordReader {
     }
     const end = scanner.scanValue(start);
     const isAbsent = first === 0x6e && (fields[name] & allRequired) === 0;
-    if (!isAbsent) this.#refuse('field_invalid', rules[name]);
+    if (!isAbsent) this.#refuse('field_invalid', rules[name], name);
     return end;
   }
 
@@ -195,6 +205,7 @@ export class RecordReader {
       this.#refuse(
         'enrichment_too_large',
         `enrichment has ${sizeBytes} bytes; at most ${this.#maxEnrichmentBytes} are allowed`,
+        'enrichment',
       );
       return end;
     }
@@ -208,7 +219,7 @@ export class RecordReader {
     if (end < 0) return -1;
     const spelled = this.#scanner.numberText(start, end);
     if (spelled.length > maxConfidenceLength || !isFromZeroToOne(spelled)) {
-      this.#refuse('field_invalid', rules.confidence);
+      this.#refuse('field_invalid', rules.confidence, 'confidence');
     }
     this.#record.confidence = spelled;
     this.#record.bytes += memberBytes('confidence', spelled.length);
@@ -248,7 +259,11 @@ export class RecordReader {
         isAllowed = isAtMost(value, 200) && !(hasEscape && hasSeparator(value));
         break;
     }
-    if (!isAllowed) this.#refuse('field_invalid', rules[name]);
+    if (!isAllowed) {
+      this.#refuse('field_invalid', rules[name], name);
+      // What is no name of a tenant is not to be told on as one.
+      if (name === 'tenant') record.tenant = '';
+    }
     const valueBytes = hasEscape ? Buffer.byteLength(JSON.stringify(value)) : end - start;
     record.bytes += memberBytes(name, valueBytes);
     return end;
@@ -261,13 +276,14 @@ export class RecordReader {
     const micros = parseInstant(text);
     if (micros === null) {
       const rule = 'occurred_at must be an RFC 3339 instant such as 2001-03-01T00:05:00.123456Z';
-      this.#refuse('field_invalid', `${rule}: ${instantFault(text)}`);
+      this.#refuse('field_invalid', `${rule}: ${instantFault(text)}`, 'occurred_at');
       return;
     }
     if (micros < 0 || micros > this.#latestMicros) {
       const latest = formatMicros(this.#latestMicros);
       const rule = 'occurred_at must be from 1970 until one day from now';
-      this.#refuse('field_invalid', `${rule}, which is ${latest}: it is ${shorten(text)}`);
+      const message = `${rule}, which is ${latest}: it is ${shorten(text)}`;
+      this.#refuse('field_invalid', message, 'occurred_at');
       return;
     }
     record.occurredAtMicros = micros;
@@ -281,22 +297,23 @@ export class RecordReader {
   }
 
   /** Takes over what the scanner noted in a field: something that JSON allows and svcctl refuses. */
-  #takeFault(where: string): void {
+  #takeFault(where: string, field: Field | null = null): void {
     const { fault } = this.#scanner;
     this.#scanner.fault = null;
-    if (fault !== null) this.#fault ??= this.#describe(fault, where);
+    if (fault !== null) this.#fault ??= this.#describe(fault, where, field);
   }
 
-  #describe(fault: JsonFault, where: string): RecordFault {
+  #describe(fault: JsonFault, where: string, field: Field | null = null): RecordFault {
     return {
+      ...{ field, tenant: '' },
       code: fault.code,
       message: `${where}: ${fault.message} (byte ${fault.position - this.#start} of the record)`,
     };
   }
 
   /** Notes a fault. Only the first one of a record is kept. */
-  #refuse(code: RecordFaultCode, message: string): void {
-    this.#fault ??= { code, message };
+  #refuse(code: RecordFaultCode, message: string, field: Field | null = null): void {
+    this.#fault ??= { code, message, field, tenant: '' };
   }
 }
 

@@ -4,6 +4,7 @@ import type { Budget } from '../../kernel/gate.ts';
 import type { IngestAnswer, IngestProgress } from '../contract.ts';
 import { LineReader } from './batch-reader.ts';
 import { type Body, Content } from './body.ts';
+import type { Findings } from './findings.ts';
 import { type Line, type Place, splitLines } from './lines.ts';
 import { Part, type PartOutcome, Tally } from './part.ts';
 import type { RecordLimits } from './record-reader.ts';
@@ -18,6 +19,8 @@ export type StreamOptions = {
   store: (part: Part) => Promise<PartOutcome>;
   /** Is called before each part is stored. What it throws ends the stream. */
   recheck: () => Promise<unknown>;
+  /** Makes it a dry run: `store` stores nothing then. */
+  findings: Findings | undefined;
 };
 
 /** A part is stored when it holds this many bytes, even if there is room for more records. */
@@ -37,8 +40,8 @@ export async function storeStream(
   body: Pick<Body, 'chunks' | 'sentBytes'>,
   options: StreamOptions,
 ): Promise<IngestAnswer> {
-  const { actor, maxRecords, maxLineBytes, limits, store, recheck } = options;
-  const tally = new Tally(actor);
+  const { actor, maxRecords, maxLineBytes, limits, store, recheck, findings } = options;
+  const tally = new Tally(actor, findings);
   const content = new Content(() => body.sentBytes());
   const share = shareOf(options.budget);
   const parts = new PartsUnderWay(async ({ part, heldBytes }) => {
@@ -55,7 +58,9 @@ export async function storeStream(
   const takeLine = (line: Line) => {
     const { index, offset, sizeBytes, text } = line;
     read = { line: index + 1, byte: offset + sizeBytes + 1 };
-    if (text === null) tally.reject(index, line.fault, faultMessages[line.fault]);
+    if (text === null) {
+      tally.reject(index, { code: line.fault, message: faultMessages[line.fault] });
+    }
     const record = text === null ? null : tally.take(held.part, index, reader.read(text));
     // The bytes of a line that is too long were counted while it arrived.
     if (record === null) content.addFault(text === null ? 0 : sizeBytes);
@@ -89,12 +94,16 @@ export async function storeStream(
     // Whatever ended the reading, no transaction may go on unobserved.
     await parts.settle();
     const next = parts.firstMissing() ?? held.from;
-    throw brokenOff(error, {
-      ...tally.answer(),
-      lines_read: read.line,
-      next_line: next.line,
-      next_byte: next.byte,
-    });
+    throw brokenOff(
+      error,
+      {
+        ...tally.answer(),
+        lines_read: read.line,
+        next_line: next.line,
+        next_byte: next.byte,
+      },
+      findings === undefined ? storedAdvice : triedAdvice,
+    );
   } finally {
     share.giveAll();
   }
@@ -105,13 +114,21 @@ const faultMessages = {
   json_invalid: 'the line is not UTF-8',
 } as const;
 
+const storedAdvice = ({ accepted, duplicates, rejected_count, lines_read }: IngestProgress) =>
+  `Of the ${lines_read} lines read, ${accepted} are stored now, ${duplicates} were stored before and ${rejected_count} are rejected. Go on where next_line or next_byte say, or send all of it again, which does no harm.`;
+const triedAdvice = ({ accepted, duplicates, rejected_count, lines_read }: IngestProgress) =>
+  `This was a dry run, and nothing is stored. Of the ${lines_read} lines read, ${accepted} would be stored, ${duplicates} are stored already and ${rejected_count} would be rejected.`;
+
 /** Returns the error, completed with what is stored in spite of it. */
-function brokenOff(error: unknown, progress: IngestProgress): AppError {
+function brokenOff(
+  error: unknown,
+  progress: IngestProgress,
+  advice: (progress: IngestProgress) => string,
+): AppError {
   const { code, detail, retryAfterSeconds, cause } =
     error instanceof AppError ? error : new AppError('internal_error', { cause: error });
-  const { accepted, duplicates, rejected_count, lines_read } = progress;
   return new AppError(code, {
-    detail: `${detail} Of the ${lines_read} lines read, ${accepted} are stored now, ${duplicates} were stored before and ${rejected_count} are rejected. Go on where next_line or next_byte say, or send all of it again, which does no harm.`,
+    detail: `${detail} ${advice(progress)}`,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     members: progress,
     cause: cause ?? error,
