@@ -39,7 +39,12 @@ export function parseInstant(text: string): number | null {
 /** Says what keeps a text from being an instant; the words follow a clause that has named the expected form. */
 export function instantFault(text: string): string {
   const shape = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
-  if (shape === null) return 'it is not written so';
+  if (shape === null) {
+    if (/^-?[\d.]+$/.test(text)) return 'it is a number of seconds or the like';
+    if (/^\d{4}-\d\d-\d\d\s/.test(text)) return 'it has a space in place of T';
+    if (/T[\d:.]+[+-]\d\d(\d\d)?$/.test(text)) return 'its offset lacks the colon or the minutes';
+    return 'it is not written so';
+  }
   const [, time, fraction = '', zone] = shape;
   if (time === undefined) return 'it is a day without a time';
   if (zone === undefined) return 'it lacks its zone: Z, or an offset such as +01:00';

@@ -48,6 +48,25 @@ test.each([
   expect(await totalCount()).toBe(before);
 });
 
+test.each(['application/json', 'application/x-ndjson'])(
+  'answers 400 to gzip that is not said to be gzip, as %s, and stores nothing',
+  async (type) => {
+    const before = await totalCount();
+    const body = gzipSync(JSON.stringify(record()));
+    const answer = await stream(body, { 'content-type': type });
+    expect(answer.json).toMatchObject({
+      ...{ status: 400, code: 'body_encoding_invalid' },
+      detail: expect.stringMatching(/^The body is gzip.* ends in \.gz\.$/),
+    });
+    const plain = await stream('{}', { 'content-type': type, 'content-encoding': 'gzip' });
+    expect(plain.json).toMatchObject({
+      ...{ status: 400, code: 'body_encoding_invalid' },
+      detail: expect.stringContaining('not compressed as its Content-Encoding says'),
+    });
+    expect(await totalCount()).toBe(before);
+  },
+);
+
 test('a batch of more records than allowed is refused whole', async () => {
   const before = await totalCount();
   const answer = await batch(...Array.from({ length: 51 }, () => record()));

@@ -55,6 +55,13 @@ test('rejected records are listed by line on stderr, and the exit code is 7', as
   );
 });
 
+test('a message is not cut at a terminal, however narrow: its end says what to do', async () => {
+  const message = `${'expected a value '.repeat(10)}; a record stands on one line`;
+  api.on('POST /enrichment/records', answer([{ index: 0, code: 'json_invalid', message }]));
+  const { stderr } = await cli('records ingest -', { stdin: '{', isTerminal: true, columns: 60 });
+  expect(stderr).toContain(`   1  json_invalid  ${message}\n`);
+});
+
 test('rejected records of a batch are listed by their index', async () => {
   api.on(
     'POST /enrichment/records',

@@ -119,7 +119,8 @@ const answerColumns = [
 ];
 
 const reject = columnsOf<IngestAnswer['rejected'][number]>();
-const reasonColumns = [reject.word('CODE', 'code'), reject.text('MESSAGE', 'message')];
+/** A message is not cut: its end says what to do. */
+const reasonColumns = [reject.word('CODE', 'code'), reject.word('MESSAGE', 'message')];
 /** Editors count lines from 1, the API from 0. */
 const lineRejectColumns = [
   reject.word('LINE', ({ index }) => index + 1, { align: 'right' }),

@@ -181,14 +181,14 @@ function summarize(
   );
 }
 
-const { word, text } = columnsOf<Row>();
+const { word } = columnsOf<Row>();
 const lineColumn = word('LINE', 'line', { align: 'right' });
 const indexColumn = word('INDEX', 'index', { align: 'right' });
 const columns = [
   word('SEVERITY', 'severity'),
   word('CODE', 'code'),
-  text('PATH', 'path'),
-  text('MESSAGE', 'message'),
+  word('PATH', 'path'),
+  word('MESSAGE', 'message'),
 ];
 
 const ofCode = columnsOf<DryRunSummary['by_code'][number]>();

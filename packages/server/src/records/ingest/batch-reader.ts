@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { JsonScanner } from '../../kernel/json-text.ts';
+import { assertText } from './body.ts';
+import { lineSlip, slipAt } from './hints.ts';
 import {
   type IncomingRecord,
   type RecordFault,
@@ -71,9 +73,13 @@ async function readEnvelope(
   limits: BatchLimits,
   handlers: BatchHandlers,
 ): Promise<number> {
-  if ((await json.peek()) !== openBrace) {
+  const first = await json.peek();
+  if (first === -1) throw new EnvelopeFault('json_invalid', '', 'the body is empty');
+  if (first !== openBrace) {
     await readOther(json, '');
-    throw new EnvelopeFault('field_invalid', '', 'the body must be a JSON object');
+    const message =
+      'the body must be a JSON object, {"records": [ … ]}; a record a line is sent as application/x-ndjson';
+    throw new EnvelopeFault('field_invalid', '', message);
   }
   json.pass();
   if ((await json.peek()) === closeBrace) {
@@ -107,7 +113,9 @@ async function readRecordsKey(json: JsonWindow): Promise<void> {
   const key = read?.key ?? '…';
   if (key !== 'records') {
     const path = `/${key.slice(0, 64).replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    throw new EnvelopeFault('field_unknown', path, 'the envelope has one field, records');
+    const message =
+      'the body is {"records": [ … ]}, without any other field; a record a line is sent as application/x-ndjson (svcctl: a file that does not end in .json)';
+    throw new EnvelopeFault('field_unknown', path, message);
   }
   if ((await json.peek()) !== colon) refuse(json, 'a colon');
   json.pass();
@@ -178,7 +186,9 @@ function refuse(json: JsonWindow, expected: string): never {
 function syntaxFault(json: JsonWindow, path: string): EnvelopeFault {
   const { fault } = json.scanner;
   if (fault === null) throw new TypeError('no fault was noted');
-  const message = `${fault.message} (byte ${json.offsetOf(fault.position)} of the body)`;
+  const place = `byte ${json.offsetOf(fault.position)} of the body`;
+  const slip = fault.code === 'json_invalid' ? slipAt(json.scanner, fault.position) : '';
+  const message = `${fault.message} (${place})${slip}`;
   return new EnvelopeFault(fault.code, path, message);
 }
 
@@ -195,13 +205,23 @@ export class LineReader {
     const scanner = this.#scanner;
     scanner.load(line);
     const reading = this.#reader.read(scanner.skipSpace(0));
-    if (reading.end < 0) return reading;
+    if (reading.end < 0) return explained(reading, lineSlip(scanner, scanner.fault?.position ?? 0));
     const end = scanner.skipSpace(reading.end);
-    if (end === scanner.sizeBytes) return reading;
-    const message = `expected nothing after the record (byte ${end} of the line)`;
+    if (end === scanner.sizeBytes) {
+      if (reading.fault?.code !== 'record_invalid') return reading;
+      return explained(reading, lineSlip(scanner, 0));
+    }
+    const message = `expected nothing after the record (byte ${end} of the line)${lineSlip(scanner, end)}`;
     const fault = { code: 'json_invalid' as const, message, field: null, tenant: '' };
     return { record: null, fault, end: -1 };
   }
+}
+
+/** Adds to a fault what was probably meant. */
+function explained(reading: RecordReading, slip: string): RecordReading {
+  const { fault, end } = reading;
+  if (fault === null || slip === '') return reading;
+  return { record: null, fault: { ...fault, message: `${fault.message}${slip}` }, end };
 }
 
 /** Reads a single line as `LineReader` does. */
@@ -347,9 +367,12 @@ export class JsonWindow {
     this.#offset += this.#position;
     this.#position = 0;
     this.#bytes = Buffer.concat(pieces);
-    if (this.#offset === 0 && this.#bytes.subarray(0, 3).equals(byteOrderMark)) {
-      this.#bytes = this.#bytes.subarray(3);
-      this.#offset = 3;
+    if (this.#offset === 0) {
+      assertText(this.#bytes);
+      if (this.#bytes.subarray(0, 3).equals(byteOrderMark)) {
+        this.#bytes = this.#bytes.subarray(3);
+        this.#offset = 3;
+      }
     }
     const whole = this.#isAll ? this.#bytes : this.#bytes.subarray(0, wholeBytes(this.#bytes));
     if (!isUtf8(whole)) throw new NotUtf8();

@@ -130,8 +130,11 @@ async function* decodedChunks(
     yield* transformed(chunks, decoder);
   } catch (error) {
     if (error instanceof Error && 'code' in error && /^(Z_|ZSTD)/.test(String(error.code))) {
+      const isOther = /header check|Unknown frame/.test(error.message);
       throw new AppError('body_encoding_invalid', {
-        detail: `The body is not whole as its Content-Encoding says: ${error.message}.`,
+        detail: isOther
+          ? 'The body is not compressed as its Content-Encoding says. Send it without that header; svcctl takes a file as gzip when its name ends in .gz.'
+          : `The body is not whole as its Content-Encoding says: ${error.message}.`,
         cause: error,
       });
     }
@@ -159,6 +162,41 @@ function discard(request: IncomingMessage): Promise<void> {
     request.on('data', count).on('end', done).on('close', done).on('error', done);
     request.resume();
   });
+}
+
+/** What does not begin as text does, and what to send in its place. */
+const foreignBodies: readonly (readonly [begin: RegExp, advice: string])[] = [
+  [
+    /^\x1f\x8b/,
+    'The body is gzip, and the request does not say so. Send it with Content-Encoding: gzip; svcctl does so for a file whose name ends in .gz.',
+  ],
+  [
+    /^\x28\xb5\x2f\xfd/,
+    'The body is zstd, and the request does not say so. Send it with Content-Encoding: zstd, or unpack it first: zstd -dc FILE.',
+  ],
+  [/^PK\x03\x04/, 'The body is a ZIP archive. Unpack it, and send its files.'],
+  [
+    /^PAR1/,
+    "The body is Parquet. Send a JSON object a line; DuckDB makes that of it with COPY (FROM 'x.parquet') TO 'x.ndjson' (FORMAT json).",
+  ],
+  [/^BZh/, 'The body is bzip2. Unpack it first: bzip2 -dc FILE.'],
+  [/^\xfd7zXZ/, 'The body is xz. Unpack it first: xz -dc FILE.'],
+  [/^(\xff\xfe|\xfe\xff)/, utf16('UTF-16')],
+  [/^[{[]\0[^\0]\0/, utf16('UTF-16LE')],
+  [/^\0[{[]\0[^\0]/, utf16('UTF-16BE')],
+];
+
+function utf16(encoding: string): string {
+  return `The body is UTF-16; JSON is sent as UTF-8. Convert it: iconv -f ${encoding} -t UTF-8 FILE.`;
+}
+
+/** Throws 400 `body_encoding_invalid` when a body begins like something else than text in UTF-8. */
+export function assertText(begin: Buffer): void {
+  // Nearly every body begins so.
+  if (begin[0] === 0x7b && begin[1] !== 0) return;
+  const text = begin.toString('latin1', 0, 8);
+  const detail = foreignBodies.find(([magic]) => magic.test(text))?.[1];
+  if (detail !== undefined) throw new AppError('body_encoding_invalid', { detail });
 }
 
 /** What a body may cost even without records. Each byte of a record pays for further cost. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { isBlank } from './batch-reader.ts';
+import { assertText } from './body.ts';
 
 /** A line of NDJSON that is not blank. `text` is null when the line cannot be read at all. */
 export type Line = {
@@ -34,14 +35,19 @@ const byteOrderMark = '\ufeff';
 /**
  * Cuts a stream into lines and yields the lines of each chunk together. Blank lines are left out. A line longer than
  * `maxBytes` is skipped without being held in memory, and one that is not UTF-8 is reported as such. A byte order mark
- * at the beginning is not part of the first line.
+ * at the beginning is not part of the first line. Throws 400 `body_encoding_invalid` when the stream is no text.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Buffer>,
   maxBytes: number,
 ): AsyncGenerator<Lines> {
   const cutter = new LineCutter(maxBytes);
-  for await (const chunk of chunks) yield cutter.add(chunk);
+  let isFirst = true;
+  for await (const chunk of chunks) {
+    if (isFirst) assertText(chunk);
+    isFirst = false;
+    yield cutter.add(chunk);
+  }
   yield cutter.end();
 }
 

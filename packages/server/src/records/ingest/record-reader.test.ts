@@ -161,7 +161,10 @@ const withConfidence = (spelled: string) =>
 
 test.each([
   ['2001-03-01', 'a day without a time'],
-  ['2001-03-01 00:05:00Z', 'not written so'],
+  ['2001-03-01 00:05:00Z', 'it has a space in place of T'],
+  ['2001-03-01T00:05:00+01', 'its offset lacks the colon or the minutes'],
+  ['2001-03-01T00:05:00+0100', 'its offset lacks the colon or the minutes'],
+  ['983405100', 'it is a number of seconds or the like'],
   ['2001-03-01T00:05:00', 'lacks its zone'],
   ['2001-03-01T00:05:00.1234567Z', 'more than 6 fraction digits'],
   ['2001-02-29T00:00:00Z', 'no such day'],

@@ -166,7 +166,9 @@ export class RecordReader {
     if (name === null) {
       // Many unknown names may follow one another, and only the first one is worth decoding.
       const shown = this.#fault === null ? shorten(scanner.stringValue(start, keyEnd)) : '';
-      this.#refuse('field_unknown', `${shown} is not a field of a record`);
+      const batch =
+        shown === '"records"' ? '; a batch is one JSON document, sent as application/json' : '';
+      this.#refuse('field_unknown', `${shown} is not a field of a record${batch}`);
     } else if ((this.#seen & fields[name]) !== 0) {
       this.#refuse('json_duplicate_key', `${name} may appear only once`, name);
     }
@@ -191,7 +193,7 @@ export class RecordReader {
     }
     const end = scanner.scanValue(start);
     const isAbsent = first === 0x6e && (fields[name] & allRequired) === 0;
-    if (!isAbsent) this.#refuse('field_invalid', rules[name], name);
+    if (!isAbsent) this.#refuse('field_invalid', `${rules[name]}${otherType(name, first)}`, name);
     return end;
   }
 
@@ -259,11 +261,7 @@ export class RecordReader {
         isAllowed = isAtMost(value, 200) && !(hasEscape && hasSeparator(value));
         break;
     }
-    if (!isAllowed) {
-      this.#refuse('field_invalid', rules[name], name);
-      // What is no name of a tenant is not to be told on as one.
-      if (name === 'tenant') record.tenant = '';
-    }
+    if (!isAllowed) this.#refuse('field_invalid', rules[name], name);
     const valueBytes = hasEscape ? Buffer.byteLength(JSON.stringify(value)) : end - start;
     record.bytes += memberBytes(name, valueBytes);
     return end;
@@ -314,6 +312,8 @@ export class RecordReader {
   /** Notes a fault. Only the first one of a record is kept. */
   #refuse(code: RecordFaultCode, message: string, field: Field | null = null): void {
     this.#fault ??= { code, message, field, tenant: '' };
+    // What is no name of a tenant is not told on as one.
+    if (field === 'tenant') this.#record.tenant = '';
   }
 }
 
@@ -336,6 +336,15 @@ function emptyRecord(): IncomingRecord {
 /** Returns the bytes of one field in the NDJSON line: comma or brace, name in quotes, colon and value. */
 function memberBytes(name: Field, valueBytes: number): number {
   return name.length + 4 + valueBytes;
+}
+
+/** Says what to do about a value of another type, by its first byte; '' where the rule says enough. */
+function otherType(name: Field, first: number): string {
+  if (name === 'enrichment' && first === 0x22) {
+    return ': it is a string; send the object itself, not its text in quotes';
+  }
+  const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39);
+  return name === 'occurred_at' && isNumber ? ': it is a number of seconds or the like' : '';
 }
 
 /** Returns the field whose name is the string that was just scanned, which has no escape; null when there is none. */

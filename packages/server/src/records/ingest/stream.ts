@@ -111,7 +111,8 @@ export async function storeStream(
 
 const faultMessages = {
   record_too_large: 'the line is longer than any record may be',
-  json_invalid: 'the line is not UTF-8',
+  json_invalid:
+    'the line is not UTF-8; convert the file, as from Latin-1 by iconv -f LATIN1 -t UTF-8 FILE',
 } as const;
 
 const storedAdvice = ({ accepted, duplicates, rejected_count, lines_read }: IngestProgress) =>
@@ -128,7 +129,7 @@ function brokenOff(
   const { code, detail, retryAfterSeconds, cause } =
     error instanceof AppError ? error : new AppError('internal_error', { cause: error });
   return new AppError(code, {
-    detail: `${detail} ${advice(progress)}`,
+    detail: progress.lines_read === 0 ? detail : `${detail} ${advice(progress)}`,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     members: progress,
     cause: cause ?? error,
