@@ -5,6 +5,7 @@ import { exportsContract } from './exports/contract.ts';
 import { exportJobsContract } from './exports/jobs.contract.ts';
 import { jobsContract } from './platform/jobs/contract.ts';
 import { recordsContract } from './records/contract.ts';
+import { fieldsContract } from './records/fields.contract.ts';
 import { tagsContract } from './records/tags.contract.ts';
 import { versionsContract } from './records/versions.contract.ts';
 import { retentionContract } from './retention/contract.ts';
@@ -15,6 +16,7 @@ export const apiContract = {
   ...accessContract,
   ...checksContract,
   ...recordsContract,
+  ...fieldsContract,
   ...tagsContract,
   ...versionsContract,
   ...exportsContract,
@@ -34,6 +36,7 @@ export type { RouteContract } from './platform/http/contract.ts';
 export type { WorkRow } from './platform/http/schemas.contract.ts';
 export * from './platform/jobs/contract.ts';
 export * from './records/contract.ts';
+export * from './records/fields.contract.ts';
 export * from './records/stored.contract.ts';
 export * from './records/tags.contract.ts';
 export * from './records/versions.contract.ts';

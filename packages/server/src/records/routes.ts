@@ -3,6 +3,8 @@ import type { Database } from '../platform/postgres/database.ts';
 import { type IngestAnswer, recordsContract } from './contract.ts';
 import { listDatasets, listMonthSums } from './datasets.ts';
 import { readFacts } from './facts/read-facts.ts';
+import { createFieldsReader } from './facts/read-fields.ts';
+import { fieldsContract } from './fields.contract.ts';
 import { readBody } from './ingest/body.ts';
 import { dryRun } from './ingest/findings.ts';
 import type { Ingest } from './ingest/ingest.ts';
@@ -35,6 +37,8 @@ export function addRecordsRoutes(
     reply.type('application/json; charset=utf-8');
     return getRecord(records, actor, query);
   });
+  const readFields = createFieldsReader({ db, cold });
+  http.route(fieldsContract.getFields, ({ query, actor }) => readFields(actor, query));
   http.route(tagsContract.getFacts, ({ query, actor }) => readFacts({ db, cold }, actor, query));
   http.route(recordsContract.ingestRecords, async ({ request, query, actor, reply, recheck }) => {
     try {

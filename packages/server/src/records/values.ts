@@ -32,3 +32,7 @@ export type VersionState = (typeof versionStates)[number];
 
 /** Why less is left of a version than was frozen: records were erased on request, or deleted by retention. */
 export const versionChanges = ['erased', 'deleted'] as const;
+
+/** What a value of an enrichment may be. */
+export const valueTypes = ['text', 'number', 'boolean', 'object', 'array'] as const;
+export type ValueType = (typeof valueTypes)[number];

@@ -44,6 +44,7 @@ export const routeCalls: Readonly<
   },
   listDays: ({ tenant }) => [{ query: { tenant } }],
   getFacts: ({ tenant }) => [{ query: { tenant } }],
+  getFields: ({ tenant }) => [{ query: { tenant } }, { query: { tenant, against: 'all' } }],
 
   createTag: ({ tenant }) => {
     const tag = { tenant, dataset: 'training', from: '2020-03-01', to: '2020-03-01' };

@@ -56,6 +56,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   getRecord: rule('enrichment:read', reads, '404', untold),
   listDays: rule('enrichment:read', reads, 'empty', untold),
   getFacts: rule('enrichment:read', reads, 'empty', untold),
+  getFields: rule('enrichment:read', reads, 'empty', untold),
 
   createTag: rule('datasets:write', 'only adds', '400', 'tag.create'),
   listTags: rule('enrichment:read', reads, 'empty', untold),

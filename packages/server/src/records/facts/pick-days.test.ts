@@ -55,15 +55,18 @@ test('takes as many as are wanted, and no more of a day than each of its tiers h
   );
 });
 
-test('the places lie evenly over the days, by count', () => {
+test('each place lies somewhere in its stretch of the days, by count', () => {
   const days = toDays(Array.from({ length: 100 }, () => ({ hot: 1_000, cold: 0 })));
   const size = { ...sized, records: 2_000 };
   const stores = [{ store: 'A', before: 0, total: 100_000, places: 4 }];
   expect(pickDays(stores, days, { size, phase: 0.5 }).map(({ day, hot }) => [day, hot])).toEqual([
     ['2001-01-13', 500],
-    ['2001-02-07', 500],
-    ['2001-03-04', 500],
-    ['2001-03-29', 500],
+    // Where a day ends within a place, the next one gives the rest.
+    ['2001-01-28', 108],
+    ['2001-01-29', 392],
+    ['2001-03-10', 500],
+    ['2001-03-25', 325],
+    ['2001-03-26', 175],
   ]);
 });
 
@@ -79,10 +82,27 @@ test('small days and stores give to a place together, as large ones do alone', (
   const takes = pickDays(stores, days, { size, phase: 0.25 });
   expect(takes.map(({ store, hot, cold }) => [store, hot, cold])).toEqual([
     ['A', 500, 0],
-    ['C', 150, 100],
+    ['C', 40, 26],
     ['D', 150, 100],
+    ['E', 110, 74],
   ]);
   expect(takeAll(days)).toHaveLength(5);
+});
+
+test('no rhythm of the days shows in the places', () => {
+  const days = toDays(Array.from({ length: 700 }, () => ({ hot: 1_000, cold: 0 })));
+  const size = { ...sized, records: 50_000 };
+  const stores = [{ store: 'A', before: 0, total: 700_000, places: 50 }];
+  // The places are 14 days apart.
+  const takes = pickDays(stores, days, { size, phase: 0.3 });
+  const byWeekday = new Map<number, number>();
+  for (const { day, hot } of takes) {
+    const weekday = new Date(day).getUTCDay();
+    byWeekday.set(weekday, (byWeekday.get(weekday) ?? 0) + hot);
+  }
+  for (const records of byWeekday.values()) expect(records / 50_000).toBeCloseTo(1 / 7, 1);
+  expect(byWeekday.size).toBe(7);
+  expect(new Set(takes.map(({ place }) => place)).size).toBe(50);
 });
 
 test('records are spread over all there are, one in each of as many stretches', () => {
@@ -110,7 +130,7 @@ test('no rhythm of the records shows in what is taken of them', () => {
 });
 
 const take = (store: string, day: string, hot: number, hotCount: number): Take => ({
-  ...{ store, day, hot, hotCount, cold: 0, coldCount: 0 },
+  ...{ store, day, place: 0, hot, hotCount, cold: 0, coldCount: 0 },
 });
 
 test('hot days that are looked at whole and follow each other are one stretch', () => {

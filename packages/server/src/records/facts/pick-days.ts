@@ -35,6 +35,8 @@ export type CountedDay = {
 export type Take = {
   readonly store: string;
   readonly day: string;
+  /** The number of the place that the day belongs to, most of it where it belongs to several. */
+  readonly place: number;
   readonly hot: number;
   readonly hotCount: number;
   readonly cold: number;
@@ -52,8 +54,9 @@ export type HotStretch = {
 export type SampledStretch = HotStretch & { readonly share: number };
 
 /**
- * Says how many records are looked at of each day. The places lie evenly over all records of the slice in the order of
- * reading, so that stores and days give by their numbers of records, which the counters tell, however small they are.
+ * Says how many records are looked at of each day. The records of the slice, in the order of reading, are cut into as many
+ * equal stretches as there are places, and each has one somewhere in it, so that stores and days give by their numbers of
+ * records, which the counters tell, however small they are. Were all at the same distance, they might all be Mondays.
  * What is taken of a day is shared between its tiers in proportion to their records.
  */
 export function pickDays(
@@ -67,28 +70,32 @@ export function pickDays(
   const each = size.records / places;
   /** The number of records in places, of all those before this one. */
   const placed = (record: number) => {
-    const at = record - phase * step;
-    return Math.round(
-      Math.floor(at / step) * each + Math.min(each, at - Math.floor(at / step) * step),
-    );
+    const place = Math.floor(record / step);
+    const at = record - place * step - partOf(place, phase) * (step - each);
+    return Math.round(place * each + Math.min(each, Math.max(0, at)));
   };
   return days.flatMap((day) => {
     const first = before.get(day.store) ?? 0;
     before.set(day.store, first + day.count);
-    return toTake(day, placed(first + day.count) - placed(first));
+    const place = Math.floor((first + day.count / 2) / step);
+    return toTake(day, placed(first + day.count) - placed(first), place);
   });
 }
 
 /** Takes all records of the days. */
 export function takeAll(days: readonly CountedDay[]): Take[] {
-  return days.flatMap((day) => toTake(day, day.count));
+  return days.flatMap((day) => toTake(day, day.count, 0));
 }
 
-function toTake({ store, day, count, cold_count }: CountedDay, records: number): Take[] {
+function toTake(
+  { store, day, count, cold_count }: CountedDay,
+  records: number,
+  place: number,
+): Take[] {
   if (records === 0) return [];
   const cold = Math.round((records * cold_count) / count);
   const hotCount = count - cold_count;
-  return [{ store, day, hot: records - cold, hotCount, cold, coldCount: cold_count }];
+  return [{ store, day, place, hot: records - cold, hotCount, cold, coldCount: cold_count }];
 }
 
 /**

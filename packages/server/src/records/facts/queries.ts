@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DayInSegment } from '../read/queries.ts';
 import { dayConditions, fromDays, where } from '../slice/queries.ts';
@@ -13,17 +13,21 @@ import {
   type Take,
 } from './pick-days.ts';
 
-/** How many records have these three labels. */
-export type LabelTally = {
+/** A record of a sample: where it stands, its labels, and its enrichment as it was sent. */
+export type SampledRecord = {
+  store: string;
+  day: string;
   kind: string | null;
   source: string | null;
   model: string | null;
-  count: number;
+  confidence: number | null;
+  /** Null where nobody asked for it, or where there was no room for it. */
+  enrichment: string | null;
 };
 
 /**
- * Returns the stores of a slice in which some place of a sample lies; see `pickDays`. `phase` is the share of the
- * distance between two places that the first one is moved by. The result is empty when the slice has no records. Without
+ * Returns the stores of a slice in which some place of a sample lies; see `pickDays`. `phase` says where in its
+ * stretch the first one lies. The result is empty when the slice has no records. Without
  * `offset 0` PostgreSQL would compute each step anew wherever its name stands.
  */
 export async function pickStores(
@@ -32,10 +36,12 @@ export async function pickStores(
   { size, phase }: { size: SampleSize; phase: number },
 ): Promise<PickedStore[]> {
   const { records, places, mostPlaces } = size;
-  const placed = (at: Sql) =>
-    sql`(floor((${at}) / step) * each + least(each, (${at}) - floor((${at}) / step) * step))`;
-  const first = sql`upto - count - ${phase}::float8 * step`;
-  const last = sql`upto - ${phase}::float8 * step`;
+  const placed = (at: Sql) => {
+    const place = sql`floor((${at}) / step)`;
+    const turns = sql`(${place} * ${goldenRatio}::float8 + ${phase}::float8)`;
+    const start = sql`${place} * step + (${turns} - floor(${turns})) * (step - each)`;
+    return sql`(${place} * each + least(each, greatest(0, (${at}) - (${start}))))`;
+  };
   return db.query<PickedStore>(sql`
     with own as (${storeCounts(slice)}), summed as (
       select store, count, sum(count) over (order by store) as upto,
@@ -49,7 +55,7 @@ export async function pickStores(
       select *, total / places as step, ${records}::float8 / places as each from measured offset 0
     )
     select store, (upto - count)::bigint as before, total::bigint as total, places::int as places
-    from placed where ${placed(last)} > ${placed(first)} order by store`);
+    from placed where ${placed(sql`upto`)} > ${placed(sql`upto - count`)} order by store`);
 }
 
 /** Counts as float8: sums of numeric took twice as long over 20,000 stores, and up to 2^53 these are as exact. */
@@ -76,27 +82,31 @@ export async function listStoreDays(
     order by store, leaf_days.day`);
 }
 
-/**
- * Returns the kinds, sources and models of the hot records of some stretches, with their counts. `offset 0` makes it
- * look up stretch by stretch.
- */
-export async function tallyHotRecords(
+const found = sql`store, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD') as day, kind, source, model,
+  confidence::float8 as confidence, bytes, enrichment`;
+
+/** The columns of `SampledRecord`. Enrichments are read as long as they fit into `textBytes`; 0 reads none. */
+const shown = (textBytes: number) =>
+  sql`record.store, record.day, record.kind, record.source, record.model, record.confidence,
+    ${textBytes === 0 ? raw('null') : sql`case when sum(record.bytes) over (rows unbounded preceding) <= ${textBytes} then record.enrichment::text end`} as enrichment`;
+
+/** Returns the hot records of some stretches. `offset 0` makes it look up stretch by stretch. */
+export async function listHotRecords(
   db: Queryable,
-  { tenant }: { tenant: string },
+  { tenant, textBytes }: { tenant: string; textBytes: number },
   stretches: readonly HotStretch[],
-): Promise<LabelTally[]> {
-  return db.query<LabelTally>(sql`
-    select record.kind, record.source, record.model, count(*) as count
+): Promise<SampledRecord[]> {
+  return db.query<SampledRecord>(sql`
+    select ${shown(textBytes)}
     from unnest(${stretches.map(({ store }) => store)}::text[],
       ${stretches.map(({ first_at }) => first_at)}::timestamptz[],
       ${stretches.map(({ until_at }) => until_at)}::timestamptz[]) as stretch(store, first_at, until_at)
     cross join lateral (
-      select kind, source, model from enrichment_records
+      select ${found} from enrichment_records
       where tenant = ${tenant} and store = stretch.store
         and occurred_at >= stretch.first_at and occurred_at < stretch.until_at
       offset 0
-    ) record
-    group by record.kind, record.source, record.model`);
+    ) record`);
 }
 
 /** As many keys are read of one stretch, and no more. Only of far more records at one moment are the last ones left out. */
@@ -106,12 +116,12 @@ const mostKeys = 200_000;
  * Does the same for a share of the records of each stretch, spread evenly over them. These are found in the index of
  * keys alone, without sorting or counting them, which took three times as long; then they are looked up one by one.
  */
-export async function tallyHotSample(
+export async function listHotSample(
   db: Queryable,
-  { tenant }: { tenant: string },
+  { tenant, textBytes }: { tenant: string; textBytes: number },
   stretches: readonly SampledStretch[],
-): Promise<LabelTally[]> {
-  return db.query<LabelTally>(sql`
+): Promise<SampledRecord[]> {
+  return db.query<SampledRecord>(sql`
     with found as (
       select stretch.store, stretch.share, key.occurred_at, key.event_id,
         row_number() over () * ${goldenRatio}::float8 as turns
@@ -126,16 +136,15 @@ export async function tallyHotSample(
         order by tenant, store, occurred_at, event_id limit ${mostKeys}
       ) key
     )
-    select record.kind, record.source, record.model, count(*) as count
+    select ${shown(textBytes)}
     from found
     cross join lateral (
-      select kind, source, model from enrichment_records
+      select ${found} from enrichment_records
       where tenant = ${tenant} and store = found.store
         and occurred_at = found.occurred_at and event_id = found.event_id
       limit 1
     ) record
-    where turns - floor(turns) < share
-    group by record.kind, record.source, record.model`);
+    where turns - floor(turns) < share`);
 }
 
 /** Returns where in segments the cold records of some days stand. */

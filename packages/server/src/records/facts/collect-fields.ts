@@ -1,0 +1,127 @@
+import type { ValueType } from '../values.ts';
+import type { Sample } from './read-sample.ts';
+
+/** Stands for an object or an array, whose members are fields of their own. */
+export const container = { object: Symbol('object'), array: Symbol('array') } as const;
+export type FieldValue = string | number | boolean | null | symbol;
+
+/** What the records have in one field: the value at `values[n]` is one of the record number `rows[n]`. */
+export type FieldColumn = {
+  readonly name: string;
+  readonly of: 'record' | 'enrichment';
+  readonly rows: number[];
+  readonly values: FieldValue[];
+};
+
+/** Records of a sample by their fields. */
+export type Collected = {
+  /** Of each record the place in which it was looked for, and its month. */
+  readonly places: number[];
+  readonly months: string[];
+  readonly columns: Map<string, FieldColumn>;
+  /** Records whose enrichment was not read. */
+  unread: number;
+  /** Fields beyond those that are told apart, at least. */
+  leftOff: number;
+};
+
+/** Names are told apart up to this number, length and depth; enrichments with ids as names have any number. */
+const mostColumns = 500;
+const longestName = 200;
+const deepest = 8;
+/** So many elements of an array are looked at. */
+const mostElements = 50;
+const longestText = 200;
+
+const labels = ['kind', 'source', 'model', 'confidence'] as const;
+
+export function emptyCollection(): Collected {
+  const columns = labels.map((name) => ({ name, of: 'record' as const, rows: [], values: [] }));
+  return {
+    columns: new Map(columns.map((column) => [columnKey(column), column])),
+    ...{ places: [], months: [], unread: 0, leftOff: 0 },
+  };
+}
+
+/** Adds the fields of records. Those whose enrichment was not read count as `unread`, and are left out. */
+export function collect(to: Collected, records: Sample['records']): void {
+  for (const record of records) {
+    if (record.enrichment === null) {
+      to.unread += 1;
+      continue;
+    }
+    const row = to.places.push(record.place) - 1;
+    to.months.push(record.day.slice(0, 7));
+    for (const name of labels) {
+      const value = record[name];
+      if (value !== null) note(to, { name, of: 'record', row, value });
+    }
+    const enrichment: unknown = JSON.parse(record.enrichment);
+    walk(to, { name: '', row, value: enrichment, depth: 0 });
+  }
+}
+
+type Found = { name: string; row: number; value: unknown; depth: number };
+
+function walk(to: Collected, { name, row, value, depth }: Found): void {
+  if (typeof value !== 'object' || value === null) {
+    note(to, { name, of: 'enrichment', row, value: toValue(value) });
+    return;
+  }
+  const isArray = Array.isArray(value);
+  if (name !== '') {
+    note(to, { name, of: 'enrichment', row, value: container[isArray ? 'array' : 'object'] });
+  }
+  if (depth === deepest) return;
+  if (isArray) {
+    for (const element of value.slice(0, mostElements)) {
+      walk(to, { name: `${name}[]`, row, value: element, depth: depth + 1 });
+    }
+    return;
+  }
+  for (const [key, member] of Object.entries(value)) {
+    walk(to, { name: name === '' ? key : `${name}.${key}`, row, value: member, depth: depth + 1 });
+  }
+}
+
+function toValue(value: unknown): FieldValue {
+  if (typeof value !== 'string') return value as number | boolean | null;
+  if (value.length <= longestText) return value;
+  return `${value.slice(0, longestText).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+type Note = { name: string; of: FieldColumn['of']; row: number; value: FieldValue };
+
+function note(to: Collected, { name, of, row, value }: Note): void {
+  const key = columnKey({ name, of });
+  let column = to.columns.get(key);
+  if (column === undefined) {
+    if (to.columns.size >= mostColumns || name.length > longestName) {
+      to.leftOff = Math.max(to.leftOff, 1);
+      return;
+    }
+    column = { name, of, rows: [], values: [] };
+    to.columns.set(key, column);
+  }
+  column.rows.push(row);
+  column.values.push(value);
+}
+
+export function columnKey({ name, of }: Pick<FieldColumn, 'name' | 'of'>): string {
+  return `${of}/${name}`;
+}
+
+/** Returns the type of a value; null for null. */
+export function typeOf(value: FieldValue): ValueType | null {
+  if (value === null) return null;
+  if (typeof value === 'symbol') return value === container.array ? 'array' : 'object';
+  if (typeof value === 'string') return 'text';
+  return typeof value === 'number' ? 'number' : 'boolean';
+}
+
+/** Whether a field says anything itself. Where it only holds others, these do; a label that no record has says nothing. */
+export function isTelling({ name, values }: FieldColumn, all: readonly FieldColumn[]): boolean {
+  if (values.some((value) => typeof value !== 'symbol')) return true;
+  const isInside = (other: FieldColumn) => /^(\.|\[\])/.test(other.name.slice(name.length));
+  return values.length > 0 && !all.some((other) => other.name.startsWith(name) && isInside(other));
+}
