@@ -12,6 +12,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'records ls': ['', 'array'],
   'records show': ['--tenant T', 'array'],
   'records find': ['e', 'array'],
+  'records fields': ['--tenant T', 'object'],
   'records ingest': ['-', 'object'],
   // Against a real service: see commands/records-lint.test.ts.
   'records lint': ['- --remote'],

@@ -35,7 +35,19 @@ test.each([
   [['rec'], ['records']],
   [
     ['records', ''],
-    ['ls', 'show', 'find', 'ingest', 'lint', 'erase', 'recount', 'tags', 'versions', '--help'],
+    [
+      'ls',
+      'show',
+      'find',
+      'fields',
+      'ingest',
+      'lint',
+      'erase',
+      'recount',
+      'tags',
+      'versions',
+      '--help',
+    ],
   ],
   [['records', 'ls', '--le'], ['--level']],
   [

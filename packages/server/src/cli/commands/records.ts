@@ -15,6 +15,7 @@ import { checkDays } from '../slice.ts';
 import type { Column } from '../table.ts';
 import { jsonOption, tenantOption, type Verb, type Verbs } from '../verb.ts';
 import { erase } from './records-erase.ts';
+import { fields } from './records-fields.ts';
 import { ingest } from './records-ingest.ts';
 import { lint } from './records-lint.ts';
 import { recount } from './records-recount.ts';
@@ -250,4 +251,15 @@ function moreLine(options: ShowOptions, printed: number, cursor: string): string
   return `${numberOf(printed, 'record')} · all: --all · next: ${words.join(' ')}`;
 }
 
-export const records: Verbs = { ls, show, find, ingest, lint, erase, recount, tags, versions };
+export const records: Verbs = {
+  ls,
+  show,
+  find,
+  fields,
+  ingest,
+  lint,
+  erase,
+  recount,
+  tags,
+  versions,
+};

@@ -1,0 +1,137 @@
+import { formatCount, numberOf } from '../../kernel/values.ts';
+import { type DatasetName, datasetNames } from '../../records/values.ts';
+import type { RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
+import type { Context } from '../context.ts';
+import { noteEmptySlice } from '../empty-slice.ts';
+import { fieldsOf } from '../fields.ts';
+import { formatShare } from '../format.ts';
+import { required } from '../help.ts';
+import { type JsonOption, printObject, printRows } from '../output.ts';
+import { parseAnswer } from '../parse-answer.ts';
+import { checkDays } from '../slice.ts';
+import type { Column } from '../table.ts';
+import { jsonOption, tenantOption, type Verb } from '../verb.ts';
+
+type Answer = RouteAnswer<'GET /enrichment/fields'>;
+type Field = Answer['fields'][number];
+type Described = NonNullable<Field['against']>;
+
+type Options = {
+  tenant?: string;
+  store?: string;
+  month?: string;
+  from?: string;
+  to?: string;
+  dataset?: DatasetName;
+  against?: string;
+  json?: JsonOption;
+};
+
+export const fields: Verb = {
+  summary: 'tell which fields the enrichments have, and what is in them',
+  description:
+    'Tells which fields the enrichments of a slice have, in how many records they are, and what is typical: of numbers the middle and where nine of ten lie, of others the most frequent values. Of many records a sample is looked at, always the same one; ± says how far a share may be off. With --against: how much each field differs from another slice, from 0 (the same) to 1 (nothing in common), and how much sampling alone may make of it.',
+  examples: [
+    'svcctl records fields --tenant TX --month 2026-03',
+    'svcctl records fields --tenant TX --dataset training --against all',
+    'svcctl records fields --tenant TX --month 2026-03 --against 2026-02 --json',
+  ],
+  options: [
+    tenantOption,
+    ['--store <store>', 'only this store'],
+    ['--month <month>', 'only this month, as 2026-03'],
+    ['--from <date>', 'from this day on, as 2026-03-05'],
+    ['--to <date>', 'up to this day, inclusive'],
+    ['--dataset <name>', 'only tagged so', datasetNames],
+    [
+      '--against <slice>',
+      'compare with all, a dataset, a month as 2026-02, or days as 2026-02-01..2026-02-07',
+    ],
+    jsonOption,
+  ],
+  act: showFields,
+};
+
+async function showFields(context: Context, { json, ...slice }: Options): Promise<void> {
+  const query = { ...slice, tenant: required(slice.tenant, '--tenant') };
+  checkDays(query);
+  const names = await fieldsOf(json, 'GET /enrichment/fields');
+  const client = await context.connect();
+  const text = await client.text('GET /enrichment/fields', { query });
+  if (json !== undefined) return printObject(context, text, { json, fields: names });
+  const answer = parseAnswer(text) as Answer;
+  if (answer.count === 0) return noteEmptySlice(context, client, query);
+  const columns = answer.against === null ? ownColumns : [...ownColumns, ...driftColumns];
+  await printRows(context, answer.fields, { columns, fields: [], json });
+  if (context.isTerminal) context.hint(lineBelow(answer));
+}
+
+const { text, word, count } = columnsOf<Field>();
+
+const ownColumns: Column<Field>[] = [
+  text('FIELD', 'name', { leastWidth: 16 }),
+  word('TYPE', ({ types }) => types.map(({ type }) => type).join('|') || null, { givesWay: 1 }),
+  count('PRESENT', ({ present }) => present.share, { shown: ({ present }) => withError(present) }),
+  text('TYPICAL', typicalOf, { leastWidth: 20 }),
+];
+
+const driftColumns: Column<Field>[] = [
+  text('AGAINST', ({ against }) => against && typicalOf(against), { leastWidth: 12 }),
+  count('DRIFT', ({ drift }) => drift?.distance ?? null, {
+    shown: ({ drift }) => (drift?.distance ?? 0).toFixed(3),
+  }),
+  count('BY CHANCE', ({ drift }) => drift?.noise ?? null, {
+    shown: ({ drift }) => (drift?.noise ? `< ${drift.noise.toFixed(3)}` : '0'),
+  }),
+];
+
+function withError({ share, low, high }: { share: number; low: number; high: number }): string {
+  const points = 50 * (high - low);
+  return points < 0.5 ? formatShare(share) : `${formatShare(share)} ±${Math.ceil(points)}`;
+}
+
+/** Up to so many values are named. */
+const namedValues = 3;
+
+/** What is typical of a field: the middle of its numbers and where nine of ten lie, or its most frequent values. */
+function typicalOf({ numbers, values, distinct, present }: Described): string | null {
+  if (numbers !== null && distinct > values.length) {
+    const at = (percent: number) =>
+      shortNumber(numbers.quantiles.find((one) => one.percent === percent)?.value ?? 0);
+    return `${at(50)} (${at(5)} … ${at(95)})`;
+  }
+  const [first] = values;
+  if (first === undefined) return null;
+  if (first.count === 1 && distinct > namedValues) return `all different, such as ${first.value}`;
+  const named = values
+    .slice(0, namedValues)
+    .map(({ value, share }) => `${value} ${formatShare(share / Math.max(present.share, 1e-9))}`);
+  return distinct > namedValues
+    ? `${named.join(', ')} of ${numberOf(distinct, 'value')}`
+    : named.join(', ');
+}
+
+function shortNumber(value: number): string {
+  return String(Number(value.toPrecision(4)));
+}
+
+/** `24 fields · in a sample of 10,000 of 93,233 records · against all 1,200 records`. */
+function lineBelow({ fields: shown, left_off: leftOff, against, ...own }: Answer): string {
+  return [
+    numberOf(shown.length, 'field'),
+    ...(leftOff > 0 ? [`${formatCount(leftOff)} or more left off`] : []),
+    sampleText(own),
+    ...(against === null ? [] : [`against ${sampleText(against)}`]),
+    ...(own.unread > 0 ? [`${numberOf(own.unread, 'record')} too large to be looked at`] : []),
+  ].join(' · ');
+}
+
+function sampleText({
+  is_exact,
+  count: all,
+  sampled,
+}: Pick<Answer, 'is_exact' | 'count' | 'sampled'>) {
+  if (is_exact) return `all ${numberOf(all, 'record')}`;
+  return `a sample of ${formatCount(sampled)} of ${numberOf(all, 'record')}`;
+}
