@@ -128,8 +128,8 @@ test('the calendar has weeks from Monday, and says of a day what is stored', asy
   await expectHash(page, 'from=2001-03-08&to=2001-03-08');
 });
 
-test('a click on the bar of a fact filters the rows by it', async () => {
-  const page = await filled.open(`${bigLeaf}&view=facts`);
+test('a click on the bar of a value filters the rows by it', async () => {
+  const page = await filled.open(`${bigLeaf}&view=facts&panel=field/record/kind`);
   const row = page.getByRole('row', { name: /^departure/ });
   // The button lies over all of its row.
   const bar = await row.locator('svg').boundingBox();

@@ -256,18 +256,24 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
   await drawer.waitFor({ state: 'detached' });
 });
 
-test('says whether facts are of all records or of a sample, and leads to the records', async () => {
+test('tells the fields of all records or of a sample, compares them, and leads to the records', async () => {
   const page = await filled.open(`${bigLeaf}&view=facts`);
-  await page.getByText('Kinds, sources and models of all 1,200 records').waitFor();
-  await page.route('**/api/v1/enrichment/facts?tenant=CA**', async (route) => {
+  await page.getByText('Fields of all 1,200 records').waitFor();
+  await page.route('**/api/v1/enrichment/fields?tenant=CA**', async (route) => {
     const response = await route.fetch();
     const json = { ...(await response.json()), count: 355_905, is_exact: false };
     await route.fulfill({ response, json });
   });
   await page.goto('/#/records?tenant=CA&view=facts');
   await page.getByText('in a sample of 1,200 of 355,905 records').waitFor();
-  await page.getByRole('button', { name: 'arrival' }).click();
+  await recordRows(page).filter({ hasText: 'kind' }).click();
+  await drawerOf(page).getByText('MOST FREQUENT VALUES').waitFor();
+  await page.getByLabel('Compare with').selectOption('training');
+  await expectHash(page, 'against=training');
+  await page.getByText('against those').first().waitFor();
+  await drawerOf(page).getByRole('button', { name: 'arrival' }).click();
   await expectHash(page, 'kind=arrival');
+  await drawerOf(page).waitFor({ state: 'detached' });
   await recordRows(page).first().getByText('arrival').waitFor();
 });
 
@@ -293,8 +299,11 @@ test('gives axe nothing to find', async () => {
   await check('records-tag');
   await page.keyboard.press('Escape');
   await page.goto('/#/records?tenant=CA&view=facts');
-  await page.getByText('of all 1,200 records').waitFor();
+  await page.getByText('Fields of all 1,200 records').waitFor();
   await check('records-facts');
+  await page.goto('/#/records?tenant=CA&view=facts&against=training&panel=field/enrichment/delay');
+  await drawerOf(page).getByText('OVER TIME').waitFor();
+  await check('records-field');
   await page.goto('/#/records?tenant=CA&view=tags');
   await recordRows(page).first().waitFor();
   await check('records-tags');

@@ -15,7 +15,7 @@ import type {
   endpointSchema,
   eraseReceiptSchema,
   eraseRequestSchema,
-  factsSchema,
+  fieldsSchema,
   hotSpaceSchema,
   incidentDetailSchema,
   incidentReceiptSchema,
@@ -50,7 +50,9 @@ import type {
 
 export type {
   DatasetRow,
+  DescribedField,
   ExportJob,
+  Field,
   Finding,
   ListedJob,
   Manifest,
@@ -90,8 +92,8 @@ export type NewTag = Static<typeof newTagSchema>;
 export type DayRow = Static<typeof daySchema>;
 /** The records of one month, hot and cold. */
 export type MonthSum = Static<typeof monthSumSchema>;
-/** The most frequent kinds, sources and models of a slice. */
-export type RecordFacts = Static<typeof factsSchema>;
+/** The fields of the enrichments of a slice. */
+export type RecordFields = Static<typeof fieldsSchema>;
 export type Shares = Static<typeof sharesSchema>;
 export type DatasetVersion = Static<typeof versionSchema>;
 export type NewVersion = Static<typeof newVersionSchema>;

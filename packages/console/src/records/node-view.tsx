@@ -8,7 +8,8 @@ import { useSession } from '../ui/session.ts';
 import type { ChangeSearch } from '../ui/use-search.ts';
 import { UtcDays } from '../ui/zone-switch.tsx';
 import { useDays, useSpan } from './calendar/calendar-layout.ts';
-import { useMonths, useShares } from './facts/use-facts.ts';
+import { useMonths } from './facts/use-facts.ts';
+import { useFields } from './facts/use-fields.ts';
 import { TagButton } from './node-actions.tsx';
 import pageClasses from './page.module.css';
 import type { RecordsPanel } from './panels.tsx';
@@ -31,7 +32,7 @@ import { useVersions } from './versions/use-versions.ts';
 
 const RecordsPart = lazyPage('RecordsPart', () => import('./table/records-part.tsx'));
 const DaysView = lazyPage('DaysView', () => import('./calendar/days-view.tsx'));
-const SharesView = lazyPage('SharesView', () => import('./facts/shares-view.tsx'));
+const FieldsView = lazyPage('FieldsView', () => import('./facts/fields-view.tsx'));
 const TagsView = lazyPage('TagsView', () => import('./tags/tags-view.tsx'));
 const VersionsView = lazyPage('VersionsView', () => import('./versions/versions-view.tsx'));
 
@@ -45,12 +46,13 @@ export function useNodeViews(
   const slice = sliceOf(search);
   const span = useSpan(path, facts, search.year);
   const days = useDays(path, span, view === 'days');
-  const shares = useShares(slice, facts?.digest, view === 'facts');
+  const { dataset, against } = search;
+  const fields = useFields({ slice, dataset, against }, facts?.digest, view === 'facts');
   const tags = useTags(slice, view === 'tags');
   const versions = useVersions(path?.tenant, view === 'versions');
-  const all = { days, facts: shares, tags, versions };
+  const all = { days, facts: fields, tags, versions };
   const watched: UseQueryResult[] = view === undefined || view === 'records' ? [] : [all[view]];
-  return { span, days, shares, tags, versions, watched };
+  return { span, days, fields, tags, versions, watched };
 }
 
 type NodeViewProps = {
@@ -66,7 +68,7 @@ type NodeViewProps = {
 
 /** Loads the views ahead, of which somebody opens one next. */
 export function useViewsAhead(): void {
-  useIdlePreload([RecordsPart, DaysView, SharesView, TagsView, VersionsView]);
+  useIdlePreload([RecordsPart, DaysView, FieldsView, TagsView, VersionsView]);
 }
 
 /** The view of the chosen node that the hash names: its records, or another one. */
@@ -83,12 +85,15 @@ export function NodeView(props: NodeViewProps): ReactNode {
       return <Days {...props} />;
     case 'facts':
       return (
-        <SharesView
-          shares={views.shares}
+        <FieldsView
+          fields={views.fields}
           days={rangeText}
-          onFilter={(filter) =>
-            update((before) => changeSearch(changeFilters(before, filter), { view: undefined }))
-          }
+          month={path.month}
+          dataset={search.dataset}
+          against={search.against}
+          onAgainst={(against) => update((before) => changeSearch(before, { against }))}
+          open={panel.idOf('field')}
+          onOpen={(key) => panel.open('field', key)}
         />
       );
     case 'tags':

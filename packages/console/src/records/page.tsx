@@ -125,7 +125,7 @@ export function RecordsPage(): ReactNode {
           </>
         )}
       </div>
-      <RecordsPanels panel={panel} search={search} facts={facts.data} />
+      <RecordsPanels {...{ panel, search, update }} facts={facts.data} fields={views.fields} />
     </div>
   );
 }
@@ -162,7 +162,7 @@ function isTreeShown(): boolean {
 
 /** Changes the view, and closes a panel about what the previous one listed. */
 function withView(before: RecordsSearch, view: RecordsView): RecordsSearch {
-  return withoutPanel(changeSearch(before, { view }), ['record', 'version']);
+  return withoutPanel(changeSearch(before, { view }), ['record', 'field', 'version']);
 }
 
 /**

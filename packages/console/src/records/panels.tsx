@@ -1,11 +1,14 @@
+import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { DatasetRow } from '../api/types.ts';
+import type { DatasetRow, RecordFields } from '../api/types.ts';
 import { presetWith, type Scope } from '../api/values.ts';
 import { lazyPart, useIdlePreload } from '../ui/lazy-part.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useSession } from '../ui/session.ts';
-import type { PagePanel } from '../ui/use-search.ts';
+import type { ChangeSearch, PagePanel } from '../ui/use-search.ts';
 import {
+  changeFilters,
+  changeSearch,
   chosenDays,
   chosenNode,
   type NodePath,
@@ -15,6 +18,7 @@ import {
 } from './search.ts';
 
 const RecordDrawer = lazyPart('RecordDrawer', () => import('./record-drawer.tsx'));
+const FieldDrawer = lazyPart('FieldDrawer', () => import('./facts/field-drawer.tsx'));
 const ExportPanel = lazyPart('ExportPanel', () => import('./export/export-panel.tsx'));
 const VersionDrawer = lazyPart('VersionDrawer', () => import('./versions/version-drawer.tsx'));
 const TagPanel = lazyPart('TagPanel', () => import('./tags/tag-panel.tsx'));
@@ -24,7 +28,15 @@ const ErasePanel = lazyPart('ErasePanel', () => import('./erase/erase-panel.tsx'
 
 /** Loads the panels while the page rests, so that they open at once. */
 export function usePanelsAhead(): void {
-  useIdlePreload([RecordDrawer, ExportPanel, TagPanel, VersionDrawer, FreezePanel, ErasePanel]);
+  useIdlePreload([
+    RecordDrawer,
+    FieldDrawer,
+    ExportPanel,
+    TagPanel,
+    VersionDrawer,
+    FreezePanel,
+    ErasePanel,
+  ]);
 }
 
 /** The panel of the page RECORDS. */
@@ -35,6 +47,8 @@ type PanelsProps = {
   search: RecordsSearch;
   /** The counters of the chosen node: null when it has no records, undefined while they load. */
   facts: DatasetRow | null | undefined;
+  fields: UseQueryResult<RecordFields>;
+  update: ChangeSearch<RecordsSearch>;
 };
 
 /** The panel that the hash names, about the chosen node. */
@@ -50,6 +64,18 @@ export function RecordsPanels(props: PanelsProps): ReactNode {
           recordKey={place.id}
           onErase={
             hasScope('admin') ? () => open('erase', place.id, { isInside: true }) : undefined
+          }
+          onClose={close}
+        />
+      )}
+      {place?.kind === 'field' && path !== null && (
+        <FieldDrawer
+          fieldId={place.id}
+          fields={props.fields}
+          onFilter={(filter) =>
+            props.update((before) =>
+              changeSearch(changeFilters(before, filter), { view: undefined, panel: undefined }),
+            )
           }
           onClose={close}
         />
@@ -96,6 +122,7 @@ function NodePanel({ panel, search, facts, path }: PanelsProps & { path: NodePat
       if (!hasScope('analytics:read')) return <Refused scope="analytics:read" onClose={close} />;
       return null;
     case 'record':
+    case 'field':
     case 'erase':
     case undefined:
       return null;

@@ -29,17 +29,27 @@ export type RecordsSearch = {
   at?: number;
   /** The view of the node; undefined means its records. */
   view?: RecordsView;
+  /** What the fields are compared with: see the parameter of the API. */
+  against?: string;
   /** The last year of the calendar; undefined means the year of the last record. */
   year?: number;
   panel?: string;
 };
 
 /**
- * The panels of the page: a record by its identity (see `encodeRecord`), a dataset version by its id, the export of
+ * The panels of the page: a record by its identity (see `encodeRecord`), a field by its key, a dataset version by its id, the export of
  * what is chosen or of a version by its id, a new tag, a new version, and the erasure of what is chosen or of a record's
  * event.
  */
-export const recordsPanels = ['record', 'version', 'export', 'tag', 'freeze', 'erase'] as const;
+export const recordsPanels = [
+  'record',
+  'field',
+  'version',
+  'export',
+  'tag',
+  'freeze',
+  'erase',
+] as const;
 
 export const recordsViews = ['records', 'days', 'facts', 'tags', 'versions'] as const;
 /** The views of a node. */
@@ -50,6 +60,7 @@ export const pageSizes = [100, 200, 500] as const;
 const defaultPageSize = 100;
 
 const monthPattern = /^\d{4}-(0[1-9]|1[0-2])$/;
+const againstPattern = new RegExp(`^all$|^(${datasetNames.join('|')})$|${monthPattern.source}`);
 
 /** Reads the view state from a hash. What it cannot understand is dropped, so that an old link still opens. */
 export function validateRecordsSearch(search: Record<string, unknown>): RecordsSearch {
@@ -77,6 +88,7 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     cursor: textOf(search.cursor),
     at: Number.isSafeInteger(at) && at > 0 ? at : undefined,
     view: tenant === undefined ? undefined : view,
+    against: tenant && textOf(search.against, againstPattern),
     year: Number.isInteger(year) && year >= 1970 && year <= 9999 ? year : undefined,
     panel: panelOf(search, tenant),
   });
@@ -105,9 +117,21 @@ export function chosenNode(search: RecordsSearch): NodePath | null {
  */
 export function chooseNode(search: RecordsSearch, path: NodePath | null): RecordsSearch {
   const { open, q, kind, source, event, limit } = search;
-  const { view, dataset } = path === null ? {} : search;
+  const { view, dataset, against } = path === null ? {} : search;
   const panel = path === null ? undefined : panelAt(search, path);
-  return withoutUndefined({ ...path, open, q, kind, source, event, dataset, limit, view, panel });
+  return withoutUndefined({
+    ...path,
+    open,
+    q,
+    kind,
+    source,
+    event,
+    dataset,
+    limit,
+    view,
+    against,
+    panel,
+  });
 }
 
 /** The panel that stays open at another node. */
@@ -123,6 +147,7 @@ function panelAt(search: RecordsSearch, path: NodePath): string | undefined {
       return place.id === '' ? search.panel : undefined;
     case 'tag':
     case 'freeze':
+    case 'field':
       return search.panel;
     case 'record':
     case undefined:

@@ -1,10 +1,9 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api, readPages } from '../../api/client.ts';
-import type { DatasetRow, Page, RecordFacts } from '../../api/types.ts';
+import type { DatasetRow, Page } from '../../api/types.ts';
 import { nextMonth } from '../../ui/chart/scale.ts';
-import { formatCount } from '../../ui/format.ts';
 import { calmPollMillis, neverStale, useRead } from '../../ui/poll.tsx';
-import { levelOf, type NodePath, nodeKey, type SliceParams } from '../search.ts';
+import { levelOf, type NodePath, nodeKey } from '../search.ts';
 
 /** Reads the counters of one node; null when it has no records any more. */
 export function useFacts(path: NodePath | null): UseQueryResult<DatasetRow | null> {
@@ -41,21 +40,6 @@ export function useMonths(
   });
 }
 
-/** Reads kinds, sources and models of a slice, at most once a minute, since that may take a scan. */
-export function useShares(
-  slice: SliceParams | null,
-  digest: string | undefined,
-  isShown: boolean,
-): UseQueryResult<RecordFacts> {
-  return useRead(['records', 'shares', JSON.stringify(slice), digest], '/enrichment/facts', {
-    params: { ...slice },
-    isWanted: slice !== null && digest !== undefined && isShown,
-    isOne: true,
-    everyMillis: null,
-    staleMillis: 60_000,
-  });
-}
-
 type MonthCount = { name: string; count: number };
 
 /** Adds up leaves by month. Months without records between the first and the last are included. */
@@ -73,15 +57,4 @@ export function sumByMonth(rows: readonly DatasetRow[]): MonthCount[] {
     series.push({ name: month, count: counts.get(month) ?? 0 });
   }
   return series;
-}
-
-/** Says whether all records were looked at, or how many of them. */
-export function sampleText({ count, sampled, is_exact }: RecordFacts): string {
-  if (is_exact) return count === 1 ? 'of the one record' : `of all ${formatCount(count)} records`;
-  return `in a sample of ${formatCount(sampled)} of ${formatCount(count)} records`;
-}
-
-/** Number of records whose value is none of those listed. */
-export function countOfOthers(shares: RecordFacts['kinds'], sampled: number): number {
-  return Math.max(0, sampled - shares.reduce((sum, { count }) => sum + count, 0));
 }

@@ -1,0 +1,183 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import { type ReactNode, useMemo } from 'react';
+import type { Field, RecordFields } from '../../api/types.ts';
+import { type DatasetName, datasetNames } from '../../api/values.ts';
+import { ChoiceFilter } from '../../ui/filters.tsx';
+import { formatCount, visibleText } from '../../ui/format.ts';
+import { Empty } from '../../ui/list.tsx';
+import { CutText } from '../../ui/marks.tsx';
+import type { Column } from '../../ui/table/column.ts';
+import { columnsOf } from '../../ui/table/columns.tsx';
+import { List } from '../../ui/table/list.tsx';
+import { datasetWords } from '../tags/tag-window.ts';
+import classes from './fields.module.css';
+import { FieldPicture } from './picture.tsx';
+import { fieldKey, sampleText, typicalOf, withError } from './use-fields.ts';
+
+type FieldsViewProps = {
+  fields: UseQueryResult<RecordFields>;
+  /** The chosen days, such as `2001-03-01 … 2001-03-05`; null means all days. */
+  days: string | null;
+  /** The chosen month, `YYYY-MM`; undefined means all months of the node. */
+  month: string | undefined;
+  dataset: DatasetName | undefined;
+  /** What the fields are compared with: see the parameter of the API. */
+  against: string | undefined;
+  onAgainst: (against: string | undefined) => void;
+  /** Key of the field that the panel shows. */
+  open: string | undefined;
+  onOpen: (key: string) => void;
+};
+
+/** The fields of the enrichments: in how many records they are, what is in them, and how they drift. */
+export function FieldsView(props: FieldsViewProps): ReactNode {
+  const { fields, days, dataset, against } = props;
+  const data = fields.data;
+  const isCompared = data !== undefined && data.against !== null;
+  const columns = useMemo(() => columnsFor(isCompared), [isCompared]);
+  return (
+    <div className="view">
+      <div className={`row wrap between gap-8 flex-none line-under ${classes.head}`}>
+        <p className="muted" role="status">
+          {data === undefined ? '' : headText(data, { days, dataset })}
+        </p>
+        <ChoiceFilter
+          label="Compare with"
+          any="compare with …"
+          choices={choicesOf(props)}
+          value={against}
+          onChange={props.onAgainst}
+        />
+      </div>
+      <List
+        queries={[fields]}
+        name="fields"
+        placeholders={10}
+        empty={<Empty title="No records here" />}
+        list={isCompared ? 'fields-drift' : 'fields'}
+        label="Fields"
+        columns={columns}
+        rows={data?.fields ?? []}
+        keyOf={fieldKey}
+        open={props.open}
+        onOpen={props.onOpen}
+      />
+    </div>
+  );
+}
+
+function headText(
+  fields: RecordFields,
+  { days, dataset }: { days: string | null; dataset: DatasetName | undefined },
+): string {
+  if (fields.count === 0) return 'No records here.';
+  const tagged = dataset === undefined ? '' : `, tagged ${datasetWords[dataset]}`;
+  const against = fields.against === null ? '' : `, against those ${sampleText(fields.against)}`;
+  const unread =
+    fields.unread === 0 ? '' : `; ${formatCount(fields.unread)} were too large to look at`;
+  const more =
+    fields.left_off === 0 ? '' : `; ${formatCount(fields.left_off)} or more fields are left off`;
+  return `Fields ${sampleText(fields)}${days === null ? '' : ` of ${days}`}${tagged}${against}${unread}${more}`;
+}
+
+/** What the chosen slice can be compared with. */
+function choicesOf(props: FieldsViewProps): { value: string; label: string }[] {
+  const { month, dataset, fields, against } = props;
+  const datasets = datasetNames
+    .filter((name) => name !== dataset)
+    .map((name) => ({ value: name as string, label: `against ${datasetWords[name]}` }));
+  const whole = dataset === undefined ? [] : [{ value: 'all', label: 'against all' }];
+  const near = month === undefined ? [] : [monthAfter(month, -1), monthAfter(month, 1)];
+  const months =
+    month === undefined ? (fields.data?.periods ?? []).map(({ period }) => period) : near;
+  const isMonth = against !== undefined && /^\d{4}-\d{2}$/.test(against);
+  const all = isMonth && !months.includes(against) ? [against, ...months] : months;
+  return [
+    ...whole,
+    ...datasets,
+    ...all
+      .filter((name) => name.length === 7)
+      .map((name) => ({ value: name, label: `against ${name}` })),
+  ];
+}
+
+function monthAfter(month: string, months: number): string {
+  const at = new Date(`${month}-01T00:00:00Z`);
+  at.setUTCMonth(at.getUTCMonth() + months);
+  return at.toISOString().slice(0, 7);
+}
+
+const column = columnsOf<Field>();
+
+function columnsFor(isCompared: boolean): readonly Column<Field>[] {
+  return [
+    column.own('name', 'FIELD', 150, {
+      isMain: true,
+      card: 'title',
+      cell: ({ name }) => <CutText text={visibleText(name)} />,
+      value: ({ name }) => name,
+    }),
+    column.own('type', 'TYPE', 72, {
+      rank: 3,
+      card: 'note',
+      value: ({ types }) => types.map(({ type }) => type).join(', '),
+    }),
+    column.own('present', 'PRESENT', 88, {
+      isFigure: true,
+      rank: 2,
+      card: 'note',
+      cell: ({ present }) => withError(present),
+      value: ({ present }) => present.share,
+    }),
+    column.own('picture', 'SPREAD', 128, {
+      rank: 4,
+      cell: (field) => <FieldPicture field={field} />,
+      value: () => null,
+    }),
+    column.own('typical', 'TYPICAL', 160, {
+      grow: 2,
+      card: 'line',
+      cell: (field) => <Typical text={typicalOf(field)} />,
+      value: typicalOf,
+    }),
+    ...(isCompared ? driftColumns : []),
+  ];
+}
+
+const driftColumns: readonly Column<Field>[] = [
+  column.own('against', 'AGAINST', 120, {
+    grow: 1,
+    rank: 5,
+    cell: ({ against }) => <Typical text={against && typicalOf(against)} />,
+    value: ({ against }) => against && typicalOf(against),
+  }),
+  column.own('drift', 'DRIFT', 104, {
+    isFigure: true,
+    card: 'fact',
+    cell: (field) => <Drift field={field} />,
+    value: ({ drift }) => drift?.distance ?? null,
+  }),
+];
+
+function Typical({ text }: { text: string | null }): ReactNode {
+  if (text === null) return <span className="muted">–</span>;
+  return <CutText text={visibleText(text)} end="" />;
+}
+
+/** The drift as a number and a bar; it is muted where chance alone may make as much. */
+function Drift({ field: { drift } }: { field: Field }): ReactNode {
+  if (drift === null) return <span className="muted">–</span>;
+  const isChance = drift.noise > 0 && drift.distance <= drift.noise;
+  const title = isChance
+    ? `Sampling alone gives up to ${drift.noise.toFixed(3)}`
+    : `More than sampling alone gives: ${drift.noise.toFixed(3)}`;
+  return (
+    <span className={`row gap-8 end ${isChance ? 'muted' : ''}`} title={title}>
+      <svg className={classes.drift} viewBox="0 0 40 8" aria-hidden="true">
+        <rect width="40" height="8" className={classes.track} />
+        <rect width={40 * drift.distance} height="8" data-chance={isChance} />
+      </svg>
+      {isChance ? 'chance' : drift.distance.toFixed(2)}
+    </span>
+  );
+}

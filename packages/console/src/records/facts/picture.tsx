@@ -1,0 +1,115 @@
+import type { ReactNode } from 'react';
+import type { DescribedField, Field } from '../../api/types.ts';
+import classes from './fields.module.css';
+import { shortNumber } from './use-fields.ts';
+
+/** A small picture of a field: the buckets of its numbers, or the shares of its first values. */
+export function FieldPicture({ field }: { field: Field }): ReactNode {
+  if (field.numbers !== null && field.distinct > field.values.length) {
+    return (
+      <span aria-hidden="true">
+        <Histogram field={field} against={field.against} className={classes.small} />
+      </span>
+    );
+  }
+  const all = field.present.share || 1;
+  let left = 0;
+  const parts = field.values.slice(0, 5).map(({ value, share }) => {
+    const part = {
+      key: `${typeof value} ${value}`,
+      x: (120 * left) / all,
+      width: (120 * share) / all,
+    };
+    left += share;
+    return part;
+  });
+  return (
+    <svg
+      className={classes.small}
+      viewBox="0 0 120 20"
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      <rect className={classes.track} y="6" width="120" height="8" />
+      {parts.map(({ key, x, width }, n) => (
+        <rect
+          key={key}
+          className={classes.part}
+          data-nth={n}
+          {...{ x, y: 6, width: Math.max(0, width - 1), height: 8 }}
+        />
+      ))}
+    </svg>
+  );
+}
+
+/** The buckets of numbers as bars of the same width; those of the other slice as a line over them. */
+export function Histogram(props: {
+  field: DescribedField;
+  against: DescribedField | null;
+  className: string | undefined;
+  /** Whether the ends of the axis are written below. */
+  hasAxis?: boolean;
+}): ReactNode {
+  const { field, against, hasAxis = false } = props;
+  const buckets = field.numbers?.buckets ?? [];
+  const others = against?.numbers?.buckets ?? [];
+  const sharesOf = (all: readonly { count: number }[]) => {
+    const sum = all.reduce((total, { count }) => total + count, 0);
+    return all.map(({ count }) => count / Math.max(1, sum));
+  };
+  const [own, other] = [sharesOf(buckets), sharesOf(others)];
+  const most = Math.max(0.001, ...own, ...other);
+  const step = 120 / Math.max(1, buckets.length);
+  const top = (share: number) => 20 - Math.max(share === 0 ? 0 : 1, (19 * share) / most);
+  const line = other.map((share, n) => `${n === 0 ? 'M' : 'L'}${n * step} ${top(share)}h${step}`);
+  const counts = buckets.map(
+    ({ from, to, count }) => `${shortNumber(from)} to ${shortNumber(to)}: ${count}`,
+  );
+  const label = `Numbers by size: ${counts.join(', ')}`;
+  return (
+    <>
+      <svg
+        className={props.className}
+        viewBox="0 0 120 20"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={label}
+      >
+        {hasAxis && <title>{label}</title>}
+        {own.map((share, n) => (
+          <rect
+            key={buckets[n]?.from}
+            className={classes.bar}
+            {...{
+              x: n * step,
+              y: top(share),
+              width: Math.max(1, step - 1),
+              height: 20 - top(share),
+            }}
+          />
+        ))}
+        {other.length > 0 && <path className={classes.other} d={line.join('')} />}
+      </svg>
+      {hasAxis && (
+        <p className={`relative muted small ${classes.axis}`} aria-hidden="true">
+          {ticksOf(buckets).map(({ at, edge }) => (
+            <span key={at} style={{ left: `${100 * at}%`, translate: `${-100 * at}%` }}>
+              {shortNumber(edge)}
+            </span>
+          ))}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The edges that are written below, and where they lie: of many buckets every third or so. */
+function ticksOf(buckets: readonly { from: number; to: number }[]): { at: number; edge: number }[] {
+  const every = Math.max(1, Math.ceil(buckets.length / 6));
+  const last = buckets.at(-1);
+  const inner = buckets.flatMap(({ from }, n) =>
+    n % every === 0 && n <= buckets.length - every ? [{ at: n / buckets.length, edge: from }] : [],
+  );
+  return last === undefined ? [] : [...inner, { at: 1, edge: last.to }];
+}

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import type { DescribedField } from '../../api/types.ts';
+import { sampleText, shortNumber, typicalOf, withError } from './use-fields.ts';
+
+const exactly = (share: number) => ({ share, low: share, high: share });
+const field = (change: Partial<DescribedField>): DescribedField => ({
+  ...{ present: exactly(1), nulls: exactly(0), missing: exactly(0), types: [] },
+  ...{ numbers: null, distinct: 0, values: [], ...change },
+});
+const values = (...shares: number[]) =>
+  shares.map((share, n) => ({ value: 'abcde'[n] ?? '', count: 100 * share, ...exactly(share) }));
+
+describe('sampleText', () => {
+  it('says whether all records were looked at', () => {
+    expect(sampleText({ count: 8310, sampled: 8310, is_exact: true })).toBe('of all 8,310 records');
+    expect(sampleText({ count: 1, sampled: 1, is_exact: true })).toBe('of the one record');
+    expect(sampleText({ count: 355_905, sampled: 10_000, is_exact: false })).toBe(
+      'in a sample of 10,000 of 355,905 records',
+    );
+  });
+});
+
+describe('withError', () => {
+  it('tells an error that can be seen, rounded up', () => {
+    expect(withError({ share: 0.8, low: 0.776, high: 0.822 })).toBe('80 % ±3');
+    expect(withError({ share: 0.8, low: 0.798, high: 0.802 })).toBe('80 %');
+  });
+});
+
+describe('typicalOf', () => {
+  it('is the middle of numbers and where nine of ten lie', () => {
+    const quantiles = [5, 25, 50, 75, 95].map((percent) => ({
+      ...{ percent, value: percent / 7, low: 0, high: 0 },
+    }));
+    const numbers = { count: 99, beyond: 0, min: 0, max: 99, quantiles, buckets: [] };
+    expect(typicalOf(field({ numbers, distinct: 99 }))).toBe('7.143 (0.7143 … 13.57)');
+    expect(typicalOf(field({ numbers, distinct: 2, values: values(0.5, 0.5) }))).toBe(
+      'a 50 %, b 50 %',
+    );
+  });
+
+  it('is the most frequent values, as shares of the records that have one', () => {
+    const half = field({ present: exactly(0.5), distinct: 5, values: values(0.25, 0.1, 0.05) });
+    expect(typicalOf(half)).toBe('a 50 %, b 20 %, c 10 % of 5');
+    expect(typicalOf(field({}))).toBeNull();
+    expect(typicalOf(field({ distinct: 900, values: values(0.01, 0.01) }))).toBe(
+      'all different, such as a',
+    );
+  });
+});
+
+describe('shortNumber', () => {
+  it('keeps the digits that count, however large or small the number is', () => {
+    expect([0.000123456, 123_456, -2, 1.5e300].map((value) => shortNumber(value))).toEqual([
+      ...['0.0001235', '123500', '-2', '1.5e+300'],
+    ]);
+    expect(shortNumber(0.12345, 3)).toBe('0.123');
+  });
+});

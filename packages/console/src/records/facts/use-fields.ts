@@ -1,0 +1,75 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { DescribedField, Field, RecordFields } from '../../api/types.ts';
+import type { DatasetName } from '../../api/values.ts';
+import { formatCount, formatShare } from '../../ui/format.ts';
+import { useRead } from '../../ui/poll.tsx';
+import type { SliceParams } from '../search.ts';
+
+/** Which fields are read: of which records, and with which others they are compared. */
+export type FieldsAsked = {
+  slice: SliceParams | null;
+  dataset: DatasetName | undefined;
+  against: string | undefined;
+};
+
+/** Reads the fields of a slice, at most once a minute, since that may take seconds. */
+export function useFields(
+  { slice, dataset, against }: FieldsAsked,
+  digest: string | undefined,
+  isShown: boolean,
+): UseQueryResult<RecordFields> {
+  const params = { ...slice, dataset, against };
+  return useRead(['records', 'fields', JSON.stringify(params), digest], '/enrichment/fields', {
+    params,
+    isWanted: slice !== null && digest !== undefined && isShown,
+    isOne: true,
+    everyMillis: null,
+    staleMillis: 60_000,
+  });
+}
+
+/** What identifies a field: an enrichment may have a field with the name of a label. */
+export function fieldKey({ of, name }: Pick<Field, 'of' | 'name'>): string {
+  return `${of}/${name}`;
+}
+
+/** Says whether all records were looked at, or how many of them. */
+export function sampleText({
+  count,
+  sampled,
+  is_exact,
+}: Pick<RecordFields, 'count' | 'sampled' | 'is_exact'>): string {
+  if (is_exact) return count === 1 ? 'of the one record' : `of all ${formatCount(count)} records`;
+  return `in a sample of ${formatCount(sampled)} of ${formatCount(count)} records`;
+}
+
+/** A share, and by how many hundredths it may be off where that can be seen: `80 % ±3`. */
+export function withError(of: { share: number; low: number; high: number }): string {
+  const points = 50 * (of.high - of.low);
+  return points < 0.5 ? formatShare(of.share) : `${formatShare(of.share)} ±${Math.ceil(points)}`;
+}
+
+/** What is typical: the middle of numbers and where nine of ten lie, or the most frequent values. */
+export function typicalOf(field: DescribedField): string | null {
+  const { numbers, values, distinct, present } = field;
+  if (numbers !== null && distinct > values.length) {
+    const at = (percent: number) => shortNumber(quantileOf(field, percent) ?? 0);
+    return `${at(50)} (${at(5)} … ${at(95)})`;
+  }
+  const [first] = values;
+  if (first === undefined) return null;
+  if (first.count === 1 && distinct > 3) return `all different, such as ${first.value}`;
+  const named = values
+    .slice(0, 3)
+    .map(({ value, share }) => `${value} ${formatShare(share / Math.max(present.share, 1e-9))}`);
+  return distinct > 3 ? `${named.join(', ')} of ${formatCount(distinct)}` : named.join(', ');
+}
+
+export function quantileOf({ numbers }: DescribedField, percent: number): number | null {
+  return numbers?.quantiles.find((one) => one.percent === percent)?.value ?? null;
+}
+
+/** A number with so many digits that count. */
+export function shortNumber(value: number, digits = 4): string {
+  return String(Number(value.toPrecision(digits)));
+}
