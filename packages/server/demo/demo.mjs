@@ -62,7 +62,7 @@ async function load(child, { dataDir, signal, limit, cold, ...words }) {
     process.stdout.write(
       `Storing ${number(wanted)} departures of 2001 through POST /enrichment/records …\n`,
     );
-    const answer = await ingest(service, flightLines(wanted), wanted);
+    const answer = await ingest(service, flightLines(wanted, undefined, true), wanted);
     process.stdout.write(
       `${number(answer.accepted)} stored, ${number(answer.duplicates)} were there before, ${number(answer.rejected_count)} rejected.\n`,
     );
@@ -233,7 +233,7 @@ admin-token. In the tree: TX, DFW, 2001-03. Or in another terminal, in this fold
 ${connect(url)}  ${svcctl} records ls --tenant TX --month 2001-03
   ${svcctl} records show --tenant TX --store DFW --month 2001-03
   ${svcctl} analytics export --tenant TX --store DFW --month 2001-03 --format csv --out dfw-march.csv
-  ${svcctl} records ls --level tenant --json
+  ${svcctl} records fields --tenant TX --month 2001-03 --against 2001-04
 
 Webhooks fail and recover meanwhile; in a minute or two some have drained: ${url}/#/dlq
 

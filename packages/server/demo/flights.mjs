@@ -14,7 +14,24 @@ export const flightCount = flights.count;
  */
 const sliceRows = 25_000;
 
-const recordSql = (from, to, ofTenants) => `
+/**
+ * What a pipeline would have found out, made up: how likely the flight was to be late, by a model that takes more and more
+ * of them for late until the next one comes in April, and what people said of it, who are behind in June.
+ */
+const guess = `1 / (1 + exp((18 - flight.delay) / case when flight.date < '2001-04-01' then 22 else 9 end
+  - case when flight.date < '2001-04-01' then 0.5 * (month(flight.date) - 1) else 0 end
+  + 2 * (luck - 0.5)))`;
+const labelled = `luck * 10 % 1 < case when flight.date < '2001-06-01' then 0.85 else 0.3 end`;
+const madeUp = {
+  record: `model: case when flight.date < '2001-04-01' then 'delay-1' else 'delay-2' end,
+    confidence: round(0.5 + abs(${guess} - 0.5), 2),`,
+  enrichment: `score: round(${guess}, 3),
+      label: case when ${labelled} then
+        case when flight.delay >= 15 then 'late' when flight.delay < 0 then 'early' else 'on time' end end,`,
+};
+const nothing = { record: '', enrichment: '' };
+
+const recordSql = ({ from, to, ofTenants, more }) => `
   select to_json({
     tenant: origin.state,
     store: flight.origin,
@@ -22,14 +39,19 @@ const recordSql = (from, to, ofTenants) => `
     occurred_at: strftime(flight.date, '%Y-%m-%dT%H:%M:%SZ'),
     kind: 'departure',
     "source": flight.destination,
+    ${more.record}
     enrichment: {
+      ${more.enrichment}
       delay: flight.delay,
       distance: flight.distance,
       origin: origin.airport,
       destination: destination.airport
     }
   })::varchar as line
-  from read_parquet('${flights.parquet}', file_row_number = true) flight
+  from (
+    select *, hash(file_row_number) / 18446744073709551616 as luck
+    from read_parquet('${flights.parquet}', file_row_number = true)
+  ) flight
   join airports origin on origin.iata = flight.origin
   join airports destination on destination.iata = flight.destination
   where flight.file_row_number >= ${from} and flight.file_row_number < ${to} ${ofTenants}
@@ -44,9 +66,10 @@ const airportsSql = `
 /**
  * Yields real events as records for ingest, in NDJSON pieces of some hundred kilobytes, in order of time. Tenant is the
  * state of the origin, store is the origin airport, and the event is a departure. With `tenants` it yields only those of
- * the first `limit` flights that are theirs.
+ * the first `limit` flights that are theirs. With `isScored` they carry made-up scores, labels and models, too.
  */
-export async function* flightLines(limit = flightCount, tenants) {
+export async function* flightLines(limit = flightCount, tenants, isScored = false) {
+  const more = isScored ? madeUp : nothing;
   const ofTenants =
     tenants === undefined ? '' : `and origin.state in (${tenants.map((name) => `'${name}'`)})`;
   // DuckDB creates this folder only when it needs it. Without this setting it would spill into the current folder.
@@ -61,7 +84,7 @@ export async function* flightLines(limit = flightCount, tenants) {
     await connection.run(airportsSql);
     for (let from = 0; from < limit; from += sliceRows) {
       const result = await connection.stream(
-        recordSql(from, Math.min(from + sliceRows, limit), ofTenants),
+        recordSql({ from, to: Math.min(from + sliceRows, limit), ofTenants, more }),
       );
       for (;;) {
         const chunk = await result.fetchChunk();

@@ -33,6 +33,8 @@ function departures(count) {
   const now = Date.now();
   return Array.from({ length: count }, (_, n) => {
     const { tenant, store } = anAirport();
+    const delay = Math.floor(Math.random() * 60);
+    const score = Math.round(1000 / (1 + Math.exp((25 - delay) / 9 + Math.random()))) / 1000;
     return {
       tenant,
       store,
@@ -40,7 +42,9 @@ function departures(count) {
       occurred_at: new Date(now - n).toISOString(),
       kind: 'departure',
       source: anAirport().store,
-      enrichment: { delay: Math.floor(Math.random() * 60) },
+      model: 'delay-3',
+      confidence: Math.round(50 + 100 * Math.abs(score - 0.5)) / 100,
+      enrichment: { score, delay, origin: { iata: store, state: tenant } },
     };
   });
 }

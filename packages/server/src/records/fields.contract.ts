@@ -109,7 +109,7 @@ export const fieldsSchema = Type.Object({
   ),
   fields: Type.Array(fieldSchema, {
     description:
-      'at most 100, those in most records; in the order of the records, or the largest drift first',
+      'at most 100, those in most records; in the order of the records, or the largest drift first, and what is no more than noise last',
   }),
   left_off: Type.Integer({ description: 'fields that were found and are not shown, at least' }),
   against: nullable(lookSchema),

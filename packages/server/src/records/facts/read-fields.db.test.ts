@@ -182,6 +182,8 @@ async function checkSample(): Promise<void> {
   const score = field(drift, 'score').drift;
   expect(drift.fields[0]?.name).toBe('score');
   expect(score?.distance).toBeGreaterThan(1.5 * (score?.noise ?? 1));
+  const isReal = drift.fields.map((one) => (one.drift?.distance ?? 0) > (one.drift?.noise ?? 0));
+  expect(isReal).toEqual(isReal.toSorted((a, b) => Number(b) - Number(a)));
   const steady = field(drift, 'quarter').drift;
   expect(steady?.distance).toBeLessThan(steady?.noise ?? 0);
 }

@@ -112,7 +112,7 @@ async function describe(own: Looked, other: Looked | null): Promise<Fields> {
     });
     await othersTurn();
   }
-  if (other !== null) fields.sort((a, b) => (b.drift?.distance ?? 0) - (a.drift?.distance ?? 0));
+  if (other !== null) fields.sort(byDrift);
   return {
     ...own.head,
     periods,
@@ -120,6 +120,13 @@ async function describe(own: Looked, other: Looked | null): Promise<Fields> {
     left_off: leftOff,
     against: other === null ? null : other.head,
   };
+}
+
+/** Drifts that chance may have made come last. */
+function byDrift({ drift: a }: Field, { drift: b }: Field): number {
+  if (a === null || b === null) return 0;
+  const isReal = ({ distance, noise }: typeof a) => Number(distance > noise);
+  return isReal(b) - isReal(a) || b.distance - a.distance;
 }
 
 function columnOf(
