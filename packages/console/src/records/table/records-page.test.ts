@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { rangeText, readRecordsPage } from './records-page.ts';
 
 describe('readRecordsPage', () => {
-  it('reads lines, keeps the spelling of confidence and steps over enrichments', () => {
+  it('reads lines, keeps the spelling of confidence and of enrichments', () => {
     const record =
       '{"tenant":"TX","store":"DFW","event_id":"a/1","occurred_at":"2001-03-01T00:05:00.000000Z","kind":"departure","source":null,"model":null,"confidence":0.10,"bytes":481,"enrichment":{"confidence":9,"x":"]}"}}';
     expect(readRecordsPage(`{"data":[${record}],"next_cursor":"n","prev_cursor":null}`)).toEqual({
@@ -18,6 +18,7 @@ describe('readRecordsPage', () => {
           model: null,
           confidence: '0.10',
           bytes: 481,
+          enrichment: '{"confidence":9,"x":"]}"}',
         },
       ],
       next_cursor: 'n',

@@ -10,7 +10,7 @@ import { calmPollMillis, useRead } from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
 import { encodeRecord, pageSizeOf, type RecordsSearch, sliceOf } from '../search.ts';
 
-/** A record as a row of the table: everything but the enrichment. */
+/** A record as a row of the table. */
 export type RecordLine = {
   /** Its identity as one string. */
   key: string;
@@ -24,6 +24,8 @@ export type RecordLine = {
   /** The text that was sent: 0.10 is not 0.1. */
   confidence: string | null;
   bytes: number;
+  /** The text of the enrichment; see fields.ts. */
+  enrichment: string;
 };
 
 /** A page of records with the cursors to its neighbours; null where there is none. */
@@ -40,7 +42,7 @@ const mostLooks = 100;
 /** A search may take many looks, and what it found does not change. */
 const searchPollMillis = 600_000;
 
-/** Reads a page of records from the text of an answer. Enrichments are skipped, not parsed. */
+/** Reads a page of records from the text of an answer. Enrichments are cut out, not parsed. */
 export function readRecordsPage(text: string): RecordsPage {
   const members = readMembers(text);
   return {
@@ -68,6 +70,7 @@ function readLine(source: string): RecordLine {
     model: value<string | null>(members, 'model', null),
     confidence: confidence === 'null' ? null : confidence,
     bytes: value(members, 'bytes', 0),
+    enrichment: members.get('enrichment') ?? '{}',
   };
 }
 

@@ -2,10 +2,11 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { formatInstant, visibleText, type Zone } from '../../ui/format.ts';
 import { Empty } from '../../ui/list.tsx';
-import type { Column } from '../../ui/table/column.ts';
+import { type Column, offered } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
+import { type FieldPath, fieldOf, findFields } from './fields.ts';
 import type { RecordLine, RecordsPage } from './records-page.ts';
 
 export type RecordsTableProps = {
@@ -24,8 +25,11 @@ export type RecordsTableProps = {
 export function RecordsTable(props: RecordsTableProps): ReactNode {
   const { page, hasStore } = props;
   const [zone] = useZone();
-  const columns = useMemo(() => columnsFor(zone, hasStore), [zone, hasStore]);
-  const lines = page.data?.lines ?? [];
+  const lines = page.data?.lines ?? noLines;
+  const columns = useMemo(
+    () => [...columnsFor(zone, hasStore).map(offerIfEmpty(lines)), ...fieldColumns(lines)],
+    [zone, hasStore, lines],
+  );
   return (
     <List
       queries={[page]}
@@ -44,6 +48,7 @@ export function RecordsTable(props: RecordsTableProps): ReactNode {
   );
 }
 
+const noLines: readonly RecordLine[] = [];
 const keyOf = ({ key }: RecordLine) => key;
 
 const column = columnsOf<RecordLine>();
@@ -77,6 +82,29 @@ function columnsFor(zone: Zone, hasStore: boolean): readonly Column<RecordLine>[
     }),
     column.bytes('bytes', 'BYTES', 72, { rank: 1, card: 'note' }),
   ];
+}
+
+/** What no record of the page has is shown only where somebody has chosen it. */
+function offerIfEmpty(lines: readonly RecordLine[]) {
+  return (column: Column<RecordLine>): Column<RecordLine> => {
+    const isLabel = ['kind', 'source', 'model', 'confidence'].includes(column.id);
+    const isEmpty = isLabel && lines.length > 0 && lines.every((line) => !column.value?.(line));
+    return isEmpty ? { ...column, rank: offered } : column;
+  };
+}
+
+/** A column for each field of the enrichments of the page, offered in the menu of the columns. */
+function fieldColumns(lines: readonly RecordLine[]): Column<RecordLine>[] {
+  return findFields(lines.map(({ enrichment }) => enrichment)).map((path) => fieldColumn(path));
+}
+
+function fieldColumn(path: FieldPath): Column<RecordLine> {
+  const value = ({ enrichment }: RecordLine) => fieldOf(enrichment, path);
+  return {
+    ...{ id: `enrichment.${path.join('.')}`, name: path.join('.').toUpperCase(), width: 104 },
+    ...{ grow: 0.4, rank: offered, value },
+    cell: (line) => <Text text={value(line)} />,
+  };
 }
 
 function textColumn(

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { offered } from './column.ts';
 import {
   findLeaving,
   formatLayout,
@@ -76,4 +77,15 @@ test('lets columns of the highest rank leave until the others fit', () => {
   expect(leavingAt(499)).toEqual(['note']);
   expect(leavingAt(379)).toEqual(['note', 'when']);
   expect(leavingAt(10)).toEqual(['note', 'when', 'size']);
+});
+
+test('lets what is only offered leave, however much room there is', () => {
+  const columns = [
+    { id: 'main', width: 200 },
+    { id: 'field', width: 80, rank: offered },
+    { id: 'note', width: 120, rank: 3 },
+  ];
+  expect([...findLeaving(columns, 5000)]).toEqual(['field']);
+  expect([...findLeaving(columns, 320)]).toEqual(['field']);
+  expect([...findLeaving(columns, 319)]).toEqual(['field', 'note']);
 });

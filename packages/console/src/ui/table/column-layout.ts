@@ -1,3 +1,5 @@
+import { offered } from './column.ts';
+
 /** What a person chose about the columns of a list. What is not chosen is as the list itself has it. */
 export type ColumnLayout = {
   /** Ids in the chosen order; empty when no order was chosen. */
@@ -79,14 +81,14 @@ type Fitted = {
   readonly rank?: number | undefined;
 };
 
-/** The ids of the columns that leave, so that the others fit into the room. */
+/** The ids of the columns that leave, so that the others fit into the room. Those that are only offered leave anyway. */
 export function findLeaving(columns: readonly Fitted[], roomPx: number): ReadonlySet<string> {
   const leaving = new Set<string>();
   let widthPx = columns.reduce((sum, { width }) => sum + width, 0);
-  for (const { id, width } of columns
+  for (const { id, width, rank } of columns
     .filter(({ rank }) => rank !== undefined)
     .sort((a, b) => (b.rank ?? 0) - (a.rank ?? 0))) {
-    if (widthPx <= roomPx) break;
+    if (widthPx <= roomPx && rank !== offered) break;
     leaving.add(id);
     widthPx -= width;
   }

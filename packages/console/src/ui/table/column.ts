@@ -16,7 +16,10 @@ export type Column<Row> = {
   readonly grow?: number;
   /** Whether the column holds the buttons of a row: then it stands at the right, whatever is scrolled. */
   readonly isAction?: boolean;
-  /** Where there is too little room, columns of a higher rank leave first. A column without a rank stays. */
+  /**
+   * Where there is too little room, columns of a higher rank leave first. A column without a rank stays; one of the rank
+   * `offered` is shown only where a person has chosen it.
+   */
   readonly rank?: number;
   /** Figures stand at the right. */
   readonly isFigure?: boolean;
@@ -32,6 +35,8 @@ export type Column<Row> = {
   /** What the cell holds, for CSV. A column without it is not in there. */
   readonly value?: (row: Row) => CellValue;
 };
+
+export const offered = Number.POSITIVE_INFINITY;
 
 /** The key of a row that has an id. */
 export function idOf({ id }: { readonly id: string }): string {
