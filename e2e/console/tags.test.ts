@@ -277,6 +277,24 @@ test('tells the fields of all records or of a sample, compares them, and leads t
   await recordRows(page).first().getByText('arrival').waitFor();
 });
 
+test('shows a field of the enrichments as a column, and remembers it', async () => {
+  const page = await filled.open(bigLeaf, { viewport: { width: 1600, height: 900 } });
+  const head = (name: string) => page.getByRole('columnheader', { name, exact: true });
+  await head('CONFIDENCE').waitFor();
+  // No record here has a model.
+  expect(await head('MODEL').count()).toBe(0);
+  await page.getByRole('button', { name: 'Columns', exact: true }).click();
+  const box = (name: string) => page.getByRole('checkbox', { name, exact: true });
+  expect(await box('MODEL').isChecked()).toBe(false);
+  await box('ORIGIN.IATA').check();
+  await head('ORIGIN.IATA').waitFor();
+  await page.keyboard.press('Escape');
+  await page.reload();
+  await head('ORIGIN.IATA').waitFor();
+  await expectText(recordRows(page).first(), /\bDFW\b/);
+  expect(await head('DELAY').count()).toBe(0);
+});
+
 test('gives axe nothing to find', async () => {
   await tag({ ...leaf, dataset: 'training', note: 'spring' });
   await tag({ tenant: 'CA', from: '2001-02-20', to: '2001-03-10', dataset: 'fine_tuning' });

@@ -142,6 +142,30 @@ export const recordCommands = [
     play: (world, { via: at, tenant: own, level }) => readTree(world, at, own, level),
   },
   {
+    name: 'read the fields',
+    weight: 2,
+    draw: fc.record({ via, slice, against: fc.constantFrom(undefined, 'all', 'training') }),
+    async play(world, { via: at, slice: filter, against }) {
+      const query = queryOf({ ...filter, ...(against && { against }) });
+      const read = world.records.beginRead(filter);
+      const answer = await ask(world, 'fields', [200], 'GET', `/enrichment/fields?${query}`, {
+        via: at,
+      });
+      if (answer === undefined) return;
+      const { count, sampled, unread, is_exact: isExact, fields } = answer.json;
+      world.faults.push(...world.records.endCount(read, { count }));
+      const looked = sampled + unread;
+      if (isExact !== (sampled === count)) world.faults.push(`${query}: exact, or not?`);
+      if (count <= 100 && looked !== count) {
+        world.faults.push(`${query}: looked at ${looked} of ${count} records`);
+      }
+      for (const { name, present, nulls, missing } of fields) {
+        const sum = present.share + nulls.share + missing.share;
+        if (sampled > 0 && Math.abs(sum - 1) > 1e-5) world.faults.push(`${name}: ${sum} of all`);
+      }
+    },
+  },
+  {
     name: 'tag days',
     weight: 2,
     draw: fc.record({ via, slice, dataset: fc.constantFrom('training', 'fine_tuning') }),

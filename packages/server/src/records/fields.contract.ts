@@ -72,7 +72,10 @@ const driftSchema = Type.Object({
 });
 
 export const fieldSchema = Type.Object({
-  name: Type.String({ description: 'such as `origin.iata`, or `tags[].name` for all elements' }),
+  name: Type.String({
+    description:
+      'such as `origin.iata`, `tags[].name` of all elements, or `"a.b".c` where a key is no word',
+  }),
   of: oneOf(['record', 'enrichment'], 'record: kind, source, model or confidence'),
   ...describedSchema.properties,
   over_time: Type.Array(

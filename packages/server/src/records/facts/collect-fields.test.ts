@@ -16,14 +16,14 @@ function collected(...enrichments: (string | null)[]) {
 const column = (all: ReturnType<typeof collected>, name: string) =>
   all.columns.get(columnKey({ of: 'enrichment', name }));
 
-test('names have dots, and brackets for the elements of arrays', () => {
+test('names have dots, brackets for the elements of arrays, and quotes where they need them', () => {
   const all = collected(
-    '{"a":{"b":1,"":2},"tags":["x",{"n":null},["y"]],"big":1e999,"huge":12345678901234567890}',
+    '{"a":{"b":1,"":2,"1.2":3},"5":6,"tags":["x",{"n":null},["y"]],"big":1e999,"huge":12345678901234567890}',
     '{"a":null}',
   );
   expect([...all.columns.keys()].map((key) => key.replace('enrichment/', ''))).toEqual([
     ...['record/kind', 'record/source', 'record/model', 'record/confidence'],
-    ...['a', 'a.b', 'a.', 'tags'],
+    ...['"5"', 'a', 'a.b', 'a.""', 'a."1.2"', 'tags'],
     ...['tags[]', 'tags[].n', 'tags[][]', 'big', 'huge'],
   ]);
   expect(column(all, 'a')).toMatchObject({ rows: [0, 1], values: [container.object, null] });

@@ -80,8 +80,14 @@ function walk(to: Collected, { name, row, value, depth }: Found): void {
     return;
   }
   for (const [key, member] of Object.entries(value)) {
-    walk(to, { name: name === '' ? key : `${name}.${key}`, row, value: member, depth: depth + 1 });
+    const step = name === '' ? stepOf(key, /^[\p{L}_]/u) : `.${stepOf(key)}`;
+    walk(to, { name: name + step, row, value: member, depth: depth + 1 });
   }
+}
+
+/** A key as a step of a name: in quotes where it has other characters than a word, so that it is told from others. */
+function stepOf(key: string, first = /^/): string {
+  return /^[\p{L}\p{N}_-]+$/u.test(key) && first.test(key) ? key : JSON.stringify(key);
 }
 
 function toValue(value: unknown): FieldValue {

@@ -23,6 +23,7 @@ test('the same is at the distance 0, what has nothing in common at 1', () => {
   expect(drift(a, a)).toEqual({ distance: 0, noise: 0 });
   expect(drift(sideOf(['x', 'x']), sideOf(['y']))).toEqual({ distance: 1, noise: 0 });
   expect(drift(sideOf([1, 2]), sideOf([undefined]))).toMatchObject({ distance: 1 });
+  expect(drift(sideOf([null]), sideOf([undefined]))).toMatchObject({ distance: 1 });
   expect(drift(sideOf(['1']), sideOf([1]))).toMatchObject({ distance: 1 });
   expect(drift(sideOf([Number.POSITIVE_INFINITY]), sideOf([1]))).toMatchObject({ distance: 1 });
 });

@@ -1,11 +1,12 @@
 import type { Actor } from '../../kernel/actor.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sumLeafDays } from '../queries.ts';
-import { queryInGroups, readTwice } from '../read/open-segments.ts';
+import { queryInGroups, readTwice, withRows } from '../read/open-segments.ts';
+import { maxSegments } from '../read/plan-scan.ts';
 import type { DayInSegment, Segment } from '../read/queries.ts';
 import { listSliceSegments } from '../read/sum-segments.ts';
 import { type ColdReader, dayKey } from '../segments/segment.ts';
-import { readSegments } from '../segments/segment-sql.ts';
+import { readSegments, vectorRows } from '../segments/segment-sql.ts';
 import { coldConditions } from '../slice/cold-sql.ts';
 import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
 import { withTags } from '../tags/windows.ts';
@@ -33,6 +34,8 @@ export type Sample = {
   readonly reach: number;
 };
 
+type Tiers = { readonly db: Database; readonly cold: ColdReader };
+
 export type SampleOptions = {
   readonly size: SampleSize;
   /** About how many bytes of enrichments are read: fewer records are looked at where these are large. 0 reads none. */
@@ -44,7 +47,7 @@ const fewestRecords = 100;
 
 /** Reads a sample of a slice, always the same one. Throws 400 `request_invalid` or 500 `segment_damaged`. */
 export async function readSample(
-  { db, cold }: { db: Database; cold: ColdReader },
+  tiers: Tiers,
   actor: Actor,
   request: SliceRequest & { tenant: string },
   options: SampleOptions,
@@ -55,7 +58,7 @@ export async function readSample(
   return readTwice(async () => {
     // All of this reads one snapshot: a record that moves between two statements would otherwise be looked at twice or
     // not at all.
-    const look = await db.transaction(
+    const look = await tiers.db.transaction(
       async (connection) => {
         const tagged = { ...(await withTags(connection, slice)), tenant };
         const { textBytes } = options;
@@ -70,7 +73,8 @@ export async function readSample(
     );
     const places = new Map(look.takes.map((take) => [dayKey(take), take.place]));
     const reached = look.takes.reduce((sum, take) => sum + take.hotCount + take.coldCount, 0);
-    const records = [...look.hot, ...(await readCold(cold, look))];
+    const cold = (await look.readCold(tiers)).map(toRecord);
+    const records = [...look.hot, ...cold];
     return {
       count: look.count,
       records: records.map((one) => ({ ...one, place: places.get(dayKey(one)) ?? 0 })),
@@ -98,12 +102,8 @@ type Look = {
   count: number;
   takes: readonly Take[];
   hot: SampledRecord[];
-  parts: Part[];
-  sqlOf: (paths: readonly string[], group: readonly Part[]) => string;
+  readCold: (tiers: Tiers) => Promise<ColdRow[]>;
 };
-
-/** The numbers of the rows that are looked at; none where whole segments are searched. */
-type Part = { readonly segment: Segment; readonly rows: number[] };
 
 async function lookAtAll(db: Queryable, slice: TenantSlice, textBytes: number): Promise<Look> {
   const days = await queries.listStoreDays(db, slice, null);
@@ -116,9 +116,11 @@ async function lookAtAll(db: Queryable, slice: TenantSlice, textBytes: number): 
     count: days.reduce((sum, { count }) => sum + count, 0),
     takes,
     hot: await queries.listHotRecords(db, { tenant, textBytes: room }, toWholeStretches(takes)),
-    parts: segments.map((segment) => ({ segment, rows: [] })),
     // A few records may stand in very many places, so whole segments are searched for them instead.
-    sqlOf: (paths) => sliceSql(paths, slice, room),
+    readCold: ({ cold }) => {
+      const parts = segments.map((segment) => ({ segment }));
+      return queryInGroups(cold, parts, (paths) => sliceSql(paths, slice, room));
+    },
   };
 }
 
@@ -148,12 +150,7 @@ async function lookAtSample(
       ...(whole.length === 0 ? [] : await queries.listHotRecords(db, own(true), whole)),
       ...(sampled.length === 0 ? [] : await queries.listHotSample(db, own(false), sampled)),
     ],
-    parts: toParts(cold, places),
-    sqlOf: (paths, group) =>
-      rowsSql(
-        group.map(({ rows }, n) => ({ path: paths[n] ?? '', rows })),
-        room(group.reduce((sum, { rows }) => sum + rows.length, 0)),
-      ),
+    readCold: (tiers) => readRows(tiers, toParts(cold, places), room),
   };
 }
 
@@ -168,6 +165,12 @@ function roomFor(share: number, textBytes: number): number {
   return textBytes === 0 ? 0 : Math.ceil(spareBytes + 2 * textBytes * share);
 }
 
+/** Rows of a segment that stand close together. */
+type Part = { readonly segment: Segment; readonly rows: number[] };
+
+/** Rows further apart than this are looked up by themselves, so that no row group between them is fetched. */
+const widestGap = vectorRows;
+
 /** Returns the cold rows that are to be looked at, by segment: spread evenly over all those of each day. */
 function toParts(takes: readonly Take[], places: readonly DayInSegment[]): Part[] {
   const wanted = new Map(
@@ -176,30 +179,60 @@ function toParts(takes: readonly Take[], places: readonly DayInSegment[]): Part[
       { rows: spread(take.coldCount, take.cold, phaseOf(take.store, take.day)), before: 0 },
     ]),
   );
-  const parts = new Map<string, Part>();
+  const segments = new Map<string, Part>();
   for (const place of places) {
     const own = wanted.get(dayKey(place));
     if (own === undefined) continue;
-    const part = parts.get(place.segment_id) ?? { segment: place, rows: [] };
+    const part = segments.get(place.segment_id) ?? { segment: place, rows: [] };
     for (const row of own.rows) {
       const at = row - own.before;
       if (at >= 0 && at < place.count) part.rows.push(place.first_row + at);
     }
     own.before += place.count;
-    if (part.rows.length > 0) parts.set(place.segment_id, part);
+    segments.set(place.segment_id, part);
   }
-  return [...parts.values()].map(({ segment, rows }) => ({
-    segment,
-    rows: rows.sort((a, b) => a - b),
-  }));
+  return [...segments.values()].flatMap(splitRows);
 }
 
-async function readCold(cold: ColdReader, { parts, sqlOf }: Look): Promise<SampledRecord[]> {
-  const rows = await queryInGroups<ColdRow, Part>(cold, parts, sqlOf);
-  return rows.map(({ labels, enrichment }) => ({
-    ...(JSON.parse(labels) as Omit<SampledRecord, 'enrichment'>),
-    enrichment,
-  }));
+function splitRows({ segment, rows }: Part): Part[] {
+  const parts: Part[] = [];
+  let last = Number.NEGATIVE_INFINITY;
+  for (const row of rows.sort((a, b) => a - b)) {
+    if (row - last > widestGap) parts.push({ segment, rows: [] });
+    parts.at(-1)?.rows.push(row);
+    last = row;
+  }
+  return parts;
+}
+
+/** Reads rows of some segments, a few of these at a time. `room` tells how many bytes of text so many rows may have. */
+async function readRows(
+  { db, cold }: Tiers,
+  parts: readonly Part[],
+  room: (rows: number) => number,
+): Promise<ColdRow[]> {
+  const found: ColdRow[] = [];
+  for (let at = 0; at < parts.length; at += maxSegments) {
+    const group = parts.slice(at, at + maxSegments);
+    const wanted = group.map(({ segment, rows }) => {
+      const range = [rows[0] ?? 0, rows.at(-1) ?? 0] as const;
+      return { segment, ranges: [range] };
+    });
+    const textBytes = room(group.reduce((sum, { rows }) => sum + rows.length, 0));
+    const read = (files: readonly { path: string }[]) =>
+      cold.duckdb.run<ColdRow>(
+        rowsSql(
+          files.map(({ path }, n) => ({ path, rows: group[n]?.rows ?? [] })),
+          textBytes,
+        ),
+      );
+    found.push(...(await withRows({ db, cold }, wanted, read)));
+  }
+  return found;
+}
+
+function toRecord({ labels, enrichment }: ColdRow): SampledRecord {
+  return { ...(JSON.parse(labels) as Omit<SampledRecord, 'enrichment'>), enrichment };
 }
 
 // What follows is DuckDB's SQL for the cold records of a sample.
