@@ -90,7 +90,8 @@ export async function ends(
 export function useFolder(when: 'once' | 'each' = 'each'): { readonly path: string } {
   return use(
     async () => ({ path: await newFolder() }),
-    ({ path }) => rm(path, { recursive: true }),
+    // A service that was interrupted while it started may be making its folders still.
+    ({ path }) => rm(path, { recursive: true, maxRetries: 5 }),
     when,
   );
 }
