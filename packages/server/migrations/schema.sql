@@ -465,6 +465,7 @@ create table leaf_tenants (
   cold_count bigint not null default 0,
   cold_bytes bigint not null default 0,
   cold_stored_bytes bigint not null default 0,
+  stored_at timestamp with time zone,
   constraint leaf_tenants_pkey PRIMARY KEY (tenant)
 ) with (fillfactor=50);
 
@@ -797,6 +798,21 @@ create table stored_hours (
 ) with (fillfactor=50);
 
 CREATE INDEX stored_hours_hour_idx ON public.stored_hours USING btree (hour);
+
+create table stored_parts (
+  tenant text collate "C" not null,
+  stored_at timestamp with time zone not null,
+  store text collate "C" not null,
+  day date not null,
+  recorded_at timestamp with time zone not null,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  count bigint not null,
+  constraint stored_parts_recorded_key UNIQUE (tenant, recorded_at, store, day),
+  constraint stored_parts_pkey PRIMARY KEY (tenant, stored_at, store, day)
+);
+
+CREATE INDEX stored_parts_stored_at_idx ON public.stored_parts USING brin (stored_at);
 
 create table tags (
   tenant text collate "C" not null,

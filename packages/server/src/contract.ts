@@ -7,6 +7,7 @@ import { jobsContract } from './platform/jobs/contract.ts';
 import { recordsContract } from './records/contract.ts';
 import { fieldsContract } from './records/fields.contract.ts';
 import { tagsContract } from './records/tags.contract.ts';
+import { tailContract } from './records/tail.contract.ts';
 import { versionsContract } from './records/versions.contract.ts';
 import { retentionContract } from './retention/contract.ts';
 import { webhooksContract } from './webhooks/contract.ts';
@@ -17,6 +18,7 @@ export const apiContract = {
   ...checksContract,
   ...recordsContract,
   ...fieldsContract,
+  ...tailContract,
   ...tagsContract,
   ...versionsContract,
   ...exportsContract,
@@ -39,6 +41,7 @@ export * from './records/contract.ts';
 export * from './records/fields.contract.ts';
 export * from './records/stored.contract.ts';
 export * from './records/tags.contract.ts';
+export * from './records/tail.contract.ts';
 export * from './records/versions.contract.ts';
 export * from './retention/contract.ts';
 export * from './webhooks/contract.ts';

@@ -139,6 +139,10 @@ function addApi(http: HttpServer, host: Host): void {
   addRecordsRoutes(http, db, {
     ...tools,
     cold,
+    tailWaits: {
+      stallMillis: settings.waits.tailStallMillis,
+      quietMillis: settings.waits.tailQuietMillis,
+    },
     onIngested: ({ accepted, duplicates, rejected_count: rejected }) =>
       metrics.observeIngest({ accepted, duplicates, rejected }),
     ingest: createIngest(db, {

@@ -13,6 +13,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'records show': ['--tenant T', 'array'],
   'records find': ['e', 'array'],
   'records fields': ['--tenant T', 'object'],
+  'records tail': ['--tenant T --no-follow', 'array'],
   'records ingest': ['-', 'object'],
   // Against a real service: see commands/records-lint.test.ts.
   'records lint': ['- --remote'],

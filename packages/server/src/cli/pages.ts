@@ -65,7 +65,7 @@ export async function* walkPages<R extends ListRoute>(
   const isWhole = wholeRoutes.some((whole) => whole === route);
   const pageRows = route === 'GET /webhook/dlq' ? maxDeadLetterRows : maxPageRows;
   while (cursor !== null && left > 0) {
-    const here = cursor === undefined ? {} : { cursor };
+    const here = cursor === undefined ? {} : { cursor, start: undefined };
     const limit = isWhole ? {} : { limit: Math.min(pageRows, left) };
     const input = { query: { ...query, ...here, ...limit } } as unknown as RouteInput<R>;
     const read = () => client.text(route, input);

@@ -381,6 +381,10 @@ export type Waits = {
   readonly scrapeMillis: number;
   /** Nor so long for the token that it is asked with. */
   readonly scrapeTokenMillis: number;
+  /** A reader of a tail that takes nothing for so long is dropped. */
+  readonly tailStallMillis: number;
+  /** So long after its last event a tail says that it is still there. */
+  readonly tailQuietMillis: number;
 };
 
 export const usualWaits: Waits = {
@@ -389,4 +393,6 @@ export const usualWaits: Waits = {
   lanesMillis: 2000,
   scrapeMillis: 5000,
   scrapeTokenMillis: 2000,
+  tailStallMillis: 10_000,
+  tailQuietMillis: 15_000,
 };

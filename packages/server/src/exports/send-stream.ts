@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../kernel/errors.ts';
+import { ReaderGone, watchCaller, write } from '../platform/http/long-answer.ts';
 import type { Log } from '../platform/log.ts';
 import { transformed } from '../platform/work/transformed.ts';
 import type { FileStream } from './stream-file.ts';
@@ -39,29 +40,6 @@ export async function sendExport(
   response.end();
 }
 
-/**
- * Writes one piece and waits until the system has taken it. Throws `ReaderGone` when the reader hung up, or took
- * nothing for `stallMillis`.
- */
-export function write(response: ServerResponse, piece: Buffer, stallMillis: number): Promise<void> {
-  if (response.destroyed) return Promise.reject(new ReaderGone('the reader hung up'));
-  return new Promise((resolve, reject) => {
-    const done = (error?: Error) => {
-      clearTimeout(timer);
-      response.off('close', onClose);
-      if (error === undefined) resolve();
-      else reject(error);
-    };
-    const onClose = () => done(new ReaderGone('the reader hung up'));
-    const timer = setTimeout(
-      () => done(new ReaderGone(`the reader took nothing for ${stallMillis / 1000} s`)),
-      stallMillis,
-    );
-    response.on('close', onClose);
-    response.write(piece, (error) => (error ? onClose() : done()));
-  });
-}
-
 /** The call that a file answers. */
 export type SendCall = {
   readonly request: FastifyRequest;
@@ -93,7 +71,7 @@ export async function answerWatched(
   // Without this, a reader that hangs up would be noticed only when the next piece is sent, which may take long.
   const onClose = () => ending.abort(new ReaderGone('the reader hung up'));
   response.on('close', onClose);
-  const endWatch = watchCaller(recheck, (error) => {
+  const endWatch = watchCaller(recheck, recheckMillis, (error) => {
     ending.abort(error);
     if (response.headersSent) response.destroy();
   });
@@ -122,29 +100,6 @@ export async function answerWatched(
 
 /** How often the caller of a download is checked again. */
 const recheckMillis = 5000;
-
-/**
- * Checks now and then, while a file is sent, whether its caller may still have it. `onRefused` gets the 401 or 403, once:
- * the token was revoked or has expired, or the session has ended. Returns what ends the watch.
- */
-function watchCaller(
-  recheck: () => Promise<unknown>,
-  onRefused: (error: AppError) => void,
-): () => void {
-  const timer = setInterval(() => {
-    recheck().catch((error: unknown) => {
-      // A database that does not answer for a moment cuts no download. Meanwhile nobody can revoke anything either.
-      if (!(error instanceof AppError) || ![401, 403].includes(error.status)) return;
-      clearInterval(timer);
-      onRefused(error);
-    });
-  }, recheckMillis);
-  timer.unref();
-  return () => clearInterval(timer);
-}
-
-/** The reader hung up or stopped reading, which is no fault of the service. */
-export class ReaderGone extends Error {}
 
 /** A Content-Disposition (RFC 6266) with this file name. A name that is not plain ASCII also appears in UTF-8. */
 export function disposition(name: string): string {

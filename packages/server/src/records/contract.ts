@@ -353,6 +353,13 @@ export const recordsContract = {
         ...filters,
         event_id: Type.Optional(eventIdSchema),
         order: Type.Optional(oneOf(orders)),
+        start: Type.Optional(
+          Type.String({
+            description:
+              '`last`, or a time, which needs a store: where the first page begins. Its cursors lead both ways',
+            examples: ['last', '2026-03-05T14:07:09Z'],
+          }),
+        ),
         limit: Type.Optional(limitSchema),
         cursor: Type.Optional(cursorSchema),
       },

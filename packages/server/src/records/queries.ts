@@ -207,7 +207,7 @@ export type Stretch = {
   readonly last_at: string;
 };
 
-const recordColumns = sql`tenant, store, event_id, ${instantText('occurred_at')} as occurred_at,
+export const recordColumns = sql`tenant, store, event_id, ${instantText('occurred_at')} as occurred_at,
   ${instantText('recorded_at')} as recorded_at, kind, source, model, confidence, bytes,
   enrichment::text as enrichment`;
 

@@ -1,4 +1,5 @@
 import type { HttpServer } from '../platform/http/server.ts';
+import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type IngestAnswer, recordsContract } from './contract.ts';
 import { listDatasets, listMonthSums } from './datasets.ts';
@@ -11,6 +12,7 @@ import type { Ingest } from './ingest/ingest.ts';
 import { createTiers, getRecord, listRecords } from './read/pages.ts';
 import type { ColdReader } from './segments/segment.ts';
 import { tagsContract } from './tags.contract.ts';
+import { addTailRoute, type TailWaits } from './tail/send-tail.ts';
 
 /** Adds the routes that ingest, list and read records, and those of datasets and facts. */
 export function addRecordsRoutes(
@@ -20,6 +22,8 @@ export function addRecordsRoutes(
     cursorKey: () => Buffer;
     ingest: Ingest;
     cold: ColdReader;
+    log: Log;
+    tailWaits: TailWaits;
     onIngested?(answer: IngestAnswer): void;
   },
 ): void {
@@ -33,6 +37,7 @@ export function addRecordsRoutes(
     reply.type('application/json; charset=utf-8');
     return listRecords({ db, records }, cursorKey(), actor, query);
   });
+  addTailRoute(http, { db, records }, { cursorKey, log: options.log, waits: options.tailWaits });
   http.route(recordsContract.getRecord, async ({ query, actor, reply }) => {
     reply.type('application/json; charset=utf-8');
     return getRecord(records, actor, query);

@@ -42,6 +42,9 @@ export const routeCalls: Readonly<
     const { store, occurred_at, event_id } = recordOf(tenant, 0);
     return [{ query: { tenant, store, occurred_at, event_id } }];
   },
+  tailRecords: ({ tenant }) => [
+    { query: { tenant, since: '2000-01-01T00:00:00Z', follow: 'false' } },
+  ],
   listDays: ({ tenant }) => [{ query: { tenant } }],
   getFacts: ({ tenant }) => [{ query: { tenant } }],
   getFields: ({ tenant }) => [{ query: { tenant } }, { query: { tenant, against: 'all' } }],

@@ -40,6 +40,7 @@ test.each([
       'show',
       'find',
       'fields',
+      'tail',
       'ingest',
       'lint',
       'erase',

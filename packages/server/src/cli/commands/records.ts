@@ -13,7 +13,7 @@ import { createRowPrinter, type JsonOption, printObject } from '../output.ts';
 import { walkPages } from '../pages.ts';
 import { checkDays } from '../slice.ts';
 import type { Column } from '../table.ts';
-import { jsonOption, tenantOption, type Verb, type Verbs } from '../verb.ts';
+import { jsonOption, type OptionRow, tenantOption, type Verb, type Verbs } from '../verb.ts';
 import { erase } from './records-erase.ts';
 import { fields } from './records-fields.ts';
 import { ingest } from './records-ingest.ts';
@@ -94,17 +94,8 @@ const columns = [
 ];
 
 /** The filters of the API. The options have the same names. */
-const filterNames = [
-  'tenant',
-  'store',
-  'month',
-  'from',
-  'to',
-  'kind',
-  'source',
-  'dataset',
-  'order',
-] as const;
+const sliceNames = ['tenant', 'store', 'month', 'from', 'to', 'kind', 'source'] as const;
+const filterNames = [...sliceNames, 'dataset', 'order', 'start'] as const;
 type Filters = { [K in (typeof filterNames)[number]]?: string };
 type ShowOptions = Filters & {
   at?: string;
@@ -118,6 +109,16 @@ type ShowOptions = Filters & {
 
 const rowsOnTerminal = 20;
 
+const sliceOptions: readonly OptionRow[] = [
+  ['--tenant <tenant>', 'the tenant (required)'],
+  ['--store <store>', 'the store'],
+  ['--month <month>', 'only this month, as 2026-03'],
+  ['--from <date>', 'from this day on, as 2026-03-05'],
+  ['--to <date>', 'up to this day, inclusive'],
+  ['--kind <kind>', 'only of this kind'],
+  ['--source <source>', 'only from this source'],
+];
+
 const show: Verb = {
   summary: 'show one record, or page through many',
   description:
@@ -128,17 +129,12 @@ const show: Verb = {
     'svcctl records show --tenant TX --store DFW --at 2026-03-05T14:07:09.123456Z --event fl-0812',
   ],
   options: [
-    ['--tenant <tenant>', 'the tenant (required)'],
-    ['--store <store>', 'the store'],
+    ...sliceOptions,
     ['--at <time>', 'when the one record happened, as its occurred_at says'],
     ['--event <id>', 'the event id of the one record'],
-    ['--month <month>', 'only this month, as 2026-03'],
-    ['--from <date>', 'from this day on, as 2026-03-05'],
-    ['--to <date>', 'up to this day, inclusive'],
-    ['--kind <kind>', 'only of this kind'],
-    ['--source <source>', 'only from this source'],
     ['--dataset <name>', 'only tagged so', datasetNames],
     ['--order <order>', 'oldest first or newest first', orders],
+    ['--start <time>', 'begin at this time in a store, or with the last page: last'],
     [
       '--limit <rows>',
       `rows, at most (default: ${rowsOnTerminal} on a terminal, else all)`,
@@ -237,13 +233,81 @@ const find: Verb = {
   },
 };
 
+type TailOptions = Omit<Filters, 'dataset' | 'order' | 'start'> & {
+  event?: string;
+  since?: string;
+  after?: string;
+  follow: boolean;
+  json?: JsonOption;
+  ndjson?: true;
+};
+
+const tail: Verb = {
+  summary: 'follow records as they are stored',
+  description:
+    'Prints the records of a tenant as they are stored, in the order of their commits, until Ctrl-C. When the service was away it goes on where it was: no record is missing then, and none comes twice. What was stored within the last 24 hours can be told.',
+  examples: [
+    'svcctl records tail --tenant TX',
+    'svcctl records tail --tenant TX --store DFW --since 10m --ndjson | jq .event_id',
+    'svcctl records tail --tenant TX --since 2026-03-05T14:00:00Z --no-follow --json event_id',
+  ],
+  options: [
+    ...sliceOptions,
+    ['--event <id>', 'only of this event'],
+    ['--since <time>', 'begin so long ago, as 90s, 10m, 6h or 1d, or at a time'],
+    ['--after <cursor>', 'go on where an earlier tail ended'],
+    ['--no-follow', 'end once all that is stored now was told'],
+    jsonOption,
+    ['--ndjson', 'print one JSON object a line'],
+  ],
+  act: printTail,
+};
+
+async function printTail(context: Context, options: TailOptions): Promise<void> {
+  const tenant = required(options.tenant, '--tenant');
+  checkDays(options);
+  if (options.since !== undefined && options.after !== undefined) {
+    throw usage('Give either --since or --after.');
+  }
+  const { event, since, after, follow, json, ndjson, ...slice } = options;
+  const printer = createRowPrinter<RecordRow>(context, {
+    columns,
+    fields: await fieldsOf(json, 'GET /enrichment/records'),
+    json,
+    isNdjson: ndjson === true,
+  });
+  const client = await context.connect();
+  const begin = since === undefined ? undefined : timeOf(since, context.io.now());
+  const query = { ...slice, tenant, event_id: event, since: begin, after, follow };
+  if (follow) context.hint(`Following the records of ${tenant}. Ctrl-C ends it.`);
+  let printed = 0;
+  const { followTail } = await import('../tail.ts');
+  const end = await followTail(context, client, {
+    query,
+    onRows: async (rows) => {
+      await printer.write(rows);
+      printed += rows.length;
+    },
+  });
+  await printer.end();
+  const names = [...sliceNames, 'event', 'after'] as const;
+  const words = wordsOf('tail', names, { ...options, after: end });
+  context.hint(`${numberOf(printed, 'record')} · go on: ${words.join(' ')}`);
+}
+
+const spanSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** The time so long before now, or the text itself, which the service reads as a time. */
+function timeOf(text: string, nowMillis: number): string {
+  const [, amount, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const seconds = Number(amount) * (spanSeconds[unit] ?? Number.NaN);
+  return seconds >= 0 ? new Date(nowMillis - seconds * 1000).toISOString() : text;
+}
+
 /** The command that shows the next rows, ready to be pasted. */
 function moreLine(options: ShowOptions, printed: number, cursor: string): string {
-  const words = ['svcctl', 'records', 'show'];
-  for (const name of [...filterNames, 'limit'] as const) {
-    const value = options[name];
-    if (value !== undefined) words.push(`--${name}`, shellQuote(String(value)));
-  }
+  const names = [...filterNames.filter((name) => name !== 'start'), 'limit'] as const;
+  const words = wordsOf('show', names, options);
   if (options.ndjson) words.push('--ndjson');
   if (options.json !== undefined) words.push('--json');
   if (typeof options.json === 'string') words.push(shellQuote(options.json));
@@ -251,11 +315,25 @@ function moreLine(options: ShowOptions, printed: number, cursor: string): string
   return `${numberOf(printed, 'record')} · all: --all · next: ${words.join(' ')}`;
 }
 
+/** The words of a command with those of these options that are given. */
+function wordsOf<Name extends string>(
+  verb: string,
+  names: readonly Name[],
+  options: { readonly [N in Name]?: string | number | undefined },
+): string[] {
+  const given = names.flatMap((name) => {
+    const value = options[name];
+    return value === undefined ? [] : [`--${name}`, shellQuote(String(value))];
+  });
+  return ['svcctl', 'records', verb, ...given];
+}
+
 export const records: Verbs = {
   ls,
   show,
   find,
   fields,
+  tail,
   ingest,
   lint,
   erase,

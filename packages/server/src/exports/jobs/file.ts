@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Audit } from '../../platform/audit.ts';
+import { ReaderGone, write } from '../../platform/http/long-answer.ts';
 import type { Log } from '../../platform/log.ts';
 import {
   isObjectFault,
@@ -13,7 +14,7 @@ import {
 } from '../../platform/objects/objects.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { createFormat } from '../formats/create-format.ts';
-import { answerWatched, disposition, ReaderGone, type SendCall, write } from '../send-stream.ts';
+import { answerWatched, disposition, type SendCall } from '../send-stream.ts';
 import type { FileEnds, StoredJob } from './job.ts';
 import { getJob, manifestOf } from './list.ts';
 import { listObjects, type PartObject } from './queries.ts';

@@ -23,6 +23,7 @@ const placements: readonly { table: string; column: string | null }[] = [
     'tenant_months',
     'stored_hours',
     'stored_days',
+    'stored_parts',
     'segments',
     'segment_days',
     'tags',

@@ -42,6 +42,7 @@ export async function copyNew(
     where ${isUnchecked(checked)}`);
   if (seen?.days) return seen.days;
   const recordedAtMicros = await lockPins(connection, part.tenants());
+  const recordedAt = sql`timestamptz 'epoch' + ${recordedAtMicros}::bigint * interval '1 microsecond'`;
   const copy = connection.client.query(
     copyFrom(`copy enrichment_records (${columns}, recorded_at) from stdin (format binary)`),
   );
@@ -50,7 +51,9 @@ export async function copyNew(
   const rows = Readable.from(part.copyRows(ordinals, recordedAtMicros), { highWaterMark: 4 });
   await pipeline(rows, copy);
   await connection.query(sql`
-    with added_days as materialized (${touched}), ${countAdded({ areSeveral: true })}
+    with added_days as materialized (
+      select touched.*, ${recordedAt} as recorded_at from (${touched}) touched
+    ), ${countAdded({ areSeveral: true })}
     select refuse(${changedMeanwhile}) from counted_days kept where ${isUnchecked(checked)} limit 1`);
   return [];
 }
@@ -148,11 +151,11 @@ export async function storeNew(
       insert into enrichment_records (${raw(columns)}, recorded_at)
       select ${raw(columns)}, ${timeWithPinsLocked(part.tenants())} from sent order by place
       on conflict do nothing
-      returning tenant, store, occurred_at, event_id, bytes, digest
+      returning tenant, store, occurred_at, event_id, bytes, digest, recorded_at
     ), added_days as materialized (
       select tenant, store, (occurred_at at time zone 'UTC')::date as day, count(*) as count,
         sum(bytes) as bytes, ${digestSum} as digest, min(occurred_at) as first_at,
-        max(occurred_at) as last_at
+        max(occurred_at) as last_at, min(recorded_at) as recorded_at
       from added group by 1, 2, 3
     ), ${countAdded({ areSeveral: true })}, firsts as (
       select distinct on (tenant, store, occurred_at, event_id) sent.*
@@ -244,11 +247,11 @@ export async function storeOne(
       insert into enrichment_records (${raw(columns)}, recorded_at)
       select ${raw(columns)}, ${timeWithPinsLocked([tenant])} from sent
       on conflict do nothing
-      returning tenant, store, occurred_at, bytes, digest
+      returning tenant, store, occurred_at, bytes, digest, recorded_at
     ), added_days as materialized (
       select tenant, store, (occurred_at at time zone 'UTC')::date as day, 1 as count, bytes,
         mod(digest + 18446744073709551616, 18446744073709551616) as digest, occurred_at as first_at,
-        occurred_at as last_at
+        occurred_at as last_at, recorded_at
       from added
     ), ${countAdded({ areSeveral: false })}
     select count(*) as count, case when exists (select 1 from counted_days where cold_count > 0)
@@ -296,8 +299,13 @@ function countAdded({ areSeveral }: { areSeveral: boolean }): Sql {
     counted_stores as (${above('leaf_stores', 'counted_months')} returning 1),
     counted_tenant_days as (${above('tenant_days', 'counted_stores')} returning 1),
     counted_tenant_months as (${above('tenant_months', 'counted_tenant_days')} returning 1),
-    counted_tenants as (${above('leaf_tenants', 'counted_tenant_months')} returning 1),
-    counted_hours as (${additionToHours(areSeveral)})`;
+    counted_tenants as (${above('leaf_tenants', 'counted_tenant_months')} returning tenant, stored_at),
+    counted_hours as (${additionToHours(areSeveral)}),
+    noted_parts as (
+      insert into stored_parts (tenant, stored_at, store, day, recorded_at, first_at, last_at, count)
+      select tenant, stored_at, store, day, recorded_at, first_at, last_at, count
+      from added_days join counted_tenants using (tenant)
+    )`;
 }
 
 /** SQL that adds `added_days` to the present hour of their tenants, once these are counted. */
@@ -343,18 +351,27 @@ function addedTo(table: CounterTable, before: string, areSeveral: boolean): Sql 
     where (select count(*) from ${raw(before)}) >= 0 ${raw(grouped)}) added`;
 }
 
+/**
+ * A tenant's row also gets the time of the part. It comes after that of the part before, which has been committed: until
+ * then its row is locked. So these times have the order of the commits, whatever the clock does.
+ */
 function additionTo(table: CounterTable, added: Sql): Sql {
   const key = raw(counterKeys[table].join(', '));
+  const isTenants = table === 'leaf_tenants';
   return sql`
-    insert into ${raw(table)} as counter (${key}, count, bytes, digest, first_at, last_at)
-    select ${key}, count, bytes, digest, first_at, last_at from ${added} order by ${key}
+    insert into ${raw(table)} as counter (${key}, count, bytes, digest, first_at, last_at${raw(isTenants ? ', stored_at' : '')})
+    select ${key}, count, bytes, digest, first_at, last_at${raw(isTenants ? ', clock_timestamp()' : '')}
+    from ${added} order by ${key}
     on conflict (${key}) do update set
       count = counter.count + excluded.count,
       bytes = counter.bytes + excluded.bytes,
       digest = mod(counter.digest + excluded.digest, 18446744073709551616),
       first_at = least(counter.first_at, excluded.first_at),
-      last_at = greatest(counter.last_at, excluded.last_at)`;
+      last_at = greatest(counter.last_at, excluded.last_at)${raw(isTenants ? nextTime : '')}`;
 }
+
+const nextTime = `,
+      stored_at = greatest(counter.stored_at + interval '1 microsecond', excluded.stored_at)`;
 
 /** A day of a store that has cold records. A check of late records counts only for exactly these cold records. */
 export type ColdDay = {

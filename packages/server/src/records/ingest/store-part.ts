@@ -92,9 +92,11 @@ export async function storePart(
         lockWaits += 1;
         busy.note(part.tenants());
       } else {
-        // A transaction that copies is tried again by itself.
+        // A transaction that copies is tried again by itself, and a part of the same microsecond as another's is stored
+        // at another time.
         const isPassing =
-          state === changedMeanwhile || (!isHopedNew && mayTryAgain(error, attempt));
+          state === changedMeanwhile ||
+          (!isHopedNew && (state === uniqueViolation || mayTryAgain(error, attempt)));
         if (!isPassing) throw error;
         attempt += 1;
       }
@@ -107,9 +109,10 @@ export async function storePart(
   });
 }
 
+const uniqueViolation = '23505';
 const allStored: Stored = { duplicates: null, conflicts: null, cold_days: null };
 /** A record is stored already: a unique violation, or what a cluster makes of it when it copies to a worker. */
-const copyRefusals: ReadonlySet<string> = new Set(['23505', 'XX000']);
+const copyRefusals: ReadonlySet<string> = new Set([uniqueViolation, 'XX000']);
 const lockNotAvailable = '55P03';
 
 /**

@@ -21,6 +21,8 @@ export type PageRequest = SliceRequest & {
   order?: (typeof orders)[number];
   limit?: number;
   cursor?: string;
+  /** `last`, or a time: where the first page begins. */
+  start?: string;
 };
 
 /** What pages are read from: the records, and the database that says which tags a dataset means. */
@@ -36,14 +38,23 @@ export async function listRecords(
   actor: Actor,
   request: PageRequest,
 ): Promise<string> {
-  const { order = 'asc', limit = 100, cursor, ...filters } = request;
+  const { order = 'asc', limit = 100, cursor, start, ...filters } = request;
   const slice = toSlice(filters, actor, '?');
   const scope: CursorScope = { list: 'records', filters: { ...filters, order } };
-  const position = cursor === undefined ? null : decodeCursor(cursorKey, scope, cursor);
+  if (cursor !== undefined && start !== undefined) {
+    throw invalidInput('?start', 'goes without a cursor');
+  }
+  const isLast = start === 'last';
+  const position =
+    cursor !== undefined
+      ? decodeCursor(cursorKey, scope, cursor)
+      : start === undefined || isLast
+        ? null
+        : positionAt(start, request);
   if (isOutOfReach(slice, actor)) return pageJson([], null, null);
 
-  // A previous page is read towards the beginning of the list and then reversed.
-  const isBack = position?.direction === 'prev';
+  // A previous page, or the last one, is read towards the beginning of the list and then reversed.
+  const isBack = isLast || position?.direction === 'prev';
   const { shown, readOn } = await readPage(records, await withTags(db, slice), {
     after: position === null ? null : (position.key as unknown as RecordKey),
     isInclusive: position?.isInclusive,
@@ -58,6 +69,24 @@ export async function listRecords(
   function encode(at: Position): string {
     return encodeCursor(cursorKey, scope, at);
   }
+}
+
+/** The position of a time in the list of a store. Throws 400 `request_invalid`. */
+function positionAt(start: string, { tenant, store, order }: PageRequest): Position {
+  const micros = parseInstant(start);
+  if (micros === null) {
+    throw invalidInput('?start', `must be "last" or a time: ${instantFault(start)}`);
+  }
+  if (tenant === undefined || store === undefined) {
+    throw invalidInput('?start', 'a time goes with a tenant and a store, whose order it is in');
+  }
+  // No event id is before the one, none after the other.
+  const eventId = order === 'desc' ? '\u{10FFFF}' : '';
+  return {
+    direction: 'next',
+    key: [tenant, store, formatMicros(micros), eventId],
+    isInclusive: true,
+  };
 }
 
 /**
@@ -124,7 +153,7 @@ function pageJson(rows: RecordRow[], next: string | null, prev: string | null): 
   return `{"data":[${data}],"next_cursor":${JSON.stringify(next)},"prev_cursor":${JSON.stringify(prev)}}`;
 }
 
-function recordJson(row: RecordRow): string {
+export function recordJson(row: RecordRow): string {
   const { confidence, enrichment, ...plain } = row;
   const head = JSON.stringify({
     tenant: plain.tenant,

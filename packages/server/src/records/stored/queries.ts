@@ -1,4 +1,4 @@
-import sql, { empty, type Sql } from 'sql-template-tag';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
@@ -195,4 +195,20 @@ export async function forgetStored(connection: Connection): Promise<void> {
   await connection.query(sql`delete from stored_hours where hour < now() - interval '9 days'`);
   await connection.query(sql`
     delete from stored_days where day < (now() at time zone 'UTC')::date - 100`);
+}
+
+/** A tail may begin, or go on, with what was stored so many hours ago. */
+export const tailHours = 24;
+
+/**
+ * Deletes the parts that no tail is told of any more. The last of them stays, so that whoever asks for what came after
+ * an earlier one can be told that some of it may be gone.
+ */
+export async function forgetParts(connection: Connection): Promise<void> {
+  const isOld = (part: string) =>
+    raw(`${part}.stored_at < now() - interval '${tailHours + 1} hours'`);
+  await connection.query(sql`
+    delete from stored_parts part where ${isOld('part')} and exists (
+      select from stored_parts later where later.tenant = part.tenant
+        and later.stored_at > part.stored_at and ${isOld('later')})`);
 }

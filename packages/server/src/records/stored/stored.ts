@@ -145,6 +145,7 @@ function daysBetween(first: string, last: string): number {
 export async function sumStored(db: Database): Promise<void> {
   await db.transaction(async (connection) => {
     if (!(await queries.tryLockSums(connection))) return;
+    await queries.forgetParts(connection);
     const { live_from: liveFrom } = await queries.findTimes(connection);
     await queries.sumHours(connection, { liveFrom });
     const days = await queries.findDueDays(connection);

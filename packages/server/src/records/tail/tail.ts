@@ -1,0 +1,72 @@
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { rest } from '../../platform/work/repeat.ts';
+import { listLastStored, type Place, type TailSlice } from './queries.ts';
+import { readStored, type StoredPage, type StoredSource } from './read-stored.ts';
+
+/** What the tails of this process share, however many they are. */
+export type SharedTail = {
+  /** Reads on from a place. Those who ask for the same at the same time get one answer. */
+  read(slice: TailSlice, after: Place): Promise<StoredPage>;
+  /** Returns when a part of the tenant was stored after this place, or the signal aborts. */
+  untilNews(tenant: string, after: Place, signal: AbortSignal): Promise<void>;
+};
+
+type Waiting = { readonly tenant: string; readonly storedAt: string; readonly wake: () => void };
+
+/** While somebody waits for news, the database is asked so often: one query, whatever the number of those who wait. */
+const lookMillis = 250;
+/** How much longer the next look waits when it has not answered. */
+const awayMillis = 2000;
+
+/** Makes what tails share; `stopping` ends its looks at the database. */
+export function createSharedTail(source: StoredSource, stopping: AbortSignal): SharedTail {
+  const underWay = new Map<string, Promise<StoredPage>>();
+  const waiting = new Set<Waiting>();
+  let isLooking = false;
+
+  async function look(): Promise<void> {
+    isLooking = true;
+    while (waiting.size > 0 && !stopping.aborted) {
+      await rest(lookMillis, stopping);
+      // Whoever waits goes on waiting while the database is away.
+      await wakeThose(source.db, waiting).catch(() => rest(awayMillis, stopping));
+    }
+    isLooking = false;
+  }
+
+  return {
+    read(slice, after) {
+      const { tenant, store, from, until } = slice;
+      const key = JSON.stringify([tenant, store, from, until, after]);
+      const shared = underWay.get(key);
+      if (shared !== undefined) return shared;
+      const page = readStored(source, slice, after).finally(() => underWay.delete(key));
+      underWay.set(key, page);
+      return page;
+    },
+    untilNews(tenant, [storedAt], signal) {
+      return new Promise((resolve) => {
+        const wake = () => {
+          waiting.delete(own);
+          signal.removeEventListener('abort', wake);
+          resolve();
+        };
+        const own = { tenant, storedAt, wake };
+        if (signal.aborted) return resolve();
+        signal.addEventListener('abort', wake);
+        waiting.add(own);
+        if (!isLooking) void look();
+      });
+    },
+  };
+}
+
+async function wakeThose(db: Queryable, waiting: ReadonlySet<Waiting>): Promise<void> {
+  const tenants = [...new Set([...waiting].map(({ tenant }) => tenant))];
+  const last = new Map(
+    (await listLastStored(db, tenants)).map((row) => [row.tenant, row.stored_at]),
+  );
+  for (const { tenant, storedAt, wake } of [...waiting]) {
+    if ((last.get(tenant) ?? '') > storedAt) wake();
+  }
+}
