@@ -1,7 +1,7 @@
 import { addDays } from '../../kernel/day.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { keyOf, type RecordKey, type RecordRow } from '../queries.ts';
-import type { Tier } from '../read/tier.ts';
+import { compareKeys, type Tier } from '../read/tier.ts';
 import type { DayToRead, Place, StoredDay, TailSlice } from './queries.ts';
 import * as queries from './queries.ts';
 
@@ -62,9 +62,10 @@ export async function readStored(
     const hot = read.rows.filter((row) => row.number === number);
     const isWhole = number < last || !read.isCut;
     if (day.has_cold && (!isWhole || hot.length < day.count)) {
-      const both = await readBothTiers(records, slice.tenant, day);
+      const run = runOf(read.days.slice(number));
+      const both = await readBothTiers(records, slice.tenant, run);
       add(day, both.rows);
-      return { rows, end: both.end ?? [day.stored_at, day.store, day.day], isUpToDate: false };
+      return { rows, end: both.end, isUpToDate: false };
     }
     add(day, hot);
     end = isWhole ? [day.stored_at, day.store, day.day] : (rows.at(-1)?.place ?? end);
@@ -91,34 +92,54 @@ function pickDays(listed: readonly StoredDay[], after: Place): DayToRead[] {
   return days;
 }
 
-/** A page of a day that may lie in both tiers looks into them so often at most. */
+/** The days of the first part that may lie in both tiers, up to one that does not. They are in the order of the keys. */
+function runOf([first, ...others]: readonly DayToRead[]): [DayToRead, ...DayToRead[]] {
+  if (first === undefined) throw new Error('there is no day to read');
+  const end = others.findIndex((day) => day.stored_at !== first.stored_at || !day.has_cold);
+  return [first, ...others.slice(0, end < 0 ? others.length : end)];
+}
+
+/** A page of days that may lie in both tiers looks into them so often at most. */
 const mostScans = 20;
 
-/** Reads on in a day of a part from both tiers. `end` is null when that was all of it. */
+/**
+ * Reads on in days of one part from both tiers, all together: segments have all stores of a tenant, and a scan of each
+ * store would open them again.
+ */
 async function readBothTiers(
   records: Tier,
   tenant: string,
-  day: DayToRead,
-): Promise<{ rows: RecordRow[]; end: Place | null }> {
-  const { store, stored_at: storedAt } = day;
-  const slice = { tenant, store, from: day.day, until: addDays(day.day, 1), tenants: null };
+  run: readonly [DayToRead, ...DayToRead[]],
+): Promise<{ rows: RecordRow[]; end: Place }> {
+  const [first] = run;
+  const last = run.at(-1) ?? first;
+  const dates = run.map(({ day }) => day).sort();
+  const own = new Set(run.map(({ store, day }) => `${store}/${day}`));
+  const slice = {
+    ...{ tenant, store: first.store === last.store ? first.store : undefined, tenants: null },
+    ...{ from: dates[0], until: addDays(dates.at(-1) ?? first.day, 1) },
+  };
+  const beyond: RecordKey = [tenant, last.store, last.last_at, '\u{10FFFF}'];
   const rows: RecordRow[] = [];
-  let after: RecordKey = [tenant, store, ...(day.after ?? ([day.first_at, ''] as const))];
-  for (let scans = 0; scans < mostScans; scans += 1) {
+  let after: RecordKey = [tenant, first.store, ...(first.after ?? ([first.first_at, ''] as const))];
+  let isDone = false;
+  for (let scans = 0; !isDone && scans < mostScans; scans += 1) {
     const scan = await records.scan(slice, {
-      ...{ after, isInclusive: scans === 0 && day.after === null, descending: false },
+      ...{ after, isInclusive: scans === 0 && first.after === null, descending: false },
       limit: most.records,
     });
     for (const row of scan.rows) {
-      if (row.occurred_at > day.last_at) return { rows, end: null };
-      if (row.recorded_at !== day.recorded_at) continue;
+      if (compareKeys(keyOf(row), beyond) > 0) break;
+      const isOwn = own.has(`${row.store}/${row.occurred_at.slice(0, 10)}`);
+      if (!isOwn || row.recorded_at !== first.recorded_at) continue;
       rows.push(row);
-      if (rows.length === most.records) return { rows, end: placeOf(storedAt, keyOf(row)) };
+      if (rows.length === most.records) return { rows, end: placeOf(first.stored_at, keyOf(row)) };
     }
-    if (scan.end === null) return { rows, end: null };
-    after = scan.end;
+    isDone = scan.end === null || compareKeys(scan.end, beyond) >= 0;
+    after = scan.end ?? after;
   }
-  return { rows, end: placeOf(storedAt, after) };
+  const end = isDone ? ([last.stored_at, last.store, last.day] as const) : null;
+  return { rows, end: end ?? placeOf(first.stored_at, after) };
 }
 
 function placeOf(storedAt: string, [, store, occurredAt, eventId]: RecordKey): Place {

@@ -103,6 +103,29 @@ test('records that were moved to segments meanwhile are told from there, those t
   expect(rest.seen()).toEqual(left.toSpliced(left.indexOf('e30'), 0, 'late'));
 });
 
+test('a part of many stores and days that was moved is told in its order, in however many pages', async () => {
+  const stored = numberedRecords('WIDE', 1500, (n) => ({
+    store: `S${String(n % 40).padStart(2, '0')}`,
+    event_id: `e${n}`,
+    occurred_at: `2001-01-0${1 + (n % 7)}T00:00:00.${String(n).padStart(6, '0')}Z`,
+  }));
+  const others = (name: string) =>
+    stored.map((one) => ({ ...one, event_id: `${name}${one.event_id}`, enrichment: { name } }));
+  await storeRecords(service, others('before '));
+  const begun = await openTail(service, { tenant: 'WIDE', follow: 'false' });
+  await begun.ended;
+  await storeRecords(service, stored);
+  await freeze(service.db, cold, { tenant: 'WIDE', id: 'seg_1', lastDay: '2001-01-05' });
+  await storeRecords(service, others('later '));
+  const tail = await openTail(service, { tenant: 'WIDE', after: begun.lastId(), follow: 'false' });
+  await tail.ended;
+  const key = ({ store, occurred_at: at }: { store: string; occurred_at: string }) =>
+    `${store} ${at}`;
+  const told = stored.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
+  expect(tail.seen().slice(0, 1500)).toEqual(idsOf(told));
+  expect(tail.seen().slice(1500)).toEqual(idsOf(told).map((id) => `later ${id}`));
+});
+
 test('two transactions that commit in another order than they began in lose nothing', async () => {
   await storeRecords(service, numberedRecords('ORDER', 1));
   const tail = await openTail(service, { tenant: 'ORDER' });
