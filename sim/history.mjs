@@ -5,6 +5,7 @@ import { backupCommands } from './commands/backups.mjs';
 import { exportCommands } from './commands/exports.mjs';
 import { recordCommands } from './commands/records.mjs';
 import { retentionCommands } from './commands/retention.mjs';
+import { tailCommands } from './commands/tails.mjs';
 import { register, webhookCommands } from './commands/webhooks.mjs';
 import { drawnFault, faults } from './faults.mjs';
 import { checkAtRest } from './invariants.mjs';
@@ -14,6 +15,7 @@ import { layouts } from './world.mjs';
 
 const commands = [
   ...recordCommands,
+  ...tailCommands,
   ...exportCommands,
   ...retentionCommands,
   ...webhookCommands,

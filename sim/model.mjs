@@ -215,6 +215,20 @@ export class RecordModel {
     return this.#find(content.key)?.possible.has(id(content)) ?? false;
   }
 
+  /** Whether somebody has sent a record with this identity and content, and how its content is named. */
+  wasSent(key, digest) {
+    return this.#find(key)?.contents.has(digest) ?? false;
+  }
+
+  digestOf(content) {
+    return id(content);
+  }
+
+  /** Whether an erasure has begun that may have taken a record, which may be stored anew. */
+  wasErased(content) {
+    return this.#begunErasures.some(({ filter }) => matches(filter, content));
+  }
+
   tenants() {
     return [...this.#tenants.keys()];
   }

@@ -8,7 +8,10 @@ export const profiles = {
   /** No faults: what fails here fails in calm. */
   calm: { faults: /^$/ },
   webhooks: { commands: /incident|endpoint|backlog|secret|deliver|dead|bulk/ },
-  retention: { commands: /ingest|retention|erase|page|tree|policy|export$/, layouts: [one, two] },
+  retention: {
+    commands: /ingest|retention|erase|page|tree|follow|policy|export$/,
+    layouts: [one, two],
+  },
   exports: { commands: /ingest|export|version|tag|retention|token/, layouts: [one, two] },
   /** Months that nobody has written before, by several processes at once. */
   partitions: { commands: /ingest/, layouts: [two, four] },

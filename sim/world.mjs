@@ -82,6 +82,8 @@ export async function makeWorld(
     startedAt: Date.now(),
     ...{ dir, store, databaseProxy, receiver, ground, programs, agent },
     ...{ records: new RecordModel(), tags: new TagModel(), webhooks },
+    /** How far each tenant has been followed, and what was told of it. */
+    tails: new Map(),
     /** Tokens that were minted: by name, whether they may still be used. */
     tokens: new Map(),
     /** Runs, jobs, versions that were asked for and have to end. */

@@ -1,0 +1,101 @@
+import { request } from 'node:http';
+import fc from 'fast-check';
+import { rowsOf } from '../rows.mjs';
+import { tenant } from '../values.mjs';
+import { ask, via } from './records.mjs';
+
+export const tailCommands = [
+  {
+    name: 'follow the records of a tenant for a while',
+    weight: 4,
+    draw: fc.record({ via, tenant, millis: fc.constantFrom(50, 500, 2000) }),
+    async play(world, { via: at, tenant: own, millis }) {
+      const tail = tailOf(world, own);
+      // One client follows each tenant, and goes on where it was cut.
+      if (tail.isOpen) return;
+      tail.isOpen = true;
+      take(world, tail, await readUntilCut(world, pathOf(own, tail), { via: at, millis }));
+      tail.isOpen = false;
+    },
+  },
+];
+
+/** What the tail of a tenant has told so far, and the place where it goes on. */
+function tailOf(world, own) {
+  const tail = world.tails.get(own) ?? { after: '', told: new Map(), isOpen: false };
+  world.tails.set(own, tail);
+  return tail;
+}
+
+function pathOf(own, { after }, more = {}) {
+  const begin = after === '' ? { since: '2000-01-01T00:00:00Z' } : { after };
+  const query = new URLSearchParams({ tenant: own, ...begin, ...more });
+  return `/enrichment/records/tail?${query}`;
+}
+
+/** Opens a tail, and answers what came of it until it is cut, by whom ever: half an event at its end as well. */
+async function readUntilCut(world, path, { via: at, millis }) {
+  const serving = world.processes.filter(({ roles, isReady }) => isReady && roles.includes('api'));
+  const each = serving[at % serving.length];
+  if (each === undefined) return '';
+  return new Promise((resolve) => {
+    let text = '';
+    const sent = request(`${each.url}/api/v1${path}`, {
+      headers: { authorization: `Bearer ${world.token}` },
+    });
+    const timer = setTimeout(() => sent.destroy(), millis);
+    sent
+      .on('error', () => {})
+      .on('close', () => {
+        clearTimeout(timer);
+        resolve(text);
+      });
+    sent.on('response', (response) => {
+      response.on('error', () => {});
+      if (response.statusCode === 410) world.say(`a tail was refused its place: ${path}`);
+      if (response.statusCode !== 200) return response.resume();
+      response.setEncoding('utf8').on('data', (piece) => {
+        text += piece;
+      });
+    });
+    sent.end();
+  });
+}
+
+/** Takes the events that came whole. */
+function take(world, tail, text) {
+  const lines = [];
+  for (const block of text.split('\n\n').slice(0, -1)) {
+    const of = (field) => new RegExp(`^${field}: (.*)$`, 'm').exec(block)?.[1];
+    tail.after = of('id') ?? tail.after;
+    if (of('event') === undefined) lines.push(of('data'));
+  }
+  for (const { key, digest } of rowsOf(lines.join('\n'))) {
+    tail.told.set(key, [...(tail.told.get(key) ?? []), digest]);
+    if (!world.records.wasSent(key, digest))
+      world.say(`a tail told ${key}, which nobody has sent so`);
+  }
+}
+
+/**
+ * Reads all tails to their ends. Each record that is stored was told, and once unless it was erased and sent again. What an
+ * older release has stored is not told.
+ */
+export async function judgeTails(world) {
+  if (world.programs.length > 1) return;
+  for (const own of world.records.tenants()) {
+    const tail = tailOf(world, own);
+    const path = pathOf(own, tail, { follow: 'false' });
+    const answer = await ask(world, 'tail', [200], 'GET', path, { timeoutMillis: 120_000 });
+    if (answer === undefined) return;
+    take(world, tail, answer.text);
+    for (const content of world.records.stored({ tenant: own })) {
+      const told = tail.told.get(content.key) ?? [];
+      const times = told.filter((digest) => digest === world.records.digestOf(content)).length;
+      const mayRepeat = world.records.wasErased(content);
+      if (times === 0 || (times > 1 && !mayRepeat)) {
+        world.say(`${content.key} was told ${times} times by a tail that was cut and resumed`);
+      }
+    }
+  }
+}
