@@ -4,7 +4,8 @@ import { shortWaitOf } from './values.ts';
 /** Parameters of a query; those that are undefined are left out. */
 export type Params = Readonly<Record<string, string | number | undefined>>;
 
-const basePath = '/api/v1';
+/** The path below which the service has its API. */
+export const basePath = '/api/v1';
 /**
  * Time-out of a read. Reads are quick or get no answer at all, so a service that hangs is noticed by the first poll.
  */

@@ -53,6 +53,15 @@ describe('validateRecordsSearch', () => {
     });
   });
 
+  it('has an order and a time to begin at in a store alone, and the last page and LIVE in any node', () => {
+    const at = { order: 'desc', start: '2001-03-05T14:07:00.000Z', live: 'true' };
+    const of = (place: object) => validateRecordsSearch({ ...at, ...place });
+    expect(of({ tenant: 'TX', store: 'DFW' })).toMatchObject({ ...at, live: true });
+    expect(of({ tenant: 'TX' })).toEqual({ tenant: 'TX', live: true });
+    expect(of({ tenant: 'TX', start: 'last', live: 1 })).toEqual({ tenant: 'TX', start: 'last' });
+    expect(of({})).toEqual({});
+  });
+
   it('reads a record and a version in links of earlier releases', () => {
     const record = 'TX/DFW/2001-03-01T00:05:00.000000Z/e';
     expect(validateRecordsSearch({ record })).toEqual({ panel: `record/${record}` });

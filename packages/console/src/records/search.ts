@@ -24,6 +24,12 @@ export type RecordsSearch = {
   from?: string;
   to?: string;
   limit?: number;
+  /** The order of a store's records, if not the oldest first. */
+  order?: 'desc';
+  /** Where the first page begins, if not with the first record: a time of a store, or `last` for the last page. */
+  start?: string;
+  /** Whether what is stored appears by itself. */
+  live?: true;
   cursor?: string;
   /** How many records come before this page. Known only when the page was reached by paging. */
   at?: number;
@@ -59,6 +65,7 @@ export type RecordsView = (typeof recordsViews)[number];
 export const pageSizes = [100, 200, 500] as const;
 const defaultPageSize = 100;
 
+const startPattern = /^(last|\d{4}-\d\d-\d\dT[\d:.]+Z)$/;
 const monthPattern = /^\d{4}-(0[1-9]|1[0-2])$/;
 const againstPattern = new RegExp(`^all$|^(${datasetNames.join('|')})$|${monthPattern.source}`);
 
@@ -85,6 +92,9 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     from: textOf(search.from, dayPattern),
     to: textOf(search.to, dayPattern),
     limit: limit === defaultPageSize ? undefined : limit,
+    order: store !== undefined && search.order === 'desc' ? 'desc' : undefined,
+    start: tenant && textOf(search.start, store === undefined ? /^last$/ : startPattern),
+    live: tenant !== undefined && String(search.live) === 'true' ? true : undefined,
     cursor: textOf(search.cursor),
     at: Number.isSafeInteger(at) && at > 0 ? at : undefined,
     view: tenant === undefined ? undefined : view,
@@ -169,9 +179,12 @@ export function changeFilters(
   search: RecordsSearch,
   change: Pick<Changes, 'kind' | 'source' | 'event' | 'dataset' | 'from' | 'to'>,
 ): RecordsSearch {
-  const changed = changeSearch(search, { ...change, cursor: undefined, at: undefined });
+  const changed = changeSearch(search, { ...change, ...firstPage });
   return withoutPanel(changed, ['record']);
 }
+
+/** The change that leads to the first page. */
+export const firstPage = { cursor: undefined, at: undefined, start: undefined } as const;
 
 type Changes = { [Key in keyof RecordsSearch]?: RecordsSearch[Key] | undefined };
 

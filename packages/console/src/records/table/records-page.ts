@@ -53,7 +53,7 @@ export function readRecordsPage(text: string): RecordsPage {
 }
 
 /** A row out of the source text of a record. */
-function readLine(source: string): RecordLine {
+export function readLine(source: string): RecordLine {
   const members = readMembers(source);
   const confidence = members.get('confidence') ?? 'null';
   const identity = {
@@ -87,11 +87,12 @@ function value<T extends string | number | null>(
 /** Reads the page of records that the hash names. */
 export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
   const slice = sliceOf(search);
-  const { kind, source, event, dataset, cursor } = search;
-  const filters = JSON.stringify([slice, kind, source, event, dataset]);
+  const { kind, source, event, dataset, cursor, order } = search;
+  const start = cursor === undefined ? search.start : undefined;
+  const filters = JSON.stringify([slice, kind, source, event, dataset, order]);
   const last = useRef<{ filters: string; page: RecordsPage } | null>(null);
   const query = useQuery<RecordsPage>({
-    queryKey: ['records', 'page', filters, cursor ?? null, pageSizeOf(search)],
+    queryKey: ['records', 'page', filters, cursor ?? start ?? null, pageSizeOf(search)],
     enabled: slice !== null,
     refetchInterval: usePolling(event === undefined ? calmPollMillis : searchPollMillis),
     // While the next page loads, this one stays on the screen. Another slice or filter begins empty.
@@ -103,10 +104,11 @@ export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
         source,
         event_id: event,
         dataset,
+        order,
         limit: pageSizeOf(search),
       };
       const read = async (at: string | undefined) => {
-        const params = { ...filter, cursor: at };
+        const params = { ...filter, cursor: at, start: at === undefined ? start : undefined };
         return readRecordsPage(await api.getText('/enrichment/records', params, signal));
       };
       let page = await read(cursor);

@@ -1,22 +1,28 @@
 import { Button, NativeSelect } from '@mantine/core';
-import { type ReactNode, useRef } from 'react';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { type ReactNode, useRef, useState } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
+import { formatCount } from '../../ui/format.ts';
 import { hasFilter } from '../../ui/hash-state.ts';
 import listClasses from '../../ui/list-page.module.css';
 import type { ChangeSearch } from '../../ui/use-search.ts';
+import { countOf } from '../../ui/words.ts';
 import {
   changeFilters,
   changeSearch,
+  firstPage,
   pageSizeOf,
   pageSizes,
   type RecordsSearch,
   sliceOf,
   withoutPanel,
 } from '../search.ts';
+import { Jump } from './jump.tsx';
 import { noFilters, RecordsFilters } from './records-filters.tsx';
 import { type RecordsPage, rangeText, type useRecords, useTotal } from './records-page.ts';
 import { RecordsTable } from './records-table.tsx';
 import tableClasses from './table.module.css';
+import { useLive } from './use-live.ts';
 
 type RecordsPartProps = {
   search: RecordsSearch;
@@ -29,11 +35,21 @@ type RecordsPartProps = {
   onOpen: (key: string) => void;
 };
 
-/** The records of the node: filters, one page of the table, and buttons to the other pages. */
+/** The records of the node: filters, one page of the table or what comes live, and buttons to the other pages. */
 export function RecordsPart(props: RecordsPartProps): ReactNode {
   const { search, update, records } = props;
-  const { kind, source, event, dataset, cursor } = search;
+  const { kind, source, event, dataset, cursor, start, order, live: isLive } = search;
   const total = useTotal(search, props.facts);
+  const [note, setNote] = useState('');
+  const live = useLive(search, isReading, (words) => {
+    setNote(words);
+    update((before) => changeSearch(before, { live: undefined }), { replace: true });
+    void records.refetch();
+  });
+  const turn = (change: Parameters<typeof changeSearch>[1]) => {
+    setNote('');
+    update((before) => withoutPanel(changeSearch(before, change), ['record']));
+  };
   return (
     <>
       <div className={`${listClasses.bar} ${tableClasses.bar}`}>
@@ -41,93 +57,204 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
           search={search}
           onChange={(change) => update((before) => changeFilters(before, change))}
         />
+        {search.store !== undefined && (
+          <Jump onJump={(to) => turn({ ...firstPage, live: undefined, start: to })} />
+        )}
       </div>
       <RecordsTable
         page={records}
         hasStore={search.store === undefined}
         isFiltered={hasFilter(search, noFilters)}
+        live={isLive ? live.lines : null}
         open={props.open}
-        place={JSON.stringify([sliceOf(search), kind, source, event, dataset, cursor])}
+        place={JSON.stringify([
+          sliceOf(search),
+          kind,
+          source,
+          event,
+          dataset,
+          cursor,
+          start,
+          order,
+          isLive,
+        ])}
         onOpen={props.onOpen}
         onClearFilters={() => update((before) => changeFilters(before, noFilters))}
       />
-      <RecordsPager
-        search={search}
-        page={records.data}
-        isWaiting={records.isPlaceholderData}
-        total={total}
-        onPage={(next, at) =>
-          update((before) => withoutPanel(changeSearch(before, { cursor: next, at }), ['record']))
-        }
-        onPageSize={(limit) => update((before) => changeSearch(before, { limit }))}
-      />
+      <div className={listClasses.pager}>
+        <Order search={search} onChange={turn} />
+        <RecordsRange
+          search={search}
+          page={records.data}
+          isWaiting={records.isPlaceholderData}
+          total={total}
+          note={note || (isLive ? `LIVE · ${countOf(live.count, 'record')} came` : '')}
+        />
+        {live.held > 0 && (
+          <Button onClick={() => rowsInSight()?.scrollTo(0, 0)}>
+            {formatCount(live.held)} NEW ↑
+          </Button>
+        )}
+        <span className={`row ${tableClasses.buttons}`}>
+          {dataset === undefined && (
+            <Button
+              className={tableClasses.live}
+              aria-pressed={isLive === true}
+              title="Show records as they are stored"
+              leftSection={<span className={tableClasses.dot} />}
+              onClick={() => {
+                turn({ ...firstPage, ...(isLive ? { live: undefined } : liveOf(search)) });
+                // What was live stays on the screen: the page may be older.
+                if (isLive) void records.refetch();
+              }}
+            >
+              LIVE
+            </Button>
+          )}
+          <PageButtons search={search} records={records} onTurn={turn} />
+        </span>
+      </div>
     </>
   );
 }
 
-type RecordsPagerProps = {
+/** LIVE, with the newest of a store's records first. */
+function liveOf({ store }: RecordsSearch): Parameters<typeof changeSearch>[1] {
+  return { live: true, order: store === undefined ? undefined : 'desc' };
+}
+
+function rowsInSight(): Element | null {
+  return document.querySelector('section[aria-label="Records"]');
+}
+
+/** Whether somebody reads: then what comes live waits, so that no row moves. */
+function isReading(): boolean {
+  const rows = rowsInSight();
+  if (rows === null) return false;
+  const isAway = rows.scrollTop > 0 || rows.getBoundingClientRect().top < 0;
+  return isAway || rows.querySelector('tbody:hover') !== null;
+}
+
+type Turn = (change: Parameters<typeof changeSearch>[1]) => void;
+
+/** How many records a page has, and in which order those of a store are. */
+function Order({ search, onChange }: { search: RecordsSearch; onChange: Turn }): ReactNode {
+  return (
+    <>
+      <NativeSelect
+        className={tableClasses.pageSize}
+        aria-label="Records a page"
+        value={String(pageSizeOf(search))}
+        data={pageSizes.map((size) => ({ value: String(size), label: `${size} a page` }))}
+        onChange={(event) => onChange({ limit: Number(event.currentTarget.value) })}
+      />
+      {search.store !== undefined && (
+        <NativeSelect
+          className={tableClasses.pageSize}
+          aria-label="Order"
+          value={search.order ?? 'asc'}
+          data={[
+            { value: 'asc', label: 'oldest first' },
+            { value: 'desc', label: 'newest first' },
+          ]}
+          onChange={(event) => {
+            const isDescending = event.currentTarget.value === 'desc';
+            onChange({ ...firstPage, live: undefined, order: isDescending ? 'desc' : undefined });
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** What of the whole the page shows, or a note in its place. */
+function RecordsRange(props: {
   search: RecordsSearch;
   page: RecordsPage | undefined;
   isWaiting: boolean;
   /** Number of records with these filters; null where it is not known. */
   total: number | null;
-  onPage: (cursor: string | undefined, at: number | undefined) => void;
-  onPageSize: (size: number) => void;
-};
-
-/** Buttons to the previous and the next page, with the range of this one. */
-function RecordsPager(props: RecordsPagerProps): ReactNode {
-  const { search, page, isWaiting, total } = props;
-  const { cursor } = search;
-  const isFirst = cursor === undefined || (page?.prev_cursor === null && !isWaiting);
-  const at = isFirst ? 0 : (search.at ?? 0);
-  // A filtered page may be short anywhere, so positions cannot be counted backwards.
-  const isAtKnown = isFirst || search.at !== undefined;
+  note: string;
+}): ReactNode {
+  const { search, page, isWaiting, total, note } = props;
   const rows = page?.lines.length ?? 0;
-  const next = page?.next_cursor ?? null;
-  const previous = page?.prev_cursor ?? null;
-  const isFiltered = [search.kind, search.source, search.event].some(
-    (label) => label !== undefined,
-  );
-  const place = (records: number) =>
-    isAtKnown && !isFiltered && records > 0 ? records : undefined;
+  const isFiltered = hasLabel(search);
+  const isFirst = isFirstPage(search, page, isWaiting);
   const range = useRef('');
   // While the next page loads, or fails to, the rows on the screen are still the previous ones.
   if (!isWaiting) {
     range.current = page
       ? rangeText({
           rows,
-          hasNext: next !== null,
-          at,
-          isAtKnown: isAtKnown && !(isFiltered && !isFirst),
+          hasNext: page.next_cursor !== null,
+          at: isFirst ? 0 : (search.at ?? 0),
+          // A filtered page may be short anywhere, so positions cannot be counted backwards.
+          isAtKnown: isFirst || (search.at !== undefined && !isFiltered),
           total,
         })
       : '';
   }
   return (
-    <div className={listClasses.pager}>
-      <NativeSelect
-        className={tableClasses.pageSize}
-        aria-label="Records a page"
-        value={String(pageSizeOf(search))}
-        data={pageSizes.map((size) => ({ value: String(size), label: `${size} a page` }))}
-        onChange={(event) => props.onPageSize(Number(event.currentTarget.value))}
-      />
-      <span className={tableClasses.range} role="status">
-        {range.current}
-      </span>
+    <span className={tableClasses.range} role="status">
+      {note || range.current}
+    </span>
+  );
+}
+
+function hasLabel({ kind, source, event }: RecordsSearch): boolean {
+  return [kind, source, event].some((label) => label !== undefined);
+}
+
+function isFirstPage(
+  { cursor, start }: RecordsSearch,
+  page: RecordsPage | undefined,
+  isWaiting: boolean,
+): boolean {
+  if (cursor === undefined && start === undefined) return true;
+  return page?.prev_cursor === null && !isWaiting;
+}
+
+/** Buttons to the pages before and after this one, and to the other end. */
+function PageButtons(props: {
+  search: RecordsSearch;
+  records: UseQueryResult<RecordsPage>;
+  onTurn: Turn;
+}): ReactNode {
+  const { search, records, onTurn } = props;
+  const { data: page, isPlaceholderData: isWaiting } = records;
+  const isFirst = isFirstPage(search, page, isWaiting);
+  const at = isFirst ? 0 : (search.at ?? 0);
+  const isAtKnown = (isFirst || search.at !== undefined) && !hasLabel(search);
+  const next = page?.next_cursor ?? null;
+  const previous = page?.prev_cursor ?? null;
+  const turn = (cursor: string, records: number) =>
+    onTurn({
+      ...firstPage,
+      ...{ live: undefined, cursor },
+      ...(isAtKnown && records > 0 && { at: records }),
+    });
+  return (
+    <>
       <Button
         disabled={previous === null || isWaiting}
-        onClick={() => previous !== null && props.onPage(previous, place(at - pageSizeOf(search)))}
+        onClick={() => previous !== null && turn(previous, at - pageSizeOf(search))}
       >
         ‹ PREV
       </Button>
       <Button
         disabled={next === null || isWaiting}
-        onClick={() => next !== null && props.onPage(next, place(at + rows))}
+        onClick={() => next !== null && turn(next, at + (page?.lines.length ?? 0))}
       >
         NEXT ›
       </Button>
-    </div>
+      <Button
+        disabled={isWaiting || (isFirst && next === null)}
+        onClick={() =>
+          onTurn({ ...firstPage, live: undefined, ...(next !== null && { start: 'last' }) })
+        }
+      >
+        {next === null && !isFirst ? 'FIRST' : 'LAST'}
+      </Button>
+    </>
   );
 }

@@ -13,6 +13,8 @@ export type RecordsTableProps = {
   page: UseQueryResult<RecordsPage>;
   hasStore: boolean;
   isFiltered: boolean;
+  /** What came while LIVE is on, above the rows of the page; null while it is off. */
+  live: readonly RecordLine[] | null;
   /** Key of the record that the drawer shows. */
   open: string | undefined;
   /** Identifies the page: when it changes, the table scrolls to its top. */
@@ -25,7 +27,9 @@ export type RecordsTableProps = {
 export function RecordsTable(props: RecordsTableProps): ReactNode {
   const { page, hasStore } = props;
   const [zone] = useZone();
-  const lines = page.data?.lines ?? noLines;
+  const { live } = props;
+  const shown = page.data?.lines ?? noLines;
+  const lines = useMemo(() => withLive(live, shown, hasStore), [live, shown, hasStore]);
   const columns = useMemo(
     () => [...columnsFor(zone, hasStore).map(offerIfEmpty(lines)), ...fieldColumns(lines)],
     [zone, hasStore, lines],
@@ -49,6 +53,19 @@ export function RecordsTable(props: RecordsTableProps): ReactNode {
 }
 
 const noLines: readonly RecordLine[] = [];
+
+/** The rows that came live, and below them those of a store's page, each once. The stores of a tenant have no common order. */
+function withLive(
+  live: readonly RecordLine[] | null,
+  lines: readonly RecordLine[],
+  hasStore: boolean,
+): readonly RecordLine[] {
+  if (live === null) return lines;
+  if (hasStore) return live;
+  const keys = new Set(live.map(keyOf));
+  return [...live, ...lines.filter(({ key }) => !keys.has(key))];
+}
+
 const keyOf = ({ key }: RecordLine) => key;
 
 const column = columnsOf<RecordLine>();
@@ -129,7 +146,10 @@ function Text({ text }: { text: string | null }): ReactNode {
 }
 
 /** Says why there are no rows. A filtered page may be empty although more follow. */
-function NoRecords({ page, isFiltered, onClearFilters }: RecordsTableProps): ReactNode {
+function NoRecords({ page, isFiltered, live, onClearFilters }: RecordsTableProps): ReactNode {
+  if (live !== null) {
+    return <Empty title="Waiting for records. They appear here as they are stored." />;
+  }
   if (page.data?.next_cursor) {
     return <Empty title="No match in this stretch of records. NEXT reads on." />;
   }

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import { ingestBatch } from '../lib/ingest.ts';
+import { recordRows, useConsole } from './lib/browser.ts';
+import { startEmpty } from './lib/filled-service.ts';
+
+const live = useConsole(startEmpty);
+
+const record = (store: string, n: number) => ({
+  ...{ tenant: 'TX', store, event_id: `e${n}`, enrichment: { n } },
+  occurred_at: new Date(Date.UTC(2001, 2, 1, 0, n)).toISOString(),
+});
+const numbers = (count: number, from: number) => Array.from({ length: count }, (_, n) => from + n);
+
+test('newest first, LAST, and a jump to a time lead through a store both ways', async () => {
+  await ingestBatch(
+    live.service,
+    numbers(250, 0).map((n) => record('DFW', n)),
+  );
+  const page = await live.open('/records?tenant=TX&store=DFW');
+  const first = () => recordRows(page).first().innerText();
+  await page.getByText('1–100 of 250').waitFor();
+  await page.getByRole('button', { name: 'LAST', exact: true }).click();
+  await expect.poll(first).toContain('e150');
+  await page.getByRole('button', { name: '‹ PREV' }).click();
+  await expect.poll(first).toContain('e50');
+  await page.getByRole('button', { name: 'NEXT ›' }).click();
+  await expect.poll(first).toContain('e150');
+  await page.getByRole('button', { name: 'FIRST', exact: true }).click();
+  await page.getByText('1–100 of 250').waitFor();
+
+  await page.getByLabel('Order').selectOption('newest first');
+  await expect.poll(first).toContain('e249');
+  const jump = page.getByLabel(/^Jump to a time/);
+  await jump.fill('2001-03-01 01:40');
+  await jump.press('Enter');
+  await expect.poll(first).toContain('e100');
+  await page.getByRole('button', { name: '‹ PREV' }).click();
+  await expect.poll(first).toContain('e200');
+  await jump.fill('tomorrow');
+  await jump.press('Enter');
+  await page.locator('input[aria-invalid="true"]').waitFor();
+});
+
+test('LIVE shows what is stored on top, and moves nothing while somebody reads', async () => {
+  const page = await live.open('/records?tenant=TX&store=AUS');
+  await page.getByText('No records here').waitFor();
+  await page.getByRole('button', { name: 'LIVE', exact: true }).click();
+  await page.getByText('Waiting for records').waitFor();
+  expect(page.url()).toContain('live=true');
+  await ingestBatch(
+    live.service,
+    numbers(60, 0).map((n) => record('AUS', n)),
+  );
+  await ingestBatch(live.service, [record('IAH', 0)]);
+  await page.getByText('LIVE · 60 records came').waitFor();
+  await expect.poll(() => recordRows(page).count()).toBe(60);
+  const first = () => recordRows(page).first().innerText();
+  expect(await first()).toContain('e59');
+
+  const rows = page.locator('section[aria-label="Records"]');
+  await rows.evaluate((at) => {
+    at.scrollTop = 300;
+  });
+  await ingestBatch(
+    live.service,
+    numbers(12, 60).map((n) => record('AUS', n)),
+  );
+  await page.getByRole('button', { name: '12 NEW ↑' }).click();
+  await expect.poll(first).toContain('e71');
+  await recordRows(page).first().hover();
+  await ingestBatch(live.service, [record('AUS', 72)]);
+  await page.getByRole('button', { name: '1 NEW ↑' }).waitFor();
+  expect(await first()).toContain('e71');
+  await page.mouse.move(0, 0);
+  await expect.poll(first).toContain('e72');
+
+  await page.getByRole('button', { name: 'LIVE', exact: true }).click();
+  await page.getByText(/^1–73/).waitFor();
+  await expect.poll(() => recordRows(page).count()).toBe(73);
+});
+
+test('LIVE of a tenant goes on where it was when the service was away, and ends in words when too much comes', async () => {
+  const page = await live.open('/records?tenant=TX&live=true', {
+    expected: [/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|503/],
+  });
+  await page.getByText('Waiting for records').waitFor();
+  await ingestBatch(live.service, [record('ELP', 1)]);
+  await page.getByText('LIVE · 1 record came').waitFor();
+  await live.service.stop();
+  const again = await live.installation.start({ SVC_PORT: new URL(live.service.url).port });
+  await ingestBatch(again, [record('HOU', 2)]);
+  await page.getByText('LIVE · 2 records came').waitFor();
+  await ingestBatch(
+    again,
+    numbers(3000, 10).map((n) => record('ELP', n)),
+  );
+  await page.getByText('LIVE is off: records come faster').waitFor();
+  await expect.poll(() => page.url()).not.toContain('live');
+});
