@@ -155,6 +155,18 @@ test('two transactions that commit in another order than they began in lose noth
   tail.close();
 });
 
+test('a clock that was set back loses nothing', async () => {
+  await storeRecords(service, numberedRecords('CLOCK', 1));
+  await service.db.query(
+    sql`update leaf_tenants set stored_at = stored_at + interval '2 hours' where tenant = 'CLOCK'`,
+  );
+  const tail = await openTail(service, { tenant: 'CLOCK' });
+  const added = numberedRecords('CLOCK', 2, (n) => ({ event_id: `back${n}` }));
+  for (const one of added) await storeRecords(service, [one]);
+  await expect.poll(() => tail.seen()).toEqual(idsOf(added));
+  tail.close();
+});
+
 test('a part whose microsecond another has is stored at another time', async () => {
   await service.db.pool.query(`
     create sequence refusals;
