@@ -12,6 +12,7 @@ export type AskedSlice = Days & {
   store?: string | undefined;
   kind?: string | undefined;
   source?: string | undefined;
+  where?: string | undefined;
   dataset?: string | undefined;
   version?: string | undefined;
   split?: SplitName | undefined;
@@ -38,9 +39,9 @@ export async function noteEmptySlice(
  * Why a slice is empty: the tenant or the store does not exist for this token, or the other conditions match nothing.
  */
 async function findReason(client: Client, slice: AskedSlice): Promise<string> {
-  const { tenant, store, version, split } = slice;
+  const { tenant, store, version, split, where } = slice;
   if (version !== undefined) {
-    return `The version ${version} holds none${split === undefined ? '' : ` in its split ${split}`}.`;
+    return `The version ${version} holds none${split === undefined ? '' : ` in its split ${split}`}${where === undefined ? '' : ` with ${where}`}.`;
   }
   const own = await findNode(client, { tenant });
   if (own === null) {
@@ -55,11 +56,12 @@ async function findReason(client: Client, slice: AskedSlice): Promise<string> {
   return `${name} has ${held}, none of them ${conditionsOf(slice).join(' and ')}.`;
 }
 
-function conditionsOf({ month, from, to, kind, source, dataset }: AskedSlice): string[] {
+function conditionsOf({ month, from, to, kind, source, where, dataset }: AskedSlice): string[] {
   const conditions = month === undefined ? [] : [`in ${month}`];
   if (from !== undefined) conditions.push(from === to ? `on ${from}` : `from ${from} to ${to}`);
   if (kind !== undefined) conditions.push(`of the kind ${kind}`);
   if (source !== undefined) conditions.push(`from the source ${source}`);
+  if (where !== undefined) conditions.push(`with ${where}`);
   if (dataset !== undefined) conditions.push(`tagged as ${dataset}`);
   return conditions;
 }

@@ -8,7 +8,7 @@ import {
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-import { sliceProperties } from '../records/contract.ts';
+import { sliceProperties, whereSchema } from '../records/contract.ts';
 import { datasetNames, splitNames } from '../records/values.ts';
 import { exportJobSchema } from './jobs.contract.ts';
 import { compressions, exportColumns, fileTypes, profiles, sheetLimits } from './values.ts';
@@ -36,6 +36,10 @@ const selectionProperties = {
 
 const bodyProperties = {
   ...selectionProperties,
+  where: Type.Optional({
+    ...whereSchema,
+    description: `${whereSchema.description}. It goes with Prefer: respond-async, also with a version`,
+  }),
   columns: Type.Optional(
     Type.Array(columnSchema, { minItems: 1, maxItems: 100, uniqueItems: true }),
   ),

@@ -117,3 +117,28 @@ test('a link shows no more than its token may see', async () => {
   expect(link.row_count).toBe(0);
   expect((await download(link.url)).text).toBe('event_id\n');
 });
+
+test('a where goes with a job alone, and is checked as it is everywhere', async () => {
+  const [where, tenant] = ['n > 5', 'T'];
+  for (const body of [
+    { tenant, where },
+    { tenant, where, delivery: 'link' },
+  ]) {
+    const answer = await exportCsv(body);
+    expect(answer.json.errors).toMatchObject([
+      { path: '/where', message: expect.stringContaining('Prefer') },
+    ]);
+  }
+  const estimate = await service.call('GET', '/exports/estimate?tenant=T&where=n');
+  expect(estimate.json.errors).toMatchObject([{ path: '?where', code: 'field_unknown' }]);
+  const job = (text: string) =>
+    service.call('POST', '/exports/csv', {
+      body: { tenant, where: text },
+      headers: { prefer: 'respond-async' },
+    });
+  expect((await job('n >')).json).toMatchObject({
+    code: 'request_invalid',
+    errors: [{ path: '/where', code: 'where_invalid', at: 4 }],
+  });
+  expect((await job(where)).status).toBe(202);
+});

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { FastifyReply } from 'fastify';
 import { type Actor, callerOf } from '../kernel/actor.ts';
-import { AppError } from '../kernel/errors.ts';
+import { AppError, invalidInput } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
 import type { HttpServer } from '../platform/http/server.ts';
@@ -91,6 +91,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   async function answer(call: ExportCall) {
     const { format, body, actor, request, reply } = call;
     if (prefersAsync(request)) return startJob(db, call, options);
+    if (body.where !== undefined) {
+      throw invalidInput('/where', 'goes with the header Prefer: respond-async, as a job');
+    }
     if (body.delivery !== 'link') return download({ ...call, isByLink: false });
     reply.status(201);
     const { slice } = await toSelection(db, body, actor, '/');

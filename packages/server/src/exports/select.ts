@@ -1,13 +1,19 @@
 import type { Actor } from '../kernel/actor.ts';
 import { invalidInput } from '../kernel/errors.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import { readVersionSlice, type Slice, toSlice, type VersionSlice } from '../records/index.ts';
+import {
+  parseWhere,
+  readVersionSlice,
+  type Slice,
+  toSlice,
+  type VersionSlice,
+} from '../records/index.ts';
 import type { ExportRequest } from './contract.ts';
 
 /** The fields of an export's body or query that select records. */
 export type SelectionRequest = Pick<
   ExportRequest,
-  'tenant' | 'store' | 'month' | 'from' | 'to' | 'kind' | 'dataset' | 'version' | 'split'
+  'tenant' | 'store' | 'month' | 'from' | 'to' | 'kind' | 'where' | 'dataset' | 'version' | 'split'
 >;
 
 /** The records of an export. */
@@ -33,7 +39,7 @@ export async function toSelection(
   actor: Actor,
   place: '?' | '/',
 ): Promise<Selection> {
-  const { tenant, version: id, split } = request;
+  const { tenant, version: id, split, where } = request;
   if (id === undefined) {
     if (split !== undefined) throw invalidInput(`${place}split`, 'goes with a version');
     return { slice: { ...toSlice(request, actor, place), tenant }, version: null };
@@ -42,9 +48,10 @@ export async function toSelection(
   if (excluded !== undefined) {
     throw invalidInput(`${place}${excluded}`, 'goes without a version, which has its own records');
   }
+  if (where !== undefined) parseWhere(where, `${place}where`);
   const { slice, ...version } = await readVersionSlice(db, { tenant, id, tenants: actor.tenants });
   if (split !== undefined && version.shares === null) {
     throw invalidInput(`${place}split`, `the version ${version.name} was frozen without shares`);
   }
-  return { slice: split === undefined ? slice : { ...slice, split }, version };
+  return { slice: { ...slice, split, where }, version };
 }

@@ -111,6 +111,7 @@ export type FileNameParts = {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly kind?: string | undefined;
+  readonly where?: string | undefined;
   readonly dataset?: string | undefined;
   readonly versionName?: string | undefined;
   readonly split?: string | undefined;
@@ -119,10 +120,11 @@ export type FileNameParts = {
 /** A name for the file, such as `TX_DFW_2001-03.csv.gz`, without characters that a file system could refuse. */
 export function exportFileName(parts: FileNameParts, extension: string): string {
   const { tenant, store, month, from, to, kind, dataset, versionName, split } = parts;
+  const own = parts.where === undefined ? undefined : 'where';
   const names =
     versionName === undefined
-      ? [tenant, store, month, from, to, kind, dataset]
-      : [tenant, versionName, split];
+      ? [tenant, store, month, from, to, kind, dataset, own]
+      : [tenant, versionName, split, own];
   const name = names.filter((part) => part !== undefined).join('_');
   return `${name.replace(/[^\p{L}\p{N}._-]/gu, '-')}${extension}`;
 }

@@ -170,8 +170,11 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** One fault of the input: where it is (`/records/3/tenant`, `?limit`), a stable code, and a sentence. */
-export type InputFault = { path: string; code: string; message: string };
+/**
+ * One fault of the input: where it is (`/records/3/tenant`, `?limit`), a stable code, and a sentence. In a text with a
+ * grammar, `at` is the position of the character where it goes wrong, from 1.
+ */
+export type InputFault = { path: string; code: string; message: string; at?: number };
 
 export type AppErrorOptions = {
   /** Tells the caller what to do next. It must hold no private data. */

@@ -148,6 +148,9 @@ test.each([
   ['records?from=2001-02-30&to=2001-03-01', '?from'],
   ['records?month=2001-01&from=2001-01-01&to=2001-01-02', '?month'],
   ['records?dataset=tests', '?dataset'],
+  ['records?where=n%20%3E', '?where'],
+  ['datasets?where=n%20%3E%205', '?where'],
+  ['facts?tenant=TX&where=n%20%3E%205', '?where'],
   ['records?dataset=training', '?dataset'],
   ['facts', '?tenant'],
   ['facts?tenant=TX&to=2001-01-01', '?from'],
@@ -171,6 +174,7 @@ test('a cursor goes with its own filters only, and limit and token may change', 
   for (const other of [
     `records?tenant=TX&limit=2&cursor=${cursor}`,
     `records?tenant=TX&store=B&kind=late&cursor=${cursor}`,
+    `records?tenant=TX&store=B&where=n%3E0&cursor=${cursor}`,
     `records?tenant=TX&store=B&order=desc&cursor=${cursor}`,
     `records?tenant=CA&store=B&cursor=${cursor}`,
     `datasets?tenant=TX&store=B&cursor=${cursor}`,
@@ -192,7 +196,7 @@ test('kind filters pages', async () => {
 test('dataset filters pages and facts by what is tagged', async () => {
   const pages = '/enrichment/records?tenant=TX&dataset=training&limit=500';
   const facts = '/enrichment/facts?tenant=TX&dataset=training';
-  const nothing = { data: [], next_cursor: null, prev_cursor: null };
+  const nothing = { data: [], next_cursor: null, prev_cursor: null, searched_to: null };
   expect((await service.call('GET', pages)).json).toEqual(nothing);
   await service.db.query(sql`
     insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)

@@ -241,6 +241,13 @@ export const warningCodes = {
   nesting_deep: 'The record is nested deeper than 64.',
 } as const;
 
+/** What docs/where.md describes. `parseWhere` checks it. */
+export const whereSchema = {
+  ...Type.String(),
+  description:
+    'what must hold of a record, as `score >= 0.9 and model = "v3"`: docs/where.md has the grammar. At most 2,000 characters',
+};
+
 const filters = {
   ...sliceProperties,
   kind: Type.Optional(labelSchema),
@@ -346,12 +353,13 @@ export const recordsContract = {
     tag: 'Records',
     summary: 'Page through records',
     description:
-      'In the order tenant, store, occurred_at, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source` or `event_id` a page may be short, or empty, while next_cursor is set: it looks at 10,000 records at most; with an `event_id` and without a dataset at a million hot ones, and at the cold ones of all segments that may hold the event.',
+      'In the order tenant, store, occurred_at, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source`, `event_id` or `where` a page may be short, or empty, while next_cursor is set, and `searched_to` says how far it has looked: at 10,000 records at most, with a `where` at 16 MiB of them; with an `event_id` and without a dataset at a million hot ones, and at the cold ones of all segments that may hold the event.',
     scope: 'enrichment:read',
     query: Type.Object(
       {
         ...filters,
         event_id: Type.Optional(eventIdSchema),
+        where: Type.Optional(whereSchema),
         order: Type.Optional(oneOf(orders)),
         start: Type.Optional(
           Type.String({
@@ -372,6 +380,19 @@ export const recordsContract = {
           data: Type.Array(recordSchema),
           next_cursor: nullable(Type.String()),
           prev_cursor: nullable(Type.String()),
+          searched_to: nullable(
+            Type.Object(
+              {
+                tenant: Type.String(),
+                store: nullable(Type.String()),
+                occurred_at: nullable(instantSchema),
+              },
+              {
+                description:
+                  'how far a page with a filter has looked where it is not full and more records follow; null for pages that are full, the last one, and those that prev_cursor leads to. Without a store: all of the tenant',
+              },
+            ),
+          ),
         }),
       },
       400: problem,

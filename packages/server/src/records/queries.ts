@@ -161,10 +161,13 @@ export async function sumRecords(
   db: Queryable,
   slice: Slice,
 ): Promise<{ count: number; bytes: number; digest: string }> {
-  const rows = await db.query<{ count: number; bytes: number; digest: string }>(sql`
+  const rows = await db.query<{ count: number; bytes: number; digest: string }>(
+    sql`
     select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes,
       coalesce(${digestSum}, 0)::text as digest
-    ${fromRecords(slice)}`);
+    ${fromRecords(slice)}`,
+    plannedFor(slice),
+  );
   return rows[0] ?? { count: 0, bytes: 0, digest: '0' };
 }
 
@@ -194,6 +197,8 @@ export type ScanOptions = {
   limit: number;
   /** How many rows a page that filters by what only records tell looks at; null without such a filter. */
   scanLimit: number | null;
+  /** How many bytes of records a page with a `where` looks at, which reads each of them whole. */
+  scanBytes?: number | undefined;
   /** Only these parts of the slice are read. They must come in the order of reading. */
   stretches?: readonly Stretch[] | undefined;
   /** Reading ends before this key. */
@@ -225,26 +230,52 @@ export async function listRecords(
   // The labels are filtered outside the limit: a page looks at `scanLimit` rows and then ends, even if none of them
   // fits. Otherwise a rare label would make one page read a whole slice.
   const rows = scanRows(isFiltered ? unfiltered(slice) : slice, options);
+  const looked =
+    slice.where === undefined
+      ? sql`${rows} limit ${options.scanLimit}`
+      : lookedRows(slice, options);
   const page = isFiltered
-    ? sql`select * from (${rows} limit ${options.scanLimit}) record ${where(labelConditions(slice))}
+    ? sql`select * from (${looked}) record ${where(labelConditions(slice))}
         order by ${order} limit ${options.limit}`
     : sql`${rows} limit ${options.limit}`;
-  return db.query<RecordRow>(sql`
+  return db.query<RecordRow>(
+    sql`
     select ${recordColumns} from (
       select *, sum(bytes) over (order by ${order}) - bytes as bytes_before from (${page}) record
-    ) record where bytes_before < ${pageBytes} order by ${order}`);
+    ) record where bytes_before < ${pageBytes} order by ${order}`,
+    plannedFor(slice),
+  );
 }
 
-/** Returns the last of the `scanLimit` records that a filtered page looked at; undefined at the end of the slice. */
+/** Every `where` makes another statement, and each that is prepared stays in the memory of its connection. */
+function plannedFor(slice: Slice) {
+  return { isPlannedAnew: slice.where !== undefined };
+}
+
+/** Returns the last of the records that a filtered page looked at; undefined at the end of the slice. */
 export async function findScanEnd(
   db: Queryable,
   slice: Slice,
   options: ScanOptions & { scanLimit: number },
 ): Promise<RecordKey | undefined> {
+  const { scanLimit, scanBytes } = options;
+  const last =
+    slice.where === undefined
+      ? sql`${scanRows(unfiltered(slice), options)} offset ${scanLimit - 1} limit 1`
+      : sql`select * from (${lookedRows(slice, options)}) record
+          where looked_before + bytes >= ${scanBytes} or number = ${scanLimit}`;
   const rows = await db.query<RecordRow>(sql`
-    select tenant, store, ${instantText('occurred_at')} as occurred_at, event_id
-    from (${scanRows(unfiltered(slice), options)} offset ${options.scanLimit - 1} limit 1) record`);
+    select tenant, store, ${instantText('occurred_at')} as occurred_at, event_id from (${last}) record`);
   return rows[0] === undefined ? undefined : keyOf(rows[0]);
+}
+
+/** Returns the records that a page with a `where` looks at: as many as may be, or fewer if they are large. */
+function lookedRows(slice: Slice, options: ScanOptions): Sql {
+  const before = sql`over (order by ${recordOrder(options.descending)} rows unbounded preceding)`;
+  return sql`select * from (
+      select *, sum(bytes) ${before} - bytes as looked_before, row_number() ${before} as number
+      from (${scanRows(unfiltered(slice), options)} limit ${options.scanLimit}) record
+    ) record where looked_before < ${options.scanBytes}`;
 }
 
 export function keyOf(row: RecordRow): RecordKey {
@@ -266,6 +297,7 @@ function unfiltered(slice: Slice): Slice {
     kind: undefined,
     source: undefined,
     eventId: undefined,
+    where: undefined,
     recordedBefore: undefined,
     split: undefined,
   };

@@ -26,6 +26,7 @@ type Options = Days & {
   tenant?: string;
   store?: string;
   kind?: string;
+  where?: string;
   dataset?: DatasetName;
   version?: string;
   split?: SplitName;
@@ -49,6 +50,7 @@ const exportSlice: Verb = {
     'svcctl analytics export --tenant TX --from 2026-01-01 --to 2026-03-31 --format csv --out tx-q1.csv',
     'svcctl analytics export --tenant TX --month 2026-03 --store DFW --profile spreadsheet',
     'svcctl analytics export --tenant TX --month 2026-03 --columns event_id,enrichment.score | head',
+    `svcctl analytics export --tenant TX --month 2026-03 --where 'score >= 0.9' --out best.csv`,
     'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet --out train.parquet',
     'svcctl analytics export --tenant TX --month 2026-03 --format ndjson --compression gzip --async --out tx.ndjson.gz',
   ],
@@ -59,6 +61,7 @@ const exportSlice: Verb = {
     ['--from <date>', 'from this day on, as 2026-01-01'],
     ['--to <date>', 'up to this day, inclusive'],
     ['--kind <kind>', 'only of this kind'],
+    ['--where <where>', 'only records that fit, as score >= 0.9 (docs/where.md); implies --async'],
     ['--dataset <name>', 'only tagged so', datasetNames],
     ['--version <version>', 'the records of this dataset version: its id or its name'],
     ['--split <name>', 'only this part of the version; needs --version', splitNames],
@@ -94,6 +97,7 @@ export const analytics: Verbs = { export: exportSlice };
 async function run(context: Context, options: Options): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   check(options);
+  const isJob = options.async || options.where !== undefined;
   const { requestOf } = await import('../exports/download.ts');
   const request = options.wait ? requestOf(context, options) : null;
   const client = await context.connect();
@@ -106,7 +110,7 @@ async function run(context: Context, options: Options): Promise<void> {
     await startJob(context, client, asked, options.json === true);
     return;
   }
-  if (options.async) {
+  if (isJob) {
     await exportAsJob(context, client, { asked, request });
     return;
   }
@@ -117,7 +121,7 @@ async function run(context: Context, options: Options): Promise<void> {
 /** Throws `usage_invalid` for options that contradict each other, before anything is asked. */
 function check(options: Options): void {
   checkDays(options);
-  const { version, month, from, format, async, wait } = options;
+  const { version, month, from, format, async, wait, where } = options;
   if (version === undefined && month === undefined && from === undefined) {
     throw usage('Say which days: --month, or --from and --to; or which --version.');
   }
@@ -134,7 +138,7 @@ function check(options: Options): void {
   if (format === 'parquet' && options.compression !== undefined) {
     throw usage('Parquet is compressed inside. Leave out --compression.');
   }
-  if (!wait && !async) throw usage('--no-wait needs --async.');
+  if (!wait && !async && where === undefined) throw usage('--no-wait needs --async.');
   if (!wait && (options.out !== undefined || options.force)) {
     throw usage('With --no-wait no file is written. Leave out --out, and get the file later.');
   }
@@ -146,10 +150,11 @@ async function sliceOf(
   client: Client,
   options: Options & { tenant: string },
 ): Promise<StreamRequest> {
-  const { tenant, store, month, from, to, kind, dataset, profile, split } = options;
+  const { tenant, store, month, from, to, kind, where, dataset, profile, split } = options;
   const version = await versionOf(context, client, options);
   const body = {
     kind,
+    where,
     dataset,
     profile,
     version: version?.id,

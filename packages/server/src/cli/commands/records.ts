@@ -95,7 +95,7 @@ const columns = [
 
 /** The filters of the API. The options have the same names. */
 const sliceNames = ['tenant', 'store', 'month', 'from', 'to', 'kind', 'source'] as const;
-const filterNames = [...sliceNames, 'dataset', 'order', 'start'] as const;
+const filterNames = [...sliceNames, 'where', 'dataset', 'order', 'start'] as const;
 type Filters = { [K in (typeof filterNames)[number]]?: string };
 type ShowOptions = Filters & {
   at?: string;
@@ -126,12 +126,14 @@ const show: Verb = {
   examples: [
     'svcctl records show --tenant TX --store DFW --month 2026-03',
     'svcctl records show --tenant TX --from 2026-03-01 --to 2026-03-07 --ndjson > week.ndjson',
+    `svcctl records show --tenant TX --where 'score >= 0.9 and model = "v3"'`,
     'svcctl records show --tenant TX --store DFW --at 2026-03-05T14:07:09.123456Z --event fl-0812',
   ],
   options: [
     ...sliceOptions,
     ['--at <time>', 'when the one record happened, as its occurred_at says'],
     ['--event <id>', 'the event id of the one record'],
+    ['--where <where>', 'only records that fit, as score >= 0.9; docs/where.md has the grammar'],
     ['--dataset <name>', 'only tagged so', datasetNames],
     ['--order <order>', 'oldest first or newest first', orders],
     ['--start <time>', 'begin at this time in a store, or with the last page: last'],

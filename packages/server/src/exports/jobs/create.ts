@@ -123,7 +123,7 @@ async function pinVersion(
       detail: `The records of ${name} are not what was frozen: ${state.error ?? 'their digest differs'}. Freeze a new version.`,
     });
   }
-  const triple = slice.split === undefined ? state.triple : null;
+  const triple = slice.split === undefined && slice.where === undefined ? state.triple : null;
   return { slice: { ...slice, recordedBefore, tenants: null }, triple };
 }
 

@@ -69,6 +69,29 @@ describe('what a job exports', () => {
     expect(await exports.job(id)).toMatchObject({ state: 'completed', rows_total: 30 });
   });
 
+  test.each(['csv', 'ndjson', 'parquet'] as const)(
+    'is what a where says, counted first, in both tiers (%s)',
+    async (format) => {
+      const tenant = `where ${format}`;
+      await exports.ingest(tenant, 90);
+      await freeze(exports.db, exports.cold, {
+        tenant,
+        id: `seg_where_${format}`,
+        filter: "store = 'A' or bytes % 2 = 0",
+      });
+      const hostile = JSON.stringify(`it's \\ $1'; drop table exports; --`);
+      const where = `text != ${hostile} and n >= 45 and n < 75.5 and text ilike "%\\"QUOTED\\""`;
+      const { id, rows_total } = await exports.create(format, { tenant, where });
+      expect(rows_total).toBeNull();
+      await exports.ingest(tenant, 90, 'late');
+      await exports.work();
+      const job = await exports.job(id);
+      expect(job).toMatchObject({ state: 'completed', rows_total: 31, rows_done: 31 });
+      expect(job.manifest).toMatchObject({ rows: 31, request: { where } });
+      expect(job.file_name).toMatch(/_where\./);
+    },
+  );
+
   test('is read from a remote store only where an earlier attempt has put it, and once', async () => {
     const { id } = await csv();
     const read: string[] = [];

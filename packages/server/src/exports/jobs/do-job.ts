@@ -222,7 +222,8 @@ function hexDigest(decimal: string): string {
 /** The splits of an export of a whole version with shares; null for other exports, and while they are not counted. */
 async function splitsOf({ db }: WorkContext, job: StoredJob): Promise<Manifest['splits']> {
   const { tenant, version, request } = job;
-  if (version === null || version.shares === null || request.split !== undefined) return null;
+  if (version === null || version.shares === null) return null;
+  if (request.split !== undefined || request.where !== undefined) return null;
   const splits = await queries.findSplits(db, { tenant, id: version.id });
   if (splits === null) return null;
   return Object.fromEntries(

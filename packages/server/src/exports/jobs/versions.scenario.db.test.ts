@@ -67,6 +67,18 @@ test('an export of a version is the same bytes again, whatever arrived and moved
   }
 });
 
+test('a where picks among the records of a version, and of a split of it', async () => {
+  await insertVersion('ver_w');
+  const all = await completed({ version: 'ver_w', where: 'n < 50' });
+  expect(all).toMatchObject({ file_name: 'T_v-ver_w_where.csv', manifest: { splits: null } });
+  expect(all.rows_done).toBeGreaterThan(0);
+  const each = [];
+  for (const split of ['train', 'validation', 'test'] as const) {
+    each.push(await completed({ version: 'ver_w', split, where: 'n < 50' }));
+  }
+  expect(each.reduce((sum, { rows_done }) => sum + rows_done, 0)).toBe(all.rows_done);
+});
+
 const files = [
   ['csv', { compression: 'none' }],
   ['csv', { compression: 'gzip', header: false }],

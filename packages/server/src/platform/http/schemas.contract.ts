@@ -108,7 +108,16 @@ export const problemSchema = Type.Object({
   code: Type.String(),
   request_id: Type.String(),
   errors: Type.Optional(
-    Type.Array(Type.Object({ path: Type.String(), code: Type.String(), message: Type.String() })),
+    Type.Array(
+      Type.Object({
+        path: Type.String(),
+        code: Type.String(),
+        message: Type.String(),
+        at: Type.Optional(
+          Type.Integer({ description: 'in a `where`, the character that is wrong, from 1' }),
+        ),
+      }),
+    ),
   ),
 });
 

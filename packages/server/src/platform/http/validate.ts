@@ -138,6 +138,7 @@ export const faultCodes = {
   value_invalid: 'Of the right type, but not a value that is allowed.',
   parameter_repeated: 'A query parameter that is given more than once.',
   field_repeated: 'A field of the body that is given more than once.',
+  where_invalid: 'A `where` that breaks its grammar or its bounds; `at` is the character.',
 } as const;
 
 /**

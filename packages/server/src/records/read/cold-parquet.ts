@@ -51,7 +51,10 @@ export function createColdTier(db: Queryable, cold: ColdReader, limits: ScanLimi
         const exact = await locateCursor({ db, cold }, found, options);
         const plan = planScan(exact.days, exact.options);
         if (plan.parts.length === 0) return { rows: [], end: plan.end };
-        return readPlan({ db, cold }, slice, { ...options, after: exact.options.after, plan });
+        const { after } = exact.options;
+        // Looking at rows in their order would need them all in memory: for an event the plan itself is the limit.
+        const looks = slice.eventId === undefined ? exact.options.limit : null;
+        return readPlan({ db, cold }, slice, { ...options, after, plan, looks });
       });
     },
     find: (key) => readTwice(() => find({ db, cold }, key)),
@@ -96,14 +99,14 @@ async function searchHolders(
   });
   const sum = (of: 'count' | 'bytes') => holders.reduce((total, holder) => total + holder[of], 0);
   const plan = { days: [], parts, rowCount: sum('count'), bytes: sum('bytes'), end, isFull: false };
-  return readPlan(tiers, slice, { ...options, plan });
+  return readPlan(tiers, slice, { ...options, plan, looks: null });
 }
 
 /** Finds in the catalogue which days of which segments hold the next records. */
 async function lookUp(db: Queryable, slice: Slice, options: LimitedScan): Promise<Found> {
   const { after, until = null, descending, limits } = options;
   const isOfEvent = slice.eventId !== undefined;
-  const limit = isCounted(slice) ? options.limit : limits[isOfEvent ? 'ofEvent' : 'filtered'];
+  const usual = isCounted(slice) ? options.limit : limits[isOfEvent ? 'ofEvent' : 'filtered'];
   const sizes = isOfEvent ? [limits.days] : lookUps;
   for (const [attempt, size] of sizes.entries()) {
     const days = await queries.listSegmentDays(db, slice, {
@@ -113,22 +116,36 @@ async function lookUp(db: Queryable, slice: Slice, options: LimitedScan): Promis
       limit: size,
     });
     const mayBeMore = days.length >= size;
-    const found = { days, options: { after, descending, limit, mayBeMore } };
+    const isBounded = slice.where !== undefined && !isOfEvent;
+    const limit = isBounded ? Math.min(usual, rowsIn(days, limits.bytes)) : usual;
+    const found = { days, options: { after, descending, limit, mayBeMore, areWhole: isOfEvent } };
     if (!mayBeMore || attempt === sizes.length - 1) return found;
     if (planScan(days, found.options).isFull) return found;
   }
   throw new Error('no look-up is the last');
 }
 
+/** Returns about how many of the next rows have so many bytes together, and at least one. */
+function rowsIn(days: readonly DayInSegment[], bytes: number): number {
+  let [rows, left] = [0, bytes];
+  for (const day of days) {
+    if (day.bytes >= left) return Math.max(1, rows + Math.floor((day.count * left) / day.bytes));
+    rows += day.count;
+    left -= day.bytes;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
 /** If the cursor stands in a large day, cuts that day to the rows after the cursor. No key need be compared then. */
 async function locateCursor(
   tiers: Tiers,
   found: Found,
-  { after, isInclusive = false, descending }: ScanOptions,
+  { after, isInclusive = false, descending, limits }: LimitedScan,
 ): Promise<Found> {
   if (after === null) return found;
   const begun = found.days.filter((day) => isDayOf(day, after));
-  if (begun.reduce((sum, { count }) => sum + count, 0) <= largeDayRows) return found;
+  const sum = (of: 'count' | 'bytes') => begun.reduce((total, day) => total + day[of], 0);
+  if (sum('count') <= largeDayRows && sum('bytes') <= limits.bytes) return found;
   const positions = await withRows(tiers, begun.map(wholeDay(after)), (parts) =>
     tiers.cold.duckdb.run<{ part: number; at_row: string }>(
       positionSql(parts, after, { isInclusive, descending }),
@@ -156,9 +173,13 @@ function wholeDay([, , at]: RecordKey) {
 async function readPlan(
   tiers: Tiers,
   slice: Slice,
-  options: LimitedScan & { plan: ScanPlan },
+  options: LimitedScan & {
+    plan: ScanPlan;
+    /** How many rows are looked at to find those of the page; null: all of the plan. */
+    looks: number | null;
+  },
 ): Promise<Scan> {
-  const { plan, limit, limits, descending, after, isInclusive = false } = options;
+  const { plan, looks, limit, descending, after, isInclusive = false } = options;
   const bound = { after, isInclusive, descending };
   return withRows(tiers, plan.parts, async (files) => {
     let parts = files;
@@ -167,14 +188,11 @@ async function readPlan(
     // reading the narrow columns alone.
     const isSmall = plan.rowCount <= limit + spareRows && plan.bytes <= pageBytes;
     if (!isCounted(slice) || !isSmall) {
-      // For an event the plan itself is the limit: looking at rows in their order would need them all in memory.
-      const lookLimit =
-        slice.eventId !== undefined ? null : isCounted(slice) ? limit : limits.filtered;
       const located = await locate(
         tiers.cold,
-        locateSql(files, slice, { ...bound, limit, lookLimit }),
+        locateSql(files, slice, { ...bound, limit, lookLimit: looks }),
       );
-      if (lookLimit !== null && located.looked >= lookLimit) end = located.last;
+      if (looks !== null && located.looked >= looks) end = located.last;
       parts =
         located.parts?.map(({ part, first_row, last_row }) => ({
           path: files[part]?.path ?? '',

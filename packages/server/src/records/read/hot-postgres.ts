@@ -17,7 +17,8 @@ export function createHotTier(db: Database, limits: ScanLimits): Tier {
         (connection) => {
           const isOfEvent = slice.eventId !== undefined && slice.dataset === undefined;
           if (isOfEvent) return scanForEvent(connection, slice, { ...options, limits });
-          return scanFiltered(connection, slice, { ...options, scanLimit: limits.filtered });
+          const most = { scanLimit: limits.filtered, scanBytes: limits.bytes };
+          return scanFiltered(connection, slice, { ...options, ...most });
         },
         { isolation: 'repeatable read' },
       );
@@ -52,7 +53,7 @@ async function scanForEvent(
 async function scanFiltered(
   db: Queryable,
   slice: Slice,
-  options: ScanOptions & { scanLimit: number },
+  options: ScanOptions & { scanLimit: number; scanBytes: number },
 ): Promise<Scan> {
   const found = await findStretches(db, slice, { ...options, limit: options.scanLimit });
   if (found.stretches?.length === 0) return { rows: [], end: found.end };

@@ -51,11 +51,11 @@ export async function listRecords(
       : start === undefined || isLast
         ? null
         : positionAt(start, request);
-  if (isOutOfReach(slice, actor)) return pageJson([], null, null);
+  if (isOutOfReach(slice, actor)) return pageJson([], { next: null, prev: null, searched: null });
 
   // A previous page, or the last one, is read towards the beginning of the list and then reversed.
   const isBack = isLast || position?.direction === 'prev';
-  const { shown, readOn } = await readPage(records, await withTags(db, slice), {
+  const { shown, readOn, searched } = await readPage(records, await withTags(db, slice), {
     after: position === null ? null : (position.key as unknown as RecordKey),
     isInclusive: position?.isInclusive,
     descending: (order === 'desc') !== isBack,
@@ -64,7 +64,9 @@ export async function listRecords(
   const [onward, turned] = isBack ? (['prev', 'next'] as const) : (['next', 'prev'] as const);
   const ahead = readOn === undefined ? null : encode({ direction: onward, key: readOn });
   const behind = position === null ? null : encode(turnRound(position, shown[0], turned));
-  return isBack ? pageJson(shown.reverse(), behind, ahead) : pageJson(shown, ahead, behind);
+  return isBack
+    ? pageJson(shown.reverse(), { next: behind, prev: ahead, searched: null })
+    : pageJson(shown, { next: ahead, prev: behind, searched });
 
   function encode(at: Position): string {
     return encodeCursor(cursorKey, scope, at);
@@ -97,13 +99,20 @@ async function readPage(
   records: Tier,
   slice: Slice,
   page: ScanOptions,
-): Promise<{ shown: RecordRow[]; readOn: RecordKey | undefined }> {
+): Promise<{
+  shown: RecordRow[];
+  readOn: RecordKey | undefined;
+  /** Where the page ended without being full. */
+  searched: RecordKey | null;
+}> {
   const limit = page.limit + 1;
   const { rows, end } = await records.scan(slice, { ...page, limit });
   const shown = rows.slice(0, page.limit);
   const last = shown.at(-1);
-  if (last !== undefined && cutAt(rows, limit) !== null) return { shown, readOn: keyOf(last) };
-  return { shown, readOn: end ?? undefined };
+  if (last !== undefined && cutAt(rows, limit) !== null) {
+    return { shown, readOn: keyOf(last), searched: null };
+  }
+  return { shown, readOn: end ?? undefined, searched: end };
 }
 
 /**
@@ -148,9 +157,24 @@ export async function getRecord(
  * The answer is joined from text. JSON.parse and JSON.stringify would change the spelling of numbers in the enrichment,
  * and its integers above 2^53.
  */
-function pageJson(rows: RecordRow[], next: string | null, prev: string | null): string {
+function pageJson(
+  rows: RecordRow[],
+  page: { next: string | null; prev: string | null; searched: RecordKey | null },
+): string {
   const data = rows.map(recordJson).join(',');
-  return `{"data":[${data}],"next_cursor":${JSON.stringify(next)},"prev_cursor":${JSON.stringify(prev)}}`;
+  const rest = {
+    next_cursor: page.next,
+    prev_cursor: page.prev,
+    searched_to: page.searched === null ? null : searchedTo(page.searched),
+  };
+  return `{"data":[${data}],${JSON.stringify(rest).slice(1)}`;
+}
+
+/** Tells a place that need not be that of a record: see `boundary` and `beyondTenant`. */
+function searchedTo([tenant, store, occurred_at]: RecordKey) {
+  if (store === '')
+    return { tenant: tenant.replace(/\u0001$/, ''), store: null, occurred_at: null };
+  return { tenant, store, occurred_at };
 }
 
 export function recordJson(row: RecordRow): string {

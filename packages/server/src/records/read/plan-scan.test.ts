@@ -26,6 +26,12 @@ test('picks no more days than the limit takes, and says how far they reach', () 
   expect(plan.end).toEqual(['TX', 'DFW', '2001-01-03T00:00:00.000000Z', '']);
 });
 
+test('takes all rows of each day where all of them are searched', () => {
+  const plan = planScan(days, { ...onward, limit: 15, areWhole: true });
+  expect(plan.parts.map(({ ranges }) => ranges)).toEqual([[[0, 19]]]);
+  expect(plan.end).toEqual(['TX', 'DFW', '2001-01-03T00:00:00.000000Z', '']);
+});
+
 test('towards the beginning it takes the last rows of a day', () => {
   const plan = planScan([...days].reverse(), { ...onward, descending: true, limit: 12 });
   expect(plan.parts.map(({ ranges }) => ranges)).toEqual([[[50, 59]], [[18, 19]]]);

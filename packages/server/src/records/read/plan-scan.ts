@@ -29,6 +29,8 @@ export type PlanOptions = {
   limit: number;
   /** Whether the catalogue has days after the last one given. */
   mayBeMore: boolean;
+  /** Whether no day is read in part, as it must be where all rows of the plan are searched. */
+  areWhole?: boolean;
 };
 
 /** One scan opens at most this many segments. It opens more only when a single day of a store lies in more. */
@@ -40,7 +42,7 @@ export const maxSegments = 16;
  * key.
  */
 export function planScan(days: readonly DayInSegment[], options: PlanOptions): ScanPlan {
-  const { after, descending, limit } = options;
+  const { after, descending, limit, areWhole = false } = options;
   const cursorDay = after === null ? null : firstDayBeyond(after, descending);
   const ranges = new Map<string, { segment: Segment; ranges: RowRange[] }>();
   const picked: DayInSegment[] = [];
@@ -51,7 +53,7 @@ export function planScan(days: readonly DayInSegment[], options: PlanOptions): S
     if (isFull) break;
     const isBegun = cursorDay !== null && isSameDay(group[0], cursorDay);
     for (const day of group) {
-      const rows = isBegun ? day.count : Math.min(day.count, limit - sure);
+      const rows = isBegun || areWhole ? day.count : Math.min(day.count, limit - sure);
       if (rows === 0) continue;
       const part = ranges.get(segmentKey(day)) ?? { segment: day, ranges: [] };
       part.ranges.push(rangeOf(day, rows, descending));

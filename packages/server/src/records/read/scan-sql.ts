@@ -47,12 +47,14 @@ export function locateSql(
   slice: Slice,
   options: KeyBound & { limit: number; lookLimit: number | null },
 ): string {
+  const isOfAll = options.lookLimit === null;
   const own = conditionsOf(slice);
-  const matches = own.length === 0 ? 'true' : `coalesce(${own.join(' and ')}, false)`;
+  const matches = isOfAll || own.length === 0 ? 'true' : `coalesce(${own.join(' and ')}, false)`;
   const columns = `file_row_number as at_row, tenant, store, occurred_at, event_id, bytes, ${matches} as matches`;
   const rows = parts
     .map(
-      (part, n) => `select ${n} as part, ${columns} from ${rowsOf(part, keyConditions(options))}`,
+      (part, n) =>
+        `select ${n} as part, ${columns} from ${rowsOf(part, [...keyConditions(options), ...(isOfAll ? own : [])])}`,
     )
     .join(' union all ');
   const [order, reverse] = options.descending
@@ -61,7 +63,7 @@ export function locateSql(
   return `
     with looked as materialized (
       select * from (${rows})
-      ${options.lookLimit === null ? 'where matches' : `order by ${order} limit ${options.lookLimit}`}
+      ${isOfAll ? '' : `order by ${order} limit ${options.lookLimit}`}
     ), shown as (
       select *, sum(bytes) over (order by ${order} rows unbounded preceding) - bytes as bytes_before
       from (select * from looked where matches order by ${order} limit ${options.limit})

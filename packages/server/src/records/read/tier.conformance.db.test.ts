@@ -101,6 +101,11 @@ const requests: PageRequest[] = [
   { limit: 1, tenant: 'CA', event_id: 'é', month: '2001-02' },
   { limit: 1, store: 'A', event_id: "it's", month: '2001-01', order: 'desc' },
   { limit: 3, tenant: 'nobody' },
+  { limit: 2, where: 'f = 1 or deep.a.3.b = ""' },
+  { limit: 3, where: 'n = 12345678901234567890 and confidence < 1', order: 'desc' },
+  { limit: 1, where: 'not exists(f) and kind != "late"', store: 'A', kind: 'null' },
+  { limit: 2, tenant: 'CA', event_id: 'a', where: 'confidence = 0.1 or not exists(confidence)' },
+  { limit: 2, tenant: 'CA', dataset: 'training', where: 'e = 100 or any(deep.a) = null' },
   { limit: 3, tenant: 'CA', dataset: 'training' },
   { limit: 4, tenant: 'CA', dataset: 'training', order: 'desc' },
   { limit: 3, tenant: 'CA', dataset: 'training', store: 'A' },
@@ -140,6 +145,7 @@ async function answers(): Promise<Answers> {
   for (const filter of [
     { kind: 'late' },
     { source: '\u{FEFF}', store: 'A' },
+    { where: 'f = 1 or confidence <= 0.1' },
     { kind: '', from: '2001-02-01', until: '2001-02-02' },
     { tenant: 'CA', dataset: 'training' },
     { tenant: 'CA', dataset: 'training', kind: '\u{FEFF}marked' },
@@ -197,7 +203,7 @@ test.each<[string, () => Promise<void>]>([
 });
 
 test('what is counted of a dataset is what its pages show, and equals the counters', async () => {
-  const [, , , counted, kind, none, read] = asHot.sums as { count: number; digest: string }[];
+  const [, , , , counted, kind, none, read] = asHot.sums as { count: number; digest: string }[];
   for (const [sum, request] of [
     [counted, { tenant: 'CA', dataset: 'training' }],
     [kind, { tenant: 'CA', dataset: 'training', kind: '\u{FEFF}marked' }],

@@ -27,6 +27,8 @@ export type Scan = {
 export type ScanLimits = {
   /** 10,000 take about 15 ms. */
   readonly filtered: number;
+  /** With a `where`, which reads records whole, a scan ends after so many bytes of them. Each comparison takes about 0.1 s for them. */
+  readonly bytes: number;
   /** With an event id: it stands in the index of keys, and in a column of its own. A million take about 0.3 s. */
   readonly ofEvent: number;
   /** How many days of stores the search for an event looks up. */
@@ -37,6 +39,7 @@ export type ScanLimits = {
 
 export const usualLimits: ScanLimits = {
   filtered: 10_000,
+  bytes: 16 * 1024 * 1024,
   ofEvent: 1_000_000,
   days: 20_000,
   filters: 20_000,

@@ -1,6 +1,8 @@
 import { literal } from '../../platform/duckdb.ts';
 import { instantSql } from '../segments/segment-sql.ts';
 import { datasetNames } from '../values.ts';
+import { coldWhereSql } from '../where/cold-sql.ts';
+import { parseWhere } from '../where/parse.ts';
 import {
   type DayWindow,
   fewWindows,
@@ -27,7 +29,7 @@ export function coldConditions(slice: Slice): string[] {
 
 /** Returns the conditions on what only a record itself tells. */
 export function coldLabelConditions(slice: Slice): string[] {
-  const { kind, source, eventId, largerThan, recordedBefore, split, shares } = slice;
+  const { kind, source, eventId, where, largerThan, recordedBefore, split, shares } = slice;
   const conditions: string[] = [];
   if (kind !== undefined) conditions.push(`kind = ${literal(kind)}`);
   if (source !== undefined) conditions.push(`source = ${literal(source)}`);
@@ -39,6 +41,7 @@ export function coldLabelConditions(slice: Slice): string[] {
   if (split !== undefined && shares !== undefined) {
     conditions.push(`${coldSplitSql(shares)} = ${literal(split)}`);
   }
+  if (where !== undefined) conditions.push(coldWhereSql(parseWhere(where)));
   return conditions;
 }
 

@@ -2,6 +2,8 @@ import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { dayAfter } from '../../kernel/day.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { datasetNames } from '../values.ts';
+import { parseWhere } from '../where/parse.ts';
+import { whereSql } from '../where/queries.ts';
 import {
   type DayWindow,
   fewWindows,
@@ -60,7 +62,7 @@ export function recordConditions(slice: Slice): Sql[] {
 
 /** Returns the conditions on what only a record itself tells. */
 export function labelConditions(slice: Slice): Sql[] {
-  const { kind, source, eventId, largerThan, recordedBefore, split, shares } = slice;
+  const { kind, source, eventId, where: own, largerThan, recordedBefore, split, shares } = slice;
   const conditions: Sql[] = [];
   if (kind !== undefined) conditions.push(sql`kind = ${kind}`);
   if (source !== undefined) conditions.push(sql`source = ${source}`);
@@ -72,6 +74,7 @@ export function labelConditions(slice: Slice): Sql[] {
   if (split !== undefined && shares !== undefined) {
     conditions.push(sql`${splitSql(shares)} = ${split}`);
   }
+  if (own !== undefined) conditions.push(whereSql(parseWhere(own)));
   return conditions;
 }
 

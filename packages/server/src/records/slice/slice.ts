@@ -6,6 +6,7 @@ import type { StoreDay } from '../segments/segment.ts';
 import type { segmentColumns } from '../segments/segment-sql.ts';
 import type { DatasetName, SplitName } from '../values.ts';
 import type { Shares } from '../versions.contract.ts';
+import { parseWhere } from '../where/parse.ts';
 
 /** Which records are meant, as a client says it. */
 export type SliceRequest = {
@@ -17,6 +18,7 @@ export type SliceRequest = {
   kind?: string;
   source?: string;
   event_id?: string;
+  where?: string;
   dataset?: DatasetName;
 };
 
@@ -34,6 +36,8 @@ export type Slice = {
   readonly kind?: string | undefined;
   readonly source?: string | undefined;
   readonly eventId?: string | undefined;
+  /** What else holds of each record, as text that `parseWhere` takes. */
+  readonly where?: string | undefined;
   readonly dataset?: DatasetName | undefined;
   /** Only records of more bytes than this are read. */
   readonly largerThan?: number | undefined;
@@ -80,11 +84,11 @@ export type KeyRange = {
 };
 
 /**
- * Checks a request for a slice. Throws 400 `request_invalid` when its days or its dataset make no sense. A slice of a
+ * Checks a request for a slice. Throws 400 `request_invalid` when its days, its dataset or its `where` make no sense. A slice of a
  * dataset still lacks its tags: call `withTags` before anything is read. `place` is `?` for a query and `/` for a body.
  */
 export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): Slice {
-  const { tenant, store, month, from, to, kind, source, event_id: eventId, dataset } = request;
+  const { tenant, store, month, from, to, kind, source, dataset, where } = request;
   if (month !== undefined && (from !== undefined || to !== undefined)) {
     throw invalidInput(`${place}month`, 'goes without from and to');
   }
@@ -92,8 +96,13 @@ export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): 
   if (dataset !== undefined && tenant === undefined) {
     throw invalidInput(`${place}dataset`, 'goes with a tenant, whose tags it means');
   }
+  if (where !== undefined) parseWhere(where, `${place}where`);
   const window = month === undefined ? daysWindow(from, to) : monthWindow(month);
-  return { tenant, store, kind, source, eventId, dataset, ...window, tenants: actor.tenants };
+  return {
+    ...{ tenant, store, kind, source, dataset, where, eventId: request.event_id },
+    ...window,
+    tenants: actor.tenants,
+  };
 }
 
 /** Returns whether the slice can hold nothing that the caller may see. */
@@ -141,6 +150,7 @@ export function isCounted(slice: Slice): boolean {
     slice.kind === undefined &&
     slice.source === undefined &&
     slice.eventId === undefined &&
+    slice.where === undefined &&
     slice.largerThan === undefined &&
     slice.recordedBefore === undefined &&
     slice.split === undefined

@@ -1,0 +1,339 @@
+import { AppError } from '../../kernel/errors.ts';
+import { formatMicros, instantFault, parseInstant } from '../../kernel/instant.ts';
+import {
+  type Check,
+  type Column,
+  type Comparison,
+  columnTypes,
+  type Place,
+  type Sign,
+  type Where,
+} from './where.ts';
+
+/** The bounds of a `where`. The text stands in a URL, whose length is limited, too. */
+export const whereLimits = {
+  characters: 2000,
+  /** How deep parentheses and `not` may be nested. */
+  depth: 32,
+  /** How many comparisons and `exists` there may be. Each may read all of an enrichment. */
+  comparisons: 50,
+  /** How many values there may be in all comparisons together. */
+  values: 200,
+  /** The largest exponent of a number, up and down. */
+  exponent: 999_999,
+} as const;
+
+/**
+ * Reads a `where`. Throws 400 `request_invalid` with the fault `where_invalid` at `path`, whose `at` is the position of
+ * the fault: 1 for the first character.
+ */
+export function parseWhere(text: string, path = '?where'): Where {
+  return new Parser(text, path).read();
+}
+
+const space = /[ \t\r\n]*/y;
+const word = /[\p{L}_][\p{L}\p{N}_-]*/uy;
+const step = /[\p{L}\p{N}_-]+/uy;
+const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE]([+-]?\d+))?(?![\p{L}\p{N}_.+-])/uy;
+const sign = /!=|<=|>=|=|<|>/y;
+const keyword = /(?:and|or|not|in|exists|any|ilike|true|false|null)(?![\p{L}\p{N}_.-])/iuy;
+/** What an error calls the thing that it has found. */
+const found = /"[^"]{0,30}"?|[\p{L}\p{N}_.+-]{1,30}|[^ ]/uy;
+
+const aValue = 'a value: a text in double quotes, a number, true, false or null';
+
+/** A value as it is compared, and where it stands. */
+type Value = {
+  readonly type: 'text' | 'number' | 'time' | 'word';
+  readonly text: string;
+  readonly at: number;
+};
+
+class Parser {
+  readonly #text: string;
+  readonly #path: string;
+  #at = 0;
+  #depth = 0;
+  #comparisons = 0;
+  #values = 0;
+
+  constructor(text: string, path: string) {
+    this.#text = text;
+    this.#path = path;
+  }
+
+  read(): Where {
+    if (this.#text.length > whereLimits.characters) {
+      throw this.#fault(
+        whereLimits.characters,
+        `it has at most ${whereLimits.characters} characters`,
+      );
+    }
+    const where = this.#either();
+    if (this.#at < this.#text.length) throw this.#expected('and, or, or the end');
+    return where;
+  }
+
+  #either(): Where {
+    return this.#series('or', () => this.#series('and', () => this.#term()));
+  }
+
+  #series(op: 'and' | 'or', readTerm: () => Where): Where {
+    const first = readTerm();
+    const terms = [first];
+    while (this.#takeWord(op)) terms.push(readTerm());
+    return terms.length === 1 ? first : { op, terms };
+  }
+
+  #term(): Where {
+    const start = this.#place();
+    if (this.#takeWord('not')) return { op: 'not', term: this.#nested(start, () => this.#term()) };
+    if (this.#take('(')) {
+      const inner = this.#nested(start, () => this.#either());
+      this.#close();
+      return inner;
+    }
+    this.#comparisons += 1;
+    if (this.#comparisons > whereLimits.comparisons) {
+      throw this.#fault(start, `there are at most ${whereLimits.comparisons} comparisons`);
+    }
+    if (this.#takeWord('exists')) {
+      return { op: 'exists', of: this.#inParentheses() };
+    }
+    const isAny = this.#takeWord('any');
+    const of = isAny ? this.#inParentheses() : this.#readPlace();
+    if (isAny && 'column' in of) {
+      throw this.#fault(start, `any(…) goes over an array, and ${of.column} is a column`);
+    }
+    return { op: 'compare', of, isAny, ...this.#readChecks(of) };
+  }
+
+  #nested(start: number, read: () => Where): Where {
+    this.#depth += 1;
+    if (this.#depth > whereLimits.depth) {
+      throw this.#fault(start, `parentheses and not go at most ${whereLimits.depth} deep`);
+    }
+    const inner = read();
+    this.#depth -= 1;
+    return inner;
+  }
+
+  #inParentheses(): Place {
+    if (!this.#take('(')) throw this.#expected('"("');
+    const of = this.#readPlace();
+    this.#close();
+    return of;
+  }
+
+  #close(): void {
+    if (!this.#take(')')) throw this.#expected('")"');
+  }
+
+  /** Reads the name of a column, or a path in the enrichment. */
+  #readPlace(): Place {
+    const start = this.#place();
+    if (this.#peek(keyword) !== null) throw this.#expected('a column or a key');
+    const [first, ...rest] = this.#readSteps();
+    if (first === 'enrichment') {
+      if (rest.length > 0) return { path: rest };
+      throw this.#fault(
+        start,
+        'enrichment is the whole object: say which key, as enrichment.score',
+      );
+    }
+    if (!isColumn(first)) return { path: [first, ...rest] };
+    if (rest.length === 0) return { column: first };
+    throw this.#fault(
+      start,
+      `${first} is a column and has no keys; a key of this name is enrichment.${first}`,
+    );
+  }
+
+  #readSteps(): [string, ...string[]] {
+    const steps: [string, ...string[]] = [this.#readStep(word)];
+    while (this.#text[this.#at] === '.') {
+      this.#at += 1;
+      steps.push(this.#readStep(step));
+    }
+    return steps;
+  }
+
+  #readStep(bare: RegExp): string {
+    if (this.#text[this.#at] === '"') return this.#readString();
+    const name = this.#match(bare);
+    if (name === null) throw this.#expected('a column or a key');
+    return name;
+  }
+
+  #readChecks(of: Place): Pick<Comparison, 'isNegated' | 'checks'> {
+    if (this.#takeWord('ilike')) return { isNegated: false, checks: [this.#readLike(of)] };
+    if (this.#takeWord('in')) {
+      return { isNegated: false, checks: equalTo(this.#readList(of)) };
+    }
+    this.#place();
+    const own = this.#match(sign);
+    if (own === null) throw this.#expected('an operator: =, !=, <, <=, >, >=, in or ilike');
+    const value = this.#readValue(of);
+    if (own === '=' || own === '!=') return { isNegated: own === '!=', checks: equalTo([value]) };
+    if (value.type === 'word') {
+      throw this.#fault(
+        value.at,
+        `${own} compares texts and numbers: ${value.text} goes with = and !=`,
+      );
+    }
+    return {
+      isNegated: false,
+      checks: [{ type: value.type, sign: own as Sign, values: [value.text] }],
+    };
+  }
+
+  #readLike(of: Place): Check {
+    const start = this.#place();
+    if ('column' in of && columnTypes[of.column] !== 'text') {
+      throw this.#fault(start, `ilike goes with texts, and ${of.column} is none`);
+    }
+    if (this.#text[start] !== '"') throw this.#expected('a pattern in double quotes');
+    this.#count(start);
+    const pattern = this.#readString();
+    if (/^(?:[^\\]|\\.)*\\$/su.test(pattern)) {
+      throw this.#fault(start, 'a backslash in a pattern goes before a character, as in \\%');
+    }
+    return { type: 'like', pattern };
+  }
+
+  #readList(of: Place): Value[] {
+    if (!this.#take('(')) throw this.#expected('"(" and values');
+    const values = [this.#readValue(of)];
+    while (this.#take(',')) values.push(this.#readValue(of));
+    if (!this.#take(')')) throw this.#expected('"," or ")"');
+    return values;
+  }
+
+  /** Reads a value that is compared with what stands at a place. A column takes only values of its own type. */
+  #readValue(of: Place): Value {
+    const value = this.#readConstant();
+    const { type, text, at } = value;
+    this.#count(at);
+    if (!('column' in of)) return value;
+    const { column } = of;
+    const wanted = columnTypes[column];
+    if (text === 'null' && type === 'word') {
+      throw this.#fault(at, `a column is never null, but may be missing: not exists(${column})`);
+    }
+    if (type !== (wanted === 'number' ? 'number' : 'text')) {
+      throw this.#fault(
+        at,
+        `${column} is compared with ${wanted === 'number' ? 'numbers' : 'texts in double quotes'}`,
+      );
+    }
+    if (wanted !== 'time') return value;
+    const micros = parseInstant(text);
+    if (micros === null) {
+      throw this.#fault(
+        at,
+        `${column} is compared with times such as "2026-03-05T14:07:09Z": ${instantFault(text)}`,
+      );
+    }
+    return { type: 'time', text: formatMicros(micros), at };
+  }
+
+  #readConstant(): Value {
+    const at = this.#place();
+    if (this.#text[at] === '"') return { type: 'text', text: this.#readString(), at };
+    const named = this.#peek(keyword)?.[0].toLowerCase();
+    if (named === 'true' || named === 'false' || named === 'null') {
+      this.#at += named.length;
+      return { type: 'word', text: named, at };
+    }
+    const spelled = this.#peek(number);
+    if (spelled === null) throw this.#expected(aValue);
+    const [text, exponent = '0'] = spelled;
+    if (Math.abs(Number(exponent)) > whereLimits.exponent) {
+      throw this.#fault(at, `an exponent is at most ${whereLimits.exponent}, up or down`);
+    }
+    this.#at += text.length;
+    return { type: 'number', text, at };
+  }
+
+  #readString(): string {
+    const at = this.#at;
+    const text = this.#match(string);
+    if (text === null) throw this.#fault(at, 'expected a text as JSON writes it, with its end');
+    const value = JSON.parse(text) as string;
+    if (value.includes('\0') || /\p{Surrogate}/u.test(value)) {
+      throw this.#fault(at, 'no text has the character U+0000 or half a surrogate pair');
+    }
+    return value;
+  }
+
+  #count(at: number): void {
+    this.#values += 1;
+    if (this.#values > whereLimits.values) {
+      throw this.#fault(at, `there are at most ${whereLimits.values} values`);
+    }
+  }
+
+  /** Skips white space and returns the offset of what follows. */
+  #place(): number {
+    this.#match(space);
+    return this.#at;
+  }
+
+  #peek(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.#at;
+    return pattern.exec(this.#text);
+  }
+
+  #match(pattern: RegExp): string | null {
+    const text = this.#peek(pattern)?.[0] ?? null;
+    this.#at += text?.length ?? 0;
+    return text;
+  }
+
+  #take(sign: string): boolean {
+    const isNext = this.#text[this.#place()] === sign;
+    if (isNext) this.#at += 1;
+    return isNext;
+  }
+
+  #takeWord(name: string): boolean {
+    this.#place();
+    const next = this.#peek(keyword)?.[0];
+    if (next?.toLowerCase() !== name) return false;
+    this.#at += name.length;
+    return true;
+  }
+
+  #expected(what: string): AppError {
+    const at = this.#place();
+    const next = this.#peek(found)?.[0];
+    return this.#fault(at, `expected ${what}, found ${next ?? 'the end'}`);
+  }
+
+  #fault(offset: number, message: string): AppError {
+    const at = [...this.#text.slice(0, offset)].length + 1;
+    const text = `at character ${at}: ${message}`;
+    return new AppError('request_invalid', {
+      detail: `where, ${text}`,
+      errors: [{ path: this.#path, code: 'where_invalid', message: text, at }],
+    });
+  }
+}
+
+function isColumn(name: string): name is Column {
+  return Object.hasOwn(columnTypes, name);
+}
+
+/** One check for each type that is among the values. */
+function equalTo(values: readonly Value[]): Check[] {
+  const checks = new Map<Value['type'], [string, ...string[]]>();
+  for (const { type, text } of values) {
+    const same = checks.get(type);
+    if (same === undefined) checks.set(type, [text]);
+    else same.push(text);
+  }
+  return [...checks].map(([type, texts]) =>
+    type === 'word' ? { type, values: texts } : { type, sign: '=', values: texts },
+  );
+}
