@@ -153,4 +153,4 @@ export type Verification = Static<typeof verificationSchema>;
 export type Page<T> = { data: T[]; next_cursor: string | null; prev_cursor?: string | null };
 
 /** One fault of the input: where it is (`?limit`, `/tenant`), a stable code, and a sentence. */
-export type InputFault = { path: string; code: string; message: string };
+export type InputFault = { path: string; code: string; message: string; at?: number };

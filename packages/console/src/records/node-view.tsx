@@ -26,7 +26,7 @@ import {
   sliceOf,
   windowText,
 } from './search.ts';
-import type { useRecords } from './table/records-page.ts';
+import type { Records } from './table/records-page.ts';
 import { useTags } from './tags/use-tags.ts';
 import { useVersions } from './versions/use-versions.ts';
 
@@ -60,7 +60,7 @@ type NodeViewProps = {
   update: ChangeSearch<RecordsSearch>;
   path: NodePath;
   facts: UseQueryResult<DatasetRow | null>;
-  records: ReturnType<typeof useRecords>;
+  records: Records;
   views: ReturnType<typeof useNodeViews>;
   onChoose: (path: NodePath) => void;
   panel: RecordsPanel;

@@ -151,6 +151,7 @@ function Export({ panel, search, facts }: PanelsProps): ReactNode {
       isOpen={isOpen}
       slice={slice}
       kind={search.kind}
+      where={search.where}
       source={search.source}
       dataset={search.dataset}
       versionId={id || undefined}
@@ -169,8 +170,8 @@ function Erase(props: PanelsProps & { recordKey: string | undefined }): ReactNod
   const { hasScope } = useSession();
   if (!hasScope('admin')) return <Refused scope="admin" onClose={panel.close} />;
   const slice = sliceOf(search);
-  const { event: eventId, kind, source, dataset } = search;
-  const filters = { kind, source, dataset };
+  const { event: eventId, kind, source, where, dataset } = search;
+  const filters = { kind, source, where, dataset };
   return (
     <ErasePanel
       key={recordKey ?? ''}

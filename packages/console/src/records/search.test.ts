@@ -59,6 +59,9 @@ describe('validateRecordsSearch', () => {
     expect(of({ tenant: 'TX', store: 'DFW' })).toMatchObject({ ...at, live: true });
     expect(of({ tenant: 'TX' })).toEqual({ tenant: 'TX', live: true });
     expect(of({ tenant: 'TX', start: 'last', live: 1 })).toEqual({ tenant: 'TX', start: 'last' });
+    for (const filter of [{ where: 'exists(a)' }, { dataset: 'training' }]) {
+      expect(of({ tenant: 'TX', ...filter })).toEqual({ tenant: 'TX', ...filter });
+    }
     expect(of({})).toEqual({});
   });
 
@@ -90,6 +93,7 @@ describe('changes', () => {
     month: '2001-03',
     open: 'TX',
     kind: 'departure',
+    where: 'n = 1',
     from: '2001-03-04',
     cursor: 'c',
     at: 100,
@@ -101,6 +105,7 @@ describe('changes', () => {
       tenant: 'CA',
       open: 'TX',
       kind: 'departure',
+      where: 'n = 1',
     });
     expect(chosenNode(chooseNode(search, null))).toBeNull();
   });

@@ -20,6 +20,8 @@ export type RecordsSearch = {
   event?: string;
   /** Filter: only records with a tag of this dataset. */
   dataset?: DatasetName;
+  /** Filter: what must hold of a record, in the words of docs/where.md. */
+  where?: string;
   /** First and last day within the node, inclusive. Each may be given alone. */
   from?: string;
   to?: string;
@@ -78,6 +80,11 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
   const at = Number(search.at);
   const year = Number(search.year);
   const view = recordsViews.find((name) => name !== 'records' && name === search.view);
+  const dataset =
+    tenant === undefined ? undefined : datasetNames.find((name) => name === search.dataset);
+  const where = textOf(search.where);
+  // What comes live is told by other filters than these.
+  const canBeLive = tenant !== undefined && dataset === undefined && where === undefined;
   return withoutUndefined({
     tenant,
     store,
@@ -87,14 +94,14 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     kind: textOf(search.kind),
     source: textOf(search.source),
     event: textOf(search.event),
-    dataset:
-      tenant === undefined ? undefined : datasetNames.find((name) => name === search.dataset),
+    dataset,
+    where,
     from: textOf(search.from, dayPattern),
     to: textOf(search.to, dayPattern),
     limit: limit === defaultPageSize ? undefined : limit,
     order: store !== undefined && search.order === 'desc' ? 'desc' : undefined,
     start: tenant && textOf(search.start, store === undefined ? /^last$/ : startPattern),
-    live: tenant !== undefined && String(search.live) === 'true' ? true : undefined,
+    live: canBeLive && String(search.live) === 'true' ? true : undefined,
     cursor: textOf(search.cursor),
     at: Number.isSafeInteger(at) && at > 0 ? at : undefined,
     view: tenant === undefined ? undefined : view,
@@ -126,22 +133,11 @@ export function chosenNode(search: RecordsSearch): NodePath | null {
  * stay. So does a panel, unless what it shows belongs to the previous node.
  */
 export function chooseNode(search: RecordsSearch, path: NodePath | null): RecordsSearch {
-  const { open, q, kind, source, event, limit } = search;
+  const { open, q, kind, source, event, where, limit } = search;
   const { view, dataset, against } = path === null ? {} : search;
   const panel = path === null ? undefined : panelAt(search, path);
-  return withoutUndefined({
-    ...path,
-    open,
-    q,
-    kind,
-    source,
-    event,
-    dataset,
-    limit,
-    view,
-    against,
-    panel,
-  });
+  const filters = { kind, source, event, where, dataset };
+  return withoutUndefined({ ...path, open, q, ...filters, limit, view, against, panel });
 }
 
 /** The panel that stays open at another node. */
@@ -177,7 +173,7 @@ export function withoutPanel(
 /** The view state with other filters. The cursor goes, because it belonged to the previous ones. */
 export function changeFilters(
   search: RecordsSearch,
-  change: Pick<Changes, 'kind' | 'source' | 'event' | 'dataset' | 'from' | 'to'>,
+  change: Pick<Changes, 'kind' | 'source' | 'event' | 'where' | 'dataset' | 'from' | 'to'>,
 ): RecordsSearch {
   const changed = changeSearch(search, { ...change, ...firstPage });
   return withoutPanel(changed, ['record']);

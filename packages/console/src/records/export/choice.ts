@@ -17,6 +17,8 @@ import type { SliceParams } from '../search.ts';
 export type ExportChoice = {
   slice: SliceParams;
   kind?: string | undefined;
+  /** Only a job takes it. */
+  where?: string | undefined;
   dataset?: DatasetName | undefined;
   /** A dataset version. It replaces store, days, kind and dataset, because a version belongs to a whole tenant. */
   version?: { id: string; name: string } | undefined;
@@ -52,9 +54,10 @@ export function selectionOf(
 
 /** The body of the request. It has only fields that the chosen format knows. */
 export function bodyOf(choice: ExportChoice): ExportRequest {
-  const { format, compression, columns, profile, header } = choice;
+  const { where, format, compression, columns, profile, header } = choice;
   return {
     ...selectionOf(choice),
+    ...(where !== undefined && { where }),
     ...(columns !== undefined && { columns: [...columns] }),
     ...(format !== 'parquet' && compression !== 'none' && { compression }),
     ...(format === 'csv' && { profile, header }),
@@ -75,9 +78,9 @@ export const formatNames: Readonly<Record<ExportFormat, string>> = {
 
 /** The name of the file, as the service gives it, too. */
 export function fileName(choice: ExportChoice): string {
-  const { format, compression, version, split, dataset, kind, slice } = choice;
+  const { format, compression, version, split, dataset, kind, where, slice } = choice;
   const extension = fileExtension(format, format === 'parquet' ? 'none' : compression);
-  const parts = { ...slice, kind, dataset, versionName: version?.name, split };
+  const parts = { ...slice, kind, where, dataset, versionName: version?.name, split };
   return exportFileName(parts, extension);
 }
 
@@ -128,6 +131,7 @@ export const firstChoices: Choices = {
 export function choiceOf(from: {
   slice: SliceParams;
   kind: string | undefined;
+  where?: string | undefined;
   choices: Choices;
   versions: readonly DatasetVersion[];
 }): { choice: ExportChoice; byDefault: readonly string[]; fault: string | null } {
@@ -135,7 +139,9 @@ export function choiceOf(from: {
   const { columns, pathText, versionId, way: _way, ...rest } = choices;
   const { paths, fault } = parsePaths(pathText);
   const version = versions.find(({ id }) => id === versionId);
-  const choice = { ...rest, slice, kind, version };
+  // A version has its own records, and replaces the filters of the page.
+  const where = version === undefined ? from.where : undefined;
+  const choice = { ...rest, slice, kind, where, version };
   const byDefault = defaultColumns(
     choices.format,
     version !== undefined && version.shares !== null,
@@ -185,7 +191,7 @@ export function exportLine(
 
 /** The options of the command line that say which records. */
 function selectionOptions(choice: ExportChoice, days: [string, string] | null): string[] {
-  const { slice, kind, dataset, version, split } = choice;
+  const { slice, kind, where, dataset, version, split } = choice;
   const { tenant, store, month } = slice;
   if (version !== undefined) {
     return [
@@ -202,6 +208,7 @@ function selectionOptions(choice: ExportChoice, days: [string, string] | null): 
     ...option('--month', month),
     ...(month === undefined ? [...option('--from', from), ...option('--to', to)] : []),
     ...option('--kind', kind),
+    ...option('--where', where),
     ...option('--dataset', dataset),
   ];
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DatasetVersion } from '../../api/types.ts';
-import { choiceOf, firstChoices } from './choice.ts';
+import { bodyOf, choiceOf, exportLine, firstChoices } from './choice.ts';
 
 const slice = { tenant: 'TX', store: 'DFW' };
 const none = { slice, kind: undefined, versions: [] };
@@ -43,6 +43,17 @@ test('has the split by default of a version with shares only', () => {
 test('exports the slice when its version is gone', () => {
   const choices = { ...firstChoices, versionId: 'dsv_9' };
   expect(choiceOf({ ...none, versions, choices }).choice.version).toBeUndefined();
+});
+
+test('takes what a where says of the slice, and nothing of a version', () => {
+  const where = 'n = 1';
+  const { choice } = choiceOf({ ...none, where, choices: firstChoices });
+  expect(bodyOf(choice)).toMatchObject({ ...slice, where });
+  expect(exportLine(choice, ['2001-03-01', '2001-03-05'], 'job')).toContain("--where 'n = 1'");
+  const choices = { ...firstChoices, versionId: 'dsv_1' };
+  expect(bodyOf(choiceOf({ ...none, where, versions, choices }).choice)).not.toHaveProperty(
+    'where',
+  );
 });
 
 test('tells what is no path', () => {

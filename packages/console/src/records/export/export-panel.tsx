@@ -39,6 +39,8 @@ export type ExportPanelProps = {
   /** What is chosen; null when nothing is. */
   slice: SliceParams | null;
   kind: string | undefined;
+  /** The table's filter by what is in the records. */
+  where: string | undefined;
   /** The table's filter by source, which exports do not have: the panel says so. */
   source: string | undefined;
   /** The table's filter by dataset. In the panel it can be changed. */
@@ -66,8 +68,8 @@ export function ExportPanel(props: ExportPanelProps): ReactNode {
   const isRunning = state.step === 'running' || state.step === 'starting';
   const [choices, setChoices] = useState<Choices>({ ...firstChoices, dataset: props.dataset });
   const held = useHeld(props, isRunning || !isOpen || props.slice === null);
-  const { slice, kind, versionId } = held;
-  useWhenChanged(JSON.stringify([slice, kind, versionId]), reset);
+  const { slice, kind, where, versionId } = held;
+  useWhenChanged(JSON.stringify([slice, kind, where, versionId]), reset);
   useWhenChanged(String(isOpen), () => !isOpen && !isRunning && reset());
   const versionName = useVersion(isOpen ? versionId : undefined).data?.name ?? '';
   const isKept = state.step !== 'ready';
@@ -101,7 +103,7 @@ export function ExportPanel(props: ExportPanelProps): ReactNode {
   );
 }
 
-type OrderProps = Pick<ExportPanelProps, 'kind' | 'source' | 'days' | 'onClose'> & {
+type OrderProps = Pick<ExportPanelProps, 'kind' | 'where' | 'source' | 'days' | 'onClose'> & {
   slice: SliceParams;
   choices: Choices;
   set: (change: Partial<Choices>) => void;
@@ -110,18 +112,19 @@ type OrderProps = Pick<ExportPanelProps, 'kind' | 'source' | 'days' | 'onClose'>
 
 /** What is exported and how, with the button that starts it. */
 function Order(props: OrderProps): ReactNode {
-  const { slice, kind, choices, run } = props;
+  const { slice, kind, where, choices, run } = props;
   const { state } = run;
   const job = useJob(props.onClose);
-  useWhenChanged(JSON.stringify([slice, kind, choices.versionId]), job.reset);
+  useWhenChanged(JSON.stringify([slice, kind, where, choices.versionId]), job.reset);
   const isRunning = state.step === 'running' || state.step === 'starting';
   const isDone = state.step === 'done' || state.step === 'downloading';
   const { versions, isLacking, lost, isAwaited } = useUsableVersions(slice, choices.versionId);
-  const { choice, byDefault, fault } = choiceOf({ slice, kind, choices, versions });
-  const estimate = useEstimate(choice, !isAwaited);
+  const { choice, byDefault, fault } = choiceOf({ slice, kind, where, choices, versions });
+  const isUncounted = choice.where !== undefined;
+  const estimate = useEstimate(choice, !isAwaited && !isUncounted);
   const failure = useFailure(estimate) ?? lost;
   const better = betterWay(estimate.data?.rows);
-  const way = choices.way ?? better;
+  const way = isUncounted ? 'job' : (choices.way ?? better);
   const common = { isFixed: isRunning || isDone || job.isPending, choices, set: props.set };
   const { format, compression, header } = choices;
   const order = { format, compression, hasHeader: header, body: bodyOf(choice) };
@@ -151,7 +154,9 @@ function Order(props: OrderProps): ReactNode {
         )}
       </div>
       <footer className={classes.foot}>
-        {!isRunning && !isDone && <WayChoice {...common} way={way} isManyRows={better === 'job'} />}
+        {!isRunning && !isDone && !isUncounted && (
+          <WayChoice {...common} way={way} isManyRows={better === 'job'} />
+        )}
         <Foot
           state={isRunning || isDone || way === 'now' ? state : jobState(job.error)}
           way={way}
@@ -160,7 +165,7 @@ function Order(props: OrderProps): ReactNode {
             !isAwaited &&
             fault === null &&
             choice.columns?.length !== 0 &&
-            estimate.data !== undefined
+            (isUncounted || estimate.data !== undefined)
           }
           onStart={() =>
             way === 'job'
@@ -307,7 +312,7 @@ function Estimate(props: {
   source: string | undefined;
 }): ReactNode {
   const { estimate, source } = props;
-  const { format, compression, kind, version, header } = props.choice;
+  const { format, compression, kind, where, version, header } = props.choice;
   const cut =
     estimate !== undefined && isForSheet(props.choice)
       ? cutBySheet({ ...estimate, hasHeader: header })
@@ -315,15 +320,23 @@ function Estimate(props: {
   const isZipped = format !== 'parquet' && compression !== 'none';
   return (
     <>
-      <p className={`flex baseline gap-6 below-12 ${classes.estimate}`}>
-        <strong>{estimate === undefined ? '…' : formatCount(estimate.rows)}</strong> rows
-        <span>
-          about {estimate === undefined ? '…' : formatBytes(estimate.files[format])} as{' '}
-          {formatNames[format]}
-          {isZipped && ` before ${compression}`}
-          {kind !== undefined && version === undefined && ` · kind = ${kind}`}
-        </span>
-      </p>
+      {where !== undefined && (
+        <p className="below-12">
+          The records that fit <span className="mono">{where}</span>. A job counts them first, and
+          proves its file against that.
+        </p>
+      )}
+      {where === undefined && (
+        <p className={`flex baseline gap-6 below-12 ${classes.estimate}`}>
+          <strong>{estimate === undefined ? '…' : formatCount(estimate.rows)}</strong> rows
+          <span>
+            about {estimate === undefined ? '…' : formatBytes(estimate.files[format])} as{' '}
+            {formatNames[format]}
+            {isZipped && ` before ${compression}`}
+            {kind !== undefined && version === undefined && ` · kind = ${kind}`}
+          </span>
+        </p>
+      )}
       {source !== undefined && version === undefined && (
         <p className="warning below-12">
           Exports know no filter by source: the file will hold every source, not only “{source}”.

@@ -1,7 +1,14 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
+import type { InputFault } from '../../api/types.ts';
 import { datasetNames } from '../../api/values.ts';
-import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../../ui/filters.tsx';
+import {
+  ChoiceFilter,
+  DayFilters,
+  Filters,
+  SentenceFilter,
+  TextFilter,
+} from '../../ui/filters.tsx';
 import { filtersOf, hasFilter } from '../../ui/hash-state.ts';
 import { type changeFilters, monthEnds, type RecordsSearch } from '../search.ts';
 import { datasetWords } from '../tags/tag-window.ts';
@@ -15,6 +22,7 @@ export const noFilters: FilterChange = {
   kind: undefined,
   source: undefined,
   event: undefined,
+  where: undefined,
   dataset: undefined,
   from: undefined,
   to: undefined,
@@ -28,6 +36,8 @@ const datasetChoices = datasetNames.map((value) => ({
 /** The bar with the filters of the table. */
 export function RecordsFilters(props: {
   search: RecordsSearch;
+  /** What is wrong with the filter `where`. */
+  fault: InputFault | undefined;
   onChange: (change: FilterChange) => void;
 }): ReactNode {
   const { search, onChange } = props;
@@ -61,6 +71,14 @@ export function RecordsFilters(props: {
         />
       </span>
       <DayFilters from={from} to={to} first={first} last={last} onChange={onChange} />
+      <SentenceFilter
+        className={classes.where}
+        label="What must hold of a record"
+        placeholder={'where: score >= 0.9 and model = "v3"'}
+        value={search.where}
+        fault={props.fault}
+        onChange={(text) => onChange({ where: text })}
+      />
       {hasFilter(search, noFilters) && (
         <Button variant="subtle" aria-label="Clear filters" onClick={() => onChange(noFilters)}>
           Clear

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rangeText, readRecordsPage } from './records-page.ts';
+import { rangeText, readRecordsPage, searchedText } from './records-page.ts';
 
 describe('readRecordsPage', () => {
   it('reads lines, keeps the spelling of confidence and of enrichments', () => {
@@ -23,6 +23,7 @@ describe('readRecordsPage', () => {
       ],
       next_cursor: 'n',
       prev_cursor: null,
+      searched_to: null,
     });
   });
 
@@ -45,6 +46,17 @@ describe('rangeText', () => {
     expect(rangeText({ ...page, isAtKnown: false })).toBe('100 rows');
     expect(rangeText({ ...page, total: null })).toBe('1–100');
     expect(rangeText({ ...page, total: null, isAtKnown: false, rows: 1 })).toBe('1 row');
+  });
+
+  it('tells how far a page has looked that is not full', () => {
+    const searched = 'DFW 2001-03-05 00:00';
+    expect(rangeText({ ...page, rows: 3, total: null, searched })).toBe(`1–3 up to ${searched}`);
+    expect(rangeText({ ...page, rows: 0, total: null, searched })).toBe(
+      `no match up to ${searched}, NEXT reads on`,
+    );
+    expect(searchedText({ tenant: 'TX', store: null, occurred_at: null }, 'utc')).toBe(
+      'the end of TX',
+    );
   });
 
   it('says that a page without a match may go on', () => {

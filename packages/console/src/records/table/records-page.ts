@@ -1,8 +1,8 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { useRef } from 'react';
+import { useRef, useState } from 'react';
 import { ApiError, api } from '../../api/client.ts';
-import type { DatasetRow } from '../../api/types.ts';
-import { formatCount } from '../../ui/format.ts';
+import type { DatasetRow, InputFault } from '../../api/types.ts';
+import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { readElements, readMembers } from '../../ui/json-source.ts';
 import { isPassing } from '../../ui/outage.ts';
@@ -35,10 +35,24 @@ export type RecordsPage = {
   next_cursor: string | null;
   /** Null on the first page. */
   prev_cursor: string | null;
+  /** How far a page that ended without being full has looked. */
+  searched_to: Searched | null;
+  /** What is wrong with the filter `where`, if that is why there are no lines. */
+  fault?: InputFault;
 };
 
-/** A search for an event asks for so many pages at most; NEXT goes on from there. */
-const mostLooks = 100;
+/** A place in the order of records: of a tenant, and unless all of it was searched, of a store and a time. */
+export type Searched = { tenant: string; store: string | null; occurred_at: string | null };
+
+/** A search that goes from page to page, until it has found enough or is stopped. */
+export type Searching = {
+  readonly to: Searched;
+  readonly found: number;
+  readonly stop: () => void;
+};
+
+/** A search asks for so many pages at most; NEXT goes on from there. */
+const mostLooks = { event: 100, where: 2000 };
 /** A search may take many looks, and what it found does not change. */
 const searchPollMillis = 600_000;
 
@@ -49,6 +63,7 @@ export function readRecordsPage(text: string): RecordsPage {
     lines: readElements(members.get('data') ?? '[]').map(readLine),
     next_cursor: value<string | null>(members, 'next_cursor', null),
     prev_cursor: value<string | null>(members, 'prev_cursor', null),
+    searched_to: JSON.parse(members.get('searched_to') ?? 'null') as Searched | null,
   };
 }
 
@@ -84,17 +99,23 @@ function value<T extends string | number | null>(
   return source === undefined ? absent : (JSON.parse(source) as T);
 }
 
+/** The page of records that the hash names, and the search for it while that goes on. */
+export type Records = UseQueryResult<RecordsPage> & { readonly searching: Searching | null };
+
 /** Reads the page of records that the hash names. */
-export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
+export function useRecords(search: RecordsSearch): Records {
   const slice = sliceOf(search);
-  const { kind, source, event, dataset, cursor, order } = search;
+  const { kind, source, event, where, dataset, cursor, order } = search;
   const start = cursor === undefined ? search.start : undefined;
-  const filters = JSON.stringify([slice, kind, source, event, dataset, order]);
+  const filters = JSON.stringify([slice, kind, source, event, where, dataset, order]);
+  const isSearch = event !== undefined || where !== undefined;
+  const [searching, setSearching] = useState<Searching | null>(null);
   const last = useRef<{ filters: string; page: RecordsPage } | null>(null);
   const query = useQuery<RecordsPage>({
     queryKey: ['records', 'page', filters, cursor ?? start ?? null, pageSizeOf(search)],
     enabled: slice !== null,
-    refetchInterval: usePolling(event === undefined ? calmPollMillis : searchPollMillis),
+    refetchInterval: usePolling(isSearch ? searchPollMillis : calmPollMillis),
+    ...(isSearch && { staleTime: searchPollMillis }),
     // While the next page loads, this one stays on the screen. Another slice or filter begins empty.
     placeholderData: (before, query) => (query?.queryKey[2] === filters ? before : undefined),
     queryFn: async ({ signal }) => {
@@ -103,33 +124,80 @@ export function useRecords(search: RecordsSearch): UseQueryResult<RecordsPage> {
         kind,
         source,
         event_id: event,
+        where,
         dataset,
         order,
-        limit: pageSizeOf(search),
       };
-      const read = async (at: string | undefined) => {
-        const params = { ...filter, cursor: at, start: at === undefined ? start : undefined };
+      const read = async (at: string | undefined, limit: number) => {
+        const params = {
+          ...filter,
+          cursor: at,
+          start: at === undefined ? start : undefined,
+          limit,
+        };
         return readRecordsPage(await api.getText('/enrichment/records', params, signal));
       };
-      let page = await read(cursor);
-      // A page looks at a limited number of records. Whoever looks for one event wants to go on until it is found.
-      for (let looks = 1; event !== undefined && looks < mostLooks; looks += 1) {
-        if (page.lines.length > 0 || page.next_cursor === null) break;
-        page = await read(page.next_cursor);
-      }
-      return page;
+      const size = pageSizeOf(search);
+      const page = await read(cursor, size).catch(faultyPage);
+      return isSearch ? readOn(page, { read, size, isOfEvent: event !== undefined }) : page;
     },
   });
+
+  /**
+   * Goes on where a page has ended without being full: a page looks at a limited number of records, and whoever searches
+   * wants more of them looked at.
+   */
+  async function readOn(
+    first: RecordsPage,
+    { read, size, isOfEvent }: SearchOptions,
+  ): Promise<RecordsPage> {
+    let [page, isStopped] = [first, false];
+    const stop = () => {
+      isStopped = true;
+    };
+    const enough = isOfEvent ? 1 : size;
+    const most = mostLooks[isOfEvent ? 'event' : 'where'];
+    try {
+      for (let looks = 1; looks < most && !isStopped; looks += 1) {
+        const { lines, next_cursor: next, searched_to: to } = page;
+        if (to === null || next === null || lines.length >= enough) break;
+        setSearching({ to, found: lines.length, stop });
+        const more = await read(next, size - lines.length);
+        page = { ...more, lines: [...lines, ...more.lines], prev_cursor: first.prev_cursor };
+      }
+    } finally {
+      setSearching(null);
+    }
+    return page;
+  }
+
   if (query.data !== undefined) last.current = { filters, page: query.data };
   const kept = last.current?.filters === filters ? last.current.page : undefined;
-  if (query.data !== undefined || kept === undefined || !isForNow(query.error)) return query;
+  if (query.data !== undefined || kept === undefined || !isForNow(query.error)) {
+    return { ...query, searching };
+  }
   // The library drops a placeholder when the load fails, but its rows must stay on the screen.
   return {
     ...query,
     data: kept,
     isPlaceholderData: true,
-  } as unknown as UseQueryResult<RecordsPage>;
+    searching,
+  } as unknown as Records;
 }
+
+/** A page without lines, for a filter that cannot be read. That is no outage, which a banner would tell. */
+function faultyPage(error: unknown): RecordsPage {
+  const faults = error instanceof ApiError ? error.errors : [];
+  const fault = faults.find(({ code }) => code === 'where_invalid');
+  if (fault === undefined) throw error;
+  return { lines: [], next_cursor: null, prev_cursor: null, searched_to: null, fault };
+}
+
+type SearchOptions = {
+  readonly read: (cursor: string, limit: number) => Promise<RecordsPage>;
+  readonly size: number;
+  readonly isOfEvent: boolean;
+};
 
 /** Whether the failure may pass by itself: when the service is back, or somebody has signed in again. */
 function isForNow(error: Error | null): boolean {
@@ -144,13 +212,17 @@ const mostRead = 1_000_000;
 
 /** How many records there are with these filters; null where that is not known. */
 export function useTotal(search: RecordsSearch, facts: Facts | null | undefined): number | null {
-  const { kind, source, event, dataset } = search;
+  const { kind, source, event, where, dataset } = search;
   const { hasScope } = useSession();
   const known = totalOf(search, facts);
   const selection = { ...sliceOf(search), kind, source, dataset };
   const isRead = kind !== undefined || source !== undefined;
   const isAsked =
-    known === null && facts && event === undefined && (!isRead || facts.count <= mostRead);
+    known === null &&
+    facts &&
+    event === undefined &&
+    where === undefined &&
+    (!isRead || facts.count <= mostRead);
   const key = ['records', 'estimate', selection];
   const estimate = useRead<{ rows: number }>(key, '/exports/estimate', {
     params: selection,
@@ -162,8 +234,8 @@ export function useTotal(search: RecordsSearch, facts: Facts | null | undefined)
 
 /** What the counters of the node tell of it; null where a filter leaves that uncounted. */
 function totalOf(search: RecordsSearch, facts: Facts | null | undefined): number | null {
-  const { kind, source, event, dataset, from, to, month } = search;
-  if (!facts || [kind, source, event].some((label) => label !== undefined)) return null;
+  const { kind, source, event, where, dataset, from, to, month } = search;
+  if (!facts || [kind, source, event, where].some((label) => label !== undefined)) return null;
   if (from === undefined && to === undefined) {
     return dataset === undefined ? facts.count : facts.by_dataset[dataset];
   }
@@ -182,12 +254,25 @@ type PageRange = {
   isAtKnown: boolean;
   /** Number of records in all; null where it is not known. */
   total: number | null;
+  /** How far a page that is not full has looked, in words. */
+  searched?: string | undefined;
 };
 
 /** The range of a page in words, such as `1–100 of 27,162`. */
-export function rangeText({ rows, hasNext, at, isAtKnown, total }: PageRange): string {
-  if (rows === 0) return hasNext ? 'no match in this stretch, NEXT reads on' : '0 rows';
-  if (!isAtKnown) return `${formatCount(rows)} ${rows === 1 ? 'row' : 'rows'}`;
+export function rangeText({ rows, hasNext, at, isAtKnown, total, searched }: PageRange): string {
+  if (rows === 0 && hasNext) {
+    return `no match ${searched === undefined ? 'in this stretch' : `up to ${searched}`}, NEXT reads on`;
+  }
+  if (rows === 0) return '0 rows';
+  const upTo = searched === undefined ? '' : ` up to ${searched}`;
+  if (!isAtKnown) return `${formatCount(rows)} ${rows === 1 ? 'row' : 'rows'}${upTo}`;
   const range = `${formatCount(at + 1)}–${formatCount(at + rows)}`;
-  return total === null ? range : `${range} of ${formatCount(total)}`;
+  return total === null ? `${range}${upTo}` : `${range} of ${formatCount(total)}`;
+}
+
+/** A place to which records were searched, in words. */
+export function searchedText({ tenant, store, occurred_at: at }: Searched, zone: Zone): string {
+  return store === null || at === null
+    ? `the end of ${tenant}`
+    : `${store} ${formatInstant(at, zone)}`;
 }

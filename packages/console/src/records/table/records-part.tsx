@@ -1,5 +1,4 @@
 import { Button, NativeSelect } from '@mantine/core';
-import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useRef, useState } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { formatCount } from '../../ui/format.ts';
@@ -7,6 +6,7 @@ import { hasFilter } from '../../ui/hash-state.ts';
 import listClasses from '../../ui/list-page.module.css';
 import type { ChangeSearch } from '../../ui/use-search.ts';
 import { countOf } from '../../ui/words.ts';
+import { useZone } from '../../ui/zone-switch.tsx';
 import {
   changeFilters,
   changeSearch,
@@ -19,7 +19,13 @@ import {
 } from '../search.ts';
 import { Jump } from './jump.tsx';
 import { noFilters, RecordsFilters } from './records-filters.tsx';
-import { type RecordsPage, rangeText, type useRecords, useTotal } from './records-page.ts';
+import {
+  type Records,
+  type RecordsPage,
+  rangeText,
+  searchedText,
+  useTotal,
+} from './records-page.ts';
 import { RecordsTable } from './records-table.tsx';
 import tableClasses from './table.module.css';
 import { useLive } from './use-live.ts';
@@ -27,7 +33,7 @@ import { useLive } from './use-live.ts';
 type RecordsPartProps = {
   search: RecordsSearch;
   update: ChangeSearch<RecordsSearch>;
-  records: ReturnType<typeof useRecords>;
+  records: Records;
   /** The counters of the node: null when it has no records, undefined while they load. */
   facts: DatasetRow | null | undefined;
   /** Key of the record that the panel shows. */
@@ -38,7 +44,7 @@ type RecordsPartProps = {
 /** The records of the node: filters, one page of the table or what comes live, and buttons to the other pages. */
 export function RecordsPart(props: RecordsPartProps): ReactNode {
   const { search, update, records } = props;
-  const { kind, source, event, dataset, cursor, start, order, live: isLive } = search;
+  const { kind, source, event, where, dataset, cursor, start, order, live: isLive } = search;
   const total = useTotal(search, props.facts);
   const [note, setNote] = useState('');
   const live = useLive(search, isReading, (words) => {
@@ -50,11 +56,13 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
     setNote('');
     update((before) => withoutPanel(changeSearch(before, change), ['record']));
   };
+  const fault = records.data?.fault;
   return (
     <>
       <div className={`${listClasses.bar} ${tableClasses.bar}`}>
         <RecordsFilters
           search={search}
+          fault={fault}
           onChange={(change) => update((before) => changeFilters(before, change))}
         />
         {search.store !== undefined && (
@@ -72,6 +80,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
           kind,
           source,
           event,
+          where,
           dataset,
           cursor,
           start,
@@ -85,8 +94,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
         <Order search={search} onChange={turn} />
         <RecordsRange
           search={search}
-          page={records.data}
-          isWaiting={records.isPlaceholderData}
+          records={records}
           total={total}
           note={note || (isLive ? `LIVE · ${countOf(live.count, 'record')} came` : '')}
         />
@@ -96,7 +104,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
           </Button>
         )}
         <span className={`row ${tableClasses.buttons}`}>
-          {dataset === undefined && (
+          {dataset === undefined && where === undefined && (
             <Button
               className={tableClasses.live}
               aria-pressed={isLive === true}
@@ -170,13 +178,14 @@ function Order({ search, onChange }: { search: RecordsSearch; onChange: Turn }):
 /** What of the whole the page shows, or a note in its place. */
 function RecordsRange(props: {
   search: RecordsSearch;
-  page: RecordsPage | undefined;
-  isWaiting: boolean;
+  records: Records;
   /** Number of records with these filters; null where it is not known. */
   total: number | null;
   note: string;
 }): ReactNode {
-  const { search, page, isWaiting, total, note } = props;
+  const { search, total, note } = props;
+  const { data: page, isPlaceholderData: isWaiting, searching } = props.records;
+  const [zone] = useZone();
   const rows = page?.lines.length ?? 0;
   const isFiltered = hasLabel(search);
   const isFirst = isFirstPage(search, page, isWaiting);
@@ -191,18 +200,24 @@ function RecordsRange(props: {
           // A filtered page may be short anywhere, so positions cannot be counted backwards.
           isAtKnown: isFirst || (search.at !== undefined && !isFiltered),
           total,
+          searched: page.searched_to === null ? undefined : searchedText(page.searched_to, zone),
         })
       : '';
   }
   return (
-    <span className={tableClasses.range} role="status">
-      {note || range.current}
-    </span>
+    <>
+      <span className={tableClasses.range} role="status">
+        {searching === null
+          ? note || range.current
+          : `searched to ${searchedText(searching.to, zone)}, ${formatCount(searching.found)} found`}
+      </span>
+      {searching !== null && <Button onClick={searching.stop}>STOP</Button>}
+    </>
   );
 }
 
-function hasLabel({ kind, source, event }: RecordsSearch): boolean {
-  return [kind, source, event].some((label) => label !== undefined);
+function hasLabel({ kind, source, event, where }: RecordsSearch): boolean {
+  return [kind, source, event, where].some((label) => label !== undefined);
 }
 
 function isFirstPage(
@@ -215,11 +230,7 @@ function isFirstPage(
 }
 
 /** Buttons to the pages before and after this one, and to the other end. */
-function PageButtons(props: {
-  search: RecordsSearch;
-  records: UseQueryResult<RecordsPage>;
-  onTurn: Turn;
-}): ReactNode {
+function PageButtons(props: { search: RecordsSearch; records: Records; onTurn: Turn }): ReactNode {
   const { search, records, onTurn } = props;
   const { data: page, isPlaceholderData: isWaiting } = records;
   const isFirst = isFirstPage(search, page, isWaiting);

@@ -155,7 +155,13 @@ function NoRecords({ page, isFiltered, live, onClearFilters }: RecordsTableProps
   }
   return (
     <Empty
-      title={isFiltered ? 'No records with these filters' : 'No records here'}
+      title={
+        page.data?.fault !== undefined
+          ? 'The filter cannot be read'
+          : isFiltered
+            ? 'No records with these filters'
+            : 'No records here'
+      }
       onClear={isFiltered ? onClearFilters : undefined}
     />
   );

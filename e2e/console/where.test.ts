@@ -1,0 +1,91 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { ingestBatch } from '../lib/ingest.ts';
+import { patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
+import { startWebhookService } from './lib/webhook-service.ts';
+
+// Records are found by what is in them, in the table and from it.
+
+const count = 25_000;
+const webhooks = useConsole(startWebhookService);
+beforeAll(async () => {
+  for (let first = 0; first < count; first += 5_000) {
+    await ingestBatch(
+      webhooks.service,
+      Array.from({ length: 5_000 }, (_, i) => {
+        const n = first + i;
+        const [minute, second] = [Math.floor(n / 60) % 60, n % 60].map((part) =>
+          String(part).padStart(2, '0'),
+        );
+        return {
+          ...{ tenant: 'TX', store: 'DFW', event_id: `e${String(n).padStart(5, '0')}` },
+          occurred_at: `2001-03-05T0${Math.floor(n / 3600)}:${minute}:${second}Z`,
+          enrichment: { n, tags: n % 2 === 0 ? ['even'] : [] },
+        };
+      }),
+    );
+  }
+});
+
+const place = '/records?tenant=TX&store=DFW';
+
+async function say(page: Page, where: string): Promise<void> {
+  await page.getByLabel('What must hold of a record').fill(where);
+  await page.getByLabel('What must hold of a record').press('Enter');
+}
+
+test('a where goes through all records, and stays in the address', async () => {
+  const page = await webhooks.openList(place);
+  await say(page, `n >= ${count - 6} and any(tags) = "even"`);
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(3);
+  expect(page.url()).toContain('where=');
+  await page.reload();
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(3);
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await expect.poll(() => rowsOf(page).count(), patient).toBeGreaterThan(3);
+});
+
+test('a where that cannot be read is told at its field, and the place is marked', async () => {
+  const page = await webhooks.open(place, { expected: [/400 \(Bad Request\)/] });
+  await say(page, 'n > "1" nad n = 2');
+  await page.getByText('at character 9: expected and, or, or the end, found nad').waitFor(patient);
+  await page.getByText('The filter cannot be read').waitFor();
+  expect(await page.evaluate('getSelection().toString()')).toBe('n');
+  await say(page, 'n = 7');
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(1);
+});
+
+test('a search says how far it has come, and STOP ends it with what was found', async () => {
+  const page = await webhooks.openBlank();
+  let looks = 0;
+  let goOn = () => {};
+  const isStopped = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  await page.route('**/api/v1/enrichment/records?*', async (route) => {
+    if (route.request().url().includes('where=')) looks += 1;
+    if (looks === 2) await isStopped;
+    await route.continue();
+  });
+  await webhooks.openIn(page, `${place}&where=n+in+(5,+15000,+24000)`);
+  await page.getByText(/searched to DFW 2001-03-05 02:46:39.*, 1 found/).waitFor(patient);
+  await page.getByRole('button', { name: 'STOP' }).click();
+  goOn();
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(2);
+  await page.getByText(/1–2 up to DFW 2001-03-05 05:33:19/).waitFor();
+  await page.getByRole('button', { name: 'NEXT' }).click();
+  await expect.poll(() => rowsOf(page).count(), patient).toBe(1);
+  await rowsOf(page).getByText('e24000').waitFor();
+});
+
+test('an export of what a where has found is a job', async () => {
+  const page = await webhooks.openList(`${place}&where=n+%3C+10`);
+  await page.getByRole('button', { name: /^EXPORT/ }).click();
+  await page.getByText('A job counts them first').waitFor();
+  await page.getByRole('button', { name: 'START the job' }).click();
+  await page.getByText('Export queued: TX_DFW_where.csv').waitFor(patient);
+  const jobs = async () => (await webhooks.service.call('GET', '/exports?tenant=TX')).json.data;
+  await expect
+    .poll(jobs, patient)
+    .toMatchObject([{ state: 'completed', rows_total: 10, request: { where: 'n < 10' } }]);
+});
