@@ -194,7 +194,8 @@ async function readPlan(
       );
       if (looks !== null && located.looked >= looks) end = located.last;
       parts =
-        located.parts?.map(({ part, first_row, last_row }) => ({
+        located.parts?.map(({ part, first_row, last_row, rows: own }) => ({
+          rows: own,
           path: files[part]?.path ?? '',
           ranges: clip(plan.parts[part]?.ranges ?? [], [first_row, last_row]),
         })) ?? [];

@@ -1,6 +1,8 @@
 import { readSegments, segmentOrder } from '../segments/segment-sql.ts';
 import { coldLabelConditions } from '../slice/cold-sql.ts';
 import type { Slice } from '../slice/slice.ts';
+import { coldWhereSql } from '../where/cold-sql.ts';
+import { parseWhere } from '../where/parse.ts';
 import type { Chunk, RowRun } from './cut-steps.ts';
 
 /** What is needed to select the rows of a chunk. */
@@ -19,14 +21,17 @@ export function chunkRows(
   chunk: Chunk,
   { slice, pathOf }: ChunkRows,
 ): { rows: string; order: string | null } {
-  const labels = coldLabelConditions(slice);
+  const labels = coldLabelConditions({ ...slice, where: undefined });
   const ranges = [...rangesOf(chunk.runs)];
   const scans = ranges.map(([segmentId, own]) => {
     const conditions = [...rangeConditions(own), ...labels];
     return `select * from ${readSegments([pathOf(segmentId)])} where ${conditions.join(' and ')}`;
   });
   const [first] = ranges;
-  const rows = `(${scans.join(' union all ')}) r`;
+  const all = scans.join(' union all ');
+  // A `where` may be long, and stands once above all scans.
+  const fitting = slice.where && `where ${coldWhereSql(parseWhere(slice.where))}`;
+  const rows = fitting ? `(select * from (${all}) ${fitting}) r` : `(${all}) r`;
   if (ranges.length === 1 && first?.[1].length === 1) return { rows, order: null };
   const order = segmentOrder.split(', ').map((column) => `r.${column}`);
   return { rows, order: order.join(', ') };

@@ -1,3 +1,5 @@
+import sql, { raw, type Sql } from 'sql-template-tag';
+
 // Numbers of JSON have any number of digits and any exponent, and no type of either engine holds them all. So they are
 // compared as texts, their keys, which order by their bytes as the numbers do: the sign, where the point stands, and the
 // digits without zeros at either end. 5, 5.0 and 0.5E1 have one key.
@@ -23,20 +25,40 @@ export function numberKey(text: string): string {
   return `0${size.replace(/\d/g, (digit) => complements[Number(digit)] ?? '')}~`;
 }
 
-/**
- * Returns the same key in the SQL of PostgreSQL and of DuckDB. `text` must name a column or a variable that has the text
- * of a JSON number, or null.
- */
-export function numberKeySql(text: string): string {
-  const part = (n: 1 | 2) => `split_part(lower(${text}), 'e', ${n})`;
-  const whole = `split_part(ltrim(${part(1)}, '-'), '.', 1)`;
-  const fraction = `split_part(${part(1)}, '.', 2)`;
-  const significant = `ltrim(${whole} || ${fraction}, '0')`;
-  const exponent = `(case when left(${part(2)}, 1) = '-' then -1 else 1 end
-    * ('0' || left(ltrim(${part(2)}, '+-0'), ${exponentDigits}))::bigint)`;
-  const place = `(${shift} + length(${significant}) - length(${fraction}) + ${exponent})::text`;
-  const size = `${place} || rtrim(${significant}, '0')`;
-  return `case when ${significant} = '' then '1'
-    when left(${text}, 1) = '-' then '0' || translate(${size}, '${digits}', '${complements}') || '~'
-    else '2' || ${size} end`;
+/** The parts of a number are found in two steps, in the SQL of either engine. First the mantissa and the exponent, */
+const split = { mantissa: part(1), exponent: part(2) };
+/** then all digits from the first that counts, and how many of them stand behind the point. */
+const strip = {
+  significant: `ltrim(replace(ltrim(number.mantissa, '-'), '.', ''), '0')`,
+  behind: `length(split_part(number.mantissa, '.', 2))`,
+};
+const place = `(${shift} + length(number.significant) - number.behind
+  + (case when left(number.exponent, 1) = '-' then -1 else 1 end)
+  * ('0' || left(ltrim(number.exponent, '+-0'), ${exponentDigits}))::bigint)::text`;
+const size = `${place} || rtrim(number.significant, '0')`;
+const key = `case when number.significant = '' then '1'
+  when left(number.mantissa, 1) = '-' then '0' || translate(${size}, '${digits}', '${complements}') || '~'
+  else '2' || ${size} end`;
+
+function part(n: 1 | 2): string {
+  return `split_part(lower(number.text), 'e', ${n})`;
+}
+
+/** Returns the key of a text in the SQL of PostgreSQL: that of a number of JSON, or null. */
+export function numberKeySql(text: Sql): Sql {
+  return sql`(select ${raw(key)} from (
+    select *, ${raw(`${strip.significant} as significant, ${strip.behind} as behind`)} from (
+      select *, ${raw(`${split.mantissa} as mantissa, ${split.exponent} as exponent`)}
+      from (select ${text} as text offset 0) number offset 0
+    ) number offset 0
+  ) number)`;
+}
+
+/** Returns the same in the SQL of DuckDB. What would be a variable is the only element of a list. */
+export function coldNumberKeySql(text: string): string {
+  return `list_transform(list_transform(list_transform([{text: ${text}}],
+    lambda number: {mantissa: ${split.mantissa}, exponent: ${split.exponent}}),
+    lambda number: {mantissa: number.mantissa, exponent: number.exponent,
+      significant: ${strip.significant}, behind: ${strip.behind}}),
+    lambda number: ${key})[1]`;
 }

@@ -16,7 +16,7 @@ export const whereLimits = {
   /** How deep parentheses and `not` may be nested. */
   depth: 32,
   /** How many comparisons and `exists` there may be. Each may read all of an enrichment. */
-  comparisons: 50,
+  comparisons: 20,
   /** How many values there may be in all comparisons together. */
   values: 200,
   /** The largest exponent of a number, up and down. */

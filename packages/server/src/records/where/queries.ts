@@ -95,10 +95,9 @@ function textSql(text: Sql, check: Ordered): Sql {
   return sql`${text} collate "C" ${raw(check.sign)} ${oneOf(check, 'text')}`;
 }
 
-function numberSql(text: Sql, { sign, values }: Ordered): Sql {
+function numberSql(text: Sql, { sign, values }: Compared): Sql {
   const keys = { sign, values: values.map(numberKey) };
-  return sql`(select (${raw(numberKeySql('spelled.text'))}) collate "C" ${raw(sign)} ${oneOf(keys, 'text')}
-    from (select ${text} as text offset 0) spelled)`;
+  return sql`${numberKeySql(text)} collate "C" ${raw(sign)} ${oneOf(keys, 'text')}`;
 }
 
 function oneOf({ sign, values }: Compared, type: string): Sql {
