@@ -136,6 +136,18 @@ export const recordCommands = [
     },
   },
   {
+    name: 'find an event by what is in it',
+    weight: 1,
+    draw: fc.record({ via, slice, event: fc.nat(40), isDescending: fc.boolean() }),
+    play(world, { via: at, slice: filter, event, isDescending }) {
+      const id = `e${event}`;
+      const where = `event_id = "${id}" and not exists(enrichment.never.there)`;
+      const meant = { ...filter, ids: new Set([id]) };
+      const query = queryOf({ ...filter, where });
+      return walkPages(world, at, { slice: meant, query, limit: 100, isDescending });
+    },
+  },
+  {
     name: 'read the tree',
     weight: 6,
     draw: fc.record({ via, tenant, level: fc.constantFrom('tenant', 'store', 'month') }),

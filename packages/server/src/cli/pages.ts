@@ -16,6 +16,8 @@ export type Page = {
   nextCursor: string | null;
   /** Number of rows on all pages; null for lists that do not tell. */
   total: number | null;
+  /** How far a page of records that is not full has looked, such as `TX DFW 2026-03-05T00:00:00.000000Z`. */
+  searchedTo: string | null;
 };
 
 export type ListRoute =
@@ -92,5 +94,12 @@ export function parsePage(text: string): Page {
     rows: elementsOf(data),
     nextCursor,
     total: typeof total === 'number' ? total : null,
+    searchedTo: placeOf(parseAnswer(members.get('searched_to') ?? 'null')),
   };
+}
+
+function placeOf(searched: unknown): string | null {
+  if (typeof searched !== 'object' || searched === null) return null;
+  const { tenant, store, occurred_at } = searched as Record<string, string | null>;
+  return [tenant, store, occurred_at].filter((name) => name !== null).join(' ');
 }

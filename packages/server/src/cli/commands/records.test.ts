@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { DatasetRow } from '../../contract.ts';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages, problem } from '../testing/receiver.ts';
+import { nowMillis } from '../testing/run.ts';
 
 const { api, cli, jsonOf } = prepareCli();
 
@@ -125,6 +126,22 @@ test('records find looks for an event wherever it is, over pages that hold nothi
   expect(none).toMatchObject({ code: 0, stdout: '' });
   expect(none.stderr).toBe('No record has this event id, as far as this token reaches.\n');
   expect(api.requests.at(-1)?.query).toMatchObject({ event_id: 'a', tenant: 'TX' });
+});
+
+test('records show --where goes on over pages that are not full, and says how far it is', async () => {
+  const searched_to = { tenant: 'TX', store: 'DFW', occurred_at: '2001-01-05T00:00:00.000000Z' };
+  const short = { data: [], next_cursor: 'c1', prev_cursor: null, searched_to };
+  const last = pages([], [record('a')]);
+  api.on('GET /enrichment/records', (request, response) =>
+    (request.query.cursor === undefined ? json(short) : last)(request, response),
+  );
+  let now = nowMillis;
+  const where = `score >= 0.9 and model = "it's"`;
+  const words = ['records', 'show', '--tenant', 'TX', '--where', where, '--limit', '1'];
+  const { stdout, stderr } = await cli(words, { isTerminal: true, now: () => (now += 200) });
+  expect(stdout).toContain('a');
+  expect(stderr).toContain('searched to  TX DFW 2001-01-05T00:00:00.000000Z   0 found');
+  expect(api.requests.map(({ query }) => query.where)).toEqual([where, where]);
 });
 
 test('records show stops at 20 rows on a terminal and says how to go on', async () => {

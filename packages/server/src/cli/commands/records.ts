@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { DatasetRow } from '../../contract.ts';
-import { numberOf } from '../../kernel/values.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { datasetNames, type Level, levels, orders } from '../../records/values.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
@@ -11,6 +11,7 @@ import { required, usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { createRowPrinter, type JsonOption, printObject } from '../output.ts';
 import { walkPages } from '../pages.ts';
+import { createProgress } from '../progress.ts';
 import { checkDays } from '../slice.ts';
 import type { Column } from '../table.ts';
 import { jsonOption, type OptionRow, tenantOption, type Verb, type Verbs } from '../verb.ts';
@@ -203,12 +204,21 @@ async function printPages(
   let printed = 0;
   let nextCursor: string | null = null;
   const { query, most } = asked;
+  let searchedTo = '';
+  const progress = createProgress(context.io, {
+    ...{ label: 'searched to', total: 0, describe: () => searchedTo },
+    pace: () => `${formatCount(printed)} found`,
+  });
   const pages = walkPages(context.io, client, { route: 'GET /enrichment/records', query, most });
   for await (const page of pages) {
+    progress.clear();
     await printer.write(page.rows);
     printed += page.rows.length;
     nextCursor = page.nextCursor;
+    searchedTo = page.searchedTo ?? '';
+    if (searchedTo !== '') progress.update(printed, 0);
   }
+  progress.clear();
   await printer.end();
   return { client, printed, nextCursor };
 }
