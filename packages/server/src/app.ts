@@ -45,6 +45,8 @@ export {
 export { restoreBackup } from './app/restore.ts';
 export { drainOnce } from './app/webhooks.ts';
 export { createLog } from './platform/log.ts';
+export { openImporter } from './records/import/open-file.ts';
+export { createDayTally } from './records/import/tally-days.ts';
 
 /** The running service, as `startService` returns it once requests are answered. */
 export type Service = {

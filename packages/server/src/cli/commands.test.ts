@@ -106,6 +106,8 @@ const otherCalls: Readonly<Record<string, Call>> = {
   'records recount': ['--yes'],
   // What it prints is the schema of a database: see commands/version.db.test.ts.
   version: [''],
+  // What it prints is about real files: see commands/records-import.db.test.ts.
+  'records import': ['a.parquet'],
   // What it does is tested on a cluster, by npm run test:citus.
   'database distribute': ['--dry-run'],
   listen: [''],

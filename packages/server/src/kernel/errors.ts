@@ -140,6 +140,8 @@ export const errorCatalogue = {
   backup_incomplete: ofCommand(7, 'The backup lacks objects that were missing when it was made.'),
   partly_done: ofCommand(7, 'Some of it was done, the rest was refused.'),
   file_unreadable: ofCommand(1, 'A file cannot be read or written.'),
+  file_changed: ofCommand(1, 'A file changed while it was read.'),
+  columns_unmapped: ofCommand(2, 'The columns of a file do not make records.'),
   database_unusable: ofCommand(
     1,
     'The database cannot be used by this version, or on this machine.',

@@ -9,6 +9,24 @@ export type Level = (typeof levels)[number];
 export const datasetNames = ['training', 'fine_tuning'] as const;
 export type DatasetName = (typeof datasetNames)[number];
 
+/** The fields of a record as it is sent, in the order in which they are counted in `bytes`. */
+export const recordFields = [
+  'tenant',
+  'store',
+  'event_id',
+  'occurred_at',
+  'kind',
+  'source',
+  'model',
+  'confidence',
+  'enrichment',
+] as const;
+export type RecordField = (typeof recordFields)[number];
+
+/** The formats of files that can be imported. */
+export const importFormats = ['parquet', 'csv', 'ndjson'] as const;
+export type ImportFormat = (typeof importFormats)[number];
+
 /** Where the records of a leaf or a day lie: in PostgreSQL (hot), in segments (cold), or some in each (mixed). */
 export const tiers = ['hot', 'cold', 'mixed'] as const;
 

@@ -43,6 +43,7 @@ test.each([
       'tail',
       'ingest',
       'lint',
+      'import',
       'erase',
       'recount',
       'tags',

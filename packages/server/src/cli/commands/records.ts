@@ -17,6 +17,7 @@ import type { Column } from '../table.ts';
 import { jsonOption, type OptionRow, tenantOption, type Verb, type Verbs } from '../verb.ts';
 import { erase } from './records-erase.ts';
 import { fields } from './records-fields.ts';
+import { importFiles } from './records-import.ts';
 import { ingest } from './records-ingest.ts';
 import { lint } from './records-lint.ts';
 import { recount } from './records-recount.ts';
@@ -348,6 +349,7 @@ export const records: Verbs = {
   tail,
   ingest,
   lint,
+  import: importFiles,
   erase,
   recount,
   tags,

@@ -1,0 +1,201 @@
+import { resolve } from 'node:path';
+import { Option } from 'commander';
+import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
+import { importFormats, type RecordField, recordFields } from '../../records/values.ts';
+import type { Context } from '../context.ts';
+import { formatDuration } from '../format.ts';
+import { usage } from '../help.ts';
+import { type FoundFile, openFiles } from '../import/find-files.ts';
+import { findHeld, type HeldLeaf } from '../import/find-held.ts';
+import { noteRejects, printTotals, type Totals } from '../import/report.ts';
+import { openResume } from '../import/resume.ts';
+import { sendFile } from '../import/send-file.ts';
+import { createProgress, type ProgressOptions } from '../progress.ts';
+import type { OptionRow, Verb } from '../verb.ts';
+
+type Pair = readonly [field: RecordField, value: string];
+type ImportOptions = {
+  map?: Pair[];
+  set?: Pair[];
+  skip?: string[];
+  format?: (typeof importFormats)[number];
+  delimiter?: string;
+  timeUnit?: (typeof timeUnits)[number];
+  check?: true;
+  resume?: string;
+  json?: true;
+};
+
+const timeUnits = ['s', 'ms', 'us', 'ns'] as const;
+
+/** An option that may be given several times, with one value each, so that files may follow it. */
+function repeated(flags: string, help: string, read: (text: string) => unknown): OptionRow {
+  return new Option(flags, help).argParser<unknown[] | undefined>((text, before) => [
+    ...(before ?? []),
+    read(text),
+  ]);
+}
+
+export const importFiles: Verb = {
+  summary: 'store the records of Parquet, CSV or NDJSON files with any columns',
+  description:
+    'Stores the records of files with any columns: Parquet, CSV or NDJSON (the last two also as .gz). Columns with the name of a field of a record are that field, recorded_at is left out, and all others become keys of the enrichment, with their values to the digit. The columns of all files are checked before anything is sent. Importing files again does no harm: it says how many records are new and how many were known.',
+  argument: [
+    '<file...>',
+    'files, folders, or patterns such as "history/**/*.parquet"; also of s3://',
+  ],
+  examples: [
+    "svcctl records import 'history/*.parquet' --check",
+    "svcctl records import 'history/*.parquet' --map occurred_at=ts --map event_id=id --set tenant=TX",
+    "svcctl records import 's3://archive/2024/*.parquet?region=eu-central-1' --set tenant=TX",
+    'svcctl records import sales.csv --map enrichment=payload --skip row_number --delimiter ";"',
+  ],
+  options: [
+    repeated(
+      '--map <field=column>',
+      'the column that is this field of the record (repeatable)',
+      pair,
+    ),
+    repeated('--set <field=value>', 'the value of a field in all records (repeatable)', pair),
+    repeated('--skip <column>', 'leave this column out (repeatable)', (text) => text),
+    ['--check', 'store nothing, and tell what would be new, known, rejected or in conflict'],
+    new Option(
+      '--resume <file>',
+      'note in this file how far it is, and go on from there another time',
+    ).conflicts('check'),
+    ['--format <format>', 'what the files are (default: as they are called)', importFormats],
+    new Option('--delimiter <character>', 'what stands between the cells of CSV').default(','),
+    ['--time-unit <unit>', 'what numbers count that stand for times, since 1970', timeUnits],
+    ['--json', 'print the sums as JSON, with the first 1,000 rejected rows'],
+  ],
+  notes: `
+Fields: ${recordFields.join(', ')}.
+Times without a zone are UTC. A column that holds JSON goes in with --map enrichment=COLUMN.`,
+  act: importRecords,
+};
+
+function pair(text: string): Pair {
+  const at = text.indexOf('=');
+  const field = recordFields.find((each) => each === text.slice(0, at));
+  if (field !== undefined && at + 1 < text.length) return [field, text.slice(at + 1)];
+  throw usage(
+    `"${text}" does not say ${at < 0 ? 'FIELD=…' : 'a field of a record'}: ${recordFields.join(', ')}.`,
+  );
+}
+
+async function importRecords(
+  context: Context,
+  options: ImportOptions,
+  patterns: readonly string[],
+): Promise<void> {
+  const { io } = context;
+  const { delimiter = ',', check: isCheck = false } = options;
+  if (delimiter.length !== 1) throw usage('--delimiter: it is one character.');
+  const startedAt = io.now();
+  const app = await import('../../app.ts');
+  const mapping = {
+    columns: Object.fromEntries(options.map ?? []),
+    values: Object.fromEntries(options.set ?? []),
+    skipped: options.skip ?? [],
+    timeUnit: options.timeUnit,
+  };
+  const importer = await app.openImporter({ delimiter, mapping, signal: io.signal });
+  const totals: Totals = {
+    ...{ files: 0, rows: 0, accepted: 0, duplicates: 0, rejected_count: 0, rejected: [] },
+  };
+  try {
+    const files = await openFiles(context, importer, { patterns, format: options.format });
+    const client = await context.connect();
+    // A service that answers now is waited for when it goes away later.
+    await client.json('GET /me', {});
+    const days = isCheck ? app.createDayTally(io.now()) : undefined;
+    const resume =
+      options.resume === undefined
+        ? undefined
+        : await openResume(resolve(io.cwd, options.resume), { ...mapping, delimiter });
+    const progress = progressOf(context, files);
+    let passed = 0;
+    for (const file of files) {
+      const firstRow = resume?.rowsOf(file) ?? 0;
+      const before = totals.rows + passed;
+      await sendFile(context, client, {
+        ...{ file, totals, isCheck, firstRow },
+        onLines: (lines) => days?.add(lines),
+        onRows: (rows) => progress.show(file, before + rows),
+        onAnswered: async (rows) => resume?.note(file, rows),
+        note: (text) => progress.note(text),
+      });
+      passed += firstRow;
+      totals.files += 1;
+    }
+    progress.clear();
+    if (passed > 0)
+      context.note(
+        `note: ${numberOf(passed, 'row')} were answered before, as ${options.resume} says`,
+      );
+    const held = days && (await findHeld(context, client, days.leaves()));
+    await report(context, totals, { options, held, elapsedMillis: io.now() - startedAt });
+  } catch (error) {
+    if (!isCheck && totals.accepted > 0) {
+      context.note(
+        `${formatCount(totals.accepted)} new records are stored before this. Import the files again: that does no harm.`,
+      );
+    }
+    throw error;
+  } finally {
+    await importer.close();
+  }
+}
+
+/** `3 of 900 2024-03.parquet  ██████░░░░  31 %  364,120 of 512,991 rows  48,000 rows/s`. */
+function progressOf(context: Context, files: readonly FoundFile[]) {
+  const totals = files.map(({ source }) => source.rows);
+  const total = totals.reduce<number>((sum, rows) => sum + (rows ?? 0), 0);
+  const bar: ProgressOptions = {
+    label: '',
+    total: totals.includes(null) ? 0 : total,
+    describe: (done) =>
+      bar.total === 0
+        ? numberOf(done, 'row')
+        : `${formatCount(done)} of ${numberOf(bar.total, 'row')}`,
+    speed: (perSecond) => `${formatCount(perSecond)} rows/s`,
+  };
+  const progress = createProgress(context.io, bar);
+  return {
+    show(file: FoundFile, rows: number) {
+      bar.label = `${formatCount(files.indexOf(file) + 1)} of ${formatCount(files.length)} ${file.name}`;
+      progress.update(rows, rows);
+    },
+    note(text: string) {
+      progress.clear();
+      context.note(text);
+    },
+    clear: () => progress.clear(),
+  };
+}
+
+/** Prints the sums, what is rejected and, of a check, what the days hold already. Throws `records_rejected`. */
+async function report(
+  context: Context,
+  totals: Totals,
+  {
+    options: { check, json },
+    held,
+    elapsedMillis,
+  }: { options: ImportOptions; held: HeldLeaf[] | undefined; elapsedMillis: number },
+): Promise<void> {
+  await printTotals(context, totals, { json, held });
+  noteRejects(context, totals);
+  const { files, rows, accepted, duplicates, rejected_count: rejected } = totals;
+  const is = check ? 'would be ' : '';
+  if (rejected > 0) {
+    const rest = check ? 'Nothing was stored' : 'The others are stored';
+    throw new AppError('records_rejected', {
+      detail: `${formatCount(rejected)} of ${numberOf(rows, 'row')} ${check ? 'would be ' : ''}rejected. ${rest}; mend these and import the files again.`,
+    });
+  }
+  context.note(
+    `✓ ${numberOf(files, 'file')}, ${numberOf(rows, 'row')}: ${formatCount(accepted)} ${is}new, ${formatCount(duplicates)} known · ${formatDuration(elapsedMillis)}`,
+  );
+}

@@ -1,0 +1,72 @@
+import { JsonScanner } from '../../kernel/json-text.ts';
+import { recordFields } from '../values.ts';
+import { createRoles, hasWholeEnrichment, type Mapping } from './mapping.ts';
+import { createSpelling } from './spell-field.ts';
+
+/**
+ * Returns a function that makes the line of a record out of a line of NDJSON. Values are taken over to the letter.
+ * Members are the fields of their names or as mapped, and all others are keys of the enrichment, unless one of them is
+ * the whole enrichment: then the others stay beside it, and the service refuses the record for them. A line that is no
+ * object is returned as it is.
+ */
+export function createLineMapper(mapping: Mapping): (line: string) => string {
+  const scanner = new JsonScanner('');
+  const spell = createSpelling(mapping.timeUnit);
+  const given = recordFields.flatMap((field) => {
+    const value = mapping.values[field];
+    return value === undefined ? [] : [`"${field}":${spell(field, JSON.stringify(value))}`];
+  });
+  return (line) => {
+    const members = readMembers(scanner, line);
+    if (members === null) return line;
+    const names = members.map(({ name }) => name);
+    const hasEnrichment = hasWholeEnrichment(mapping, names);
+    const roleOf = createRoles(mapping, hasEnrichment);
+    const fields = [...given];
+    const keys: string[] = [];
+    for (const { name, spelledName, value } of members) {
+      const role = roleOf(name);
+      if (role === 'key') keys.push(`${spelledName}:${value}`);
+      else if (role === 'unknown') fields.push(`${spelledName}:${value}`);
+      else if (role !== 'skipped') fields.push(`"${role}":${spell(role, value)}`);
+    }
+    if (!hasEnrichment) fields.push(`"enrichment":{${keys.join(',')}}`);
+    return `{${fields.join(',')}}`;
+  };
+}
+
+type Member = { name: string; spelledName: string; value: string };
+
+/** Reads the members of the object that a line is; null when it is none. */
+function readMembers(scanner: JsonScanner, line: string): Member[] | null {
+  scanner.load(line);
+  const members: Member[] = [];
+  let position = scanner.skipSpace(0);
+  if (scanner.byteAt(position) !== 0x7b) return null;
+  position = scanner.skipSpace(position + 1);
+  if (scanner.byteAt(position) === 0x7d) position += 1;
+  else {
+    for (;;) {
+      if (scanner.byteAt(position) !== 0x22) return null;
+      const nameEnd = scanner.scanString(position);
+      if (nameEnd < 0) return null;
+      const name = scanner.stringValue(position, nameEnd);
+      const start = scanner.scanColon(nameEnd);
+      if (start < 0) return null;
+      scanner.beginValue();
+      const end = scanner.scanValue(start);
+      if (end < 0) return null;
+      members.push({
+        name,
+        spelledName: JSON.stringify(name),
+        value: scanner.compact(start, end),
+      });
+      position = scanner.skipSpace(end);
+      const next = scanner.byteAt(position);
+      position = scanner.skipSpace(position + 1);
+      if (next === 0x7d) break;
+      if (next !== 0x2c) return null;
+    }
+  }
+  return scanner.skipSpace(position) === scanner.sizeBytes ? members : null;
+}

@@ -1,0 +1,142 @@
+import { appendFile, rename, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { expect, test } from 'vitest';
+import { use } from '../../../test/use.ts';
+import { useFolder } from '../../cli/testing/run.ts';
+import { openImporter, type Piece } from './open-file.ts';
+
+const folder = useFolder();
+const importer = use(
+  () =>
+    openImporter({
+      mapping: { columns: {}, values: {}, skipped: [], timeUnit: undefined },
+      delimiter: ',',
+      signal: new AbortController().signal,
+    }),
+  (made) => made.close(),
+  'once',
+);
+
+const line = (n: number) =>
+  `{"tenant":"T","store":"S","event_id":"${n}","occurred_at":"2024-01-01T00:00:00Z","enrichment":{}}\n`;
+const pathOf = (name: string) => join(folder.path, name);
+
+async function textOf(pieces: AsyncIterable<Piece>): Promise<{ text: string; rows: number }> {
+  let text = '';
+  let rows = 0;
+  for await (const piece of pieces) {
+    text += piece.text.toString('latin1');
+    rows += piece.rows;
+  }
+  return { text, rows };
+}
+
+test('lines of NDJSON keep their numbers, whatever they hold', async () => {
+  const bytes = [Buffer.from(`${line(0)}\n \n${line(3)}`), Buffer.of(0x22, 0xff, 0x22, 0x0a)];
+  await writeFile(pathOf('a.ndjson'), Buffer.concat([...bytes, Buffer.from(line(5).trimEnd())]));
+  const file = await importer.open(pathOf('a.ndjson'), 'ndjson');
+  const all = await textOf(file.records(0));
+  expect(all).toEqual({ text: `${line(0)}\n\n${line(3)}\u00ff\n${line(5)}`, rows: 6 });
+  for (let from = 1; from < 7; from += 1) {
+    const rest = await textOf(file.records(from));
+    expect(rest.text).toBe(all.text.split('\n').slice(from).join('\n'));
+    expect(rest.rows).toBe(6 - from > 0 ? 6 - from : 0);
+  }
+});
+
+test.each([
+  ['csv', 'a.csv.gz'],
+  ['ndjson', 'a.ndjson.gz'],
+] as const)('rows of %s are found again by their numbers', async (format, name) => {
+  const rows = Array.from({ length: 5000 }, (_, n) =>
+    format === 'csv' ? `T,S,"e\n${n}",2024-01-01T00:00:00Z\n` : line(n),
+  );
+  const header = format === 'csv' ? 'tenant,store,event_id,occurred_at\n' : '';
+  await writeFile(pathOf(name), gzipSync(header + rows.join('')));
+  const file = await importer.open(pathOf(name), format);
+  expect(file.faults).toEqual([]);
+  const all = await textOf(file.records(0));
+  expect(all.rows).toBe(5000);
+  const rest = await textOf(file.records(4321));
+  expect(rest.rows).toBe(679);
+  expect(rest.text).toBe(all.text.split('\n').slice(4321).join('\n'));
+});
+
+test.each([
+  ['grows', (path: string) => appendFile(path, line(9))],
+  [
+    'is replaced by one of the same size',
+    async (path: string) => {
+      await writeFile(`${path}.new`, line(2).repeat(20_000));
+      await rename(`${path}.new`, path);
+    },
+  ],
+  ['is written to', (path: string) => utimes(path, 1, 1)],
+])('a file that %s while it is read is told from others', async (_, change) => {
+  const path = pathOf('a.ndjson');
+  await writeFile(path, line(1).repeat(20_000));
+  const file = await importer.open(path, 'ndjson');
+  const pieces = file.records(0);
+  expect((await pieces.next()).done).toBe(false);
+  await change(path);
+  await expect(textOf(pieces)).rejects.toMatchObject({
+    code: 'file_changed',
+    detail: expect.stringContaining(`${path} changed while it was read`),
+  });
+  // It was opened before, so it is another one from its first row on.
+  await expect(textOf(file.records(0))).rejects.toMatchObject({ code: 'file_changed' });
+});
+
+test.each([
+  ['a,b', 'CSV Error on Line: 4002 Original Line: a,b Expected Number of Columns: 4 Found: 2'],
+  ['T,S,"e"x,2024-01-01T00:00:00Z', 'CSV Error on Line: 4002'],
+  ['T,S,\u00ff,2024-01-01T00:00:00Z', 'not utf-8'],
+])('a row of CSV that is %s ends the reading, and says where', async (row, reason) => {
+  const rows = 'T,S,e,2024-01-01T00:00:00Z\n'.repeat(4000);
+  const text = `tenant,store,event_id,occurred_at\n${rows}${row}\n${rows}`;
+  await writeFile(pathOf('a.csv'), Buffer.from(text, 'latin1'));
+  const file = await importer.open(pathOf('a.csv'), 'csv');
+  await expect(textOf(file.records(0))).rejects.toMatchObject({
+    code: 'file_unreadable',
+    detail: expect.stringContaining(reason),
+  });
+});
+
+test('a file of one line that is too long is refused, and not held in memory', async () => {
+  await writeFile(pathOf('long.ndjson'), `${line(0)}${'x'.repeat(17 * 2 ** 20)}`);
+  const file = await importer.open(pathOf('long.ndjson'), 'ndjson');
+  await expect(textOf(file.records(0))).rejects.toMatchObject({
+    code: 'file_unreadable',
+    detail: expect.stringContaining('line 2 has more than 16 MiB'),
+  });
+});
+
+test('rows too wide to be read together are read a few at a time', async () => {
+  const path = pathOf('wide.parquet');
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  await connection.run(`copy (select 'T' as tenant, 'S' as store, range as event_id,
+    '2024-01-01T00:00:00Z' as occurred_at, repeat(md5(range::varchar), 1000) as wide
+    from range(1000)) to '${path}'`);
+  connection.closeSync();
+  instance.closeSync();
+  const mapping = { columns: {}, values: {}, skipped: [], timeUnit: undefined };
+  const { signal } = new AbortController();
+  const narrow = await openImporter({
+    mapping,
+    delimiter: ',',
+    signal,
+    memoryBytes: 120 * 2 ** 20,
+  });
+  const file = await narrow.open(path, 'parquet');
+  const { text, rows } = await textOf(file.records(7));
+  expect(rows).toBe(993);
+  const ids = text
+    .trimEnd()
+    .split('\n')
+    .map((one) => Number(JSON.parse(one).event_id));
+  expect(ids).toEqual(Array.from({ length: 993 }, (_, n) => n + 7));
+  await narrow.close();
+});
