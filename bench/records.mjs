@@ -1,11 +1,13 @@
 import { runSections } from './lib/run-sections.mjs';
 import { benchDatasets } from './records/datasets.mjs';
 import { benchExport } from './records/export.mjs';
+import { benchImport } from './records/import.mjs';
 import { benchIngest, benchSingles } from './records/ingest.mjs';
 import { benchPages } from './records/pages.mjs';
 
 const sections = {
   ingest: benchIngest,
+  import: benchImport,
   singles: benchSingles,
   datasets: benchDatasets,
   pages: benchPages,
@@ -19,6 +21,7 @@ const sections = {
 const sizes = {
   smallest: {
     ingest: { flights: 3000, pairs: 1 },
+    import: { flights: 3000, pairs: 1 },
     singles: { requests: 80, pairs: 1 },
     datasets: { tenants: 10, stores: 20, months: 12, requests: 2 },
     pages: { records: 12_000, requests: 2 },
@@ -26,6 +29,7 @@ const sizes = {
   },
   quick: {
     ingest: { flights: 60_000, pairs: 1 },
+    import: { flights: 60_000, pairs: 1 },
     singles: { requests: 8000, pairs: 1 },
     datasets: { tenants: 20, stores: 84, months: 12, requests: 40 },
     pages: { records: 30_000, requests: 60 },
@@ -33,6 +37,7 @@ const sizes = {
   },
   standard: {
     ingest: { flights: 500_000, pairs: 3 },
+    import: { flights: 500_000, pairs: 3 },
     singles: { requests: 15_000, pairs: 3 },
     datasets: { tenants: 200, stores: 417, months: 12, requests: 300 },
     pages: { records: 1_000_000, requests: 300 },
@@ -40,6 +45,7 @@ const sizes = {
   },
   full: {
     ingest: { flights: 3_000_000, pairs: 3 },
+    import: { flights: 3_000_000, pairs: 3 },
     singles: { requests: 50_000, pairs: 5 },
     datasets: { tenants: 200, stores: 417, months: 12, requests: 1000 },
     pages: { records: 1_000_000, requests: 1000 },

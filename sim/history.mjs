@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { accessCommands } from './commands/access.mjs';
 import { backupCommands } from './commands/backups.mjs';
 import { exportCommands } from './commands/exports.mjs';
+import { importCommands } from './commands/imports.mjs';
 import { recordCommands } from './commands/records.mjs';
 import { retentionCommands } from './commands/retention.mjs';
 import { tailCommands } from './commands/tails.mjs';
@@ -16,6 +17,7 @@ import { layouts } from './world.mjs';
 const commands = [
   ...recordCommands,
   ...tailCommands,
+  ...importCommands,
   ...exportCommands,
   ...retentionCommands,
   ...webhookCommands,

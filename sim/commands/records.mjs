@@ -354,7 +354,7 @@ async function sendLines(world, contents, { via, sending }) {
 }
 
 /** Tells the model what an ingest was answered. */
-function endIngest(world, write, answer) {
+export function endIngest(world, write, answer) {
   const { contents } = write;
   if (answer.status !== 200) {
     const outcome = outcomeOf(answer) === 'refused' ? 'refused' : 'lost';

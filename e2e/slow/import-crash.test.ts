@@ -1,0 +1,113 @@
+import { randomInt } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expectCountersTrue } from '../lib/counters.ts';
+import {
+  createInstallation,
+  findFreePorts,
+  type Installation,
+  type Service,
+  type ServiceProcess,
+} from '../lib/installation.ts';
+import { query } from '../lib/postgres.ts';
+import { waitFor } from '../lib/wait-for.ts';
+
+let installation: Installation;
+let service: Service;
+/** Small parts, so that a request is stored in many of them. */
+let settings: Record<string, string>;
+beforeEach(async () => {
+  installation = await createInstallation();
+  const [port] = await findFreePorts(1);
+  settings = { SVC_INGEST_MAX_RECORDS: '500', SVC_LOG_LEVEL: 'error', SVC_PORT: String(port) };
+  service = await installation.start(settings);
+});
+afterEach(() => installation.remove());
+
+const files = 3;
+const rowsOfFile = 60_000;
+const total = files * rowsOfFile;
+
+/** Files of history whose columns are called otherwise; answers their folder. */
+async function writeHistory(): Promise<string> {
+  const folder = join(installation.dataDir, 'history');
+  await mkdir(folder);
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  for (let file = 0; file < files; file += 1) {
+    await connection.run(
+      `copy (select ${file} * ${rowsOfFile} + range as id, 'S' || range % 3 as store,
+          timestamp '2024-01-01' + to_seconds(range * 60) as ts, range::decimal(20, 3) as amount,
+          {'n': range, 'tags': ['a', null]} as detail
+        from range(${rowsOfFile})) to '${join(folder, `${file}.parquet`)}'`,
+    );
+  }
+  connection.closeSync();
+  instance.closeSync();
+  return folder;
+}
+
+const countStored = async () => {
+  const counting = 'select count(*)::int as count from enrichment_records';
+  const [row] = await query(await installation.postgresUrl(), counting);
+  return Number(row?.count);
+};
+
+function startImport(folder: string) {
+  const mapping = ['--map', 'event_id=id', '--map', 'occurred_at=ts', '--set', 'tenant=T'];
+  return installation.spawnCommand(['records', 'import', folder, ...mapping, '--json'], {
+    SVC_URL: service.url,
+    SVC_TOKEN: service.token,
+  });
+}
+
+test('an import that is killed anywhere, or whose service is, is repeated and ends with every row once', async () => {
+  const folder = await writeHistory();
+  const untilMore = async (running: ServiceProcess) => {
+    const wanted = (await countStored()) + randomInt(0, rowsOfFile / 4);
+    await waitFor(
+      'the import to store more rows',
+      async () => running.exit() !== undefined || (await countStored()) > wanted,
+    );
+    expect(running.exit(), running.output()).toBeUndefined();
+  };
+  // An import waits for the service, and goes on by itself.
+  const waiting = startImport(folder);
+  for (let round = 0; round < 3; round += 1) {
+    await untilMore(waiting);
+    await service.kill();
+    service = await installation.start(settings);
+  }
+  await untilMore(waiting);
+  await waiting.kill();
+  for (let round = 0; round < 3; round += 1) {
+    const running = startImport(folder);
+    await untilMore(running);
+    await running.kill();
+  }
+  const left = total - (await countStored());
+  const last = startImport(folder);
+  expect(await last.waitForExit(), last.output()).toEqual({ code: 0, signal: null });
+  expect(last.output()).toContain(`"rows":${total}`);
+  expect(left, 'the kills came too late to prove anything').toBeGreaterThan(0);
+  expect(await countStored()).toBe(total);
+  await expectCountersTrue(await installation.postgresUrl(), service);
+  const again = startImport(folder);
+  expect(await again.waitForExit()).toEqual({ code: 0, signal: null });
+  expect(again.output()).toContain(`"accepted":0,"duplicates":${total}`);
+});
+
+test('two imports of the same files at once store every row once', async () => {
+  const folder = await writeHistory();
+  const imports = [startImport(folder), startImport(folder)];
+  const accepted = [];
+  for (const running of imports) {
+    expect(await running.waitForExit(), running.output()).toEqual({ code: 0, signal: null });
+    accepted.push(Number(/"accepted":(\d+)/.exec(running.output())?.[1]));
+  }
+  expect(accepted.reduce((sum, count) => sum + count, 0)).toBe(total);
+  expect(await countStored()).toBe(total);
+  await expectCountersTrue(await installation.postgresUrl(), service);
+});
