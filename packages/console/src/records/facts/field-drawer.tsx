@@ -8,14 +8,14 @@ import { SmallTable } from '../../ui/numbers.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import classes from './fields.module.css';
 import { Histogram } from './picture.tsx';
-import { fieldKey, sampleText, shortNumber, withError } from './use-fields.ts';
+import { type FieldFilter, fieldKey, sampleText, shortNumber, withError } from './use-fields.ts';
 import { ValueShares } from './value-shares.tsx';
 
 export type FieldDrawerProps = {
   /** See `fieldKey`. */
   fieldId: string;
   fields: UseQueryResult<RecordFields>;
-  onFilter: (filter: { kind: string } | { source: string }) => void;
+  onFilter: (filter: FieldFilter) => void;
   onClose: () => void;
 };
 
@@ -89,7 +89,7 @@ function Content({ field, data, onFilter }: ContentProps): ReactNode {
       {field.values.length > 0 && (
         <>
           <h3 className="caps below-8">MOST FREQUENT VALUES</h3>
-          <ValueShares field={field} sampled={data.sampled} onChoose={filterOf(field, onFilter)} />
+          <ValueShares {...{ field, onFilter }} />
         </>
       )}
       {data.periods.length > 0 && <OverTime {...{ field, data }} />}
@@ -112,14 +112,6 @@ function rowOf(
   cell: (field: DescribedField) => string,
 ) {
   return { key: name, cells: [name, cell(own), ...(against === null ? [] : [cell(against)])] };
-}
-
-/** The filter that a value of this field sets; undefined where the list of records has none for it. */
-function filterOf({ of, name }: Field, onFilter: FieldDrawerProps['onFilter']) {
-  if (of !== 'record') return undefined;
-  if (name === 'kind') return (value: string) => onFilter({ kind: value });
-  if (name === 'source') return (value: string) => onFilter({ source: value });
-  return undefined;
 }
 
 function Numbers({ field }: { field: Field }): ReactNode {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DescribedField } from '../../api/types.ts';
-import { sampleText, shortNumber, typicalOf, withError } from './use-fields.ts';
+import { filterOf, sampleText, shortNumber, typicalOf, withError } from './use-fields.ts';
 
 const exactly = (share: number) => ({ share, low: share, high: share });
 const field = (change: Partial<DescribedField>): DescribedField => ({
@@ -46,6 +46,24 @@ describe('typicalOf', () => {
     expect(typicalOf(field({ distinct: 900, values: values(0.01, 0.01) }))).toBe(
       'all different, such as a',
     );
+  });
+});
+
+describe('filterOf', () => {
+  it('names the records with a value, whatever the field is called', () => {
+    const of = (name: string, value: string | number | boolean) =>
+      filterOf({ of: 'enrichment', name }, value);
+    expect(filterOf({ of: 'record', name: 'kind' }, 'a"b')).toEqual({ kind: 'a"b' });
+    expect(filterOf({ of: 'record', name: 'model' }, 'a"b')).toEqual({ where: 'model = "a\\"b"' });
+    expect(of('kind', 'x')).toEqual({ where: 'enrichment.kind = "x"' });
+    expect(of('"a.b".c', 0.5)).toEqual({ where: 'enrichment."a.b".c = 0.5' });
+    expect(of('tags[]', true)).toEqual({ where: 'any(enrichment.tags) = true' });
+  });
+
+  it('is none where a where cannot say it, or the value is cut', () => {
+    expect(filterOf({ of: 'enrichment', name: 'tags[].name' }, 'x')).toBeUndefined();
+    expect(filterOf({ of: 'enrichment', name: 'tags[][]' }, 'x')).toBeUndefined();
+    expect(filterOf({ of: 'enrichment', name: 'text' }, 'x'.repeat(200))).toBeUndefined();
   });
 });
 

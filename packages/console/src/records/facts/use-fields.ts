@@ -33,6 +33,29 @@ export function fieldKey({ of, name }: Pick<Field, 'of' | 'name'>): string {
   return `${of}/${name}`;
 }
 
+/** The filter of the list of records that a value of a field sets. */
+export type FieldFilter = { kind: string } | { source: string } | { where: string };
+
+/** A text of so many characters may be the beginning of a longer one. */
+const cutAt = 200;
+
+/** Returns the filter for the records with this value of a field; undefined where none says just that. */
+export function filterOf(
+  { of, name }: Pick<Field, 'of' | 'name'>,
+  value: string | number | boolean,
+): FieldFilter | undefined {
+  if (typeof value === 'string' && value.length >= cutAt) return undefined;
+  if (of === 'record' && name === 'kind') return { kind: String(value) };
+  if (of === 'record' && name === 'source') return { source: String(value) };
+  const says = `= ${JSON.stringify(value)}`;
+  if (of === 'record') return { where: `${name} ${says}` };
+  const array = /^(.*)\[\]$/.exec(name)?.[1];
+  // Elements of arrays in arrays, and fields of elements, cannot be asked for.
+  if ((array ?? name).includes('[]')) return undefined;
+  const path = `enrichment.${array ?? name}`;
+  return { where: `${array === undefined ? path : `any(${path})`} ${says}` };
+}
+
 /** Says whether all records were looked at, or how many of them. */
 export function sampleText({
   count,

@@ -3,15 +3,14 @@ import type { Field } from '../../api/types.ts';
 import { formatCount, visibleText } from '../../ui/format.ts';
 import { CutText } from '../../ui/marks.tsx';
 import classes from './shares.module.css';
-import { withError } from './use-fields.ts';
+import { type FieldFilter, filterOf, withError } from './use-fields.ts';
 
 /** The most frequent values of a field, as bars; a click on one shows the records that have it. */
 export function ValueShares(props: {
   field: Field;
-  sampled: number;
-  onChoose: ((value: string) => void) | undefined;
+  onFilter: (filter: FieldFilter) => void;
 }): ReactNode {
-  const { field, onChoose } = props;
+  const { field, onFilter } = props;
   const most = Math.max(1, ...field.values.map(({ count }) => count));
   return (
     <table className={classes.table}>
@@ -33,17 +32,11 @@ export function ValueShares(props: {
         {field.values.map(({ value, count, ...share }) => (
           <tr key={`${typeof value} ${value}`}>
             <th scope="row">
-              {onChoose === undefined ? (
-                <CutText text={visibleText(String(value))} />
-              ) : (
-                <button
-                  type="button"
-                  title={`Records of ${visibleText(String(value))}`}
-                  onClick={() => onChoose(String(value))}
-                >
-                  {visibleText(String(value))}
-                </button>
-              )}
+              <Value
+                text={visibleText(String(value))}
+                filter={filterOf(field, value)}
+                {...{ onFilter }}
+              />
             </th>
             <td>
               <svg className={classes.bar} viewBox="0 0 120 8" aria-hidden="true">
@@ -56,5 +49,19 @@ export function ValueShares(props: {
         ))}
       </tbody>
     </table>
+  );
+}
+
+function Value(props: {
+  text: string;
+  filter: FieldFilter | undefined;
+  onFilter: (filter: FieldFilter) => void;
+}): ReactNode {
+  const { text, filter, onFilter } = props;
+  if (filter === undefined) return <CutText text={text} />;
+  return (
+    <button type="button" title={`Records of ${text}`} onClick={() => onFilter(filter)}>
+      {text}
+    </button>
   );
 }
