@@ -322,4 +322,8 @@ export async function recountSums(connection: Connection, tenant: string): Promi
         max(last_at), sum(cold_count), sum(cold_bytes), sum(cold_stored_bytes)
       from leaf_days where tenant = ${tenant} group by ${ofDay}`);
   }
+  // What is stored next must come after what tails have told.
+  await connection.query(sql`
+    update leaf_tenants set stored_at = (select max(stored_at) from stored_parts where tenant = ${tenant})
+    where tenant = ${tenant}`);
 }
