@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { newId } from '../../kernel/ids.ts';
 import type { Log } from '../log.ts';
 import { mayPass } from '../objects/s3-errors.ts';
@@ -153,6 +154,8 @@ export async function attemptJob<Job extends Row>(
   const losing = new AbortController();
   const lost = lossOf(session, `The lock on the ${title} was lost with its connection.`);
   const ending = AbortSignal.any([signal, losing.signal, lost]);
+  // Whatever a job does side by side listens to it; Node warns of more than ten.
+  setMaxListeners(0, ending);
   let progress: () => JobProgress | undefined = () => undefined;
   const watch = watchJob(db, table, {
     held: job,
