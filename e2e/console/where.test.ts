@@ -97,3 +97,8 @@ test('a click on a value of a field shows the records that have it', async () =>
   await expect.poll(() => field.inputValue(), patient).toBe('any(enrichment.tags) = "even"');
   await expect.poll(() => rowsOf(page).count(), patient).toBeGreaterThan(3);
 });
+
+test('FACTS of a month without records says so', async () => {
+  const page = await webhooks.open(`${place}&month=2001-04&view=facts`);
+  await page.getByRole('heading', { name: 'No records here' }).waitFor(patient);
+});

@@ -47,7 +47,9 @@ export function useNodeViews(
   const span = useSpan(path, facts, search.year);
   const days = useDays(path, span, view === 'days');
   const { dataset, against } = search;
-  const fields = useFields({ slice, dataset, against }, facts?.digest, view === 'facts');
+  // A node without records has no digest, and its fields can be asked for all the same.
+  const digest = facts === null ? 'none' : facts?.digest;
+  const fields = useFields({ slice, dataset, against }, digest, view === 'facts');
   const tags = useTags(slice, view === 'tags');
   const versions = useVersions(path?.tenant, view === 'versions');
   const all = { days, facts: fields, tags, versions };
