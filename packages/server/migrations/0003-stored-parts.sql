@@ -4,6 +4,12 @@
 -- these times have the order of the commits. Null until the first part after this migration.
 alter table leaf_tenants add column stored_at timestamptz;
 
+-- The next time there is. The sum is the same in every zone, though PostgreSQL holds sums with an interval for dependent on
+-- it, and Citus takes only what is immutable where a row changes on conflict.
+create function next_instant(at timestamptz) returns timestamptz
+  language sql immutable strict parallel safe
+  return at + interval '1 microsecond';
+
 -- What a part stored of a day of a store: by these rows a tail finds, in the order of the commits, the records between
 -- first_at and last_at that have this recorded_at. They are forgotten after a day.
 create table stored_parts (

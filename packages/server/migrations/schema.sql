@@ -1002,6 +1002,12 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.next_instant(at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN (at + '00:00:00.000001'::interval);
+
 CREATE OR REPLACE FUNCTION public.record_digest(tenant text, store text, occurred_at timestamp with time zone, event_id text, kind text, source text, model text, confidence text, enrichment json)
  RETURNS bigint
  LANGUAGE sql

@@ -38,7 +38,7 @@ const placements: readonly { table: string; column: string | null }[] = [
 ];
 
 /** The functions that statements on distributed tables call. */
-const functions = ['record_digest'] as const;
+const functions = ['record_digest', 'next_instant'] as const;
 
 /** A table that a Citus cluster is to spread or to copy. */
 export type PlacedTable = {

@@ -371,7 +371,7 @@ function additionTo(table: CounterTable, added: Sql): Sql {
 }
 
 const nextTime = `,
-      stored_at = greatest(counter.stored_at + interval '1 microsecond', excluded.stored_at)`;
+      stored_at = greatest(next_instant(counter.stored_at), excluded.stored_at)`;
 
 /** A day of a store that has cold records. A check of late records counts only for exactly these cold records. */
 export type ColdDay = {

@@ -145,7 +145,7 @@ async function answers(): Promise<Answers> {
   for (const filter of [
     { kind: 'late' },
     { source: '\u{FEFF}', store: 'A' },
-    { where: 'f = 1 or confidence <= 0.1' },
+    { tenant: 'CA', where: 'f = 1 or confidence <= 0.1' },
     { kind: '', from: '2001-02-01', until: '2001-02-02' },
     { tenant: 'CA', dataset: 'training' },
     { tenant: 'CA', dataset: 'training', kind: '\u{FEFF}marked' },
