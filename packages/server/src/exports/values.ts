@@ -1,6 +1,8 @@
 // The closed lists of the exports feature. Contract, command line and console all take them from here. The file has no
 // schema code, so it costs the command line no start-up time and the console no bytes.
 
+import { recordFields } from '../records/values.ts';
+
 /**
  * The columns of an export, in their order. Field paths such as `enrichment.some.path` may be asked for beside them.
  * `split` has values only in exports of a dataset version with shares, which contain it by default.
@@ -35,17 +37,7 @@ export const fileTypes = {
 } as const;
 
 /** The default columns of NDJSON: a record as it was sent, which ingest accepts again. */
-export const recordColumns = [
-  'tenant',
-  'store',
-  'event_id',
-  'occurred_at',
-  'kind',
-  'source',
-  'model',
-  'confidence',
-  'enrichment',
-] as const satisfies readonly ExportColumn[];
+export const recordColumns = recordFields satisfies readonly ExportColumn[];
 
 /** The columns of a file when the request names none. `split` is among them only where there are splits. */
 export function defaultColumns(format: ExportFormat, hasSplits: boolean): readonly ExportColumn[] {
