@@ -11,7 +11,12 @@ import type { IngestAnswer } from '../contract.ts';
 import { Findings } from './findings.ts';
 import { createIngest, type Ingest } from './ingest.ts';
 import { useFreezer } from './testing/freeze.ts';
-import { bodyOf, ingestLimits } from './testing/post-records.ts';
+import {
+  bodyOf,
+  ingestLimits,
+  dayRecord as record,
+  dayRecords as records,
+} from './testing/post-records.ts';
 
 const db = useTestDatabase();
 const freezer = useFreezer(db);
@@ -50,20 +55,6 @@ afterAll(() => readOnly.close());
 
 const lines = (records: readonly object[]) =>
   records.map((one) => `${JSON.stringify(one)}\n`).join('');
-
-function record(tenant: string, n: number, more: Record<string, unknown> = {}) {
-  return {
-    tenant,
-    store: `S${n % 3}`,
-    event_id: `e${n}`,
-    occurred_at: `2025-03-0${1 + (n % 2)}T10:00:00.${String(n).padStart(6, '0')}Z`,
-    kind: 'flight',
-    enrichment: { n },
-    ...more,
-  };
-}
-const records = (tenant: string, count: number, from = 0) =>
-  Array.from({ length: count }, (_, n) => record(tenant, from + n));
 
 type Way = 'batch' | 'stream';
 function take(

@@ -5,7 +5,12 @@ import { testActor } from '../../../test/actor.ts';
 import { useTestDatabase } from '../../../test/database.ts';
 import { createIngest, type Ingest } from './ingest.ts';
 import { useFreezer } from './testing/freeze.ts';
-import { bodyOf, ingestLimits } from './testing/post-records.ts';
+import {
+  bodyOf,
+  ingestLimits,
+  dayRecord as record,
+  dayRecords as records,
+} from './testing/post-records.ts';
 
 const db = useTestDatabase();
 const freezer = useFreezer(db);
@@ -36,20 +41,6 @@ const batch = (...records: unknown[]) =>
   ingest.batch(bodyOf(JSON.stringify({ records })), testActor);
 const stream = (...records: unknown[]) =>
   ingest.stream(bodyOf(records.map((one) => `${JSON.stringify(one)}\n`).join(''), true), testActor);
-
-function record(tenant: string, n: number, more: Record<string, unknown> = {}) {
-  return {
-    tenant,
-    store: `S${n % 3}`,
-    event_id: `e${n}`,
-    occurred_at: `2025-03-0${1 + (n % 2)}T10:00:00.${String(n).padStart(6, '0')}Z`,
-    kind: 'flight',
-    enrichment: { n },
-    ...more,
-  };
-}
-const records = (tenant: string, count: number, from = 0) =>
-  Array.from({ length: count }, (_, n) => record(tenant, from + n));
 
 async function hotIds(tenant: string): Promise<string[]> {
   const rows = await db.query<{ event_id: string }>(

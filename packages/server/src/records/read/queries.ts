@@ -221,8 +221,8 @@ export async function sumColdBytes(
 
 /**
  * Returns the segments that may hold an event of a slice in the order of their tenants, one more than `limit` at most:
- * those of at least as many segments as `filters` says, tenant by tenant, of all or of those beyond one. `last` is the last tenant whose were looked at, or null
- * if no more follow.
+ * those of at least as many segments as `filters` says, tenant by tenant, of all or of those beyond one. `last` is the
+ * last tenant whose were looked at, or null if no more follow.
  */
 export async function listHolders(
   db: Queryable,

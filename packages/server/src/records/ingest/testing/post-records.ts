@@ -73,3 +73,19 @@ export const ingestLimits = {
   ...{ inFlightBytes: 2 ** 28, writers: 4 },
   clock: () => Date.parse('2026-06-01T00:00:00Z'),
 };
+
+/** A record of one of two days and three stores, by its number. */
+export function dayRecord(tenant: string, n: number, more: Record<string, unknown> = {}) {
+  return {
+    tenant,
+    store: `S${n % 3}`,
+    event_id: `e${n}`,
+    occurred_at: `2025-03-0${1 + (n % 2)}T10:00:00.${String(n).padStart(6, '0')}Z`,
+    kind: 'flight',
+    enrichment: { n },
+    ...more,
+  };
+}
+/** Some of them, from a number on. */
+export const dayRecords = (tenant: string, count: number, from = 0) =>
+  Array.from({ length: count }, (_, n) => dayRecord(tenant, from + n));
