@@ -280,6 +280,8 @@ create table enrichment_records (
   constraint enrichment_records_pkey PRIMARY KEY (tenant, store, occurred_at, event_id)
 ) partition by RANGE (occurred_at);
 
+CREATE INDEX enrichment_records_event_idx ON ONLY public.enrichment_records USING brin (event_id text_bloom_ops (n_distinct_per_range='400', false_positive_rate='0.005')) WITH (pages_per_range='8');
+
 create table export_links (
   hash bytea not null,
   token_id text collate "C" not null,

@@ -1,6 +1,6 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { inject, test, vi } from 'vitest';
-import type { Queryable } from '../src/platform/postgres/database.ts';
+import type { Database, Queryable } from '../src/platform/postgres/database.ts';
 import type { TestDatabase } from './database.ts';
 
 const isCluster = () => inject('workerUrls').length > 0;
@@ -40,4 +40,24 @@ export async function planOf(
     });
     return plan;
   });
+}
+
+/** How many blocks of which of our tables `work` reads. */
+export async function blocksOf(
+  database: TestDatabase,
+  work: (counted: Database) => Promise<unknown>,
+): Promise<Record<string, number>> {
+  const session = await database.openSession();
+  try {
+    await session.query(sql`begin isolation level repeatable read`);
+    await work({ ...database, transaction: (inside) => inside(session as never) });
+    const rows = await session.query<{ name: string; blocks: number }>(sql`
+      select relname as name, pg_stat_get_xact_blocks_fetched(oid)::int as blocks from pg_class
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'i') order by relname`);
+    return Object.fromEntries(
+      rows.filter(({ blocks }) => blocks > 0).map(({ name, blocks }) => [name, blocks]),
+    );
+  } finally {
+    await session.close();
+  }
 }

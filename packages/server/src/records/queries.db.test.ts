@@ -1,6 +1,7 @@
+import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
 import { useTestDatabase } from '../../test/database.ts';
-import { planOf, testOnOneServer } from '../../test/one-server.ts';
+import { blocksOf, planOf, testOnOneServer } from '../../test/one-server.ts';
 import { createPartitions } from './ingest/store-part.ts';
 import { listRecords } from './queries.ts';
 import { listSegmentDays } from './read/queries.ts';
@@ -46,3 +47,35 @@ test('a page of a leaf touches its month only', async () => {
   expect(plan).toContain('2001_01');
   expect(plan).not.toContain('2001_02');
 });
+
+testOnOneServer.each([{ tenant: 'TX', tenants: null }, { tenants: null }])(
+  'an event is found by few of many blocks: %o',
+  async (slice) => {
+    await db.query(sql`
+      insert into enrichment_records
+        (tenant, store, occurred_at, event_id, recorded_at, bytes, digest, enrichment)
+      select 'TX', 'S' || n % 7, '2001-01-01T00:00Z'::timestamptz + n * interval '1 minute', md5(n::text),
+        now(), 100, 0, '{}'
+      from generate_series(1, 20000) n on conflict do nothing`);
+    await db.query(sql`vacuum analyze enrichment_records`);
+    const options = { after: null, descending: false, limit: 101, scanLimit: null };
+    const [{ id }] = (await db.query<{ id: string }>(sql`select md5('12345') as id`)) as [
+      { id: string },
+    ];
+    for (const [eventId, count] of [
+      [id, 1],
+      ['nobody', 0],
+    ] as const) {
+      let found = -1;
+      const blocks = await blocksOf(db, async (counted) => {
+        found = (await listRecords(counted, { ...slice, eventId }, options)).length;
+      });
+      expect(found).toBe(count);
+      // The table has 300 and the index of keys 180.
+      const read = Object.entries(blocks).filter(([name]) =>
+        name.startsWith('enrichment_records_'),
+      );
+      expect(read.reduce((sum, [, own]) => sum + own, 0)).toBeLessThan(100);
+    }
+  },
+);

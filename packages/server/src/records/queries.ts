@@ -201,8 +201,6 @@ export type ScanOptions = {
   scanBytes?: number | undefined;
   /** Only these parts of the slice are read. They must come in the order of reading. */
   stretches?: readonly Stretch[] | undefined;
-  /** Reading ends before this key. */
-  until?: RecordKey | null | undefined;
 };
 
 /** The records of a store from one time to another, both inclusive, and none before the cursor's time. */
@@ -307,8 +305,18 @@ function unfiltered(slice: Slice): Slice {
 function scanRows(slice: Slice, options: ScanOptions): Sql {
   const order = recordOrder(options.descending);
   if (options.stretches !== undefined) return stretchRows(slice, options.stretches, options);
-  return sql`select * from enrichment_records record
+  return sql`select * from ${scanTable(slice)} record
     ${where(scanConditions(slice, options))} order by ${order}`;
+}
+
+/**
+ * The records of an event come from the index of events: for those of a large tenant PostgreSQL would search its keys,
+ * all of them, and `offset 0` keeps it from that.
+ */
+function scanTable({ eventId, from, until }: Slice): Sql {
+  if (eventId === undefined) return raw('enrichment_records');
+  const conditions = recordConditions({ eventId, from, until, tenants: null });
+  return sql`(select * from enrichment_records ${where(conditions)} offset 0)`;
 }
 
 /** Goes from stretch to stretch along the index of the key, so what lies between them costs nothing. */
@@ -348,12 +356,6 @@ const innerLimits = [101, 501, 10_000];
 
 function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
   const conditions = recordConditions(slice);
-  if (options.until) {
-    const isBefore = raw(options.descending ? '>=' : '<');
-    conditions.push(
-      sql`(tenant, store, occurred_at) ${isBefore} (${join(options.until.slice(0, 2))}, ${options.until[2]}::timestamptz)`,
-    );
-  }
   if (options.after === null) return conditions;
   const [tenant, store, occurredAt, eventId] = options.after;
   const isBeyond = raw((options.descending ? '<' : '>') + (options.isInclusive ? '=' : ''));

@@ -4,22 +4,20 @@ import type { RecordKey, Stretch } from '../queries.ts';
 import * as queries from '../queries.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 import { boundary, firstDayBeyond, storeDayOf } from './plan-scan.ts';
-import { findDayOfRecord, type HotDay, listHotDays } from './queries.ts';
+import { type HotDay, listHotDays } from './queries.ts';
 import { cutAt, type Scan, type ScanLimits, type ScanOptions, type Tier } from './tier.ts';
 
 /** Reads the records in PostgreSQL. */
 export function createHotTier(db: Database, limits: ScanLimits): Tier {
   return {
     async scan(slice, options) {
-      if (isCounted(slice)) return scanWhole(db, slice, options);
+      // Records have an index of their event ids.
+      const isOfEvent = slice.eventId !== undefined && slice.dataset === undefined;
+      if (isOfEvent || isCounted(slice)) return scanWhole(db, slice, options);
+      const most = { scanLimit: limits.filtered, scanBytes: limits.bytes };
       // The whole scan reads one snapshot: records written in between would move its end.
       return db.transaction(
-        (connection) => {
-          const isOfEvent = slice.eventId !== undefined && slice.dataset === undefined;
-          if (isOfEvent) return scanForEvent(connection, slice, { ...options, limits });
-          const most = { scanLimit: limits.filtered, scanBytes: limits.bytes };
-          return scanFiltered(connection, slice, { ...options, ...most });
-        },
+        (connection) => scanFiltered(connection, slice, { ...options, ...most }),
         { isolation: 'repeatable read' },
       );
     },
@@ -32,22 +30,6 @@ async function scanWhole(db: Queryable, slice: Slice, options: ScanOptions): Pro
   if (stretches?.length === 0) return { rows: [], end };
   const rows = await queries.listRecords(db, slice, { ...options, stretches, scanLimit: null });
   return { rows, end: cutAt(rows, options.limit) ?? end };
-}
-
-/** The index of keys is searched for the id, up to the day with which as many records are looked at as may be. */
-async function scanForEvent(
-  db: Queryable,
-  slice: Slice,
-  options: ScanOptions & { limits: ScanLimits },
-): Promise<Scan> {
-  const { after, descending, limit, limits } = options;
-  const last = await findDayOfRecord(db, slice, {
-    ...{ from: after === null ? null : firstDayBeyond(after, descending), descending },
-    ...{ records: limits.ofEvent, days: limits.days },
-  });
-  const until = last === undefined ? null : boundary(last, descending);
-  const rows = await queries.listRecords(db, slice, { ...options, until, scanLimit: null });
-  return { rows, end: cutAt(rows, limit) ?? until };
 }
 
 async function scanFiltered(

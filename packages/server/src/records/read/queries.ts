@@ -108,32 +108,6 @@ export async function listHotDays(
 }
 
 /**
- * Returns the day of the hot record with this number among those of a slice without a dataset, or the day with that
- * number if it comes sooner; undefined when there are fewer.
- */
-export async function findDayOfRecord(
-  db: Queryable,
-  slice: Slice,
-  options: Pick<DayScan, 'from' | 'descending'> & { records: number; days: number },
-): Promise<Pick<HotDay, 'tenant' | 'store' | 'day'> | undefined> {
-  const { from, descending, records, days } = options;
-  const conditions = [...dayConditions(slice), sql`has_hot`];
-  if (from !== null) conditions.push(beside(from, descending ? '<=' : '>='));
-  const rows = await db.query<Pick<HotDay, 'tenant' | 'store' | 'day'>>(sql`
-    select tenant, store, day from (
-      select tenant, store, day, sum(count) over near as upto, row_number() over near as number
-      from (
-        select tenant, store, day, count - cold_count as count from leaf_days own ${where(conditions)}
-        order by ${dayOrder('own', dayKey, descending)} limit ${raw(String(days))}
-      ) counted
-      window near as (order by ${dayOrder('counted', dayKey, descending)})
-    ) found
-    where upto >= ${records} or number >= ${days}
-    order by ${dayOrder('found', dayKey, descending)} limit 1`);
-  return rows[0];
-}
-
-/**
  * Selects the tagged days of a slice, to be read by their `place` and then by day. They may be few among many, so this
  * looks only at the days in each window instead of at all days of the tenant: store by store, or, where all windows are
  * of stores, window by window.

@@ -1,9 +1,8 @@
 import sql from 'sql-template-tag';
 import { beforeEach, expect, test } from 'vitest';
-import { type TestDatabase, useTestDatabase } from '../../../test/database.ts';
-import { testOnOneServer } from '../../../test/one-server.ts';
+import { useTestDatabase } from '../../../test/database.ts';
+import { blocksOf, testOnOneServer } from '../../../test/one-server.ts';
 import { addDays } from '../../kernel/day.ts';
-import type { Database } from '../../platform/postgres/database.ts';
 import type { RecordsOverview } from '../stored.contract.ts';
 import { findTimes } from './queries.ts';
 import { readStored, sumStored } from './stored.ts';
@@ -162,23 +161,3 @@ testOnOneServer('reads as many blocks with a hundred times as many leaves', asyn
   expect(few.stored_hours).toBeGreaterThan(0);
   expect(many).toEqual(few);
 });
-
-/** How many blocks of which of our tables `work` reads. */
-async function blocksOf(
-  database: TestDatabase,
-  work: (counted: Database) => Promise<unknown>,
-): Promise<Record<string, number>> {
-  const session = await database.openSession();
-  try {
-    await session.query(sql`begin isolation level repeatable read`);
-    await work({ ...database, transaction: (inside) => inside(session as never) });
-    const rows = await session.query<{ name: string; blocks: number }>(sql`
-      select relname as name, pg_stat_get_xact_blocks_fetched(oid)::int as blocks from pg_class
-      where relnamespace = 'public'::regnamespace and relkind in ('r', 'i') order by relname`);
-    return Object.fromEntries(
-      rows.filter(({ blocks }) => blocks > 0).map(({ name, blocks }) => [name, blocks]),
-    );
-  } finally {
-    await session.close();
-  }
-}
