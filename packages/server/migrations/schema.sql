@@ -347,6 +347,7 @@ create table exports (
   failures integer not null default 0,
   not_before timestamp with time zone,
   waiting_since timestamp with time zone,
+  due_at timestamp with time zone,
   constraint exports_pkey PRIMARY KEY (tenant, id)
 );
 

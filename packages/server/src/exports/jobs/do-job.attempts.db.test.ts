@@ -68,6 +68,30 @@ describe('an attempt', () => {
     expect((await exports.job(id)).state).toBe('queued');
   });
 
+  test.each([
+    ['no process of the previous release takes', 'n >= 60', 0],
+    ['such a process takes too', undefined, 1],
+  ])('leaves a job that %s (where: %s)', async (_, where, taken) => {
+    const { id } = await exports.create('csv', { tenant: 'T', ...(where && { where }) });
+    // What the previous release takes: it knows none of the columns that came later.
+    const free = () =>
+      exports.db.query(sql`select from exports where state in ('queued', 'running')
+        and (not_before is null or not_before <= now())`);
+    expect(await free()).toHaveLength(taken);
+    await exports.work({ ...exports.storeWith(full), backoffSeconds: () => 1000 });
+    expect(await exports.work()).toBeUndefined();
+    await exports.db.query(sql`update exports set due_at = now()`);
+    await exports.db.query(
+      sql`update exports set not_before = now() where not_before < 'infinity'`,
+    );
+    expect(await free()).toHaveLength(taken);
+    await (await exports.take()).session.close();
+    expect(await exports.job(id)).toMatchObject({ state: 'running' });
+    expect(await free()).toHaveLength(taken);
+    await exports.attempt(await exports.take());
+    expect(await exports.job(id)).toMatchObject({ state: 'completed', attempts: 3 });
+  });
+
   test('that meets a store which is away waits for it, says so, and fails after an hour', async () => {
     const { id } = await csv();
     const away = exports.storeWith(() => {

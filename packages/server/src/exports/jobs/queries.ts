@@ -84,14 +84,17 @@ export type NewJob = JobId &
 
 export async function insertJob(db: Queryable, job: NewJob): Promise<StoredJob | undefined> {
   const { slice, version, triple } = job;
+  // The previous release would write the file without its filter.
+  const notBefore = slice.where === undefined ? null : 'infinity';
   const rows = await db.query<StoredJob>(sql`
     insert into exports (tenant, id, format, request, options, file_name, slice, recorded_before,
-      version_id, version, rows_total, bytes_total, digest, requested_by, token_id)
+      version_id, version, rows_total, bytes_total, digest, requested_by, token_id, not_before)
     values (${job.tenant}, ${job.id}, ${job.options.format}, ${JSON.stringify(job.request)}::json,
       ${JSON.stringify(job.options)}::json, ${job.file_name}, ${JSON.stringify(slice)}::json,
       ${slice.recordedBefore}::timestamptz, ${version?.id ?? null},
       ${version === null ? null : JSON.stringify(version)}::json, ${triple?.count ?? null},
-      ${triple?.bytes ?? null}, ${triple?.digest ?? null}::numeric, ${job.requested_by}, ${job.tokenId})
+      ${triple?.bytes ?? null}, ${triple?.digest ?? null}::numeric, ${job.requested_by}, ${job.tokenId},
+      ${notBefore}::timestamptz)
     returning ${jobColumns}`);
   return rows[0];
 }

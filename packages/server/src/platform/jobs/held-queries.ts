@@ -24,12 +24,19 @@ export function isLocked(lock: AdvisoryLock): Sql {
     select objid from pg_locks where ${isHeldLock(lock)})`;
 }
 
+/**
+ * Whether a job may be worked on now. One that the previous release cannot do has `infinity` as its `not_before`, all its
+ * life, so that a process of that release does not take it; how long it pauses stands in `due_at`.
+ */
+const isDue = sql`
+  coalesce(case when not_before = 'infinity' then due_at else not_before end, now()) <= now()`;
+
 /** Whether there is a job, queued or left behind, that may be worked on and is not. */
 export async function hasFreeJob(db: Queryable, { name, lock }: HeldTable): Promise<boolean> {
   const rows = await db.query<{ has_free: boolean }>(sql`
     select exists (
       select from ${raw(name)} j where state in ('queued', 'running')
-        and (not_before is null or not_before <= now()) and not ${isLocked(lock)}
+        and ${isDue} and not ${isLocked(lock)}
     ) as has_free`);
   return rows[0]?.has_free ?? false;
 }
@@ -47,10 +54,10 @@ export async function findNextJob(
   await session.query(sql`select pg_advisory_lock(${advisoryLocks[takingLock]}, 0)`);
   const rows = await session.query<Omit<Held, 'runner'>>(sql`
     with open as (
-      select tenant, id, token_id, created_at, not_before, ${isLocked(lock)} as is_held from ${raw(name)} j
+      select tenant, id, token_id, created_at, ${isDue} as is_due, ${isLocked(lock)} as is_held from ${raw(name)} j
       where state in ('queued', 'running')
     ), counted as (
-      select tenant, id, token_id, created_at, is_held, not_before,
+      select tenant, id, token_id, created_at, is_held, is_due,
         count(*) filter (where is_held) over (partition by tenant) as running,
         count(*) filter (where is_held) over (partition by token_id) as of_maker
       from open
@@ -59,7 +66,7 @@ export async function findNextJob(
       where token_id in (select token_id from open) group by token_id
     )
     select tenant, id from counted join turns using (token_id)
-    where not is_held and running < ${perTenant} and (not_before is null or not_before <= now())
+    where not is_held and running < ${perTenant} and is_due
     order by running, of_maker, last_turn nulls first, created_at, id limit 1`);
   return rows[0];
 }
@@ -73,7 +80,8 @@ export async function takeJob<Job extends Row>(
   const rows = await session.query<Job>(sql`
     with done as (${doneOf({ tenant, id })})
     update ${raw(name)} set state = 'running', runner = ${runner}, attempts = attempts + 1,
-      started_at = coalesce(started_at, now()), taken_at = now(), not_before = null,
+      started_at = coalesce(started_at, now()), taken_at = now(),
+      not_before = case when not_before = 'infinity' then not_before end, due_at = null,
       rows_done = done.rows, rows_before = done.rows, size_bytes = done.bytes
     from done where tenant = ${tenant} and id = ${id} and state in ('queued', 'running')
     returning ${columns}`);
@@ -142,12 +150,13 @@ export async function postponeJob(
   held: Held,
   fault: { code: string; text: string; seconds: number; isWaiting: boolean },
 ): Promise<void> {
+  const then = sql`now() + make_interval(secs => ${fault.seconds})`;
   await db.query(sql`
     update ${raw(name)} set state = 'queued', runner = null,
       failures = failures + case when ${fault.isWaiting} then 0 else 1 end,
       waiting_since = case when ${fault.isWaiting} then coalesce(waiting_since, now()) end,
-      not_before = now() + make_interval(secs => ${fault.seconds}), error_code = ${fault.code},
-      error = ${fault.text} where ${isOf(held)}`);
+      not_before = case when not_before = 'infinity' then not_before else ${then} end, due_at = ${then},
+      error_code = ${fault.code}, error = ${fault.text} where ${isOf(held)}`);
 }
 
 /** Leaves the job to the next process that looks for one. It does not count as a failure. */
