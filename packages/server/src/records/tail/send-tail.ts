@@ -35,7 +35,7 @@ export function addTailRoute(http: HttpServer, source: StoredSource, options: Op
   const { cursorKey, log, waits } = options;
   const budget = createSharedBudget(places);
   const stopping = new AbortController();
-  const shared = createSharedTail(source, stopping.signal);
+  const shared = createSharedTail(source, { stopping: stopping.signal, log });
   http.fastify.addHook('preClose', async () => stopping.abort());
   http.route(tailContract.tailRecords, async ({ query, actor, request, reply, recheck }) => {
     const own = budget.of(callerOf(actor));

@@ -1,3 +1,4 @@
+import type { Log } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { rest } from '../../platform/work/repeat.ts';
 import { listLastStored, type Place, type TailSlice } from './queries.ts';
@@ -15,21 +16,31 @@ type Waiting = { readonly tenant: string; readonly storedAt: string; readonly wa
 
 /** While somebody waits for news, the database is asked so often: one query, whatever the number of those who wait. */
 const lookMillis = 250;
-/** How much longer the next look waits when it has not answered. */
-const awayMillis = 2000;
-
-/** Makes what tails share; `stopping` ends its looks at the database. */
-export function createSharedTail(source: StoredSource, stopping: AbortSignal): SharedTail {
+/**
+ * Makes what tails share; `stopping` ends its looks at the database. After one that has failed the next waits `awayMillis`
+ * longer.
+ */
+export function createSharedTail(
+  source: StoredSource,
+  { stopping, log, awayMillis = 2000 }: { stopping: AbortSignal; log: Log; awayMillis?: number },
+): SharedTail {
   const underWay = new Map<string, Promise<StoredPage>>();
   const waiting = new Set<Waiting>();
-  let isLooking = false;
+  let [isLooking, isAway] = [false, false];
 
   async function look(): Promise<void> {
     isLooking = true;
     while (waiting.size > 0 && !stopping.aborted) {
       await rest(lookMillis, stopping);
-      // Whoever waits goes on waiting while the database is away.
-      await wakeThose(source.db, waiting).catch(() => rest(awayMillis, stopping));
+      try {
+        await wakeThose(source.db, waiting);
+        isAway = false;
+      } catch (err) {
+        // Whoever waits goes on waiting while the database is away. The log is told once.
+        if (!isAway) log.warn({ err }, 'tails could not look for what was stored');
+        isAway = true;
+        await rest(awayMillis, stopping);
+      }
     }
     isLooking = false;
   }
