@@ -59,9 +59,10 @@ describe('validateRecordsSearch', () => {
     expect(of({ tenant: 'TX', store: 'DFW' })).toMatchObject({ ...at, live: true });
     expect(of({ tenant: 'TX' })).toEqual({ tenant: 'TX', live: true });
     expect(of({ tenant: 'TX', start: 'last', live: 1 })).toEqual({ tenant: 'TX', start: 'last' });
-    for (const filter of [{ where: 'exists(a)' }, { dataset: 'training' }]) {
-      expect(of({ tenant: 'TX', ...filter })).toEqual({ tenant: 'TX', ...filter });
-    }
+    const where = { tenant: 'TX', where: 'exists(a)' };
+    expect(of(where)).toEqual({ ...where, live: true });
+    const tagged = { tenant: 'TX', dataset: 'training' } as const;
+    expect(of(tagged)).toEqual(tagged);
     expect(of({})).toEqual({});
   });
 

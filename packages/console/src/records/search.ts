@@ -83,8 +83,8 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
   const dataset =
     tenant === undefined ? undefined : datasetNames.find((name) => name === search.dataset);
   const where = textOf(search.where);
-  // What comes live is told by other filters than these.
-  const canBeLive = tenant !== undefined && dataset === undefined && where === undefined;
+  // What comes live has no tags yet.
+  const canBeLive = tenant !== undefined && dataset === undefined;
   return withoutUndefined({
     tenant,
     store,

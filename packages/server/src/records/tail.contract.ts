@@ -8,7 +8,7 @@ import {
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-import { sliceProperties } from './contract.ts';
+import { sliceProperties, whereSchema } from './contract.ts';
 
 const { tenant: _, ...narrower } = sliceProperties;
 
@@ -19,6 +19,7 @@ export const tailQuerySchema = Type.Object(
     kind: Type.Optional(labelSchema),
     source: Type.Optional(labelSchema),
     event_id: Type.Optional(eventIdSchema),
+    where: Type.Optional(whereSchema),
     after: Type.Optional({
       ...cursorSchema,
       description:

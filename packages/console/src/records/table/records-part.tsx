@@ -104,7 +104,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
           </Button>
         )}
         <span className={`row ${tableClasses.buttons}`}>
-          {dataset === undefined && where === undefined && (
+          {dataset === undefined && (
             <Button
               className={tableClasses.live}
               aria-pressed={isLive === true}

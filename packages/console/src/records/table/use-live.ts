@@ -37,8 +37,8 @@ export function useLive(
   isHeld: () => boolean,
   onEnd: (words: string) => void,
 ): Live {
-  const { live: isLive = false, kind, source, event } = search;
-  const slice = JSON.stringify({ ...sliceOf(search), kind, source, event_id: event });
+  const { live: isLive = false, kind, source, event, where } = search;
+  const slice = JSON.stringify({ ...sliceOf(search), kind, source, event_id: event, where });
   const [live, setLive] = useState(nothing);
   const told = useRef(onEnd);
   told.current = onEnd;

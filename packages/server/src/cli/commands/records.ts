@@ -96,8 +96,8 @@ const columns = [
 ];
 
 /** The filters of the API. The options have the same names. */
-const sliceNames = ['tenant', 'store', 'month', 'from', 'to', 'kind', 'source'] as const;
-const filterNames = [...sliceNames, 'where', 'dataset', 'order', 'start'] as const;
+const sliceNames = ['tenant', 'store', 'month', 'from', 'to', 'kind', 'source', 'where'] as const;
+const filterNames = [...sliceNames, 'dataset', 'order', 'start'] as const;
 type Filters = { [K in (typeof filterNames)[number]]?: string };
 type ShowOptions = Filters & {
   at?: string;
@@ -119,6 +119,7 @@ const sliceOptions: readonly OptionRow[] = [
   ['--to <date>', 'up to this day, inclusive'],
   ['--kind <kind>', 'only of this kind'],
   ['--source <source>', 'only from this source'],
+  ['--where <where>', 'only records that fit, as score >= 0.9; docs/where.md has the grammar'],
 ];
 
 const show: Verb = {
@@ -135,7 +136,6 @@ const show: Verb = {
     ...sliceOptions,
     ['--at <time>', 'when the one record happened, as its occurred_at says'],
     ['--event <id>', 'the event id of the one record'],
-    ['--where <where>', 'only records that fit, as score >= 0.9; docs/where.md has the grammar'],
     ['--dataset <name>', 'only tagged so', datasetNames],
     ['--order <order>', 'oldest first or newest first', orders],
     ['--start <time>', 'begin at this time in a store, or with the last page: last'],
@@ -262,6 +262,7 @@ const tail: Verb = {
   examples: [
     'svcctl records tail --tenant TX',
     'svcctl records tail --tenant TX --store DFW --since 10m --ndjson | jq .event_id',
+    `svcctl records tail --tenant TX --where 'score >= 0.9 and not exists(label)'`,
     'svcctl records tail --tenant TX --since 2026-03-05T14:00:00Z --no-follow --json event_id',
   ],
   options: [

@@ -5,6 +5,8 @@ import { type RecordRow, recordColumns } from '../queries.ts';
 import { where } from '../slice/queries.ts';
 import type { Slice } from '../slice/slice.ts';
 import { tailHours } from '../stored/queries.ts';
+import { parseWhere } from '../where/parse.ts';
+import { whereSql } from '../where/queries.ts';
 
 /** The slice of a tail: records of one tenant. */
 export type TailSlice = Slice & { readonly tenant: string };
@@ -69,23 +71,27 @@ export type DayToRead = StoredDay & {
 /** A page of a tail holds at most this many bytes of records, but at least one record. */
 const pageBytes = 256 * 1024;
 
+/** A record of a part: of which day, from 0, and whether the `where` of the slice holds of it. */
+export type PartRecord = RecordRow & { readonly number: number; readonly fits: boolean };
+
 /**
- * Returns the hot records that parts stored of these days, day by day; `number` says of which, from 0. They are fewer
- * than there are if they would be more than `limit` or `pageBytes`; `isCut` says so.
+ * Returns the hot records that parts stored of these days, day by day, whether they fit or not. They are fewer than there
+ * are if they would be more than `limit` or `pageBytes`; `isCut` says so.
  */
 export async function listStoredRecords(
   db: Queryable,
-  tenant: string,
+  { tenant, where: own }: TailSlice,
   { days, limit }: { days: readonly DayToRead[]; limit: number },
-): Promise<{ rows: (RecordRow & { number: number })[]; isCut: boolean }> {
+): Promise<{ rows: PartRecord[]; isCut: boolean }> {
   const of = (pick: (day: DayToRead) => string) => days.map(pick);
   const first = of((day) => day.after?.[0] ?? day.first_at);
   const last = of(({ last_at }) => last_at);
   const order = raw('record.number, record.occurred_at, record.event_id');
-  const rows = await db.query<RecordRow & { number: number; is_last: boolean }>(sql`
-    select number, ${recordColumns}, place = found as is_last from (
+  const fits = own === undefined ? raw('true') : whereSql(parseWhere(own));
+  const rows = await db.query<PartRecord & { is_last: boolean }>(sql`
+    select number, ${recordColumns}, ${fits} as fits, place = count as is_last from (
       select *, sum(bytes) over (order by ${order}) - bytes as bytes_before,
-        row_number() over (order by ${order}) as place, count(*) over () as found
+        row_number() over (order by ${order}) as place, count(*) over () as count
       from (
         select part.number - 1 as number, record.*
         from unnest(${of(({ store }) => store)}::text[], ${first}::timestamptz[], ${last}::timestamptz[],

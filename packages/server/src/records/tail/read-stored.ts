@@ -22,7 +22,8 @@ const most = { records: 500, days: 200 };
 
 /**
  * Returns the next records of a slice by the order of their commits, and within a part by store, time and event. Kind,
- * source and event are left to the caller: so those who read at the same place share a page. Records that were moved
+ * source and event are left to the caller: so those who read at the same place share a page. Of a `where` those records
+ * come that fit, and `end` goes on over the others. Records that were moved
  * meanwhile come from the segments, and those that were erased do not come.
  */
 export async function readStored(
@@ -41,7 +42,7 @@ export async function readStored(
       const limit = most.records;
       return {
         days,
-        ...(await queries.listStoredRecords(connection, slice.tenant, { days, limit })),
+        ...(await queries.listStoredRecords(connection, slice, { days, limit })),
       };
     },
     { isolation: 'repeatable read' },
@@ -63,12 +64,17 @@ export async function readStored(
     const isWhole = number < last || !read.isCut;
     if (day.has_cold && (!isWhole || hot.length < day.count)) {
       const run = runOf(read.days.slice(number));
-      const both = await readBothTiers(records, slice.tenant, run);
+      const both = await readBothTiers(records, slice, run);
       add(day, both.rows);
       return { rows, end: both.end, isUpToDate: false };
     }
-    add(day, hot);
-    end = isWhole ? [day.stored_at, day.store, day.day] : (rows.at(-1)?.place ?? end);
+    add(
+      day,
+      hot.filter(({ fits }) => fits),
+    );
+    const told = hot.at(-1);
+    if (isWhole) end = [day.stored_at, day.store, day.day];
+    else if (told !== undefined) end = placeOf(day.stored_at, keyOf(told));
   }
   return { rows, end, isUpToDate: false };
 }
@@ -108,7 +114,7 @@ const mostScans = 20;
  */
 async function readBothTiers(
   records: Tier,
-  tenant: string,
+  { tenant, where }: TailSlice,
   run: readonly [DayToRead, ...DayToRead[]],
 ): Promise<{ rows: RecordRow[]; end: Place }> {
   const [first] = run;
@@ -116,8 +122,8 @@ async function readBothTiers(
   const dates = run.map(({ day }) => day).sort();
   const own = new Set(run.map(({ store, day }) => `${store}/${day}`));
   const slice = {
-    ...{ tenant, store: first.store === last.store ? first.store : undefined, tenants: null },
-    ...{ from: dates[0], until: addDays(dates.at(-1) ?? first.day, 1) },
+    ...{ tenant, where, store: first.store === last.store ? first.store : undefined },
+    ...{ from: dates[0], until: addDays(dates.at(-1) ?? first.day, 1), tenants: null },
   };
   const beyond: RecordKey = [tenant, last.store, last.last_at, '\u{10FFFF}'];
   const rows: RecordRow[] = [];

@@ -75,6 +75,38 @@ test('tells only of its slice', async () => {
   expect(await told({ event_id: 'c' })).toBe('c');
 });
 
+test('tells of a where what fits, hot and moved, and goes on over what does not', async () => {
+  const stored = numberedRecords('WHERE', 2600, (n) => ({
+    event_id: `e${String(n).padStart(4, '0')}`,
+    occurred_at: `2001-01-0${1 + Math.floor(n / 700)}T00:00:00.${String(n).padStart(6, '0')}Z`,
+    enrichment: { n, noise: 'x'.repeat(200) },
+  }));
+  await storeRecords(service, stored);
+  const where = 'n in (3, 699, 700, 1399) or n >= 2598';
+  const fitting = ['e0003', 'e0699', 'e0700', 'e1399', 'e2598', 'e2599'];
+  const tell = async (query: Record<string, string>) => {
+    const tail = await openTail(service, { tenant: 'WHERE', where, follow: 'false', ...query });
+    await tail.ended;
+    return tail;
+  };
+  for (const lastDay of [undefined, '2001-01-02', '2001-01-04']) {
+    if (lastDay) await freeze(service.db, cold, { tenant: 'WHERE', id: `to_${lastDay}`, lastDay });
+    const whole = await tell({ since: past });
+    expect(whole.seen()).toEqual(fitting);
+    expect((await tell({ after: whole.events[2]?.id ?? '' })).seen()).toEqual(fitting.slice(3));
+    const none = await tell({ since: past, where: 'n < 0' });
+    expect(none.seen()).toEqual([]);
+    expect((await tell({ where: 'n < 0', after: none.lastId() })).lastId()).not.toBe('');
+  }
+  const live = await openTail(service, { tenant: 'WHERE', where: 'not exists(n)' });
+  await storeRecords(service, [
+    record({ tenant: 'WHERE', event_id: 'unfit', enrichment: { n: 1 } }),
+    record({ tenant: 'WHERE', event_id: 'fit', enrichment: { m: 1 } }),
+  ]);
+  await expect.poll(() => live.seen()).toEqual(['fit']);
+  live.close();
+});
+
 test('records that were moved to segments meanwhile are told from there, those that were erased are not', async () => {
   const stored = numberedRecords('MOVED', 40, (n) => ({
     event_id: `e${String(n).padStart(2, '0')}`,
@@ -314,6 +346,7 @@ test('refuses what makes no sense, and changes nothing', async () => {
   expect(await code('store=S')).toBe('request_invalid');
   expect(await code('tenant=LIVE&since=yesterday')).toBe('request_invalid');
   expect(await code('tenant=LIVE&dataset=training')).toBe('request_invalid');
+  expect(await code('tenant=LIVE&where=n')).toBe('request_invalid');
   expect(await code('tenant=LIVE&after=abc')).toBe('cursor_invalid');
   expect(await code(`tenant=LIVE&after=abc&since=${past}`)).toBe('request_invalid');
   const tail = await openTail(service, { tenant: 'LIVE', follow: 'false' });
@@ -321,4 +354,5 @@ test('refuses what makes no sense, and changes nothing', async () => {
   const headers = { 'last-event-id': tail.lastId() };
   expect(await code('tenant=OTHER', headers)).toBe('cursor_invalid');
   expect(await code('tenant=LIVE&store=S', headers)).toBe('cursor_invalid');
+  expect(await code('tenant=LIVE&where=exists(n)', headers)).toBe('cursor_invalid');
 });

@@ -47,8 +47,8 @@ export function createSharedTail(
 
   return {
     read(slice, after) {
-      const { tenant, store, from, until } = slice;
-      const key = JSON.stringify([tenant, store, from, until, after]);
+      const { tenant, store, from, until, where } = slice;
+      const key = JSON.stringify([tenant, store, from, until, where, after]);
       const shared = underWay.get(key);
       if (shared !== undefined) return shared;
       const page = readStored(source, slice, after).finally(() => underWay.delete(key));

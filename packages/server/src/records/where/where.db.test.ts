@@ -6,6 +6,7 @@ import { numberedRecords } from '../ingest/testing/post-records.ts';
 import { useColdStore } from '../read/testing/cold-store.ts';
 import { freeze } from '../read/testing/freeze.ts';
 import { bothTiers, ingest, page } from '../read/testing/walk.ts';
+import { readStored } from '../tail/read-stored.ts';
 import { parseWhere } from './parse.ts';
 import {
   arbitraryRecords,
@@ -43,7 +44,18 @@ async function findEach(tenant: string, wheres: readonly string[]): Promise<stri
   return all;
 }
 
-/** Compares what each `where` finds in either tier with what the evaluator says. */
+/** Returns each `where` with the ids of the records that a tail tells. */
+async function followEach(tenant: string, wheres: readonly string[]): Promise<string[][]> {
+  const all: string[][] = [];
+  for (const where of wheres) {
+    const slice = { tenant, where, tenants: null };
+    const { rows } = await readStored({ db, records }, slice, ['2000-01-01T00:00:00.000000Z']);
+    all.push([where, ...rows.map(({ record }) => record.event_id)]);
+  }
+  return all;
+}
+
+/** Compares what each `where` finds in either tier, and in a tail, with what the evaluator says. */
 async function compare(tenant: string, sent: readonly string[], wheres: readonly string[]) {
   const rows = await store(tenant, sent);
   expect(rows).toHaveLength(sent.length);
@@ -52,6 +64,7 @@ async function compare(tenant: string, sent: readonly string[], wheres: readonly
     return [where, ...rows.filter((row) => evaluate(tree, row)).map(({ event_id }) => event_id)];
   });
   expect(await findEach(tenant, wheres)).toEqual(expected);
+  expect(await followEach(tenant, wheres)).toEqual(expected);
   expect(await freeze(db, cold, { tenant, id: `seg_${tenant}` })).toBe(true);
   expect(await findEach(tenant, wheres)).toEqual(expected);
   return expected;
