@@ -1,7 +1,7 @@
 // Retention, which moves, replaces and removes records, uses them through this module.
 
 export { openSegment } from './read/open-segments.ts';
-export { isFilter, missesSql } from './segments/event-filter.ts';
+export { isFilter, mayHold, missesSql } from './segments/event-filter.ts';
 export { mergeSegments } from './segments/merge-segments.ts';
 export {
   type CounterTable,

@@ -1,3 +1,4 @@
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
 import { formatDigest, recordDigest, sumDigests } from '../../kernel/digest.ts';
@@ -73,6 +74,38 @@ function tripleOf(days: readonly DayTriple[]) {
   const { count, digest } = sumTriples(days);
   return { count, digest: formatDigest(BigInt(digest)) };
 }
+
+test('of events only those segments are opened that may hold one of them, and those of which nothing is known', async () => {
+  const ids = ['only first', 'only second'];
+  for (const [n, id] of ids.entries()) {
+    await ingest(db, freezer, [[JSON.stringify({ ...record(n), tenant: 'F', event_id: id })]]);
+    await freezer.freeze('F');
+  }
+  const opened: string[] = [];
+  const { objects, ...tools } = freezer;
+  const watched: typeof objects = {
+    ...objects,
+    open(ref, options) {
+      opened.push(ref.key);
+      return objects.open(ref, options);
+    },
+  };
+  const find = async (eventIds: string[]) => {
+    opened.length = 0;
+    const scope = { ...everything, tenant: 'F', eventIds };
+    const signal = new AbortController().signal;
+    const { foundIds } = await findMatches({ ...tools, db, objects: watched }, scope, signal);
+    return [opened.length, ...foundIds];
+  };
+  const many = Array.from({ length: 40 }, (_, n) => `none ${n}`);
+  expect(await find(['only first'])).toEqual([1, 'only first']);
+  expect(await find(['only second', 'none'])).toEqual([1, 'only second']);
+  expect(await find(['none'])).toEqual([0]);
+  expect(await find(ids)).toEqual([2, ...ids]);
+  expect(await find([...many, ...ids])).toEqual([2, ...ids]);
+  await db.query(sql`update segments set event_filter = null where tenant = 'F'`);
+  expect(await find(['only first'])).toEqual([2, 'only first']);
+});
 
 test.each([
   ['days', { from: '2025-02-27', to: '2025-02-28' }],
