@@ -30,6 +30,8 @@ test('newest first, LAST, and a jump to a time lead through a store both ways', 
 
   await page.getByLabel('Order').selectOption('newest first');
   await expect.poll(first).toContain('e249');
+  await page.setViewportSize({ width: 1024, height: 768 });
+  expect(await page.getByLabel('Records a page').isVisible()).toBe(true);
   const jump = page.getByLabel(/^Jump to a time/);
   await jump.fill('2001-03-01 01:40');
   await jump.press('Enter');
@@ -53,6 +55,7 @@ test('LIVE shows what is stored on top, and moves nothing while somebody reads',
   );
   await ingestBatch(live.service, [record('IAH', 0)]);
   await page.getByText('LIVE · 60 records came').waitFor();
+  await page.getByText('Nothing is stored here').waitFor({ state: 'detached' });
   await expect.poll(() => recordRows(page).count()).toBe(60);
   const first = () => recordRows(page).first().innerText();
   expect(await first()).toContain('e59');

@@ -1,5 +1,6 @@
 import { Button, NativeSelect } from '@mantine/core';
-import { type ReactNode, useRef, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { DatasetRow } from '../../api/types.ts';
 import { formatCount } from '../../ui/format.ts';
 import { hasFilter } from '../../ui/hash-state.ts';
@@ -57,6 +58,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
     update((before) => withoutPanel(changeSearch(before, change), ['record']));
   };
   const fault = records.data?.fault;
+  useFirstRecords(props.facts, live.count + (records.data?.lines.length ?? 0));
   return (
     <>
       <div className={`${listClasses.bar} ${tableClasses.bar}`}>
@@ -124,6 +126,16 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
       </div>
     </>
   );
+}
+
+/** Reads the counters of a node that had no records as soon as some are shown. */
+function useFirstRecords(facts: DatasetRow | null | undefined, shown: number): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    if (facts === null && shown > 0) {
+      void client.invalidateQueries({ queryKey: ['records', 'facts'] });
+    }
+  }, [client, facts, shown]);
 }
 
 /** LIVE, with the newest of a store's records first. */
