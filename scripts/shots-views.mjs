@@ -18,6 +18,7 @@ export const views = [
   { name: 'records-store', place: '/records?tenant=TX&store=DFW' },
   { name: 'records-leaf', place: leaf },
   { name: 'records-record', place: leaf, prepare: openRow },
+  { name: 'records-where', place: leaf, prepare: writeWhere },
   { name: 'records-days', place: `${leaf}&view=days` },
   { name: 'records-tenant-days', place: '/records?tenant=TX&view=days' },
   { name: 'records-brush', place: `${leaf}&from=2001-01-08&to=2001-01-14` },
@@ -82,6 +83,15 @@ export const views = [
 async function openRow(page) {
   await page.locator('tbody tr[data-key]').first().press('Enter');
   await page.locator('aside[data-drawer]').waitFor();
+}
+
+async function writeWhere(page) {
+  const filters = page.getByRole('button', { name: 'Filter', exact: true });
+  if (await filters.isVisible()) await filters.click();
+  await page
+    .getByLabel('What must hold of a record')
+    .pressSequentially('score >= 0.9 and label = ');
+  await page.getByRole('listbox', { name: 'Proposals' }).getByRole('option').first().waitFor();
 }
 
 /** The question before the event of a record is erased. */

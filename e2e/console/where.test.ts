@@ -78,6 +78,32 @@ test('a search says how far it has come, and STOP ends it with what was found', 
   await rowsOf(page).getByText('e24000').waitFor();
 });
 
+test('fields, signs and values are proposed while a where is written, by keyboard alone', async () => {
+  const page = await webhooks.open(place);
+  const field = page.getByLabel('What must hold of a record');
+  const option = (name: RegExp) => page.getByRole('option', { name });
+  await field.pressSequentially('not any(t');
+  await option(/^tags\)/).waitFor(patient);
+  await field.press('ArrowDown');
+  await expect.poll(() => field.getAttribute('aria-activedescendant')).not.toBeNull();
+  await field.press('Enter');
+  await option(/^!=/).waitFor();
+  await field.pressSequentially('= e');
+  await option(/^"even"/).waitFor();
+  await field.press('ArrowDown');
+  await field.press('Enter');
+  expect(await field.inputValue()).toBe('not any(tags) = "even" ');
+  await option(/^and/).waitFor();
+  await field.press('Escape');
+  await expect.poll(() => field.getAttribute('aria-expanded')).toBe('false');
+  await field.press('Enter');
+  await expect.poll(() => rowsOf(page).first().innerText(), patient).toContain('e00001');
+  await field.fill('n > 1 and ta = 1');
+  for (let steps = 0; steps < 4; steps += 1) await field.press('ArrowLeft');
+  await option(/^any\(tags\)/).click();
+  expect(await field.inputValue()).toBe('n > 1 and any(tags) = 1');
+});
+
 test('an export of what a where has found is a job', async () => {
   const page = await webhooks.openList(`${place}&where=n+%3C+10`);
   await page.getByRole('button', { name: /^EXPORT/ }).click();

@@ -1,6 +1,5 @@
 import { Button, NativeSelect, TextInput } from '@mantine/core';
 import { Fragment, type ReactNode, useEffect, useId, useRef, useState } from 'react';
-import type { InputFault } from '../api/types.ts';
 import type { Filter, Filters as FiltersOf } from '../api/views.ts';
 import { earliestDay, latestDay } from './days.ts';
 import { filtersOf, noneOf } from './hash-state.ts';
@@ -177,55 +176,6 @@ export function TextFilter(props: {
       maxLength={200}
       value={text}
       onChange={(event) => setText(event.currentTarget.value)}
-    />
-  );
-}
-
-/**
- * A text field for a filter with a grammar: it filters when the person presses Enter or leaves it, because half of a
- * sentence is wrong. A fault is told below it, and its place is marked in the text.
- */
-export function SentenceFilter(props: {
-  className?: string | undefined;
-  label: string;
-  placeholder: string;
-  value: string | undefined;
-  fault: InputFault | undefined;
-  onChange: (text: string | undefined) => void;
-}): ReactNode {
-  const { value = '', fault } = props;
-  const input = useRef<HTMLInputElement>(null);
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => {
-    const field = input.current;
-    if (fault?.at === undefined || field === null || field !== document.activeElement) return;
-    const characters = [...field.value];
-    const start = characters.slice(0, fault.at - 1).join('').length;
-    field.setSelectionRange(start, start + (characters[fault.at - 1]?.length ?? 0));
-  }, [fault]);
-  const send = () => {
-    if (text.trim() !== value) props.onChange(text.trim() === '' ? undefined : text.trim());
-  };
-  return (
-    <TextInput
-      ref={input}
-      className={`relative ${props.className ?? ''}`}
-      classNames={{ error: `${classes.dayFault} ${classes.sentenceFault}` }}
-      aria-label={props.label}
-      placeholder={props.placeholder}
-      error={text.trim() === value ? fault?.message : undefined}
-      data-set={value !== ''}
-      autoComplete="off"
-      spellCheck={false}
-      maxLength={2000}
-      value={text}
-      onChange={(event) => setText(event.currentTarget.value)}
-      onBlur={send}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') send();
-        if (event.key === 'Escape') setText(value);
-      }}
     />
   );
 }

@@ -37,7 +37,7 @@ export function fieldKey({ of, name }: Pick<Field, 'of' | 'name'>): string {
 export type FieldFilter = { kind: string } | { source: string } | { where: string };
 
 /** A text of so many characters may be the beginning of a longer one. */
-const cutAt = 200;
+export const cutAt = 200;
 
 /** Returns the filter for the records with this value of a field; undefined where none says just that. */
 export function filterOf(

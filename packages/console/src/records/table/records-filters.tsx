@@ -1,18 +1,13 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { InputFault } from '../../api/types.ts';
+import type { DatasetRow, InputFault } from '../../api/types.ts';
 import { datasetNames } from '../../api/values.ts';
-import {
-  ChoiceFilter,
-  DayFilters,
-  Filters,
-  SentenceFilter,
-  TextFilter,
-} from '../../ui/filters.tsx';
+import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../../ui/filters.tsx';
 import { filtersOf, hasFilter } from '../../ui/hash-state.ts';
 import { type changeFilters, monthEnds, type RecordsSearch } from '../search.ts';
 import { datasetWords } from '../tags/tag-window.ts';
 import classes from './table.module.css';
+import { WhereFilter } from './where-filter.tsx';
 
 /** A change of the filters; undefined removes one. */
 type FilterChange = Parameters<typeof changeFilters>[1];
@@ -36,6 +31,8 @@ const datasetChoices = datasetNames.map((value) => ({
 /** The bar with the filters of the table. */
 export function RecordsFilters(props: {
   search: RecordsSearch;
+  /** The counters of the node: null when it has no records, undefined while they load. */
+  facts: DatasetRow | null | undefined;
   /** What is wrong with the filter `where`. */
   fault: InputFault | undefined;
   onChange: (change: FilterChange) => void;
@@ -71,11 +68,9 @@ export function RecordsFilters(props: {
         />
       </span>
       <DayFilters from={from} to={to} first={first} last={last} onChange={onChange} />
-      <SentenceFilter
-        className={classes.where}
-        label="What must hold of a record"
-        placeholder={'where: score >= 0.9 and model = "v3"'}
-        value={search.where}
+      <WhereFilter
+        search={search}
+        facts={props.facts}
         fault={props.fault}
         onChange={(text) => onChange({ where: text })}
       />

@@ -64,6 +64,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
       <div className={`${listClasses.bar} ${tableClasses.bar}`}>
         <RecordsFilters
           search={search}
+          facts={props.facts}
           fault={fault}
           onChange={(change) => update((before) => changeFilters(before, change))}
         />
