@@ -280,7 +280,7 @@ create table enrichment_records (
   constraint enrichment_records_pkey PRIMARY KEY (tenant, store, occurred_at, event_id)
 ) partition by RANGE (occurred_at);
 
-CREATE INDEX enrichment_records_event_idx ON ONLY public.enrichment_records USING brin (event_id text_bloom_ops (n_distinct_per_range='400', false_positive_rate='0.005')) WITH (pages_per_range='8');
+CREATE INDEX enrichment_records_event_idx ON ONLY public.enrichment_records USING brin (hashtextextended(event_id, (0)::bigint) int8_bloom_ops (n_distinct_per_range='400', false_positive_rate='0.005')) WITH (pages_per_range='8');
 
 create table export_links (
   hash bytea not null,
@@ -1022,6 +1022,16 @@ AS $function$
     coalesce(confidence, e'\x01'), enrichment::text
   )), 16))::bit(64)::bigint
 $function$;
+
+CREATE OR REPLACE FUNCTION public.records_of_event(id text)
+ RETURNS SETOF enrichment_records
+ LANGUAGE sql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET max_parallel_workers_per_gather TO '0'
+AS $function$
+    select * from enrichment_records where hashtextextended(event_id, 0) = hashtextextended(id, 0)
+  $function$;
 
 CREATE OR REPLACE FUNCTION public.refuse(code text)
  RETURNS boolean

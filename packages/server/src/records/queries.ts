@@ -309,14 +309,9 @@ function scanRows(slice: Slice, options: ScanOptions): Sql {
     ${where(scanConditions(slice, options))} order by ${order}`;
 }
 
-/**
- * The records of an event come from the index of events: for those of a large tenant PostgreSQL would search its keys,
- * all of them, and `offset 0` keeps it from that.
- */
-function scanTable({ eventId, from, until }: Slice): Sql {
-  if (eventId === undefined) return raw('enrichment_records');
-  const conditions = recordConditions({ eventId, from, until, tenants: null });
-  return sql`(select * from enrichment_records ${where(conditions)} offset 0)`;
+/** Where the records of a scan come from. Those of an event are few. */
+function scanTable({ eventId }: Slice): Sql {
+  return eventId === undefined ? raw('enrichment_records') : sql`records_of_event(${eventId})`;
 }
 
 /** Goes from stretch to stretch along the index of the key, so what lies between them costs nothing. */
