@@ -107,6 +107,22 @@ test('tells of a where what fits, hot and moved, and goes on over what does not'
   live.close();
 });
 
+test('tells the place also while all that is stored fits nothing', async () => {
+  const calm = await startTestService({}, log, { waits: { ...waits, tailQuietMillis: 2000 } });
+  const tail = await openTail(calm, { tenant: 'UNFIT', where: 'exists(n)' });
+  await expect.poll(() => tail.lastId()).not.toBe('');
+  const begun = tail.lastId();
+  let stored = 0;
+  const storeOne = async () => {
+    stored += 1;
+    await storeRecords(calm, [record({ tenant: 'UNFIT', event_id: `e${stored}`, enrichment: {} })]);
+    return tail.lastId();
+  };
+  await expect.poll(storeOne, { interval: 50, timeout: 30_000 }).not.toBe(begun);
+  tail.close();
+  await calm.stop();
+});
+
 test('records that were moved to segments meanwhile are told from there, those that were erased are not', async () => {
   const stored = numberedRecords('MOVED', 40, (n) => ({
     event_id: `e${String(n).padStart(2, '0')}`,

@@ -186,7 +186,11 @@ async function tellStored(
   signal: AbortSignal,
 ): Promise<void> {
   const { slice, shared, waits } = tail;
-  const tell = (text: string) => write(response, text, waits.stallMillis);
+  let toldAt = performance.now();
+  const tell = async (text: string) => {
+    await write(response, text, waits.stallMillis);
+    toldAt = performance.now();
+  };
   const here = () => `id: ${tail.idOf(tail.place)}\nevent: place\ndata: {}\n\n`;
   // The place is told from the beginning, so whoever is cut before the first record loses none.
   await tell(here());
@@ -201,6 +205,8 @@ async function tellStored(
     // A reader that does not read gets this page all the same once it does, and then hears why it was dropped.
     tail.place = page.end;
     if (events.length > 0) await tell(events.join(''));
+    // What is stored may fit nothing for hours: whoever is cut then need not begin before all of it.
+    else if (performance.now() - toldAt > waits.quietMillis) await tell(here());
     if (!page.isUpToDate) continue;
     if (!tail.isFollowing) return tell(here());
     if (!(await isNews(tail, signal)) && !signal.aborted) await tell(here());
