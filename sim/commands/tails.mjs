@@ -4,14 +4,21 @@ import { rowsOf } from '../rows.mjs';
 import { tenant } from '../values.mjs';
 import { ask, via } from './records.mjs';
 
+/** What tails ask for, and whether a record fits. */
+const wheres = {
+  '': () => true,
+  'kind = "detect" or not exists(kind)': ({ kind }) => kind === 'detect' || kind === null,
+};
+const where = fc.constantFrom(...Object.keys(wheres));
+
 export const tailCommands = [
   {
     name: 'follow the records of a tenant for a while',
     weight: 4,
-    draw: fc.record({ via, tenant, millis: fc.constantFrom(50, 500, 2000) }),
-    async play(world, { via: at, tenant: own, millis }) {
-      const tail = tailOf(world, own);
-      // One client follows each tenant, and goes on where it was cut.
+    draw: fc.record({ via, tenant, where, millis: fc.constantFrom(50, 500, 2000) }),
+    async play(world, { via: at, tenant: own, where: asked, millis }) {
+      const tail = tailOf(world, own, asked);
+      // One client follows each tenant so, and goes on where it was cut.
       if (tail.isOpen) return;
       tail.isOpen = true;
       take(world, tail, await readUntilCut(world, pathOf(own, tail), { via: at, millis }));
@@ -20,16 +27,20 @@ export const tailCommands = [
   },
 ];
 
-/** What the tail of a tenant has told so far, and the place where it goes on. */
-function tailOf(world, own) {
-  const tail = world.tails.get(own) ?? { after: '', told: new Map(), isOpen: false };
-  world.tails.set(own, tail);
+/** What a tail of a tenant has told so far, and the place where it goes on. */
+function tailOf(world, own, asked) {
+  const key = JSON.stringify([own, asked]);
+  const tail = world.tails.get(key) ?? {
+    ...{ where: asked, after: '', told: new Map(), isOpen: false },
+  };
+  world.tails.set(key, tail);
   return tail;
 }
 
-function pathOf(own, { after }, more = {}) {
+function pathOf(own, { after, where: asked }, more = {}) {
   const begin = after === '' ? { since: '2000-01-01T00:00:00Z' } : { after };
-  const query = new URLSearchParams({ tenant: own, ...begin, ...more });
+  const narrow = asked === '' ? {} : { where: asked };
+  const query = new URLSearchParams({ tenant: own, ...narrow, ...begin, ...more });
   return `/enrichment/records/tail?${query}`;
 }
 
@@ -70,6 +81,9 @@ function take(world, tail, text) {
     tail.after = of('id') ?? tail.after;
     if (of('event') === undefined) lines.push(of('data'));
   }
+  if (!lines.every((line) => wheres[tail.where](JSON.parse(line)))) {
+    world.say(`a tail told what does not fit ${tail.where}`);
+  }
   for (const { key, digest } of rowsOf(lines.join('\n'))) {
     tail.told.set(key, [...(tail.told.get(key) ?? []), digest]);
     if (!world.records.wasSent(key, digest))
@@ -83,13 +97,16 @@ function take(world, tail, text) {
  */
 export async function judgeTails(world) {
   if (world.programs.length > 1) return;
-  for (const own of world.records.tenants()) {
-    const tail = tailOf(world, own);
+  const asked = Object.keys(wheres);
+  for (const [own, each] of world.records
+    .tenants()
+    .flatMap((own) => asked.map((one) => [own, one]))) {
+    const tail = tailOf(world, own, each);
     const path = pathOf(own, tail, { follow: 'false' });
     const answer = await ask(world, 'tail', [200], 'GET', path, { timeoutMillis: 120_000 });
     if (answer === undefined) return;
     take(world, tail, answer.text);
-    for (const content of world.records.stored({ tenant: own })) {
+    for (const content of world.records.stored({ tenant: own }).filter(wheres[each])) {
       const told = tail.told.get(content.key) ?? [];
       const times = told.filter((digest) => digest === world.records.digestOf(content)).length;
       const mayRepeat = world.records.wasErased(content);
