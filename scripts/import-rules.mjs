@@ -34,6 +34,7 @@ const serverRules = [
   { files: /^records\//, may: [/^records\//, ...feature] },
   { files: /^exports\//, may: [/^exports\//, /^records\/(index|sql)\.ts$/, ...feature] },
   { files: /^retention\//, may: [/^retention\//, /^records\/segments\.ts$/, ...feature] },
+  { files: /^iceberg\//, may: [/^iceberg\//, ...feature] },
   { files: /^webhooks\//, may: [/^webhooks\//, ...feature] },
   {
     files: /^backup\//,

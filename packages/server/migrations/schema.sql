@@ -363,6 +363,34 @@ CREATE INDEX exports_open_idx ON public.exports USING btree (created_at, id) WHE
 
 CREATE INDEX exports_tenant_created_at_idx ON public.exports USING btree (tenant, created_at, id);
 
+create table iceberg_manifests (
+  scope text collate "C" not null,
+  tenant text collate "C" not null,
+  snapshot_id bigint not null,
+  until_id bigint,
+  object_key text collate "C" not null,
+  size_bytes bigint not null,
+  oldest_id bigint not null,
+  fingerprint text not null,
+  files json not null,
+  counts json not null,
+  constraint iceberg_manifests_pkey PRIMARY KEY (scope, tenant, snapshot_id)
+);
+
+CREATE INDEX iceberg_manifests_key_idx ON public.iceberg_manifests USING btree (object_key);
+
+create table iceberg_snapshots (
+  scope text collate "C" not null,
+  id bigint not null,
+  parent_id bigint not null,
+  manifest_list text collate "C" not null,
+  summary json not null,
+  readable_until timestamp with time zone,
+  asked_at timestamp with time zone not null default now(),
+  constraint iceberg_snapshots_parent_key UNIQUE (scope, parent_id),
+  constraint iceberg_snapshots_pkey PRIMARY KEY (scope, id)
+);
+
 create table incident_keys (
   tenant text collate "C" not null,
   idempotency_key text collate "C" not null,

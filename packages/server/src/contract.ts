@@ -3,6 +3,7 @@ import { checksContract } from './checks/contract.ts';
 import { noticesContract } from './checks/notices/contract.ts';
 import { exportsContract } from './exports/contract.ts';
 import { exportJobsContract } from './exports/jobs.contract.ts';
+import { icebergContract } from './iceberg/contract.ts';
 import { jobsContract } from './platform/jobs/contract.ts';
 import { recordsContract } from './records/contract.ts';
 import { fieldsContract } from './records/fields.contract.ts';
@@ -24,6 +25,7 @@ export const apiContract = {
   ...exportsContract,
   ...exportJobsContract,
   ...retentionContract,
+  ...icebergContract,
   ...webhooksContract,
   ...noticesContract,
   ...jobsContract,
@@ -34,6 +36,7 @@ export * from './checks/contract.ts';
 export * from './checks/notices/contract.ts';
 export * from './exports/contract.ts';
 export * from './exports/jobs.contract.ts';
+export * from './iceberg/contract.ts';
 export type { RouteContract } from './platform/http/contract.ts';
 export type { WorkRow } from './platform/http/schemas.contract.ts';
 export * from './platform/jobs/contract.ts';

@@ -1,6 +1,8 @@
 import { pruneAudit } from '../access/index.ts';
 import { noteGoneExports } from '../exports/index.ts';
+import { addIcebergRoutes, sweepSnapshots } from '../iceberg/index.ts';
 import { systemClock } from '../kernel/clock.ts';
+import { createGate } from '../kernel/gate.ts';
 import { newId } from '../kernel/ids.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Connection } from '../platform/postgres/database.ts';
@@ -77,6 +79,7 @@ export function createRetention({ settings, log, db, cold, paceOf }: Host): Rete
         if (historyDays > 0) await pruneHistory(db, { days: historyDays, log, signal });
         if (auditDays > 0) await pruneAudit(db, { days: auditDays, signal });
         await endOldUploads(cold, { clock: systemClock, log, signal });
+        await sweepSnapshots(mover, { log, signal, now: systemClock });
       },
       removeObjects: async (signal) => {
         await removeObjects(mover, signal);
@@ -153,6 +156,7 @@ export function addRetention(http: HttpServer, host: Host, retention: Retention)
   });
   closers.push(() => eraser.stop());
   addEraseRoutes(http, eraser);
+  addIcebergRoutes(http, { ...retention.mover, key: options.cursorKey, turns: createGate(1) });
   addAdoptRoute(http, {
     ...retention.mover,
     objects: cold.objects,

@@ -210,8 +210,8 @@ async function write(
 }
 
 /**
- * What a restored database makes anew, or should not have: sessions and one-time links may have been ended since, and
- * the limits and processes are those of the minute.
+ * What a restored database makes anew, or should not have: sessions and one-time links may have been ended since, the
+ * limits and processes are those of the minute, and the files of Iceberg are in no backup.
  */
 const leftOut: readonly string[] = [
   'schema_migrations',
@@ -222,6 +222,8 @@ const leftOut: readonly string[] = [
   'export_links',
   'limit_use',
   'processes',
+  'iceberg_snapshots',
+  'iceberg_manifests',
 ];
 
 async function listSavedTables(): Promise<string[]> {

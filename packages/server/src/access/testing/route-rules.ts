@@ -102,6 +102,12 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   planErasure: rule('admin', reads, 'empty', untold),
   eraseRecords: rule('admin', 'confirms', 'empty', 'records.erase'),
 
+  getIcebergConfig: rule('enrichment:read', reads, 'none', untold),
+  listIcebergNamespaces: rule('enrichment:read', reads, 'none', untold),
+  getIcebergNamespace: rule('enrichment:read', reads, 'none', untold),
+  listIcebergTables: rule('enrichment:read', reads, 'none', untold),
+  loadIcebergTable: rule('enrichment:read', reads, 'none', untold),
+
   createEndpoint: rule('admin', 'confirms', '400', 'endpoint.create'),
   listEndpoints: rule('admin', reads, 'empty', untold),
   getEndpoint: rule('admin', reads, '404', untold),

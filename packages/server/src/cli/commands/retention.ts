@@ -4,6 +4,7 @@ import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
+import { factLines, printDetails } from '../details.ts';
 import { fieldsOf } from '../fields.ts';
 import { isAtWork } from '../follow-job.ts';
 import { usage } from '../help.ts';
@@ -259,6 +260,32 @@ const segments = list('GET /retention/segments', {
   below: { one: 'object' },
 });
 
+const table: Verb = {
+  summary: 'tell where other engines find the cold records as a table',
+  description:
+    'Makes a snapshot of the cold records as a table of Apache Iceberg, unless the last one still shows them all, and tells where its metadata lies: DuckDB reads it with iceberg_scan. Other readers ask the catalogue at /iceberg of the service. See docs/iceberg.md.',
+  examples: ['svcctl retention table', 'svcctl retention table --json metadata-location'],
+  options: [jsonOption],
+  act: tellTable,
+};
+
+async function tellTable(context: Context, { json }: { json?: JsonOption }): Promise<void> {
+  const route = 'GET /iceberg/v1/namespaces/svcctl/tables/records';
+  const fields = await fieldsOf(json, route);
+  const client = await context.connect();
+  const answer = await client.json(route, {});
+  const newest = answer.metadata.snapshots.at(-1);
+  const lines = () =>
+    factLines(context, [
+      ['table', `svcctl.records, by the catalogue at ${client.connection.url}/iceberg`],
+      ['metadata', answer['metadata-location']],
+      ['snapshot', String(answer.metadata['current-snapshot-id'])],
+      ['records', newest?.summary['total-records'] ?? null],
+      ['segments', newest?.summary['total-data-files'] ?? null],
+    ]);
+  await printDetails(context, JSON.stringify(answer), { json, fields, lines });
+}
+
 const adoptStore: Verb = {
   summary: 'take the store of cold data over for this database',
   description:
@@ -309,6 +336,7 @@ export const retention: Verbs = {
   moves,
   move,
   segments,
+  table,
   verify,
   forget,
   orphans,

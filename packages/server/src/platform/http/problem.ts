@@ -31,9 +31,29 @@ export function sendProblem(raw: unknown, request: FastifyRequest, reply: Fastif
         request_id: request.id,
         errors: error.errors,
         ...error.members,
+        ...(isOfIceberg(request) && { error: icebergError(error, request) }),
       }),
     );
   return code;
+}
+
+/** Whether a request goes to the catalogue of Iceberg tables, whose clients expect errors in a form of their own. */
+export function isOfIceberg({ url }: Pick<FastifyRequest, 'url'>): boolean {
+  return /^\/api\/v1\/iceberg\//.test(url);
+}
+
+/** The form of errors by the REST specification of Iceberg, whose types are names of exceptions in Java. */
+function icebergError({ status, detail, code }: AppError, { url }: FastifyRequest) {
+  const types: Readonly<Record<number, string>> = {
+    401: 'NotAuthorizedException',
+    403: 'ForbiddenException',
+    404: url.includes('/tables/') ? 'NoSuchTableException' : 'NoSuchNamespaceException',
+    405: 'UnsupportedOperationException',
+    429: 'SlowDownException',
+    503: 'ServiceUnavailableException',
+  };
+  const type = types[status] ?? (status < 500 ? 'BadRequestException' : 'ServiceFailureException');
+  return { message: detail ?? errorCatalogue[code].title, type, code: status };
 }
 
 /** Answers bytes that are not HTTP or not a whole request, for which there is no request object to answer. */

@@ -20,7 +20,13 @@ import {
   usualLimits,
 } from './connections.ts';
 import type { InputOf, RouteContract } from './contract.ts';
-import { bodyTooLarge, refuseConnection, refuseUnreadable, sendProblem } from './problem.ts';
+import {
+  bodyTooLarge,
+  isOfIceberg,
+  refuseConnection,
+  refuseUnreadable,
+  sendProblem,
+} from './problem.ts';
 import { type Check, parseJson, parseQuery, Validator } from './validate.ts';
 
 declare module 'fastify' {
@@ -121,6 +127,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     clientErrorHandler: refuseUnreadable,
     http: { maxHeaderSize, headersTimeout: 15_000, connectionsCheckingInterval: 2_000 },
+    // Readers of Iceberg expect no more than this before the paths of their specification.
+    rewriteUrl: ({ url = '' }) => (url.startsWith('/iceberg/') ? basePath + url : url),
     routerOptions: { querystringParser: () => ({}), maxParamLength: 1000 },
   });
   const contracts: RouteContract[] = [];
@@ -192,6 +200,11 @@ function addHooks(
       reply.header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE');
       throw new AppError('method_not_allowed', {
         detail: 'TRACE would answer what was sent, token and all. See /docs.',
+      });
+    }
+    if (request.is404 && isOfIceberg(request) && !['GET', 'HEAD'].includes(request.method)) {
+      throw new AppError('method_not_allowed', {
+        detail: 'The table is only read. Records come by POST /api/v1/enrichment/records.',
       });
     }
     if (request.is404) {

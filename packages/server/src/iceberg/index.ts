@@ -1,0 +1,2 @@
+export { addIcebergRoutes } from './routes.ts';
+export { sweepSnapshots } from './sweep.ts';

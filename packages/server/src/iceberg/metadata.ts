@@ -1,0 +1,92 @@
+// What is the same for every snapshot of the table, by https://iceberg.apache.org/spec/, format version 2.
+
+/**
+ * The columns of a segment, as Parquet has them. DuckDB writes every column as one that may be null, though only kind,
+ * source, model and confidence ever are.
+ */
+const columns = [
+  ['tenant', 'string'],
+  ['store', 'string'],
+  ['occurred_at', 'timestamptz'],
+  ['event_id', 'string'],
+  ['recorded_at', 'timestamptz'],
+  ['kind', 'string'],
+  ['source', 'string'],
+  ['model', 'string'],
+  ['confidence', 'string'],
+  ['bytes', 'int'],
+  ['enrichment', 'string'],
+] as const;
+
+/** Returns the id of a column. */
+export function columnId(name: (typeof columns)[number][0]): number {
+  return columns.findIndex(([other]) => other === name) + 1;
+}
+
+export const tableSchema = {
+  type: 'struct',
+  'schema-id': 0,
+  fields: columns.map(([name, type], index) => ({ id: index + 1, name, required: false, type })),
+} as const;
+
+/** Readers that want few tenants read the manifests of these alone. */
+export const partitionSpec = {
+  'spec-id': 0,
+  fields: [
+    { name: 'tenant', transform: 'identity', 'source-id': columnId('tenant'), 'field-id': 1000 },
+  ],
+} as const;
+
+/** Segments have no ids of columns, so readers find a column by its name. */
+const nameMapping = columns.map(([name], index) => ({ 'field-id': index + 1, names: [name] }));
+
+/** A snapshot as the metadata tells of it. */
+export type ListedSnapshot = {
+  readonly id: number;
+  readonly parentId: number;
+  /** Where its list of manifests is, as a URI. */
+  readonly manifestList: string;
+  readonly summary: Readonly<Record<string, string>>;
+};
+
+/**
+ * Returns the metadata of the table as its file holds it, with these snapshots, the newest of which is last. `location` is a URI.
+ */
+export function tableMetadata(table: {
+  readonly id: string;
+  readonly location: string;
+  readonly newest: ListedSnapshot;
+  readonly snapshots: readonly ListedSnapshot[];
+}) {
+  const { newest, snapshots } = table;
+  const millis = (id: number) => Math.floor(id / 1000);
+  return {
+    'format-version': 2,
+    'table-uuid': table.id,
+    location: table.location,
+    'last-sequence-number': newest.id,
+    'last-updated-ms': millis(newest.id),
+    'last-column-id': columns.length,
+    schemas: [tableSchema],
+    'current-schema-id': 0,
+    'partition-specs': [partitionSpec],
+    'default-spec-id': 0,
+    'last-partition-id': 1000,
+    'sort-orders': [{ 'order-id': 0, fields: [] }],
+    'default-sort-order-id': 0,
+    properties: { 'schema.name-mapping.default': JSON.stringify(nameMapping) },
+    'current-snapshot-id': newest.id,
+    snapshots: snapshots.map(({ id, parentId, manifestList, summary }) => ({
+      'snapshot-id': id,
+      ...(parentId === 0 ? {} : { 'parent-snapshot-id': parentId }),
+      'sequence-number': id,
+      'timestamp-ms': millis(id),
+      'manifest-list': manifestList,
+      summary,
+      'schema-id': 0,
+    })),
+    'snapshot-log': snapshots.map(({ id }) => ({ 'timestamp-ms': millis(id), 'snapshot-id': id })),
+    'metadata-log': [],
+    refs: { main: { 'snapshot-id': newest.id, type: 'branch' } },
+  };
+}

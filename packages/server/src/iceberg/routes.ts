@@ -1,0 +1,41 @@
+import type { HttpServer } from '../platform/http/server.ts';
+import type { S3Place } from '../platform/objects/s3-url.ts';
+import { icebergContract } from './contract.ts';
+import { loadTable, type TableTools } from './load-table.ts';
+
+/** Adds the catalogue that readers of Iceberg ask. */
+export function addIcebergRoutes(http: HttpServer, tools: TableTools): void {
+  const namespace = ['svcctl'];
+  http.route(icebergContract.getIcebergConfig, async () => ({
+    defaults: placeOf(tools.store.s3),
+    overrides: {},
+    endpoints,
+  }));
+  http.route(icebergContract.listIcebergNamespaces, async ({ query }) => ({
+    namespaces: query.parent === undefined ? [namespace] : [],
+  }));
+  http.route(icebergContract.getIcebergNamespace, async () => ({ namespace, properties: {} }));
+  http.route(icebergContract.listIcebergTables, async () => ({
+    identifiers: [{ namespace, name: 'records' }],
+  }));
+  http.route(icebergContract.loadIcebergTable, ({ actor }) => loadTable(tools, actor.tenants));
+}
+
+/** What the specification calls the routes above. */
+const endpoints = [
+  'GET /v1/{prefix}/namespaces',
+  'GET /v1/{prefix}/namespaces/{namespace}',
+  'HEAD /v1/{prefix}/namespaces/{namespace}',
+  'GET /v1/{prefix}/namespaces/{namespace}/tables',
+  'GET /v1/{prefix}/namespaces/{namespace}/tables/{table}',
+  'HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}',
+];
+
+/** Where the bucket is, which a reader may know otherwise: settings of its own come before these. */
+function placeOf(s3: S3Place | undefined): Record<string, string> {
+  return {
+    ...(s3?.endpoint !== undefined && { 's3.endpoint': s3.endpoint }),
+    ...(s3?.region !== undefined && { 's3.region': s3.region }),
+    ...(s3?.pathStyle === true && { 's3.path-style-access': 'true' }),
+  };
+}

@@ -1,0 +1,137 @@
+import sql from 'sql-template-tag';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { use } from '../../test/use.ts';
+import { createLog } from '../platform/log.ts';
+import { loadTable } from './load-table.ts';
+import { sweepSnapshots } from './sweep.ts';
+import { startTableWorld, type TableWorld } from './testing/table-world.ts';
+import { bringUpToDate } from './write-snapshot.ts';
+
+const world = use<TableWorld>(startTableWorld, (started) => started.stop());
+const { signal } = new AbortController();
+const all = { name: 'all', tenants: null };
+
+beforeAll(async () => {
+  for (const tenant of ['TX', 'ZZ']) await world.addSegment(tenant);
+});
+beforeEach(() => world.forgetAll());
+
+async function listKeys(): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of world.mover.store.list('iceberg/', signal)) keys.push(key);
+  return keys.sort();
+}
+
+/** Sweeps as if all objects had been written two hours ago. */
+async function sweep(): Promise<void> {
+  const options = { log: createLog('silent'), signal, now: () => Date.now() + 2 * 3_600_000 };
+  await sweepSnapshots(world.mover, options);
+}
+
+/** As if the time of grace of all snapshots but the newest had passed. */
+const endGrace = () =>
+  world.mover.db.query(sql`
+    update iceberg_snapshots set readable_until = now() - interval '1 second'
+    where readable_until is not null`);
+
+test('what is young stays, and later all that no snapshot needs goes', async () => {
+  await sweep();
+  const before = await world.readTable();
+  await world.addSegment('TX');
+  await world.readTable();
+  const written = await listKeys();
+  const usual = { log: createLog('silent'), signal, now: Date.now };
+  await world.forgetAll();
+  await sweepSnapshots(world.mover, usual);
+  expect(await listKeys()).toEqual(written);
+  await sweep();
+  expect(await listKeys()).toEqual([]);
+  for (const path of before.paths) await world.fileOf(path);
+});
+
+test('a snapshot stays whole for the time of grace, and then only what the newest needs', async () => {
+  await world.readTable();
+  await world.addSegment('TX');
+  const { metadata } = await world.readTable();
+  expect(metadata.snapshots.length).toBe(2);
+  await sweep();
+  await world.readTable(null, 0);
+  await endGrace();
+  await sweep();
+  const after = await world.readTable();
+  expect(after.metadata.snapshots.length).toBe(1);
+  expect(after.paths).toEqual(await world.livePaths());
+  // The metadata and the list of the newest, and one manifest of each tenant.
+  await sweep();
+  const names = (await listKeys()).map((key) => key.replace(/^.*-/, ''));
+  expect(names.filter((name) => name !== 'list.avro' && name.startsWith('m')).length).toBe(2);
+});
+
+test('a snapshot whose objects are gone before the grace ends is not told any more', async () => {
+  await world.readTable();
+  await world.addSegment('TX');
+  const [gone] = await world.mover.db.query<{ id: string }>(sql`
+    delete from segments where tenant = 'ZZ' returning id`);
+  expect(gone).toBeDefined();
+  const { metadata, snapshot, paths } = await world.readTable();
+  expect(metadata.snapshots.length).toBe(1);
+  expect(snapshot['parent-snapshot-id']).toBeDefined();
+  expect(paths).toEqual(await world.livePaths());
+  await world.addSegment('ZZ');
+});
+
+test('a table for which nobody asked for 30 days is forgotten, and begins anew under the same id', async () => {
+  const before = await world.readTable(['TX']);
+  await world.readTable();
+  await world.mover.db.query(sql`
+    update iceberg_snapshots set asked_at = now() - interval '31 days' where scope <> 'all'`);
+  await sweep();
+  const keys = await listKeys();
+  expect(keys.length).toBeGreaterThan(0);
+  expect(keys.every((key) => key.startsWith('iceberg/all/'))).toBe(true);
+  const after = await world.readTable(['TX']);
+  expect(after.metadata['table-uuid']).toBe(before.metadata['table-uuid']);
+  expect(after.snapshot['sequence-number']).toBeGreaterThan(before.snapshot['sequence-number']);
+  expect(after.paths).toEqual(before.paths);
+});
+
+test('who asks keeps the table from being forgotten', async () => {
+  await world.readTable();
+  await world.mover.db.query(
+    sql`update iceberg_snapshots set asked_at = now() - interval '31 days'`,
+  );
+  await world.readTable();
+  await sweep();
+  expect((await listKeys()).length).toBeGreaterThan(0);
+});
+
+test('a database that was set back, and whose files are gone, begins anew', async () => {
+  const before = await world.readTable();
+  const list = before.snapshot['manifest-list'].replace(/^.*\/iceberg\//, 'iceberg/');
+  await world.mover.store.remove(list);
+  const after = await world.readTable();
+  expect(after.metadata.snapshots.length).toBe(1);
+  expect(after.snapshot['snapshot-id']).toBeGreaterThan(before.snapshot['snapshot-id']);
+  expect(after.paths).toEqual(await world.livePaths());
+});
+
+test('of many processes that make the next snapshot at once, one does', async () => {
+  await world.readTable();
+  await world.addSegment('TX');
+  const paths = await world.livePaths();
+  await Promise.all(Array.from({ length: 4 }, () => bringUpToDate(world.tools, all, signal)));
+  const { metadata, ...table } = await world.readTable();
+  expect(metadata.snapshots.length).toBe(2);
+  expect(table.paths).toEqual(paths);
+});
+
+test('nothing is written while another database has the store, and what did not change is still told', async () => {
+  const before = await loadTable(world.tools, null);
+  const refused = { advance: () => Promise.reject(new Error('fenced')), assertOwn: async () => {} };
+  const fenced = { ...world.tools, fence: refused };
+  expect(await loadTable(fenced, null)).toEqual(before);
+  await world.addSegment('ZZ');
+  const keys = await listKeys();
+  await expect(loadTable(fenced, null)).rejects.toThrow('fenced');
+  expect(await listKeys()).toEqual(keys);
+});

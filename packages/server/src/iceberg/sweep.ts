@@ -1,0 +1,45 @@
+import type { Log } from '../platform/log.ts';
+import type { ObjectInfo } from '../platform/objects/objects.ts';
+import * as queries from './queries.ts';
+import type { SnapshotTools } from './write-snapshot.ts';
+
+/** What is younger may be of a snapshot that is being written. */
+const youngMillis = 3_600_000;
+/** A table for which nobody has asked for so long begins anew when somebody asks again. */
+const keptDays = 30;
+const batchObjects = 1000;
+
+/**
+ * Forgets the snapshots that cannot be read any more, and removes the objects that no snapshot needs, once they are an
+ * hour old. It removes none while another database has the store.
+ */
+export async function sweepSnapshots(
+  { db, store, fence }: Pick<SnapshotTools, 'db' | 'store' | 'fence'>,
+  { log, signal, now }: { log: Log; signal: AbortSignal; now: () => number },
+): Promise<void> {
+  await queries.forgetOld(db, keptDays);
+  let removed = 0;
+  const sweep = async (batch: readonly ObjectInfo[]) => {
+    const named = batch.flatMap(({ key }) => {
+      const [, scope = '', id = ''] = /^iceberg\/([^/]+)\/metadata\/(\d{1,18})-/.exec(key) ?? [];
+      return id === '' ? [] : [{ key, scope, id: Number(id) }];
+    });
+    for (const key of await queries.listUnneeded(db, named)) {
+      // A copy of the database that was made before may need them no more either.
+      if (removed === 0) await fence.advance(signal);
+      else await fence.assertOwn(signal);
+      await store.remove(key, signal);
+      removed += 1;
+    }
+  };
+  let batch: ObjectInfo[] = [];
+  for await (const object of store.list('iceberg/', signal)) {
+    if (object.writtenAt === undefined || object.writtenAt > now() - youngMillis) continue;
+    batch.push(object);
+    if (batch.length < batchObjects) continue;
+    await sweep(batch);
+    batch = [];
+  }
+  await sweep(batch);
+  if (removed > 0) log.info({ removed }, 'files of old Iceberg snapshots were removed');
+}
