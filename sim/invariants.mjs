@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withRestored } from './commands/backups.mjs';
 import { settleJobs, streamExport } from './commands/exports.mjs';
 import { readTree, walkPages } from './commands/records.mjs';
+import { tablePath } from './commands/retention.mjs';
 import { judgeTails } from './commands/tails.mjs';
 import { findDisorder } from './order.mjs';
 import { call, until } from './world.mjs';
@@ -21,6 +22,7 @@ export const invariants = [
   { name: 'the counters of all levels are the sums of the rows', check: checkCounters },
   { name: 'tags cover what they should', check: checkCoverage },
   { name: 'cold data is whole, and no object is left', check: verifyCold },
+  { name: 'the table for other engines names the live segments', check: readTable },
   { name: 'each minute of the schedule has its run', check: checkSchedule },
   { name: 'deliveries were made or wait, each as it was reported', check: judgeDeliveries },
   { name: 'the dead-letter queue and the hours are counted right', check: checkWebhookCounters },
@@ -183,6 +185,29 @@ async function verifyCold(world) {
   for (const key of await world.store.objects()) {
     if (!known.has(key)) world.say(`the object ${key} belongs to nothing`);
   }
+}
+
+/** Its snapshot against the catalogue, and where its files can be read, the names in its manifests. */
+async function readTable(world) {
+  const list = () =>
+    world.rows('select object_key, count::int as count from segments order by object_key');
+  const segments = await list();
+  const { json, text } = await call(world, 'GET', tablePath);
+  if (JSON.stringify(await list()) !== JSON.stringify(segments)) return;
+  const { summary, 'manifest-list': path } = json.metadata.snapshots.at(-1);
+  const records = segments.reduce((sum, { count }) => sum + count, 0);
+  const told = [Number(summary['total-data-files']), Number(summary['total-records'])];
+  if (told.join() !== [segments.length, records].join())
+    world.say(`${segments.length} segments with ${records} records, but ${text.slice(0, 500)}`);
+  if (!path.startsWith('file://')) return;
+  // Avro without compression shows the names as they are.
+  const namesIn = (file, pattern) =>
+    readFileSync(file.slice('file://'.length), 'latin1').match(pattern) ?? [];
+  const manifests = namesIn(path, /file:[^\0]*?-m\d+\.avro/g);
+  const named = manifests.flatMap((file) => namesIn(file, /records\/tenant=[^\0]*?\.parquet/g));
+  for (const { object_key: key } of segments)
+    if (named.filter((name) => name === key).length !== 1)
+      world.say(`the table does not name ${key} once`);
 }
 
 /** Nobody was away for as long as a minute, so none may be passed over. */

@@ -2,6 +2,9 @@ import fc from 'fast-check';
 import { day, tenant } from '../values.mjs';
 import { ask, via } from './records.mjs';
 
+/** Where readers of Iceberg find the cold records. */
+export const tablePath = '/iceberg/v1/namespaces/svcctl/tables/records';
+
 export const retentionCommands = [
   {
     name: 'run retention',
@@ -47,6 +50,19 @@ export const retentionCommands = [
       ),
     }),
     play: (world, { via: at, path }) => ask(world, path, [200], 'GET', path, { via: at }),
+  },
+  {
+    name: 'load the table that retention keeps for other engines',
+    weight: 1,
+    draw: fc.record({ via }),
+    async play(world, { via: at }) {
+      const from = performance.now();
+      const answer = await ask(world, 'table', [200], 'GET', tablePath, { via: at });
+      if (answer === undefined) return;
+      const value = answer.json.metadata['last-sequence-number'];
+      const span = { from, to: performance.now() };
+      world.observed.push({ key: 'the table', ...span, value, what: String(value) });
+    },
   },
   {
     name: 'verify cold data',

@@ -55,6 +55,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'retention moves': ['', 'array'],
   'retention move': ['mv_1', 'object'],
   'retention segments': ['--live', 'array'],
+  'retention table': ['', 'object'],
   'retention verify': ['', 'object'],
   'retention policy ls': ['', 'array'],
   'retention policy show': ['T', 'object'],

@@ -45,6 +45,15 @@ test('segments lists the objects that are read, for programs that read them with
   expect(stdout.split('\t').slice(0, 3)).toEqual(['TX', live[1].object_key, 'live']);
 });
 
+test('table tells where other engines find the same records', async () => {
+  const { 'metadata-location': path, metadata } = await jsonOf('retention table --json');
+  expect(path).toContain(join(service.dataDir, 'cold', 'iceberg', 'all'));
+  expect(JSON.parse(await readFile(path.replace('file://', ''), 'utf8'))).toEqual(metadata);
+  const { stdout } = await ok('retention table', { isTerminal: true });
+  expect(stdout).toMatch(/records +120\nsegments +2\n/);
+  expect(stdout).toContain(`${service.url}/iceberg`);
+});
+
 test('the journal shows each move with both triples', async () => {
   const moves = await jsonOf('retention moves --kind move --json id,tenant,source,object');
   expect(moves.map((move: { tenant: string }) => move.tenant)).toEqual(['CA', 'TX']);

@@ -274,15 +274,16 @@ async function tellTable(context: Context, { json }: { json?: JsonOption }): Pro
   const fields = await fieldsOf(json, route);
   const client = await context.connect();
   const answer = await client.json(route, {});
-  const newest = answer.metadata.snapshots.at(-1);
-  const lines = () =>
-    factLines(context, [
+  const lines = () => {
+    const summary = answer.metadata.snapshots.at(-1)?.summary ?? {};
+    return factLines(context, [
       ['table', `svcctl.records, by the catalogue at ${client.connection.url}/iceberg`],
       ['metadata', answer['metadata-location']],
       ['snapshot', String(answer.metadata['current-snapshot-id'])],
-      ['records', newest?.summary['total-records'] ?? null],
-      ['segments', newest?.summary['total-data-files'] ?? null],
+      ['records', summary['total-records'] ?? null],
+      ['segments', summary['total-data-files'] ?? null],
     ]);
+  };
   await printDetails(context, JSON.stringify(answer), { json, fields, lines });
 }
 
