@@ -3,7 +3,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { useTestService } from '../../test/service.ts';
+import { startS3 } from '../../test/s3.ts';
+import { startTestService, type TestService, useTestService } from '../../test/service.ts';
 
 // Programs that know nothing of us read the table: pyiceberg, and DuckDB with its extension for Iceberg.
 
@@ -20,13 +21,16 @@ const record = (tenant: string, n: number, day = '2020-02-28') => ({
 
 /** All records that were stored so far. Each call brings what it stores to segments of its own. */
 const stored: { tenant: string; event_id: string }[] = [];
-async function store(records: ReturnType<typeof record>[]): Promise<void> {
-  const answer = await service.call('POST', '/enrichment/records', { body: { records } });
+async function store(
+  records: ReturnType<typeof record>[],
+  on: Pick<TestService, 'call'> = service,
+): Promise<void> {
+  const answer = await on.call('POST', '/enrichment/records', { body: { records } });
   expect(answer.json, answer.text).toMatchObject({ accepted: records.length });
-  stored.push(...records);
-  const { json: run } = await service.call('POST', '/retention/run', { body: {} });
+  if (on === service) stored.push(...records);
+  const { json: run } = await on.call('POST', '/retention/run', { body: {} });
   const isDone = async () =>
-    (await service.call('GET', `/retention/runs/${run.id}`)).json.state === 'completed';
+    (await on.call('GET', `/retention/runs/${run.id}`)).json.state === 'completed';
   await vi.waitUntil(isDone, { timeout: 240_000, interval: 20 });
 }
 
@@ -45,9 +49,9 @@ type Read = {
 /** Lets a reader load the table and, once `meanwhile` is done, read it. */
 async function read(
   reader: string,
-  { token = service.adminToken, filter = '', meanwhile = async () => {} } = {},
+  { url = service.url, token = service.adminToken, filter = '', meanwhile = async () => {} } = {},
 ): Promise<Read> {
-  const child = spawn(python, [script, reader, service.url, token, filter]);
+  const child = spawn(python, [script, reader, url, token, filter]);
   let failure = '';
   child.stderr.on('data', (text) => {
     failure += String(text);
@@ -133,3 +137,22 @@ describe.each(readers)('%s', (reader) => {
     expect(new Set(limited.rows.map(({ tenant }) => tenant))).toEqual(new Set([awkward]));
   });
 });
+
+test.each(readers.filter((reader) => reader === 'pyiceberg'))(
+  '%s reads from S3, whose address the catalogue tells',
+  async (reader) => {
+    const s3 = await startS3();
+    const remote = await startTestService({
+      ...{ SVC_ROLES: 'api,retention', SVC_BLOB_URL: s3.urlOf('with a space') },
+    });
+    try {
+      const records = [record('TX', 0), record(awkward, 1)];
+      await store(records, remote);
+      const { rows } = await read(reader, { url: remote.url, token: remote.adminToken });
+      expect(rows.map(keyOf).sort()).toEqual(records.map(keyOf).sort());
+    } finally {
+      await remote.stop();
+      await s3.close();
+    }
+  },
+);
