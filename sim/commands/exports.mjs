@@ -6,6 +6,7 @@ import { slice, tenant } from '../values.mjs';
 import { call, until } from '../world.mjs';
 import { ask, via } from './records.mjs';
 
+const shares = { train: 60, validation: 30, test: 10 };
 const format = fc.constantFrom('csv', 'ndjson', 'parquet');
 
 export const exportCommands = [
@@ -53,9 +54,17 @@ export const exportCommands = [
   {
     name: 'freeze a version',
     weight: 1,
-    draw: fc.record({ via, tenant, dataset: fc.constantFrom('training', 'fine_tuning') }),
-    async play(world, { via: at, tenant: own, dataset }) {
-      const body = { tenant: own, dataset, name: `version ${world.pending.length}` };
+    draw: fc.record({
+      ...{ via, tenant, dataset: fc.constantFrom('training', 'fine_tuning') },
+      split: fc.constantFrom(
+        {},
+        { shares },
+        { shares, group_by: 'n' },
+        { shares, group_by: 'store' },
+      ),
+    }),
+    async play(world, { via: at, tenant: own, dataset, split }) {
+      const body = { tenant: own, dataset, name: `version ${world.pending.length}`, ...split };
       // 409: there is nothing tagged to freeze, or too much is being frozen.
       const statuses = [201, 400, 409];
       const options = { body, via: at };

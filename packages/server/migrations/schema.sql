@@ -115,6 +115,8 @@ create table dataset_versions (
   error text,
   created_at timestamp with time zone not null default now(),
   created_by text not null,
+  group_by text,
+  ungrouped bigint,
   constraint dataset_versions_name_key UNIQUE (tenant, name),
   constraint dataset_versions_pkey PRIMARY KEY (tenant, id),
   constraint dataset_versions_shares_check CHECK ((((train_share + validation_share) + test_share) = 100))

@@ -129,6 +129,8 @@ export function versionLines(context: Context, version: Version): string[] {
       ['digest', version.digest],
       ...left,
       ['split', sharesText(version.shares)],
+      ...whereAny('group by', version.group_by),
+      ...version.warnings.map((warning) => ['warning', warning] as const),
     ]),
     ...(splits === null ? [] : section(context, 'SPLITS', factLines(context, ofSplits))),
     ...section(context, 'SLICES', version.slices.map(sliceText)),

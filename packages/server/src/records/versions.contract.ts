@@ -27,10 +27,18 @@ export const sharesSchema = Type.Object(
   {
     additionalProperties: false,
     description:
-      'Percent, 100 together. A record’s place among 0 … 99 is ⌊h × 100 ÷ 2^32⌋, h = the first 8 hex digits of md5(event_id): the first `train` places are train, the next `validation` validation, the rest test. The same event always falls into the same place.',
+      'Percent, 100 together. A record’s place among 0 … 99 is ⌊h × 100 ÷ 2^32⌋, h = the first 8 hex digits of md5(event_id): the first `train` places are train, the next `validation` validation, the rest test. The same event always falls into the same place. With `group_by`, h is that of the group, and shares hold only in the mean.',
   },
 );
 export type Shares = Static<typeof sharesSchema>;
+
+export const groupBySchema = Type.String({
+  minLength: 1,
+  maxLength: 1000,
+  description:
+    'keeps records that have the same value there in one split: a key of the enrichment, as `camera_id` or `track.id`, or one of the columns store, kind, source, model; spelled as in `where`. Values are the same if `where` finds them equal: 1 and 1.0 are, 1 and "1" are not, null equals null. A record without a value there, or with an object or an array, is a group by itself. It needs `shares`',
+  examples: ['camera_id'],
+});
 
 const tripleProperties = {
   count: Type.Integer(),
@@ -46,6 +54,7 @@ export const versionSchema = Type.Object({
   name: nameSchema,
   note: nullable(noteSchema),
   shares: nullable(sharesSchema),
+  group_by: nullable(groupBySchema),
   ...tripleProperties,
   recorded_before: {
     ...instantSchema,
@@ -66,6 +75,16 @@ export const versionSchema = Type.Object({
     'counting: its records are read and compared with the counters; ready: they were equal; failed: they are not, `error` says how',
   ),
   splits: nullable(Type.Object({ train: splitSchema, validation: splitSchema, test: splitSchema })),
+  ungrouped: nullable(
+    Type.Integer({
+      description:
+        'records that are a group by themselves; null without `group_by`, and until they are counted',
+    }),
+  ),
+  warnings: Type.Array(Type.String(), {
+    description:
+      'what to know before training on it, in words: splits that are off by more than 5 % of all records because groups are large, records that are in no group',
+  }),
   current: nullable(
     Type.Object(tripleProperties, { description: 'what is left of it, read from content' }),
   ),
@@ -83,6 +102,7 @@ export const newVersionSchema = Type.Object(
     dataset: oneOf(datasetNames),
     name: nameSchema,
     shares: Type.Optional(sharesSchema),
+    group_by: Type.Optional(groupBySchema),
     note: Type.Optional(noteSchema),
   },
   { additionalProperties: false },

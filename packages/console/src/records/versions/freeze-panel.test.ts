@@ -45,4 +45,14 @@ describe('a new version', () => {
       note: 'first',
     });
   });
+
+  it('keeps groups together only where there are shares', () => {
+    const grouped = { name: 'q1', groupBy: ' camera_id ' };
+    expect(versionOf('TX', { ...firstValues, ...grouped })).toMatchObject({
+      group_by: 'camera_id',
+    });
+    expect(versionOf('TX', { ...withShares('', '', ''), ...grouped })).not.toHaveProperty(
+      'group_by',
+    );
+  });
 });

@@ -66,6 +66,15 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode 
         onChange={(event) => set({ name: event.currentTarget.value })}
       />
       <ShareFields values={values} fault={shareFault} set={set} />
+      <TextInput
+        label="Keep together"
+        description="A field of the enrichment, as camera_id or track.id, or store, kind, source, model: records with the same value there are never in two parts. The shares then hold only in the mean"
+        autoComplete="off"
+        maxLength={1000}
+        disabled={shareFault !== null || !hasShares(values)}
+        value={values.groupBy}
+        onChange={(event) => set({ groupBy: event.currentTarget.value })}
+      />
       <Textarea
         label="Note"
         maxLength={1000}
@@ -104,7 +113,7 @@ function ShareFields(props: {
       ))}
       <p id="share-fault" className={fault === null ? 'muted' : 'grow form-fault'}>
         {fault ??
-          'By a hash of the event id: the same event always falls into the same part. All empty: no split.'}
+          'By a hash of the event id, or of what is kept together: the same event always falls into the same part. All empty: no split.'}
       </p>
     </fieldset>
   );
@@ -117,6 +126,7 @@ type FreezeValues = {
   readonly train: string;
   readonly validation: string;
   readonly test: string;
+  readonly groupBy: string;
   readonly note: string;
 };
 
@@ -127,6 +137,7 @@ export const firstValues: FreezeValues = {
   train: '80',
   validation: '10',
   test: '10',
+  groupBy: '',
   note: '',
 };
 
@@ -147,16 +158,23 @@ export function versionOf(tenant: string, values: FreezeValues): NewVersion | nu
   if (name === '' || shareFaultOf(values) !== null) return null;
   const note = values.note.trim();
   const shares = sharesOf(values);
+  const groupBy = values.groupBy.trim();
   return {
     tenant,
     dataset: values.dataset,
     name,
     ...(shares !== null && { shares }),
+    ...(shares !== null && groupBy !== '' && { group_by: groupBy }),
     ...(note !== '' && { note }),
   };
 }
 
-function sharesOf({ train, validation, test }: FreezeValues): Shares | null {
-  if (train.trim() === '') return null;
+function hasShares({ train }: FreezeValues): boolean {
+  return train.trim() !== '';
+}
+
+function sharesOf(values: FreezeValues): Shares | null {
+  if (!hasShares(values)) return null;
+  const { train, validation, test } = values;
   return { train: Number(train), validation: Number(validation), test: Number(test) };
 }

@@ -106,6 +106,7 @@ function VersionFacts({ version }: { version: DatasetVersion }): ReactNode {
           ) : undefined,
         'recorded before': at(version.recorded_before),
         frozen: `${at(version.created_at)} by ${version.created_by}`,
+        'kept together': version.group_by === null ? undefined : <code>{version.group_by}</code>,
         note: version.note ?? '–',
       }}
     />
@@ -128,24 +129,31 @@ function Export({ version }: { version: DatasetVersion }): ReactNode {
 
 /** The splits of a version, each with its count and digest. */
 function Splits({ version }: { version: DatasetVersion }): ReactNode {
-  const { splits, shares } = version;
+  const { splits, shares, warnings } = version;
   if (shares === null) return null;
   return (
-    <SmallTable
-      className={classes.small}
-      caption={`SPLIT ${sharesText(version)}`}
-      head={['PART', 'SHARE', 'RECORDS', 'DIGEST']}
-      rightAt={[1, 2]}
-      rows={splitNames.map((name) => ({
-        key: name,
-        cells: [
-          name,
-          `${shares[name]} %`,
-          splits === null ? '…' : formatCount(splits[name].count),
-          splits === null ? '…' : <code key="digest">{splits[name].digest}</code>,
-        ],
-      }))}
-    />
+    <>
+      <SmallTable
+        className={classes.small}
+        caption={`SPLIT ${sharesText(version)}`}
+        head={['PART', 'SHARE', 'RECORDS', 'DIGEST']}
+        rightAt={[1, 2]}
+        rows={splitNames.map((name) => ({
+          key: name,
+          cells: [
+            name,
+            `${shares[name]} %`,
+            splits === null ? '…' : formatCount(splits[name].count),
+            splits === null ? '…' : <code key="digest">{splits[name].digest}</code>,
+          ],
+        }))}
+      />
+      {warnings.map((warning) => (
+        <p key={warning} className="warning">
+          {warning}
+        </p>
+      ))}
+    </>
   );
 }
 

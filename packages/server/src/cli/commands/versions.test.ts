@@ -13,6 +13,7 @@ const version: Version = {
   name: '2026-q1',
   note: null,
   shares: { train: 80, validation: 10, test: 10 },
+  group_by: null,
   count: 512_991,
   bytes: 246_000_000,
   digest: '9f3c00000000abe1',
@@ -27,6 +28,8 @@ const version: Version = {
     validation: { count: 51_000, digest: '000000000000000b' },
     test: { count: 51_991, digest: '000000000000000c' },
   },
+  ungrouped: null,
+  warnings: [],
   current: null,
   change: null,
   changed_at: null,
@@ -105,6 +108,17 @@ describe('versions create', () => {
         note: 'n',
       },
     ]);
+  });
+
+  test('asks for groups, and tells what is odd about them', async () => {
+    const warnings = ['3 records of 9 have no value at camera_id.'];
+    offerVersion({ ...version, group_by: 'camera_id', ungrouped: 3, warnings });
+    await ends(cli(`${create} --split 80/10/10 --group-by camera_id`), 0, 'ver_1\n', [
+      `! ${warnings[0]}\n`,
+    ]);
+    expect(sent('POST', '/enrichment/dataset-versions')).toMatchObject([{ group_by: 'camera_id' }]);
+    const shown = await cli('records versions show ver_1', { isTerminal: true });
+    expect(shown.stdout).toMatch(/group by +camera_id\nwarning +3 records of 9/);
   });
 
   test('--no-wait leaves it counting', async () => {

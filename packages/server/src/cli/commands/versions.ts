@@ -69,6 +69,7 @@ type CreateOptions = {
   dataset?: DatasetName;
   name?: string;
   split?: Shares;
+  groupBy?: string;
   note?: string;
   wait: boolean;
   json?: true;
@@ -81,6 +82,7 @@ const create: Verb = {
   examples: [
     'svcctl records versions create --tenant TX --dataset training --name 2026-q1',
     'svcctl records versions create --tenant TX --dataset training --name 2026-q1 --split 80/10/10 --note "first one"',
+    'svcctl records versions create --tenant TX --dataset training --name 2026-q2 --split 80/10/10 --group-by camera_id',
     'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet',
   ],
   options: [
@@ -91,6 +93,10 @@ const create: Verb = {
       '--split <shares>',
       'percent for train/validation/test, as 80/10/10; by hash of the event, so the same one each time',
       parseShares,
+    ],
+    [
+      '--group-by <field>',
+      'keep records with the same value there in one split: a field of the enrichment, as camera_id, or store, kind, source, model',
     ],
     ['--note <text>', 'a note for people'],
     ['--no-wait', 'leave the service at counting'],
@@ -104,10 +110,10 @@ async function freeze(context: Context, options: CreateOptions): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   const dataset = required(options.dataset, '--dataset') as DatasetName;
   const name = required(options.name, '--name');
-  const { split: shares, note, json } = options;
+  const { split: shares, groupBy: group_by, note, json } = options;
   const client = await context.connect();
   const made = await client.json('POST /enrichment/dataset-versions', {
-    body: { tenant, dataset, name, shares, note },
+    body: { tenant, dataset, name, shares, group_by, note },
   });
   const version = options.wait ? await followCounting(context, client, made) : made;
   await context.out.write(`${json ? JSON.stringify(version) : version.id}\n`);
@@ -125,6 +131,7 @@ function tell(context: Context, version: Version): void {
   for (const [name, { count, digest }] of Object.entries(version.splits ?? {})) {
     context.note(`  ${name}: ${numberOf(count, 'record')} · digest ${digest}`);
   }
+  for (const warning of version.warnings) context.note(`! ${warning}`);
   context.hint(
     `export it: svcctl analytics export --tenant ${version.tenant} --version ${version.id} --format parquet`,
   );

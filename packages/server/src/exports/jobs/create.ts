@@ -96,8 +96,9 @@ async function queueJob(
   return toExportJob(job);
 }
 
-function versionOf({ id, name, dataset, shares }: JobVersion): JobVersion {
-  return { id, name, dataset, shares };
+function versionOf(version: NonNullable<Selection['version']>): JobVersion {
+  const { id, name, dataset, shares, groupBy } = version;
+  return { id, name, dataset, shares, ...(groupBy !== null && { group_by: groupBy }) };
 }
 
 type Pinned = Pick<queries.NewJob, 'slice' | 'triple'>;

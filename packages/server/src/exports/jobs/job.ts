@@ -16,6 +16,8 @@ export type JobVersion = {
   readonly name: string;
   readonly dataset: string;
   readonly shares: Shares | null;
+  /** By what its splits keep records together; missing without groups. */
+  readonly group_by?: string;
 };
 
 /** The head and the tail of a file, which are stored together as one object. */

@@ -84,8 +84,9 @@ export type NewJob = JobId &
 
 export async function insertJob(db: Queryable, job: NewJob): Promise<StoredJob | undefined> {
   const { slice, version, triple } = job;
-  // The previous release would write the file without its filter.
-  const notBefore = slice.where === undefined ? null : 'infinity';
+  // The previous release would write the file without its filter, or without its groups.
+  const isKnown = slice.where === undefined && slice.groupBy === undefined;
+  const notBefore = isKnown ? null : 'infinity';
   const rows = await db.query<StoredJob>(sql`
     insert into exports (tenant, id, format, request, options, file_name, slice, recorded_before,
       version_id, version, rows_total, bytes_total, digest, requested_by, token_id, not_before)

@@ -26,13 +26,14 @@ const tags = {
 const slice = { tenant: 'T', dataset: 'training', tags, tenants: null } as const;
 
 /** As `POST /enrichment/dataset-versions` freezes it. */
-async function insertVersion(id: string, more: { state?: string; change?: string } = {}) {
+type More = { state?: string; change?: string; groupBy?: string };
+async function insertVersion(id: string, more: More = {}) {
   const parts = await cutParts(exports.db, slice, { rows: 15, bytes: 2 ** 40 });
   const { count, bytes, digest } = await measureSlice(exports.db, slice, exports.cold);
   await exports.db.query(sql`
     insert into dataset_versions (tenant, id, dataset, name, train_share, validation_share, test_share,
-      slices, tags, recorded_before, count, bytes, digest, parts, state, change, created_by)
-    values ('T', ${id}, 'training', ${`v ${id}`}, 60, 20, 20, '[]', ${JSON.stringify(tags)}::json,
+      group_by, slices, tags, recorded_before, count, bytes, digest, parts, state, change, created_by)
+    values ('T', ${id}, 'training', ${`v ${id}`}, 60, 20, 20, ${more.groupBy ?? null}, '[]', ${JSON.stringify(tags)}::json,
       clock_timestamp(), ${count}, ${bytes}, ${digest}::numeric, ${JSON.stringify(parts)}::json,
       ${more.state ?? 'ready'}, ${more.change ?? null}, 'test')`);
   return { count, digest, parts };
@@ -89,6 +90,22 @@ const files = [
   ['csv', { split: 'test' }],
   ['parquet', { split: 'validation' }],
 ] as const;
+
+test('a group is in one split of an export, in either tier', async () => {
+  await insertVersion('ver_g', { groupBy: 'store' });
+  const splitsOf = async () => {
+    const { id } = await exports.create('csv', {
+      ...{ tenant: 'T', version: 'ver_g', columns: ['split', 'store'] },
+    });
+    await exports.work();
+    expect((await exports.job(id)).manifest).toMatchObject({ version: { group_by: 'store' } });
+    return new Set((await exports.file(id)).toString().split('\n').slice(1, -1));
+  };
+  const hot = await splitsOf();
+  expect(hot.size).toBe(2);
+  await freeze(exports.db, exports.cold, { tenant: 'T', id: 'seg_g', filter: `store = 'B'` });
+  expect(await splitsOf()).toEqual(hot);
+});
 
 test('a job’s file of a version is to the byte what is streamed of it', async () => {
   await insertVersion('ver_s');

@@ -1,15 +1,17 @@
 import { literal } from '../../platform/duckdb.ts';
 import { instantSql } from '../segments/segment-sql.ts';
 import { datasetNames } from '../values.ts';
-import { coldWhereSql } from '../where/cold-sql.ts';
-import { parseWhere } from '../where/parse.ts';
+import { coldGroupKeySql, coldWhereSql } from '../where/cold-sql.ts';
+import { parseGroup, parseWhere } from '../where/parse.ts';
 import {
   type DayWindow,
   fewWindows,
+  isSplit,
   type KeyRange,
   onlyMonth,
   type RecordColumn,
   type Slice,
+  type SplitSlice,
   taggedWindows,
 } from './slice.ts';
 
@@ -39,19 +41,24 @@ export function coldLabelConditions(slice: Slice): string[] {
     conditions.push(`recorded_at < timestamptz ${literal(recordedBefore)}`);
   }
   if (split !== undefined && shares !== undefined) {
-    conditions.push(`${coldSplitSql(shares)} = ${literal(split)}`);
+    conditions.push(`${coldSplitSql({ ...slice, shares })} = ${literal(split)}`);
   }
   if (where !== undefined) conditions.push(coldWhereSql(parseWhere(where)));
   return conditions;
 }
 
 /** Computes the split of a version in which a record is; `sharesSchema` gives the rule. */
-export function coldSplitSql({ train, validation }: NonNullable<Slice['shares']>): string {
-  return `case when ${placeSql} < ${train} then 'train'
-    when ${placeSql} < ${train + validation} then 'validation' else 'test' end`;
+export function coldSplitSql({ shares: { train, validation }, groupBy }: SplitSlice): string {
+  const hashed = `coalesce(${coldOwnGroupSql({ groupBy })}, event_id)`;
+  return `list_transform([(('0x' || left(md5(${hashed}), 8))::ubigint * 100) >> 32],
+    lambda place: case when place < ${train} then 'train'
+    when place < ${train + validation} then 'validation' else 'test' end)[1]`;
 }
 
-const placeSql = `((('0x' || left(md5(event_id), 8))::ubigint * 100) >> 32)`;
+/** The text that the records of a group share; null for one that is a group of its own. */
+export function coldOwnGroupSql({ groupBy }: Pick<Slice, 'groupBy'>): string {
+  return groupBy === undefined ? 'null::varchar' : coldGroupKeySql(parseGroup(groupBy));
+}
 
 /** Returns a column as the same text that PostgreSQL's `columnSql` makes of it. The rows must be called `r`. */
 export function coldColumnSql(column: RecordColumn, slice: Slice): string {
@@ -68,7 +75,7 @@ export function coldColumnSql(column: RecordColumn, slice: Slice): string {
     case 'datasets':
       return datasetsSql(slice);
     case 'split':
-      return slice.shares === undefined ? 'null::varchar' : coldSplitSql(slice.shares);
+      return isSplit(slice) ? coldSplitSql(slice) : 'null::varchar';
     case 'confidence':
     case 'enrichment':
       return `r.${column}::varchar`;

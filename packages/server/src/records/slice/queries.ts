@@ -2,15 +2,17 @@ import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { dayAfter } from '../../kernel/day.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { datasetNames } from '../values.ts';
-import { parseWhere } from '../where/parse.ts';
-import { whereSql } from '../where/queries.ts';
+import { parseGroup, parseWhere } from '../where/parse.ts';
+import { groupKeySql, whereSql } from '../where/queries.ts';
 import {
   type DayWindow,
   fewWindows,
+  isSplit,
   type KeyRange,
   onlyMonth,
   type RecordColumn,
   type Slice,
+  type SplitSlice,
   taggedWindows,
 } from './slice.ts';
 
@@ -72,7 +74,7 @@ export function labelConditions(slice: Slice): Sql[] {
     conditions.push(sql`recorded_at < ${recordedBefore}::timestamptz`);
   }
   if (split !== undefined && shares !== undefined) {
-    conditions.push(sql`${splitSql(shares)} = ${split}`);
+    conditions.push(sql`${splitSql({ ...slice, shares })} = ${split}`);
   }
   if (own !== undefined) conditions.push(whereSql(parseWhere(own)));
   return conditions;
@@ -114,7 +116,7 @@ export function columnSql(column: RecordColumn, slice: Slice): Sql {
     case 'datasets':
       return datasetsSql(slice);
     case 'split':
-      return slice.shares === undefined ? raw('null::text') : splitSql(slice.shares);
+      return isSplit(slice) ? splitSql(slice) : raw('null::text');
     case 'tenant':
     case 'store':
     case 'event_id':
@@ -139,13 +141,18 @@ function datasetsSql(slice: Slice): Sql {
 }
 
 /** Computes the split of a version in which a record is; `sharesSchema` gives the rule. */
-export function splitSql({ train, validation }: NonNullable<Slice['shares']>): Sql {
-  return sql`case
-    when ${placeSql} < ${raw(String(train))} then 'train'
-    when ${placeSql} < ${raw(String(train + validation))} then 'validation' else 'test' end`;
+export function splitSql({ shares: { train, validation }, groupBy }: SplitSlice): Sql {
+  const hashed = sql`coalesce(${ownGroupSql({ groupBy })}, event_id)`;
+  return sql`(select case
+      when hashed.place < ${raw(String(train))} then 'train'
+      when hashed.place < ${raw(String(train + validation))} then 'validation' else 'test' end
+    from (select (('x' || left(md5(${hashed}), 8))::bit(32)::bigint * 100) >> 32 as place offset 0) hashed)`;
 }
 
-const placeSql = raw(`((('x' || left(md5(event_id), 8))::bit(32)::bigint * 100) >> 32)`);
+/** The text that the records of a group share; null for one that is a group of its own. */
+export function ownGroupSql({ groupBy }: Pick<Slice, 'groupBy'>): Sql {
+  return groupBy === undefined ? raw('null::text') : groupKeySql(parseGroup(groupBy));
+}
 
 /**
  * Returns the conditions of a tenant and a store. `tenants` are those that the caller may see; only null sets no limit,

@@ -47,12 +47,23 @@ export type Slice = {
   readonly range?: KeyRange | undefined;
   /** Only records that were stored before this time are read: a pinned slice stays the same, whatever arrives later. */
   readonly recordedBefore?: string | undefined;
-  /** For a dataset version: how its records are split, and which split is read. */
+  /**
+   * For a dataset version: how its records are split, by which groups, as text that `parseGroup` takes, and which split is
+   * read.
+   */
   readonly shares?: Shares | undefined;
+  readonly groupBy?: string | undefined;
   readonly split?: SplitName | undefined;
   /** The tenants that the caller may see; null means all. */
   readonly tenants: readonly string[] | null;
 };
+
+/** A slice with splits. */
+export type SplitSlice = Pick<Slice, 'groupBy'> & { readonly shares: Shares };
+
+export function isSplit<S extends Slice>(slice: S): slice is S & { readonly shares: Shares } {
+  return slice.shares !== undefined;
+}
 
 /** What can be read of a record: its own columns, and what its slice says about it. */
 export type RecordColumn = (typeof segmentColumns)[number] | 'month' | 'datasets' | 'split';

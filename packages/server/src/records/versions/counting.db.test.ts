@@ -30,7 +30,10 @@ const count = (more: More = {}, signal?: AbortSignal) =>
   countNow({ ...mover, dir: mover.context().spoolDir, ...more }, signal);
 
 /** Sixty records a day in two stores; two days of one of them are tagged, and one of both. */
-async function freeze(tenant: string, options: { shares?: Shares } = {}): Promise<string> {
+async function freeze(
+  tenant: string,
+  options: { shares?: Shares; group_by?: string } = {},
+): Promise<string> {
   await addRecords(mover.db, makeRecords(tenant, { days, perDay: 30 }));
   await addTag(mover.db, tenant, { store: 'DFW', from: first, to: second });
   await addTag(mover.db, tenant, { from: third });
@@ -120,6 +123,33 @@ test('a version has the same triple and splits wherever its records lie', async 
     found.push(version?.splits);
   }
   expect(found).toEqual([found[0], found[0], found[0]]);
+});
+
+test('a version of groups has the same splits wherever its records lie, and tells who is in none', async () => {
+  const { db } = mover;
+  const enrichments = ['{"n":0}', '{"camera":{"id":1}}', '{"camera":1}', '{"camera":1.0}'];
+  const all = makeRecords('groups', { days, perDay: 30 }).map((record, n) => ({
+    ...record,
+    enrichment: enrichments[n % 10] ?? '{"camera":10e-1}',
+  }));
+  await addRecords(db, all);
+  await addTag(db, 'groups');
+  const { id } = await freezeVersion(db, 'groups', { shares, group_by: 'camera' });
+  const found: unknown[] = [];
+  for (const lastDay of [null, first, third]) {
+    if (lastDay !== null) await mover.move('groups', lastDay);
+    await countAgain(id);
+    expect(await count()).toEqual([]);
+    expect(await read(id)).toMatchObject({ state: 'ready', error: null, is_whole: true });
+    found.push((await read(id))?.splits);
+    const [row] = await db.query(sql`select ungrouped from dataset_versions where id = ${id}`);
+    expect(row).toEqual({ ungrouped: 36 });
+  }
+  expect(found).toEqual([found[0], found[0], found[0]]);
+  const counts = Object.values(found[0] as Record<string, { count: number }>);
+  expect(counts.reduce((sum, split) => sum + split.count, 0)).toBe(180);
+  // All records with a camera are one group.
+  expect(Math.max(...counts.map((split) => split.count))).toBeGreaterThanOrEqual(144);
 });
 
 test('a record that is not what was frozen fails the version, which tells both sums', async () => {

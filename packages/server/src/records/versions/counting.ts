@@ -15,8 +15,8 @@ import {
   type Triple,
 } from '../segments/segment.ts';
 import { digestSql, digestSumOf, readSegments } from '../segments/segment-sql.ts';
-import { coldConditions, coldSplitSql } from '../slice/cold-sql.ts';
-import type { KeyRange, Slice } from '../slice/slice.ts';
+import { coldConditions, coldOwnGroupSql, coldSplitSql } from '../slice/cold-sql.ts';
+import { isSplit, type KeyRange, type Slice } from '../slice/slice.ts';
 import { sumTiers } from '../steps/queries.ts';
 import { splitNames } from '../values.ts';
 import * as queries from './queries.ts';
@@ -160,11 +160,18 @@ export async function readContent(
     );
     const sums = [
       ...hot,
-      ...found.map(({ count, bytes, ...sum }) => ({
-        ...{ ...sum, count: Number(count), bytes: Number(bytes) },
+      ...found.map(({ split, digest, ...sum }) => ({
+        ...{ split, digest, count: Number(sum.count), bytes: Number(sum.bytes) },
+        ungrouped: Number(sum.ungrouped),
       })),
     ];
-    return { triple: sumTriples(sums), splits: slice.shares === undefined ? null : bySplit(sums) };
+    const { shares, groupBy } = slice;
+    return {
+      triple: sumTriples(sums),
+      splits: shares === undefined ? null : bySplit(sums),
+      ungrouped:
+        groupBy === undefined ? null : sums.reduce((all, { ungrouped }) => all + ungrouped, 0),
+    };
   });
 }
 
@@ -200,13 +207,13 @@ function bySplit(sums: readonly SplitSum[]): NonNullable<Counted['splits']> {
  * text.
  */
 function sumContentSql(paths: readonly string[], slice: Slice): string {
-  const split = slice.shares === undefined ? `''` : coldSplitSql(slice.shares);
+  const split = isSplit(slice) ? coldSplitSql(slice) : `''`;
   const conditions = coldConditions({ ...slice, split: undefined });
   return `
-    select split, count(*)::varchar as count, sum(bytes)::varchar as bytes,
-      ${digestSumOf('digest')} as digest
+    select split, count(*)::varchar as count, (count(*) filter (is_own))::varchar as ungrouped,
+      sum(bytes)::varchar as bytes, ${digestSumOf('digest')} as digest
     from (
-      select ${split} as split, bytes, ${digestSql} as digest
+      select ${split} as split, ${coldOwnGroupSql(slice)} is null as is_own, bytes, ${digestSql} as digest
       from ${readSegments(paths)} where ${conditions.join(' and ')}
     ) group by split`;
 }

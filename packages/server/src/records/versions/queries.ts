@@ -4,11 +4,19 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { Segment } from '../read/queries.ts';
 import { digestSum } from '../segments/queries.ts';
-import { fromDays, fromRecords, splitSql, tenantConditions, where } from '../slice/queries.ts';
+import {
+  fromDays,
+  fromRecords,
+  ownGroupSql,
+  splitSql,
+  tenantConditions,
+  where,
+} from '../slice/queries.ts';
 import {
   beyondLastDay,
   type DayWindow,
   firstDay,
+  isSplit,
   type KeyRange,
   type Slice,
   type TagWindows,
@@ -46,6 +54,7 @@ export type StoredVersion = {
   train_share: number | null;
   validation_share: number | null;
   test_share: number | null;
+  group_by: string | null;
   slices: FrozenTag[];
   recorded_before: string;
   count: number;
@@ -56,6 +65,7 @@ export type StoredVersion = {
   current_bytes: number | null;
   current_digest: string | null;
   splits: Record<SplitName, { count: number; digest: string }> | null;
+  ungrouped: number | null;
   changed_at: string | null;
   change: Version['change'];
   error: string | null;
@@ -63,10 +73,10 @@ export type StoredVersion = {
   created_by: string;
 };
 
-const columns = sql`tenant, id, dataset, name, note, train_share, validation_share, test_share, slices,
+const columns = sql`tenant, id, dataset, name, note, train_share, validation_share, test_share, group_by, slices,
   ${instantText('dataset_versions.recorded_before')} as recorded_before, count, bytes,
   digest::text as digest, state, current_count, current_bytes, current_digest::text as current_digest,
-  splits, ${instantText('dataset_versions.changed_at')} as changed_at, change, error,
+  splits, ungrouped, ${instantText('dataset_versions.changed_at')} as changed_at, change, error,
   ${instantText('dataset_versions.created_at')} as created_at, created_by`;
 
 /** Where the list of all jobs finds the countings of versions. */
@@ -85,6 +95,7 @@ export type NewVersion = {
   name: string;
   note: string | null;
   shares: Shares | null;
+  groupBy: string | null;
   slices: readonly FrozenTag[];
   tags: TagWindows;
   recordedBefore: string;
@@ -102,9 +113,9 @@ export async function insertVersion(
   const rows = await connection.query<StoredVersion>(sql`
     with dataset_versions as (
       insert into dataset_versions (tenant, id, dataset, name, note, train_share, validation_share,
-        test_share, slices, tags, recorded_before, count, bytes, digest, parts, created_by)
+        test_share, group_by, slices, tags, recorded_before, count, bytes, digest, parts, created_by)
       values (${version.tenant}, ${version.id}, ${version.dataset}, ${version.name}, ${version.note},
-        ${shares?.train ?? null}, ${shares?.validation ?? null}, ${shares?.test ?? null},
+        ${shares?.train ?? null}, ${shares?.validation ?? null}, ${shares?.test ?? null}, ${version.groupBy},
         ${JSON.stringify(version.slices)}::json, ${JSON.stringify(version.tags)}::json,
         ${version.recordedBefore}::timestamptz, ${triple.count}, ${triple.bytes},
         ${triple.digest}::numeric, ${JSON.stringify(version.parts)}::json, ${version.createdBy})
@@ -208,16 +219,23 @@ export async function findCounting(
   return rows[0];
 }
 
-export type SplitSum = { split: string; count: number; bytes: number; digest: string };
+/** `ungrouped`: how many of them are a group by themselves. */
+export type SplitSum = {
+  split: string;
+  count: number;
+  ungrouped: number;
+  bytes: number;
+  digest: string;
+};
 
 /** Sums the hot records of a slice by split, computed from content. Without shares the split is the empty text. */
 export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitSum[]> {
-  const split: Sql = slice.shares === undefined ? sql`''` : splitSql(slice.shares);
+  const split: Sql = isSplit(slice) ? splitSql(slice) : sql`''`;
   return db.query<SplitSum>(sql`
-    select split, count(*) as count, sum(bytes)::bigint as bytes,
-      ${digestSum}::text as digest
+    select split, count(*) as count, count(*) filter (where is_own) as ungrouped,
+      sum(bytes)::bigint as bytes, ${digestSum}::text as digest
     from (
-      select ${split} as split, bytes, record_digest(tenant, store, occurred_at, event_id, kind, source,
+      select ${split} as split, ${ownGroupSql(slice)} is null as is_own, bytes, record_digest(tenant, store, occurred_at, event_id, kind, source,
         model, confidence, enrichment)::numeric as digest
       ${fromRecords({ ...slice, split: undefined })}
     ) own group by split`);
@@ -236,6 +254,8 @@ export async function listSegmentsWith(db: Queryable, slice: Slice): Promise<Seg
 export type Counted = {
   triple: { count: number; bytes: number; digest: string };
   splits: Readonly<Record<string, { count: number; digest: string }>> | null;
+  /** How many records are in no group; null where there are no groups. */
+  ungrouped: number | null;
 };
 
 /**
@@ -245,7 +265,7 @@ export type Counted = {
 export async function setCounted(
   db: Queryable,
   version: CountingVersion,
-  { triple, splits }: Counted,
+  { triple, splits, ungrouped }: Counted,
   error: string | null,
 ): Promise<boolean> {
   const isWhole = sql`(count, bytes, digest) = (${triple.count}::bigint, ${triple.bytes}::bigint,
@@ -254,7 +274,7 @@ export async function setCounted(
     update dataset_versions set state = case when ${error}::text is null then 'ready' else 'failed' end,
       error = ${error}, current_count = ${triple.count}, current_bytes = ${triple.bytes},
       current_digest = ${triple.digest}::numeric,
-      splits = ${splits === null ? null : JSON.stringify(splits)}::json,
+      splits = ${splits === null ? null : JSON.stringify(splits)}::json, ungrouped = ${ungrouped},
       change = case when not ${isWhole} then change end,
       changed_at = case when not ${isWhole} then changed_at end
     where ${unchanged(version)} returning id`);
@@ -281,6 +301,7 @@ export type FrozenSlice = {
   train_share: number | null;
   validation_share: number | null;
   test_share: number | null;
+  group_by: string | null;
   tags: TagWindows;
   recorded_before: string;
   parts: KeyRange[];
@@ -292,7 +313,7 @@ export async function findFrozenSlice(
   version: { tenant: string; id: string },
 ): Promise<FrozenSlice | undefined> {
   const rows = await db.query<FrozenSlice>(sql`
-    select name, dataset, train_share, validation_share, test_share, tags,
+    select name, dataset, train_share, validation_share, test_share, group_by, tags,
       ${instantText('recorded_before')} as recorded_before, parts
     from dataset_versions where tenant = ${version.tenant} and id = ${version.id}`);
   return rows[0];

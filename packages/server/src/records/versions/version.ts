@@ -1,8 +1,9 @@
 import { formatDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { KeyRange, Slice } from '../slice/slice.ts';
-import type { DatasetName } from '../values.ts';
+import { type DatasetName, splitNames } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';
 import { findFrozenSlice, type StoredVersion } from './queries.ts';
 
@@ -17,6 +18,7 @@ export function toVersion(row: StoredVersion): Version {
     name: row.name,
     note: row.note,
     shares: sharesOf(row),
+    group_by: row.group_by,
     count: row.count,
     bytes: row.bytes,
     digest: hex(row.digest),
@@ -24,6 +26,8 @@ export function toVersion(row: StoredVersion): Version {
     slices: row.slices,
     state: row.state,
     splits: row.splits === null ? null : toSplits(row.splits),
+    ungrouped: row.ungrouped,
+    warnings: warningsOf(row),
     current: isCounted ? { count, bytes, digest: hex(digest) } : null,
     change: row.change,
     changed_at: row.changed_at,
@@ -33,14 +37,52 @@ export function toVersion(row: StoredVersion): Version {
   };
 }
 
-function sharesOf(
-  row: Pick<StoredVersion, 'train_share' | 'validation_share' | 'test_share'>,
-): Version['shares'] {
+function sharesOf(row: Pick<StoredVersion, SharesRow>): Version['shares'] {
   const { train_share: train, validation_share: validation, test_share: test } = row;
   return train === null || validation === null || test === null
     ? null
     : { train, validation, test };
 }
+
+/** Splits of groups that are off by more than so many percent of all records are told. */
+const mostOff = 5;
+
+/** Says what is odd about the groups of a version that was counted. */
+export function warningsOf(
+  row: Pick<StoredVersion, 'group_by' | 'ungrouped' | 'splits' | SharesRow>,
+): string[] {
+  const { group_by: group, ungrouped, splits } = row;
+  const shares = sharesOf(row);
+  if (group === null || splits === null || shares === null) return [];
+  const all = splitNames.reduce((sum, name) => sum + splits[name].count, 0);
+  if (all === 0) return [];
+  const percentOf = (count: number) => (100 * count) / all;
+  const off = splitNames.filter(
+    (name) => Math.abs(percentOf(splits[name].count) - shares[name]) > mostOff,
+  );
+  const warnings: string[] = [];
+  if (off.length > 0) {
+    const each = off.map(
+      (name) =>
+        `${name} has ${percentOf(splits[name].count).toFixed(1)} % instead of ${shares[name]} %`,
+    );
+    warnings.push(
+      `${each.join(', ')}: groups by ${group} are kept whole, and there are few, or some are large.`,
+    );
+  }
+  if (ungrouped === all) {
+    warnings.push(
+      `No record has a value at ${group}, so each is a group by itself. GET /enrichment/fields tells which there are.`,
+    );
+  } else if (ungrouped !== null && ungrouped > 0) {
+    warnings.push(
+      `${numberOf(ungrouped, 'record')} of ${all.toLocaleString('en-US')} ${ungrouped === 1 ? 'has' : 'have'} no value at ${group}, or an object or an array: each is a group by itself.`,
+    );
+  }
+  return warnings;
+}
+
+type SharesRow = 'train_share' | 'validation_share' | 'test_share';
 
 function toSplits({ train, validation, test }: NonNullable<StoredVersion['splits']>) {
   return { train: toSplit(train), validation: toSplit(validation), test: toSplit(test) };
@@ -59,6 +101,8 @@ export type VersionSlice = {
   readonly name: string;
   readonly dataset: DatasetName;
   readonly shares: Shares | null;
+  /** By what its splits keep records together; null without groups. */
+  readonly groupBy: string | null;
   /** The stretches of the key order into which its exports are cut. */
   readonly parts: KeyRange[];
   /** Its records, with the tags as they were when it was frozen. Nothing that changes later changes this slice. */
@@ -82,13 +126,17 @@ export async function readVersionSlice(
     });
   }
   const shares = sharesOf(found);
-  const { name, dataset, tags, recorded_before: recordedBefore, parts } = found;
+  const { name, dataset, tags, group_by, recorded_before: recordedBefore, parts } = found;
   return {
     id,
     name,
     dataset,
     shares,
+    groupBy: group_by,
     parts,
-    slice: { tenant, dataset, tags, recordedBefore, shares: shares ?? undefined, tenants },
+    slice: {
+      ...{ tenant, dataset, tags, recordedBefore, tenants },
+      ...{ shares: shares ?? undefined, groupBy: group_by ?? undefined },
+    },
   };
 }

@@ -43,6 +43,38 @@ test('answers 400 to shares that are not 100 together', async () => {
   expect(answer.json.errors).toMatchObject([{ path: '/shares' }]);
 });
 
+test('answers 400 to groups without shares, and to what groups nothing', async () => {
+  const shares = { train: 80, validation: 10, test: 10 };
+  for (const more of [
+    { group_by: 'a' },
+    { shares, group_by: 'a b' },
+    { shares, group_by: 'bytes' },
+  ]) {
+    const answer = await freeze('T', more);
+    expect(answer.status).toBe(400);
+    expect(answer.json.errors).toMatchObject([{ path: '/group_by' }]);
+  }
+});
+
+test('records of a group are in one split, and the version says that the shares are off', async () => {
+  await seed('grouped', 40, { enrichment: { camera: 'c' } });
+  await tag('grouped');
+  const shares = { train: 50, validation: 30, test: 20 };
+  const { id } = (await freeze('grouped', { shares, group_by: 'camera' })).json;
+  const version = await counted(id);
+  expect(version).toMatchObject({ state: 'ready', group_by: 'camera', ungrouped: 0 });
+  const counts = Object.values(version.splits ?? {}).map(({ count }) => count);
+  expect(counts.sort((a, b) => a - b)).toEqual([0, 0, 40]);
+  expect(version.warnings).toHaveLength(1);
+  expect(version.warnings[0]).toMatch(
+    /has 100\.0 % instead of \d+ %.*groups by camera are kept whole/,
+  );
+  const none = (await freeze('grouped', { name: 'v2', shares, group_by: 'camra' })).json;
+  const { warnings, ungrouped } = await counted(none.id);
+  expect(ungrouped).toBe(40);
+  expect(warnings.at(-1)).toMatch(/^No record has a value at camra/);
+});
+
 test('answers 409 where no record is tagged', async () => {
   await seed('empty', 3);
   await tag('empty', { dataset: 'fine_tuning' });

@@ -18,6 +18,7 @@ import {
 import { mergeWindows } from '../tags/windows.ts';
 import type { DatasetName } from '../values.ts';
 import { type NewVersion, type Version, versionsContract } from '../versions.contract.ts';
+import { parseGroup } from '../where/parse.ts';
 import { cutParts, pinSlice, withPin } from './pin-slice.ts';
 import * as queries from './queries.ts';
 import { toVersion } from './version.ts';
@@ -115,16 +116,21 @@ type VersionAct = {
 
 /**
  * Freezes the records that are in a dataset of a tenant now. Throws 400 `request_invalid` for shares that do not add up
- * to 100 and for a tenant out of reach, and 409 `dataset_empty` or `version_name_taken`.
+ * to 100, for groups without shares or of no field, and for a tenant out of reach, and 409 `dataset_empty` or `version_name_taken`.
  */
 export async function createVersion(
   db: Database,
   act: VersionAct,
   wanted: NewVersion,
 ): Promise<Version> {
-  const { tenant, name, shares } = wanted;
+  const { tenant, name, shares, group_by } = wanted;
   if (shares !== undefined && shares.train + shares.validation + shares.test !== 100) {
     throw invalidInput('/shares', 'are percent and must be 100 together');
+  }
+  if (group_by !== undefined) {
+    if (shares === undefined)
+      throw invalidInput('/group_by', 'goes with shares, whose splits it is for');
+    parseGroup(group_by);
   }
   assertReach(act.actor, tenant);
   // A name that somebody else takes after this check is found out by the insert.
@@ -143,6 +149,7 @@ export async function createVersion(
         name,
         dataset,
         shares: shares ?? null,
+        group_by: group_by ?? null,
         note,
         count,
         bytes,
@@ -162,7 +169,7 @@ async function freeze(
   actor: Actor,
   { wanted, recordedBefore }: { wanted: NewVersion; recordedBefore: string },
 ): Promise<queries.NewVersion> {
-  const { tenant, dataset, name, shares, note } = wanted;
+  const { tenant, dataset, name, shares, group_by, note } = wanted;
   const tags = await queries.listTags(snapshot, tenant);
   const windows = {
     training: windowsOf(tags, 'training'),
@@ -183,6 +190,7 @@ async function freeze(
     name,
     note: note ?? null,
     shares: shares ?? null,
+    groupBy: group_by ?? null,
     slices: tags.filter((tag) => tag.dataset === dataset).map(withoutDataset),
     tags: windows,
     recordedBefore,

@@ -1,7 +1,14 @@
 import { literal } from '../../platform/duckdb.ts';
 import { foldPattern } from './like.ts';
 import { coldNumberKeySql, numberKey } from './number-key.ts';
-import { type Check, type Column, type Comparison, columnTypes, type Where } from './where.ts';
+import {
+  type Check,
+  type Column,
+  type Comparison,
+  columnTypes,
+  type Place,
+  type Where,
+} from './where.ts';
 
 // This file turns a `where` into a condition of DuckDB on the rows of segments, which is true or false and never null, as
 // queries.ts does for PostgreSQL.
@@ -27,6 +34,20 @@ export function coldWhereSql(where: Where): string {
     lists.push(`sent: json_extract(${spelledSql}, [${places.join(', ')}])`);
   }
   return `list_transform([{${lists.join(', ')}}], lambda found: ${condition})[1]`;
+}
+
+/** Returns the same text as `groupKeySql` of queries.ts. */
+export function coldGroupKeySql(of: Place): string {
+  if ('column' in of) return `'"' || ${of.column}`;
+  const place = pointer(of.path);
+  const type = `json_type(enrichment, ${place})`;
+  const text = `json_extract_string(enrichment, ${place})`;
+  // The text of a whole number of up to 64 bits is its own; that of any other is the nearest double's.
+  const spelled = `json_extract_string(${spelledSql}, ${place})`;
+  return `(case ${type} when 'VARCHAR' then '"' || ${text}
+    when 'BIGINT' then ${coldNumberKeySql(text)} when 'UBIGINT' then ${coldNumberKeySql(text)}
+    when 'DOUBLE' then ${coldNumberKeySql(spelled)}
+    when 'BOOLEAN' then ${text} when 'NULL' then 'null' end)`;
 }
 
 /** Returns a path as a literal, and where it stands among all paths. */

@@ -5,6 +5,7 @@ import {
   type Column,
   type Comparison,
   columnTypes,
+  groupColumns,
   type Place,
   type Sign,
   type Where,
@@ -29,6 +30,14 @@ export const whereLimits = {
  */
 export function parseWhere(text: string, path = '?where'): Where {
   return new Parser(text, path).read();
+}
+
+/**
+ * Reads by what records are grouped: a column or a path, as a `where` names them. Throws 400 `request_invalid` with the
+ * fault `where_invalid` at `path`.
+ */
+export function parseGroup(text: string, path = '/group_by'): Place {
+  return new Parser(text, path).readGroup();
 }
 
 const space = /[ \t\r\n]*/y;
@@ -73,6 +82,18 @@ class Parser {
     const where = this.#either();
     if (this.#at < this.#text.length) throw this.#expected('and, or, or the end');
     return where;
+  }
+
+  readGroup(): Place {
+    const of = this.#readPlace();
+    if ('column' in of && !groupColumns.some((column) => column === of.column)) {
+      throw this.#fault(
+        0,
+        `${of.column} is a column by which nothing is grouped: ${groupColumns.join(', ')} are, and keys of the enrichment`,
+      );
+    }
+    if (this.#place() < this.#text.length) throw this.#expected('the end');
+    return of;
   }
 
   #either(): Where {
@@ -315,7 +336,7 @@ class Parser {
     const at = [...this.#text.slice(0, offset)].length + 1;
     const text = `at character ${at}: ${message}`;
     return new AppError('request_invalid', {
-      detail: `where, ${text}`,
+      detail: `${this.#path.slice(1)}, ${text}`,
       errors: [{ path: this.#path, code: 'where_invalid', message: text, at }],
     });
   }

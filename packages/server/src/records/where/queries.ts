@@ -1,7 +1,14 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { foldPattern } from './like.ts';
 import { numberKey, numberKeySql } from './number-key.ts';
-import { type Check, type Column, type Comparison, columnTypes, type Where } from './where.ts';
+import {
+  type Check,
+  type Column,
+  type Comparison,
+  columnTypes,
+  type Place,
+  type Where,
+} from './where.ts';
 
 // This file turns a `where` into a condition of PostgreSQL on enrichment_records, which is true or false and never null.
 // Nothing in it throws, whatever a record holds: no part is cast before its type is known. The enrichment stays `json`,
@@ -22,6 +29,20 @@ export function whereSql(where: Where): Sql {
     case 'compare':
       return compareSql(where);
   }
+}
+
+/**
+ * Returns a text that two records share exactly when a `where` finds their values at a place equal. It is null where there
+ * is none, or an object or an array, which is equal to nothing.
+ */
+export function groupKeySql(of: Place): Sql {
+  if ('column' in of) return sql`'"' || ${raw(of.column)}`;
+  return sql`(select case json_typeof(found.value)
+      when 'string' then '"' || (found.value #>> '{}')
+      when 'number' then ${numberKeySql(raw('found.value::text'))}
+      when 'boolean' then found.value::text
+      when 'null' then 'null' end
+    from (select ${at(of.path)} as value offset 0) found)`;
 }
 
 function compareSql(comparison: Comparison): Sql {

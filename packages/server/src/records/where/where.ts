@@ -19,6 +19,9 @@ export type Column = keyof typeof columnTypes;
 /** What is compared: a column, or the value at a path in the enrichment. */
 export type Place = { readonly column: Column } | { readonly path: readonly string[] };
 
+/** Columns by which records can be grouped, as by a path: they are texts that several records share. */
+export const groupColumns = ['store', 'kind', 'source', 'model'] as const satisfies Column[];
+
 export type Sign = '=' | '<' | '<=' | '>' | '>=';
 
 /**

@@ -3,7 +3,7 @@ import { testActor } from '../../../../test/actor.ts';
 import { newId } from '../../../kernel/ids.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import type { DatasetName } from '../../values.ts';
-import type { Shares, Version } from '../../versions.contract.ts';
+import type { NewVersion, Version } from '../../versions.contract.ts';
 import { createVersion } from '../versions.ts';
 
 /** Days of a store, or of all; null: open at this end. */
@@ -24,9 +24,8 @@ export async function addTag(
 export function freezeVersion(
   db: Database,
   tenant: string,
-  { name = 'v1', shares }: { name?: string; shares?: Shares } = {},
+  { name = 'v1', ...more }: Partial<Pick<NewVersion, 'name' | 'shares' | 'group_by'>> = {},
 ): Promise<Version> {
   const act = { actor: testActor, request: {} as never, audit: async () => {} };
-  const more = shares === undefined ? {} : { shares };
   return createVersion(db, act, { tenant, dataset: 'training', name, ...more });
 }

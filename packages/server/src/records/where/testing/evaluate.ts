@@ -1,6 +1,7 @@
 import { elementsOf, membersOf } from '../../../kernel/json-slices.ts';
 import { compareText } from '../../../kernel/names.ts';
 import type { RecordRow } from '../../queries.ts';
+import { numberKey } from '../number-key.ts';
 import { type Check, columnTypes, type Sign, type Where } from '../where.ts';
 
 /**
@@ -116,4 +117,15 @@ function like(text: string, pattern: string): boolean {
 
 function single(text: string): string | undefined {
   return [...text].length === 1 ? text : undefined;
+}
+
+/**
+ * The text by which records are grouped that have this value, JSON text as it was sent; null for one that is a group by
+ * itself. The engines take ten digits of an exponent.
+ */
+export function groupKey(record: RecordRow, path: readonly string[]): string | null {
+  const json = find(record.enrichment, path) ?? '{}';
+  if (json.startsWith('"')) return `"${JSON.parse(json) as string}`;
+  if (/^[-0-9]/.test(json)) return numberKey(json.replace(/(e[+-]?)0*(\d{10})\d*/i, '$1$2'));
+  return /^[tfn]/.test(json) ? json : null;
 }
