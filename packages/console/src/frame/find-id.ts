@@ -88,7 +88,7 @@ export const idKinds: readonly IdKind[] = [
     scope: 'enrichment:read',
     find: one<DatasetVersion>('/enrichment/dataset-versions', ({ name, tenant, count }, id) => ({
       name,
-      note: `version of ${tenant}, ${countOf(count, 'record')}`,
+      note: `version of ${tenant}${count === null ? '' : `, ${countOf(count, 'record')}`}`,
       href: panelHref('/records', { kind: 'version', id }, { tenant, view: 'versions' }),
     })),
   },

@@ -207,7 +207,10 @@ describe('every command with --json', () => {
       );
       const made = { id: '1', tenant: 'T', dataset: 'training', count: 0, bytes: 0 };
       api.on('POST /enrichment/tags', json({ ...made, warnings: [] }, 201));
-      api.on('POST /enrichment/dataset-versions', json({ ...made, state: 'ready', warnings: [] }, 201));
+      api.on(
+        'POST /enrichment/dataset-versions',
+        json({ ...made, state: 'ready', warnings: [] }, 201),
+      );
       const verdict = { ok: true, entries: 0, head: `0:${'0'.repeat(64)}`, pruned_place: 0 };
       api.on('POST /audit/verify', json({ ...verdict, problem_count: 0, problems: [] }));
       const words = [...wordsOf(path, call), '--json'];

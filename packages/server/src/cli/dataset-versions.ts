@@ -61,7 +61,10 @@ export async function followCounting(
   const version = await followJob(context, client, {
     ...{ route: 'GET /enrichment/dataset-versions/:id', started: made, label: made.name },
     far: () => ({ done: 0, total: 0 }),
-    describe: () => `${numberOf(made.count, 'record')} are read and compared`,
+    describe: () =>
+      made.count === null
+        ? 'the records that fit are counted'
+        : `${numberOf(made.count, 'record')} are read and compared`,
     pace: () => '',
     isUnderWay: ({ state }) => state === 'counting',
     role: 'exports',
@@ -97,18 +100,23 @@ export const versionColumns = [
   ago('FROZEN', 'created_at'),
 ];
 
+/** `512,991 records (246 MB)`, or that nobody knows yet. */
+export function amountText({ count, bytes }: Pick<Version, 'count' | 'bytes'>): string {
+  return count === null || bytes === null
+    ? 'not counted yet'
+    : `${numberOf(count, 'record')} (${formatBytes(bytes)})`;
+}
+
 /** All details of a version, as lines for a terminal. */
 export function versionLines(context: Context, version: Version): string[] {
   const now = context.io.now();
   const { current, splits } = version;
-  const amount = ({ count, bytes }: { count: number; bytes: number }) =>
-    `${numberOf(count, 'record')} (${formatBytes(bytes)})`;
   const left: Facts =
     current === null
       ? []
       : [
           ['changed', moment(version.changed_at, now)],
-          ['left of it', amount(current)],
+          ['left of it', amountText(current)],
           ['digest of that', current.digest],
         ];
   const ofSplits = Object.entries(splits ?? {}).map(
@@ -125,11 +133,12 @@ export function versionLines(context: Context, version: Version): string[] {
       ['state', versionStateText(version)],
       ...whereAny('error', version.error),
       ['frozen', `${moment(version.created_at, now)} by ${version.created_by}`],
-      ['records', amount(version)],
+      ['records', amountText(version)],
       ['digest', version.digest],
       ...left,
       ['split', sharesText(version.shares)],
       ...whereAny('group by', version.group_by),
+      ...whereAny('where', version.where),
       ...version.warnings.map((warning) => ['warning', warning] as const),
     ]),
     ...(splits === null ? [] : section(context, 'SPLITS', factLines(context, ofSplits))),

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { FastifyReply } from 'fastify';
 import { type Actor, callerOf } from '../kernel/actor.ts';
-import { AppError, invalidInput } from '../kernel/errors.ts';
+import { AppError } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
 import type { HttpServer } from '../platform/http/server.ts';
@@ -91,12 +91,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   async function answer(call: ExportCall) {
     const { format, body, actor, request, reply } = call;
     if (prefersAsync(request)) return startJob(db, call, options);
-    if (body.where !== undefined) {
-      throw invalidInput('/where', 'goes with the header Prefer: respond-async, as a job');
-    }
     if (body.delivery !== 'link') return download({ ...call, isByLink: false });
     reply.status(201);
-    const { slice } = await toSelection(db, body, actor, '/');
+    const { slice } = await toSelection(db, body, actor, { place: '/' });
     const { count } = await countSlice(db, slice, options.cold);
     return db.transaction(async (connection) => {
       const link = await createLink(connection, body, {
@@ -129,7 +126,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   });
   http.route(exportsContract.estimateExport, async ({ query, actor }) => {
     const { profile, ...selection } = query;
-    const { slice } = await toSelection(db, selection, actor, '?');
+    const { slice } = await toSelection(db, selection, actor, { place: '?' });
     return estimateExport({ db, cold: options.cold }, slice, profile);
   });
   addJobRoutes(http, db, options);
@@ -187,7 +184,7 @@ async function describeFile({
 }: Pick<ExportCall, 'format' | 'body' | 'actor' | 'reply'> & {
   db: Database;
 }): Promise<FastifyReply> {
-  const selection = await toSelection(db, body, actor, '/');
+  const selection = await toSelection(db, body, actor, { place: '/' });
   const fileOptions = toFileOptions(format, body, selection.slice);
   reply.hijack();
   reply.raw
@@ -203,7 +200,7 @@ async function streamFile(
   call: Download & { source: ExportSource; options: ExportOptions },
 ): Promise<void> {
   const { source, body, actor, request, reply, options } = call;
-  const selection = await toSelection(source.db, body, actor, '/');
+  const selection = await toSelection(source.db, body, actor, { place: '/' });
   const { slice } = selection;
   const fileOptions = toFileOptions(call.format, body, slice);
   const format = createFormat(fileOptions);

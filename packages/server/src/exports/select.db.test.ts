@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 
 const select = (request: SelectionRequest, actor = testActor) =>
-  toSelection(db, request, actor, '/');
+  toSelection(db, request, actor, { place: '/' });
 
 test.each<[string, Partial<SelectionRequest>, string]>([
   ['a split without a version', { split: 'train' }, 'split'],
@@ -54,9 +54,9 @@ test.each<[string, Partial<SelectionRequest>, string]>([
     code: 'request_invalid',
     errors: [{ path: `/${field}` }],
   });
-  await expect(toSelection(db, { tenant: 'TX', ...request }, testActor, '?')).rejects.toMatchObject(
-    { errors: [{ path: `?${field}` }] },
-  );
+  await expect(
+    toSelection(db, { tenant: 'TX', ...request }, testActor, { place: '?' }),
+  ).rejects.toMatchObject({ errors: [{ path: `?${field}` }] });
 });
 
 test('a version that is unknown, of another tenant or out of reach is not found', async () => {
@@ -100,8 +100,24 @@ test('a version is the tags that it froze, the time before which it did, and its
     name: 'name of ver_whole',
     dataset: 'training',
     shares: null,
+    groupBy: null,
+    where: null,
     parts,
   });
+});
+
+test('the records of a version with a where are read by a job alone, which may narrow them', async () => {
+  await db.query(sql`update dataset_versions set where_text = 'a or b = 1' where id = 'ver_split'`);
+  const request = { tenant: 'TX', version: 'ver_split' };
+  await expect(select(request)).rejects.toMatchObject({
+    code: 'request_invalid',
+    errors: [{ path: '/version', message: expect.stringContaining('Prefer: respond-async') }],
+  });
+  const job = { place: '/', isJob: true } as const;
+  expect((await toSelection(db, request, testActor, job)).slice.where).toBe('a or b = 1');
+  const narrowed = await toSelection(db, { ...request, where: 'c = 2' }, testActor, job);
+  expect(narrowed.slice.where).toBe('(a or b = 1) and (c = 2)');
+  await db.query(sql`update dataset_versions set where_text = null`);
 });
 
 test('a split is read by the shares of its version', async () => {

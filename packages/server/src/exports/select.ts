@@ -1,7 +1,8 @@
 import type { Actor } from '../kernel/actor.ts';
-import { invalidInput } from '../kernel/errors.ts';
+import { type AppError, invalidInput } from '../kernel/errors.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import {
+  joinWheres,
   parseWhere,
   readVersionSlice,
   type Slice,
@@ -31,15 +32,17 @@ const excludedByVersion = ['store', 'month', 'from', 'to', 'kind', 'dataset'] as
 
 /**
  * Finds out which records a request means. `place` begins the paths in error messages: `?` for a query, `/` for a body.
- * Throws 400 `request_invalid`, 404 `version_not_found`.
+ * Only a job reads all records before the first byte, as a `where` needs. Throws 400 `request_invalid`, 404
+ * `version_not_found`.
  */
 export async function toSelection(
   db: Queryable,
   request: SelectionRequest,
   actor: Actor,
-  place: '?' | '/',
+  { place, isJob = false }: { place: '?' | '/'; isJob?: boolean },
 ): Promise<Selection> {
   const { tenant, version: id, split, where } = request;
+  if (where !== undefined && !isJob) throw needsJob(`${place}where`);
   if (id === undefined) {
     if (split !== undefined) throw invalidInput(`${place}split`, 'goes with a version');
     return { slice: { ...toSlice(request, actor, place), tenant }, version: null };
@@ -53,5 +56,11 @@ export async function toSelection(
   if (split !== undefined && version.shares === null) {
     throw invalidInput(`${place}split`, `the version ${version.name} was frozen without shares`);
   }
-  return { slice: { ...slice, split, where }, version };
+  if (slice.where !== undefined && !isJob) throw needsJob(`${place}version`);
+  return { slice: { ...slice, split, where: joinWheres(slice.where, where) }, version };
+}
+
+function needsJob(path: string): AppError {
+  const why = path.endsWith('where') ? '' : 'it was frozen with a where: it ';
+  return invalidInput(path, `${why}goes with the header Prefer: respond-async, as a job`);
 }

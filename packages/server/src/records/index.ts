@@ -38,4 +38,4 @@ export {
 export { cutParts, pinSlice, withPin } from './versions/pin-slice.ts';
 export { readVersionSlice, type VersionSlice } from './versions/version.ts';
 export { addVersionRoutes } from './versions/versions.ts';
-export { parseWhere } from './where/parse.ts';
+export { joinWheres, parseWhere } from './where/parse.ts';

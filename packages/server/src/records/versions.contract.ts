@@ -15,6 +15,7 @@ import {
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import { whereSchema } from './contract.ts';
 import { noteSchema } from './tags.contract.ts';
 import { datasetNames, versionChanges, versionStates } from './values.ts';
 
@@ -45,6 +46,16 @@ const tripleProperties = {
   bytes: Type.Integer(),
   digest: digestSchema,
 };
+const frozenProperties = {
+  count: nullable(
+    Type.Integer({
+      description:
+        'records frozen; with `where` it is null, like bytes and digest, until they are counted for the first time',
+    }),
+  ),
+  bytes: nullable(Type.Integer()),
+  digest: nullable(digestSchema),
+};
 const splitSchema = Type.Object({ count: Type.Integer(), digest: digestSchema });
 
 export const versionSchema = Type.Object({
@@ -55,7 +66,8 @@ export const versionSchema = Type.Object({
   note: nullable(noteSchema),
   shares: nullable(sharesSchema),
   group_by: nullable(groupBySchema),
-  ...tripleProperties,
+  where: nullable({ ...whereSchema, description: 'what holds of its records beside the tags' }),
+  ...frozenProperties,
   recorded_before: {
     ...instantSchema,
     description: 'records that were stored later are not part of it',
@@ -72,7 +84,7 @@ export const versionSchema = Type.Object({
   ),
   state: oneOf(
     versionStates,
-    'counting: its records are read and compared with the counters; ready: they were equal; failed: they are not, `error` says how',
+    'counting: its records are read and compared with the counters, or, with `where`, counted; ready: they were equal; failed: they are not, `error` says how',
   ),
   splits: nullable(Type.Object({ train: splitSchema, validation: splitSchema, test: splitSchema })),
   ungrouped: nullable(
@@ -103,6 +115,7 @@ export const newVersionSchema = Type.Object(
     name: nameSchema,
     shares: Type.Optional(sharesSchema),
     group_by: Type.Optional(groupBySchema),
+    where: Type.Optional(whereSchema),
     note: Type.Optional(noteSchema),
   },
   { additionalProperties: false },

@@ -21,7 +21,7 @@ export type ExportChoice = {
   where?: string | undefined;
   dataset?: DatasetName | undefined;
   /** A dataset version. It replaces store, days, kind and dataset, because a version belongs to a whole tenant. */
-  version?: { id: string; name: string } | undefined;
+  version?: { id: string; name: string; where?: string | null } | undefined;
   /** One split of the version; undefined means all of it. */
   split?: SplitName | undefined;
   format: ExportFormat;

@@ -122,8 +122,9 @@ export function DatasetChoice(
       )}
       {version !== undefined && (
         <p className="muted small">
-          All that {version.name} froze of {version.tenant}: {formatCount(version.count)} records of{' '}
-          {version.dataset}, whatever node and days were chosen.
+          All that {version.name} froze of {version.tenant}:{' '}
+          {version.count === null ? 'the' : formatCount(version.count)} records of {version.dataset}
+          , whatever node and days were chosen.
         </p>
       )}
     </div>

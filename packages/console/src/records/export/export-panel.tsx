@@ -120,7 +120,7 @@ function Order(props: OrderProps): ReactNode {
   const isDone = state.step === 'done' || state.step === 'downloading';
   const { versions, isLacking, lost, isAwaited } = useUsableVersions(slice, choices.versionId);
   const { choice, byDefault, fault } = choiceOf({ slice, kind, where, choices, versions });
-  const isUncounted = choice.where !== undefined;
+  const isUncounted = whereOf(choice) !== undefined;
   const estimate = useEstimate(choice, !isAwaited && !isUncounted);
   const failure = useFailure(estimate) ?? lost;
   const better = betterWay(estimate.data?.rows);
@@ -297,6 +297,11 @@ function Foot(props: FootProps): ReactNode {
   );
 }
 
+/** What must hold of the records: what was asked for, or what the version was frozen with. */
+function whereOf({ where, version }: ExportChoice): string | undefined {
+  return where ?? version?.where ?? undefined;
+}
+
 function startText(way: Way): string {
   if (way === 'job') return 'START the job';
   return canPickFile() ? 'START: choose a file' : 'START download';
@@ -312,7 +317,8 @@ function Estimate(props: {
   source: string | undefined;
 }): ReactNode {
   const { estimate, source } = props;
-  const { format, compression, kind, where, version, header } = props.choice;
+  const { format, compression, kind, version, header } = props.choice;
+  const where = whereOf(props.choice);
   const cut =
     estimate !== undefined && isForSheet(props.choice)
       ? cutBySheet({ ...estimate, hasHeader: header })

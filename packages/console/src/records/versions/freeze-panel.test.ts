@@ -32,11 +32,12 @@ describe('a new version', () => {
   });
 
   it('has shares and a note only when they are given', () => {
-    expect(versionOf('TX', { ...firstValues, name: ' q1 ' })).toEqual({
+    expect(versionOf('TX', { ...firstValues, name: ' q1 ', where: ' a = 1 ' })).toEqual({
       tenant: 'TX',
       dataset: 'training',
       name: 'q1',
       shares: { train: 80, validation: 10, test: 10 },
+      where: 'a = 1',
     });
     expect(versionOf('TX', { ...withShares('', '', ''), name: 'q1', note: 'first' })).toEqual({
       tenant: 'TX',

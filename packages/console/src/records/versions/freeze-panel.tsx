@@ -65,6 +65,14 @@ function FreezeForm({ tenant, onFrozen, onClose }: FreezePanelProps): ReactNode 
         value={values.name}
         onChange={(event) => set({ name: event.currentTarget.value })}
       />
+      <TextInput
+        label="Where"
+        description="Only records that fit, as score >= 0.9 and model = &quot;v3&quot;. Empty: all that are tagged"
+        autoComplete="off"
+        maxLength={2000}
+        value={values.where}
+        onChange={(event) => set({ where: event.currentTarget.value })}
+      />
       <ShareFields values={values} fault={shareFault} set={set} />
       <TextInput
         label="Keep together"
@@ -127,6 +135,7 @@ type FreezeValues = {
   readonly validation: string;
   readonly test: string;
   readonly groupBy: string;
+  readonly where: string;
   readonly note: string;
 };
 
@@ -138,6 +147,7 @@ export const firstValues: FreezeValues = {
   validation: '10',
   test: '10',
   groupBy: '',
+  where: '',
   note: '',
 };
 
@@ -159,12 +169,14 @@ export function versionOf(tenant: string, values: FreezeValues): NewVersion | nu
   const note = values.note.trim();
   const shares = sharesOf(values);
   const groupBy = values.groupBy.trim();
+  const where = values.where.trim();
   return {
     tenant,
     dataset: values.dataset,
     name,
     ...(shares !== null && { shares }),
     ...(shares !== null && groupBy !== '' && { group_by: groupBy }),
+    ...(where !== '' && { where }),
     ...(note !== '' && { note }),
   };
 }

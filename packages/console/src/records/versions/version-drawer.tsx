@@ -87,14 +87,19 @@ function VersionFacts({ version }: { version: DatasetVersion }): ReactNode {
         dataset: <DatasetMark dataset={version.dataset} />,
         state: <VersionState version={version} />,
         error: version.error ?? undefined,
-        records: formatCount(version.count),
-        bytes: `${formatCount(version.bytes)} (${formatBytes(version.bytes)})`,
-        digest: (
-          <>
-            <code>{version.digest}</code>
-            <CopyButton value={version.digest} label="Copy digest" />
-          </>
-        ),
+        where: version.where === null ? undefined : <code>{version.where}</code>,
+        records: version.count === null ? 'not counted yet' : formatCount(version.count),
+        bytes:
+          version.bytes === null
+            ? undefined
+            : `${formatCount(version.bytes)} (${formatBytes(version.bytes)})`,
+        digest:
+          version.digest === null ? undefined : (
+            <>
+              <code>{version.digest}</code>
+              <CopyButton value={version.digest} label="Copy digest" />
+            </>
+          ),
         ...(version.change !== null && {
           [`${version.change} since`]: version.changed_at === null ? '' : at(version.changed_at),
         }),
@@ -189,7 +194,8 @@ function DeleteQuestion(props: {
     >
       <p>
         It cannot be exported any more, and retention need not keep its{' '}
-        {countOf(version.count, 'record')}. Records and tags stay.
+        {version.count === null ? 'records' : countOf(version.count, 'record')}. Records and tags
+        stay.
       </p>
     </ConfirmDialog>
   );

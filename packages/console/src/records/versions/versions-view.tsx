@@ -163,8 +163,8 @@ const marks = {
 } as const;
 
 const stateWords: Readonly<Record<DatasetVersion['state'], string>> = {
-  counting: 'its records are read and compared with the counters',
-  ready: 'all records were read; they equal the counters',
+  counting: 'its records are read, and compared with the counters where these can tell',
+  ready: 'all records were read; they are what was frozen',
   failed: 'the records read are not those that were counted',
 };
 
@@ -190,7 +190,7 @@ export function VersionState({ version }: { version: DatasetVersion }): ReactNod
 }
 
 /** How many records are left, where that is fewer than were frozen. */
-function leftOf(version: DatasetVersion): number {
+function leftOf(version: DatasetVersion): number | null {
   return version.current?.count ?? version.count;
 }
 
@@ -200,8 +200,7 @@ export function sharesText({ shares }: DatasetVersion): string {
 }
 
 function recordsText(version: DatasetVersion): string {
-  const left = leftOf(version);
-  return left === version.count
-    ? formatCount(version.count)
-    : `${formatCount(left)} of ${formatCount(version.count)}`;
+  const [left, { count }] = [leftOf(version), version];
+  if (left === null || count === null) return '…';
+  return left === count ? formatCount(count) : `${formatCount(left)} of ${formatCount(count)}`;
 }

@@ -97,11 +97,10 @@ export const analytics: Verbs = { export: exportSlice };
 async function run(context: Context, options: Options): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   check(options);
-  const isJob = options.async || options.where !== undefined;
   const { requestOf } = await import('../exports/download.ts');
   const request = options.wait ? requestOf(context, options) : null;
   const client = await context.connect();
-  const asked = await sliceOf(context, client, { ...options, tenant });
+  const { hasWhere, ...asked } = await sliceOf(context, client, { ...options, tenant });
   if (options.profile === 'spreadsheet') {
     const { noteCuts } = await import('../exports/note-cuts.ts');
     await noteCuts(context, client, asked);
@@ -110,7 +109,7 @@ async function run(context: Context, options: Options): Promise<void> {
     await startJob(context, client, asked, options.json === true);
     return;
   }
-  if (isJob) {
+  if (options.async || hasWhere) {
     await exportAsJob(context, client, { asked, request });
     return;
   }
@@ -144,12 +143,15 @@ function check(options: Options): void {
   }
 }
 
-/** What to export, from the options. A version that is named is looked up in the service. */
+/**
+ * What to export, from the options, and whether a job must read all of it first. A version that is named is looked up in
+ * the service.
+ */
 async function sliceOf(
   context: Context,
   client: Client,
   options: Options & { tenant: string },
-): Promise<StreamRequest> {
+): Promise<StreamRequest & { hasWhere: boolean }> {
   const { tenant, store, month, from, to, kind, where, dataset, profile, split } = options;
   const version = await versionOf(context, client, options);
   const body = {
@@ -170,6 +172,7 @@ async function sliceOf(
     versionRows: version?.rows ?? null,
     body,
     hasHeader: options.header,
+    hasWhere: where !== undefined || (version?.hasWhere ?? false),
   };
 }
 
@@ -177,11 +180,12 @@ async function versionOf(
   context: Context,
   client: Client,
   { version: word, tenant, split }: Options & { tenant: string },
-): Promise<{ id: string; rows: number | null } | null> {
+): Promise<{ id: string; rows: number | null; hasWhere: boolean } | null> {
   if (word === undefined) return null;
   const { findVersion, versionRows } = await import('../dataset-versions.ts');
   const version = await findVersion(context, client, { word, tenant });
-  return { id: version.id, rows: versionRows(version, split) };
+  const hasWhere = typeof version.where === 'string';
+  return { id: version.id, rows: versionRows(version, split), hasWhere };
 }
 
 /** Lets a job make the file, and downloads it. */

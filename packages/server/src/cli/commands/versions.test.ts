@@ -14,6 +14,7 @@ const version: Version = {
   note: null,
   shares: { train: 80, validation: 10, test: 10 },
   group_by: null,
+  where: null,
   count: 512_991,
   bytes: 246_000_000,
   digest: '9f3c00000000abe1',
@@ -119,6 +120,15 @@ describe('versions create', () => {
     expect(sent('POST', '/enrichment/dataset-versions')).toMatchObject([{ group_by: 'camera_id' }]);
     const shown = await cli('records versions show ver_1', { isTerminal: true });
     expect(shown.stdout).toMatch(/group by +camera_id\nwarning +3 records of 9/);
+  });
+
+  test('with a where the records are counted first', async () => {
+    const open = { ...counting, where: 'score >= 0.9', count: null, bytes: null, digest: null };
+    offerVersion(open, { ...version, where: 'score >= 0.9' });
+    await ends(cli([...create.split(' '), '--where', 'score >= 0.9']), 0, 'ver_1\n', ['512,991']);
+    expect(sent('POST', '/enrichment/dataset-versions')).toMatchObject([{ where: 'score >= 0.9' }]);
+    api.on('POST /enrichment/dataset-versions', json(open, 201));
+    await ends(cli(`${create} --no-wait`), 0, 'ver_1\n', ['2026-q1: not counted yet · digest not']);
   });
 
   test('--no-wait leaves it counting', async () => {

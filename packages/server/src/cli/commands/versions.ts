@@ -5,6 +5,7 @@ import { versionFilters } from '../../records/view.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import {
+  amountText,
   findVersion,
   followCounting,
   type Version,
@@ -13,7 +14,6 @@ import {
 } from '../dataset-versions.ts';
 import { printDetails } from '../details.ts';
 import { fieldsOf } from '../fields.ts';
-import { formatBytes } from '../format.ts';
 import { required } from '../help.ts';
 import { styled } from '../io.ts';
 import { list } from '../list.ts';
@@ -70,6 +70,7 @@ type CreateOptions = {
   name?: string;
   split?: Shares;
   groupBy?: string;
+  where?: string;
   note?: string;
   wait: boolean;
   json?: true;
@@ -83,6 +84,7 @@ const create: Verb = {
     'svcctl records versions create --tenant TX --dataset training --name 2026-q1',
     'svcctl records versions create --tenant TX --dataset training --name 2026-q1 --split 80/10/10 --note "first one"',
     'svcctl records versions create --tenant TX --dataset training --name 2026-q2 --split 80/10/10 --group-by camera_id',
+    `svcctl records versions create --tenant TX --dataset training --name sure --where 'score >= 0.9'`,
     'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet',
   ],
   options: [
@@ -98,6 +100,7 @@ const create: Verb = {
       '--group-by <field>',
       'keep records with the same value there in one split: a field of the enrichment, as camera_id, or store, kind, source, model',
     ],
+    ['--where <where>', 'only records that fit, as score >= 0.9; docs/where.md has the grammar'],
     ['--note <text>', 'a note for people'],
     ['--no-wait', 'leave the service at counting'],
     ['--json', 'print the version as JSON'],
@@ -110,10 +113,10 @@ async function freeze(context: Context, options: CreateOptions): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   const dataset = required(options.dataset, '--dataset') as DatasetName;
   const name = required(options.name, '--name');
-  const { split: shares, groupBy: group_by, note, json } = options;
+  const { split: shares, groupBy: group_by, where, note, json } = options;
   const client = await context.connect();
   const made = await client.json('POST /enrichment/dataset-versions', {
-    body: { tenant, dataset, name, shares, group_by, note },
+    body: { tenant, dataset, name, shares, group_by, where, note },
   });
   const version = options.wait ? await followCounting(context, client, made) : made;
   await context.out.write(`${json ? JSON.stringify(version) : version.id}\n`);
@@ -124,9 +127,9 @@ async function freeze(context: Context, options: CreateOptions): Promise<void> {
 function tell(context: Context, version: Version): void {
   const { io } = context;
   const isReady = version.state === 'ready';
-  const amount = `${numberOf(version.count, 'record')} (${formatBytes(version.bytes)})`;
+  const amount = `${amountText(version)} · digest ${version.digest ?? 'not known yet'}`;
   context.note(
-    `${isReady ? `${styled(io, io.stderr, 'green', '✓')} ` : ''}${version.name}: ${amount} · digest ${version.digest}${isReady ? '' : ` · ${version.state}`}`,
+    `${isReady ? `${styled(io, io.stderr, 'green', '✓')} ` : ''}${version.name}: ${amount}${isReady ? '' : ` · ${version.state}`}`,
   );
   for (const [name, { count, digest }] of Object.entries(version.splits ?? {})) {
     context.note(`  ${name}: ${numberOf(count, 'record')} · digest ${digest}`);
@@ -166,7 +169,7 @@ async function remove(
   const version = await findVersion(context, client, { word: name, tenant });
   const what = `${version.name} of ${version.tenant} (${version.id})`;
   await confirm(context, yes, {
-    question: `Delete the version ${what}? Its ${numberOf(version.count, 'record')} stay, but nothing keeps them together.`,
+    question: `Delete the version ${what}? Its ${version.count === null ? 'records' : numberOf(version.count, 'record')} stay, but nothing keeps them together.`,
     act: 'Delete',
     refused: 'Nothing was deleted.',
   });

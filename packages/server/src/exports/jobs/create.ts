@@ -35,7 +35,7 @@ export async function createJob(db: Database, call: CreateCall): Promise<ExportJ
   if (body.delivery !== undefined) {
     throw invalidInput('/delivery', 'goes without Prefer: respond-async, which makes a job');
   }
-  const selection = await toSelection(db, body, actor, '/');
+  const selection = await toSelection(db, body, actor, { place: '/', isJob: true });
   const { tenant } = selection.slice;
   if (!mayTouchTenant(actor, tenant)) {
     throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
@@ -45,7 +45,7 @@ export async function createJob(db: Database, call: CreateCall): Promise<ExportJ
   const { slice: wanted, version } = selection;
   if (version !== null) {
     return db.transaction(async (connection) =>
-      queue(connection, await pinVersion(connection, wanted, version)),
+      queue(connection, await pinVersion(connection, wanted, { ...version, where: body.where })),
     );
   }
   return withPin(db, tenant, {
@@ -97,20 +97,25 @@ async function queueJob(
 }
 
 function versionOf(version: NonNullable<Selection['version']>): JobVersion {
-  const { id, name, dataset, shares, groupBy } = version;
-  return { id, name, dataset, shares, ...(groupBy !== null && { group_by: groupBy }) };
+  const { id, name, dataset, shares, groupBy, where } = version;
+  return {
+    ...{ id, name, dataset, shares },
+    ...(groupBy !== null && { group_by: groupBy }),
+    ...(where !== null && { where }),
+  };
 }
 
 type Pinned = Pick<queries.NewJob, 'slice' | 'triple'>;
 
 /**
- * Pins the slice of a version, which is pinned already. Its count and digest are known unless records of it are gone
- * and are being counted anew; then `triple` is null, and the job measures them.
+ * Pins the slice of a version, which is pinned already. Its count and digest are known unless it is being counted for the
+ * first time or, since records of it are gone, anew; then `triple` is null, and the job measures them. So it is for a split
+ * of it, and with a further `where`.
  */
 async function pinVersion(
   connection: Connection,
   slice: Selection['slice'],
-  { id, name }: { id: string; name: string },
+  { id, name, where }: { id: string; name: string; where: string | undefined },
 ): Promise<Pinned> {
   // An erasure takes this lock, too: it either finds the job, or has ended before and is known here.
   await queries.lockQueue(connection, slice.tenant);
@@ -124,7 +129,7 @@ async function pinVersion(
       detail: `The records of ${name} are not what was frozen: ${state.error ?? 'their digest differs'}. Freeze a new version.`,
     });
   }
-  const triple = slice.split === undefined && slice.where === undefined ? state.triple : null;
+  const triple = slice.split === undefined && where === undefined ? state.triple : null;
   return { slice: { ...slice, recordedBefore, tenants: null }, triple };
 }
 

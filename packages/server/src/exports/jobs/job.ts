@@ -18,6 +18,8 @@ export type JobVersion = {
   readonly shares: Shares | null;
   /** By what its splits keep records together; missing without groups. */
   readonly group_by?: string;
+  /** What holds of its records beside the tags; missing where nothing does. */
+  readonly where?: string;
 };
 
 /** The head and the tail of a file, which are stored together as one object. */

@@ -132,7 +132,7 @@ export async function findVersionContent(
 ): Promise<VersionContent | undefined> {
   const rows = await db.query<VersionContent>(sql`
     select state, error, case
-      when change is null then json_build_object('count', count, 'bytes', bytes, 'digest', digest::text)
+      when change is null and is_counted then json_build_object('count', count, 'bytes', bytes, 'digest', digest::text)
       when state = 'ready' then json_build_object('count', current_count, 'bytes', current_bytes,
         'digest', current_digest::text)
     end as triple

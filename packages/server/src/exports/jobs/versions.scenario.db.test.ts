@@ -133,7 +133,7 @@ test.each(['none', 'gzip', 'zstd'] as const)(
 
 async function streamed(format: ExportFormat, body: ExportRequest): Promise<Buffer> {
   const { db, source } = exports.context();
-  const { slice, version } = await toSelection(db, body, testActor, '/');
+  const { slice, version } = await toSelection(db, body, testActor, { place: '/' });
   const options = toFileOptions(format, body, slice);
   const file = startFile(source, {
     format: createFormat(options),

@@ -32,7 +32,7 @@ const count = (more: More = {}, signal?: AbortSignal) =>
 /** Sixty records a day in two stores; two days of one of them are tagged, and one of both. */
 async function freeze(
   tenant: string,
-  options: { shares?: Shares; group_by?: string } = {},
+  options: { shares?: Shares; where?: string } = {},
 ): Promise<string> {
   await addRecords(mover.db, makeRecords(tenant, { days, perDay: 30 }));
   await addTag(mover.db, tenant, { store: 'DFW', from: first, to: second });
@@ -150,6 +150,57 @@ test('a version of groups has the same splits wherever its records lie, and tell
   expect(counts.reduce((sum, split) => sum + split.count, 0)).toBe(180);
   // All records with a camera are one group.
   expect(Math.max(...counts.map((split) => split.count))).toBeGreaterThanOrEqual(144);
+});
+
+const row = async (id: string) =>
+  (
+    await mover.db.query<Record<string, unknown>>(sql`
+      select state, is_counted, count, change, error, current_count from dataset_versions where id = ${id}`)
+  )[0];
+
+test('with a where the first counting tells what a version has, in either tier', async () => {
+  const found: unknown[] = [];
+  for (const lastDay of [null, first, third]) {
+    const tenant = `where-${lastDay}`;
+    const id = await freeze(tenant, { shares, where: 'n < 7 and not kind = "x"' });
+    if (lastDay !== null) await mover.move(tenant, lastDay);
+    expect(await row(id)).toMatchObject({ state: 'counting', is_counted: false, count: 0 });
+    expect(await count()).toEqual([]);
+    expect(await read(id)).toMatchObject({ state: 'ready', error: null, is_whole: true });
+    expect(await row(id)).toMatchObject({ is_counted: true, count: 28, current_count: 28 });
+    found.push(Object.values((await read(id))?.splits ?? {}).map((split) => split.count));
+    // What is counted again is compared with the first time.
+    await mover.db.query(sql`
+      update dataset_versions set state = 'counting', digest = digest + 1 where id = ${id}`);
+    await count();
+    expect(await read(id)).toMatchObject({ state: 'failed', is_whole: false });
+  }
+  expect(found).toEqual([found[0], found[0], found[0]]);
+});
+
+test('a where that no record fits fails the version, and says so', async () => {
+  const id = await freeze('where-none', { where: 'n > 1000' });
+  expect(await count()).toEqual([]);
+  expect(await row(id)).toMatchObject({ state: 'failed', is_counted: true, count: 0 });
+  expect((await read(id))?.error).toMatch(/^No record of the tagged days fits/);
+});
+
+test('what goes during the first counting was never part of a version with a where', async () => {
+  const id = await freeze('where-gone', { where: 'n < 7' });
+  await mover.move('where-gone', first);
+  const duckdb = thenDo(() =>
+    mover.db.query(sql`
+      with gone as (
+        delete from enrichment_records where tenant = 'where-gone' and event_id = 'e-3'
+      ) update dataset_versions set change = 'erased', changed_at = now() where id = ${id} and tenant = 'where-gone'`),
+  );
+  expect(await count({ duckdb })).toEqual([]);
+  expect(await row(id)).toMatchObject({
+    state: 'ready',
+    change: null,
+    count: 25,
+    current_count: 25,
+  });
 });
 
 test('a record that is not what was frozen fails the version, which tells both sums', async () => {

@@ -106,8 +106,16 @@ async function countVersion(
 
 type CountedTriple = queries.Counted['triple'];
 
-/** Says what is wrong. Null when all records are there, or when fewer are and some are known to have gone. */
+/**
+ * Says what is wrong. Null when all records are there, or when fewer are and some are known to have gone. A version that is
+ * counted for the first time has what is found.
+ */
 function differenceOf(version: queries.CountingVersion, found: CountedTriple): string | null {
+  if (!version.is_counted) {
+    return found.count > 0
+      ? null
+      : 'No record of the tagged days fits the where, so it holds nothing.';
+  }
   if (isSameTriple(version, found)) return null;
   if (version.change !== null && found.count < version.count) return null;
   return `${tell(version)} were frozen, ${tell(found)} are read. svcctl retention verify tells where data differs from its counters; freeze a new version once that is mended.`;

@@ -55,6 +55,9 @@ export type StoredVersion = {
   validation_share: number | null;
   test_share: number | null;
   group_by: string | null;
+  where_text: string | null;
+  /** False while count, bytes and digest are not known, and 0. */
+  is_counted: boolean;
   slices: FrozenTag[];
   recorded_before: string;
   count: number;
@@ -73,9 +76,9 @@ export type StoredVersion = {
   created_by: string;
 };
 
-const columns = sql`tenant, id, dataset, name, note, train_share, validation_share, test_share, group_by, slices,
-  ${instantText('dataset_versions.recorded_before')} as recorded_before, count, bytes,
-  digest::text as digest, state, current_count, current_bytes, current_digest::text as current_digest,
+const columns = sql`tenant, id, dataset, name, note, train_share, validation_share, test_share, group_by, where_text,
+  is_counted, slices, ${instantText('dataset_versions.recorded_before')} as recorded_before, count, bytes, digest::text as digest, state,
+  current_count, current_bytes, current_digest::text as current_digest,
   splits, ungrouped, ${instantText('dataset_versions.changed_at')} as changed_at, change, error,
   ${instantText('dataset_versions.created_at')} as created_at, created_by`;
 
@@ -85,7 +88,8 @@ export const listedVersions: ListedTable = {
   state: sql`case j.state when 'counting' then 'running' when 'ready' then 'completed' else j.state end`,
   ...{ requestedAt: 'created_at', startedAt: null, finishedAt: null },
   ...{ done: raw('null'), total: raw('null'), error: raw('j.error') },
-  told: sql`json_build_object('name', j.name, 'dataset', j.dataset, 'count', j.count)`,
+  told: sql`json_build_object('name', j.name, 'dataset', j.dataset,
+    'count', case when j.is_counted then j.count end)`,
 };
 
 export type NewVersion = {
@@ -96,10 +100,12 @@ export type NewVersion = {
   note: string | null;
   shares: Shares | null;
   groupBy: string | null;
+  where: string | null;
   slices: readonly FrozenTag[];
   tags: TagWindows;
   recordedBefore: string;
-  triple: { count: number; bytes: number; digest: string };
+  /** Null where only counting its records can tell. */
+  triple: { count: number; bytes: number; digest: string } | null;
   parts: readonly KeyRange[];
   createdBy: string;
 };
@@ -109,16 +115,18 @@ export async function insertVersion(
   connection: Connection,
   version: NewVersion,
 ): Promise<StoredVersion | undefined> {
-  const { shares, triple } = version;
+  const { shares } = version;
+  const { count, bytes, digest } = version.triple ?? { count: 0, bytes: 0, digest: '0' };
   const rows = await connection.query<StoredVersion>(sql`
     with dataset_versions as (
       insert into dataset_versions (tenant, id, dataset, name, note, train_share, validation_share,
-        test_share, group_by, slices, tags, recorded_before, count, bytes, digest, parts, created_by)
+        test_share, group_by, where_text, slices, tags, recorded_before, count, bytes, digest, is_counted,
+        parts, created_by)
       values (${version.tenant}, ${version.id}, ${version.dataset}, ${version.name}, ${version.note},
         ${shares?.train ?? null}, ${shares?.validation ?? null}, ${shares?.test ?? null}, ${version.groupBy},
-        ${JSON.stringify(version.slices)}::json, ${JSON.stringify(version.tags)}::json,
-        ${version.recordedBefore}::timestamptz, ${triple.count}, ${triple.bytes},
-        ${triple.digest}::numeric, ${JSON.stringify(version.parts)}::json, ${version.createdBy})
+        ${version.where}, ${JSON.stringify(version.slices)}::json, ${JSON.stringify(version.tags)}::json,
+        ${version.recordedBefore}::timestamptz, ${count}, ${bytes},
+        ${digest}::numeric, ${version.triple !== null}, ${JSON.stringify(version.parts)}::json, ${version.createdBy})
       on conflict (tenant, name) do nothing
       returning *
     ) select ${columns} from dataset_versions`);
@@ -201,6 +209,8 @@ export type CountingVersion = {
   count: number;
   bytes: number;
   digest: string;
+  /** False until it is counted for the first time, where only that can tell what it has. */
+  is_counted: boolean;
   change: Version['change'];
   /** The time of the last change. If it differs after a count, the version changed while it was counted. */
   changed_at: string | null;
@@ -212,7 +222,7 @@ export async function findCounting(
   except: readonly string[],
 ): Promise<CountingVersion | undefined> {
   const rows = await db.query<CountingVersion>(sql`
-    select tenant, id, count, bytes, digest::text as digest, change,
+    select tenant, id, count, bytes, digest::text as digest, is_counted, change,
       ${instantText('dataset_versions.changed_at')} as changed_at
     from dataset_versions where state = 'counting' and id <> all(${except}::text[])
     order by created_at, id limit 1`);
@@ -231,14 +241,17 @@ export type SplitSum = {
 /** Sums the hot records of a slice by split, computed from content. Without shares the split is the empty text. */
 export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitSum[]> {
   const split: Sql = isSplit(slice) ? splitSql(slice) : sql`''`;
-  return db.query<SplitSum>(sql`
+  return db.query<SplitSum>(
+    sql`
     select split, count(*) as count, count(*) filter (where is_own) as ungrouped,
       sum(bytes)::bigint as bytes, ${digestSum}::text as digest
     from (
       select ${split} as split, ${ownGroupSql(slice)} is null as is_own, bytes, record_digest(tenant, store, occurred_at, event_id, kind, source,
         model, confidence, enrichment)::numeric as digest
       ${fromRecords({ ...slice, split: undefined })}
-    ) own group by split`);
+    ) own group by split`,
+    { isPlannedAnew: slice.where !== undefined || slice.groupBy !== undefined },
+  );
 }
 
 /** Returns the segments of the catalogue that have records on days of the slice. */
@@ -259,7 +272,7 @@ export type Counted = {
 };
 
 /**
- * Ends the counting of a version. Returns false, and changes nothing, when records of it went since it was read. A
+ * Ends the counting of a version; the first one tells what it has where nothing else could. Returns false, and changes nothing, when records of it went since it was read. A
  * version that has lost nothing after all is no longer marked as changed.
  */
 export async function setCounted(
@@ -268,12 +281,14 @@ export async function setCounted(
   { triple, splits, ungrouped }: Counted,
   error: string | null,
 ): Promise<boolean> {
-  const isWhole = sql`(count, bytes, digest) = (${triple.count}::bigint, ${triple.bytes}::bigint,
-    ${triple.digest}::numeric)`;
+  const found = sql`${triple.count}::bigint, ${triple.bytes}::bigint, ${triple.digest}::numeric`;
+  const isWhole = sql`(not is_counted or (count, bytes, digest) = (${found}))`;
   const rows = await db.query(sql`
     update dataset_versions set state = case when ${error}::text is null then 'ready' else 'failed' end,
-      error = ${error}, current_count = ${triple.count}, current_bytes = ${triple.bytes},
-      current_digest = ${triple.digest}::numeric,
+      error = ${error}, (current_count, current_bytes, current_digest) = row(${found}),
+      count = case when is_counted then count else ${triple.count} end,
+      bytes = case when is_counted then bytes else ${triple.bytes} end,
+      digest = case when is_counted then digest else ${triple.digest}::numeric end, is_counted = true,
       splits = ${splits === null ? null : JSON.stringify(splits)}::json, ungrouped = ${ungrouped},
       change = case when not ${isWhole} then change end,
       changed_at = case when not ${isWhole} then changed_at end
@@ -302,6 +317,7 @@ export type FrozenSlice = {
   validation_share: number | null;
   test_share: number | null;
   group_by: string | null;
+  where_text: string | null;
   tags: TagWindows;
   recorded_before: string;
   parts: KeyRange[];
@@ -313,7 +329,7 @@ export async function findFrozenSlice(
   version: { tenant: string; id: string },
 ): Promise<FrozenSlice | undefined> {
   const rows = await db.query<FrozenSlice>(sql`
-    select name, dataset, train_share, validation_share, test_share, group_by, tags,
+    select name, dataset, train_share, validation_share, test_share, group_by, where_text, tags,
       ${instantText('recorded_before')} as recorded_before, parts
     from dataset_versions where tenant = ${version.tenant} and id = ${version.id}`);
   return rows[0];

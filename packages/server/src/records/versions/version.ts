@@ -19,9 +19,8 @@ export function toVersion(row: StoredVersion): Version {
     note: row.note,
     shares: sharesOf(row),
     group_by: row.group_by,
-    count: row.count,
-    bytes: row.bytes,
-    digest: hex(row.digest),
+    where: row.where_text,
+    ...frozenOf(row),
     recorded_before: row.recorded_before,
     slices: row.slices,
     state: row.state,
@@ -42,6 +41,13 @@ function sharesOf(row: Pick<StoredVersion, SharesRow>): Version['shares'] {
   return train === null || validation === null || test === null
     ? null
     : { train, validation, test };
+}
+
+function frozenOf(row: StoredVersion): Pick<Version, 'count' | 'bytes' | 'digest'> {
+  const { is_counted: isCounted, count, bytes, digest } = row;
+  return isCounted
+    ? { count, bytes, digest: hex(digest) }
+    : { count: null, bytes: null, digest: null };
 }
 
 /** Splits of groups that are off by more than so many percent of all records are told. */
@@ -103,6 +109,8 @@ export type VersionSlice = {
   readonly shares: Shares | null;
   /** By what its splits keep records together; null without groups. */
   readonly groupBy: string | null;
+  /** What holds of its records beside the tags, as its slice says it, too. */
+  readonly where: string | null;
   /** The stretches of the key order into which its exports are cut. */
   readonly parts: KeyRange[];
   /** Its records, with the tags as they were when it was frozen. Nothing that changes later changes this slice. */
@@ -126,17 +134,20 @@ export async function readVersionSlice(
     });
   }
   const shares = sharesOf(found);
-  const { name, dataset, tags, group_by, recorded_before: recordedBefore, parts } = found;
+  const { name, dataset, tags, group_by, where_text, parts } = found;
+  const recordedBefore = found.recorded_before;
   return {
     id,
     name,
     dataset,
     shares,
     groupBy: group_by,
+    where: where_text,
     parts,
     slice: {
       ...{ tenant, dataset, tags, recordedBefore, tenants },
       ...{ shares: shares ?? undefined, groupBy: group_by ?? undefined },
+      where: where_text ?? undefined,
     },
   };
 }

@@ -56,6 +56,47 @@ test('answers 400 to groups without shares, and to what groups nothing', async (
   }
 });
 
+test('answers 400 to a where that says nothing', async () => {
+  const answer = await freeze('T', { where: 'score >' });
+  expect(answer.status).toBe(400);
+  expect(answer.json.errors).toMatchObject([{ path: '/where', code: 'where_invalid' }]);
+});
+
+test('a version with a where is counted with it, and exported with it', async () => {
+  await seed('narrowed', 20, { enrichment: { label: 'a' } });
+  await storeRecords(
+    service,
+    numberedRecords('narrowed', 12, (n) =>
+      record(n, { event_id: `b${n}`, enrichment: { label: 'b' } }),
+    ),
+  );
+  await tag('narrowed');
+  const made: Version = (await freeze('narrowed', { where: 'label = "b"' })).json;
+  expect(made).toMatchObject({ where: 'label = "b"', count: null, bytes: null, digest: null });
+  const version = await counted(made.id);
+  expect(version).toMatchObject({
+    state: 'ready',
+    count: 12,
+    current: { count: 12 },
+    change: null,
+  });
+  const body = { tenant: 'narrowed', version: made.id };
+  const refused = await service.call('POST', '/exports/csv', { body });
+  expect(refused.json.errors).toMatchObject([{ path: '/version' }]);
+  for (const [where, rows] of [
+    [undefined, 12],
+    ['event_id in ("b1", "b2")', 2],
+  ] as const) {
+    const { json } = await service.call('POST', '/exports/csv', {
+      body: { ...body, where },
+      headers: { prefer: 'respond-async' },
+    });
+    const job = async () => (await service.call('GET', `/exports/${json.id}`)).json;
+    await expect.poll(job, { timeout: 120_000 }).toMatchObject({ state: 'completed' });
+    expect(await job()).toMatchObject({ rows_done: rows });
+  }
+});
+
 test('records of a group are in one split, and the version says that the shares are off', async () => {
   await seed('grouped', 40, { enrichment: { camera: 'c' } });
   await tag('grouped');

@@ -18,7 +18,7 @@ import {
 import { mergeWindows } from '../tags/windows.ts';
 import type { DatasetName } from '../values.ts';
 import { type NewVersion, type Version, versionsContract } from '../versions.contract.ts';
-import { parseGroup } from '../where/parse.ts';
+import { parseGroup, parseWhere } from '../where/parse.ts';
 import { cutParts, pinSlice, withPin } from './pin-slice.ts';
 import * as queries from './queries.ts';
 import { toVersion } from './version.ts';
@@ -116,14 +116,14 @@ type VersionAct = {
 
 /**
  * Freezes the records that are in a dataset of a tenant now. Throws 400 `request_invalid` for shares that do not add up
- * to 100, for groups without shares or of no field, and for a tenant out of reach, and 409 `dataset_empty` or `version_name_taken`.
+ * to 100, for groups without shares or of no field, for a wrong `where`, and for a tenant out of reach, and 409 `dataset_empty` or `version_name_taken`.
  */
 export async function createVersion(
   db: Database,
   act: VersionAct,
   wanted: NewVersion,
 ): Promise<Version> {
-  const { tenant, name, shares, group_by } = wanted;
+  const { tenant, name, shares, group_by, where } = wanted;
   if (shares !== undefined && shares.train + shares.validation + shares.test !== 100) {
     throw invalidInput('/shares', 'are percent and must be 100 together');
   }
@@ -132,6 +132,7 @@ export async function createVersion(
       throw invalidInput('/group_by', 'goes with shares, whose splits it is for');
     parseGroup(group_by);
   }
+  if (where !== undefined) parseWhere(where, '/where');
   assertReach(act.actor, tenant);
   // A name that somebody else takes after this check is found out by the insert.
   if (await queries.hasName(db, tenant, name)) throw nameTaken(tenant, name);
@@ -150,6 +151,7 @@ export async function createVersion(
         dataset,
         shares: shares ?? null,
         group_by: group_by ?? null,
+        where: where ?? null,
         note,
         count,
         bytes,
@@ -169,7 +171,7 @@ async function freeze(
   actor: Actor,
   { wanted, recordedBefore }: { wanted: NewVersion; recordedBefore: string },
 ): Promise<queries.NewVersion> {
-  const { tenant, dataset, name, shares, group_by, note } = wanted;
+  const { tenant, dataset, name, shares, group_by, where, note } = wanted;
   const tags = await queries.listTags(snapshot, tenant);
   const windows = {
     training: windowsOf(tags, 'training'),
@@ -191,10 +193,11 @@ async function freeze(
     note: note ?? null,
     shares: shares ?? null,
     groupBy: group_by ?? null,
+    where: where ?? null,
     slices: tags.filter((tag) => tag.dataset === dataset).map(withoutDataset),
     tags: windows,
     recordedBefore,
-    triple,
+    triple: where === undefined ? triple : null,
     parts: await cutParts(snapshot, wholeSlice),
     createdBy: actor.name,
   };

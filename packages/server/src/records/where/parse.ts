@@ -26,10 +26,16 @@ export const whereLimits = {
 
 /**
  * Reads a `where`. Throws 400 `request_invalid` with the fault `where_invalid` at `path`, whose `at` is the position of
- * the fault: 1 for the first character.
+ * the fault: 1 for the first character. One without a path was checked before, and may be two that `joinWheres` joined.
  */
-export function parseWhere(text: string, path = '?where'): Where {
-  return new Parser(text, path).read();
+export function parseWhere(text: string, path?: string): Where {
+  const wheres = path === undefined ? 2 : 1;
+  return new Parser(text, path ?? '?where', wheres).read();
+}
+
+/** Says in one text what two wheres say; each may be missing. */
+export function joinWheres(a: string | undefined, b: string | undefined): string | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : `(${a}) and (${b})`;
 }
 
 /**
@@ -62,18 +68,22 @@ type Value = {
 class Parser {
   readonly #text: string;
   readonly #path: string;
+  readonly #wheres: number;
   #at = 0;
   #depth = 0;
   #comparisons = 0;
   #values = 0;
 
-  constructor(text: string, path: string) {
+  /** `wheres`: how many there may be in the text, each as large as one may be. */
+  constructor(text: string, path: string, wheres = 1) {
     this.#text = text;
     this.#path = path;
+    this.#wheres = wheres;
   }
 
   read(): Where {
-    if (this.#text.length > whereLimits.characters) {
+    // What joins two is shorter than a hundred characters.
+    if (this.#text.length > this.#wheres * whereLimits.characters + 100 * (this.#wheres - 1)) {
       throw this.#fault(
         whereLimits.characters,
         `it has at most ${whereLimits.characters} characters`,
@@ -116,7 +126,7 @@ class Parser {
       return inner;
     }
     this.#comparisons += 1;
-    if (this.#comparisons > whereLimits.comparisons) {
+    if (this.#comparisons > this.#wheres * whereLimits.comparisons) {
       throw this.#fault(start, `there are at most ${whereLimits.comparisons} comparisons`);
     }
     if (this.#takeWord('exists')) {
@@ -132,7 +142,7 @@ class Parser {
 
   #nested(start: number, read: () => Where): Where {
     this.#depth += 1;
-    if (this.#depth > whereLimits.depth) {
+    if (this.#depth > whereLimits.depth + this.#wheres - 1) {
       throw this.#fault(start, `parentheses and not go at most ${whereLimits.depth} deep`);
     }
     const inner = read();
@@ -290,7 +300,7 @@ class Parser {
 
   #count(at: number): void {
     this.#values += 1;
-    if (this.#values > whereLimits.values) {
+    if (this.#values > this.#wheres * whereLimits.values) {
       throw this.#fault(at, `there are at most ${whereLimits.values} values`);
     }
   }

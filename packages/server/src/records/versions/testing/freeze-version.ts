@@ -24,7 +24,10 @@ export async function addTag(
 export function freezeVersion(
   db: Database,
   tenant: string,
-  { name = 'v1', ...more }: Partial<Pick<NewVersion, 'name' | 'shares' | 'group_by'>> = {},
+  {
+    name = 'v1',
+    ...more
+  }: Partial<Pick<NewVersion, 'name' | 'shares' | 'group_by' | 'where'>> = {},
 ): Promise<Version> {
   const act = { actor: testActor, request: {} as never, audit: async () => {} };
   return createVersion(db, act, { tenant, dataset: 'training', name, ...more });
