@@ -117,6 +117,8 @@ create table dataset_versions (
   created_by text not null,
   group_by text,
   ungrouped bigint,
+  where_text text,
+  is_counted boolean not null default true,
   constraint dataset_versions_name_key UNIQUE (tenant, name),
   constraint dataset_versions_pkey PRIMARY KEY (tenant, id),
   constraint dataset_versions_shares_check CHECK ((((train_share + validation_share) + test_share) = 100))

@@ -45,6 +45,7 @@ import type {
   testResultSchema,
   tokenSchema,
   verificationSchema,
+  versionDiffSchema,
   versionSchema,
 } from '../../../server/src/contract.ts';
 
@@ -96,6 +97,8 @@ export type MonthSum = Static<typeof monthSumSchema>;
 export type RecordFields = Static<typeof fieldsSchema>;
 export type Shares = Static<typeof sharesSchema>;
 export type DatasetVersion = Static<typeof versionSchema>;
+/** What one version has more and less than another. */
+export type VersionDiff = Static<typeof versionDiffSchema>;
 export type NewVersion = Static<typeof newVersionSchema>;
 
 export type Endpoint = Static<typeof endpointSchema>;

@@ -25,6 +25,7 @@ export function createCounting({ settings, log, db, cold, paceOf }: Host): Count
 export function addVersions(http: HttpServer, host: Host, counting: Counting): void {
   addVersionRoutes(http, host.db, {
     ...routeTools(host),
+    cold: host.cold,
     pokeCounting: () => counting.poke(),
   });
 }

@@ -8,7 +8,10 @@ import { type Facts, factLines, moment, section, whereAny } from './details.ts';
 import { followJob } from './follow-job.ts';
 import { formatBytes } from './format.ts';
 import { walkPages } from './pages.ts';
+import { createProgress } from './progress.ts';
+import { withRetries } from './retry.ts';
 import { windowText } from './slice.ts';
+import { printable } from './table.ts';
 
 export type Version = RouteAnswer<'GET /enrichment/dataset-versions/:id'>;
 
@@ -150,4 +153,77 @@ function sliceText(slice: Version['slices'][number]): string {
   const store = slice.store === null ? 'all stores' : `store ${slice.store}`;
   const note = slice.note === null ? '' : ` · ${slice.note}`;
   return `${store} · ${windowText(slice)} · ${slice.tag_id}${note}`;
+}
+
+/** What two versions differ by, as the pages of the service tell it together. */
+type Diff = RouteAnswer<'GET /enrichment/dataset-versions/:id/diff'>;
+type Difference = Diff['added'];
+type Pair = { readonly from: Version; readonly to: Version };
+
+/** Walks through all pages of a comparison, and adds them up. The first `limit` records of each kind are kept. */
+export async function walkDiff(
+  { io }: Context,
+  client: Client,
+  { from, to, limit }: Pair & { limit: number },
+): Promise<Diff> {
+  const read = (cursor?: string) =>
+    client.json('GET /enrichment/dataset-versions/:id/diff', {
+      params: { id: from.id },
+      query: { to: to.id, limit, ...(cursor !== undefined && { cursor }) },
+    });
+  let all = await read();
+  const progress = createProgress(io, {
+    ...{ label: `${from.name} … ${to.name}`, total: all.stretches_total, speed: () => '' },
+    describe: (done) => `${done} of ${numberOf(all.stretches_total, 'stretch', 'stretches')}`,
+  });
+  try {
+    while (all.next_cursor !== null) {
+      progress.update(all.stretches_done, 0);
+      const cursor = all.next_cursor;
+      const page = await withRetries(io, () => read(cursor));
+      const { moved } = all;
+      all = {
+        ...page,
+        added: join(all.added, page.added, limit),
+        gone: join(all.gone, page.gone, limit),
+        moved: moved === null || page.moved === null ? null : join(moved, page.moved, limit),
+      };
+    }
+  } finally {
+    progress.clear();
+  }
+  return all;
+}
+
+/** The stretches follow one another in the order of the keys. */
+function join(before: Difference, next: Difference, limit: number): Difference {
+  const records = [...before.records, ...next.records].slice(0, limit);
+  return { count: before.count + next.count, records };
+}
+
+/** How two versions differ, as lines for a terminal. */
+export function diffLines(context: Context, { from, to }: Pair, found: Diff): string[] {
+  const { added, gone, moved } = found;
+  const rowsOfTo = to.state === 'ready' ? versionRows(to, undefined) : null;
+  const named = (title: string, { count, records }: Difference) => {
+    if (count === 0) return [];
+    const some = count > records.length ? `, THE FIRST ${records.length}` : '';
+    const texts = records.map(({ store, occurred_at, event_id }) =>
+      printable(`${store}  ${occurred_at}  ${event_id}`),
+    );
+    return section(context, `${title}${some}`, texts);
+  };
+  return [
+    ...factLines(context, [
+      ['from', `${from.name} (${from.id}), ${amountText(from.current ?? from)}`],
+      ['to', `${to.name} (${to.id}), ${amountText(to.current ?? to)}`],
+      ['added', numberOf(added.count, 'record')],
+      ['gone', numberOf(gone.count, 'record')],
+      ...whereAny('in both', rowsOfTo === null ? null : numberOf(rowsOfTo - added.count, 'record')),
+      ...whereAny('in another split', moved && numberOf(moved.count, 'record')),
+    ]),
+    ...named('ADDED', added),
+    ...named('GONE', gone),
+    ...(moved === null ? [] : named('IN ANOTHER SPLIT', moved)),
+  ];
 }

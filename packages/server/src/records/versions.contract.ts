@@ -123,6 +123,28 @@ export const newVersionSchema = Type.Object(
 
 export type NewVersion = Static<typeof newVersionSchema>;
 
+const differenceSchema = Type.Object({
+  count: Type.Integer(),
+  records: Type.Array(
+    Type.Object({ store: storeSchema, occurred_at: instantSchema, event_id: Type.String() }),
+    { description: 'the first of them, in the order of their keys' },
+  ),
+});
+export type Difference = Static<typeof differenceSchema>;
+
+export const versionDiffSchema = Type.Object({
+  added: { ...differenceSchema, description: 'records that `to` has and this version has not' },
+  gone: { ...differenceSchema, description: 'records that this version has and `to` has not' },
+  moved: {
+    ...nullable(differenceSchema),
+    description: 'records that both have, in different splits; null unless both have shares',
+  },
+  stretches_done: Type.Integer({ description: 'how many stretches are read with this page' }),
+  stretches_total: Type.Integer(),
+  next_cursor: nullable(Type.String()),
+});
+export type VersionDiff = Static<typeof versionDiffSchema>;
+
 const byId = Type.Object({ id: Type.String() });
 
 export const versionsContract = {
@@ -176,6 +198,36 @@ export const versionsContract = {
     scope: 'enrichment:read',
     params: byId,
     responses: { 200: { description: 'The version.', schema: versionSchema }, 404: problem },
+  },
+  diffVersions: {
+    id: 'diffVersions',
+    method: 'GET',
+    path: '/enrichment/dataset-versions/:id/diff',
+    tag: 'Datasets',
+    summary: 'Compare two dataset versions',
+    description:
+      'What another version `to` of the same tenant has more and less than this one, by what is left of both. Each page reads a stretch of some hundred thousand records of either: follow `next_cursor` to the end, and add up the counts. What both have is what is left of one of them without these. Records do not change: one that was erased and sent again counts as another.',
+    scope: 'enrichment:read',
+    params: byId,
+    query: Type.Object(
+      {
+        to: Type.String({ description: 'id of the version that is compared with it' }),
+        limit: Type.Optional({
+          ...limitSchema,
+          maximum: 100,
+          default: 20,
+          description: 'how many records of each kind a page names, the first ones',
+        }),
+        cursor: Type.Optional(cursorSchema),
+      },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: { description: 'One page.', schema: versionDiffSchema },
+      400: problem,
+      404: problem,
+      409: problem,
+    },
   },
   deleteVersion: {
     id: 'deleteVersion',

@@ -37,7 +37,7 @@ function isCounting({ state }: DatasetVersion): boolean {
   return state === 'counting';
 }
 
-function versionPath(id: string): string {
+export function versionPath(id: string): string {
   return `${versionsPath}/${encodeURIComponent(id)}`;
 }
 

@@ -14,6 +14,7 @@ import { countOf, shellLine } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { windowText } from '../search.ts';
 import { DatasetMark } from '../tags/tags-view.tsx';
+import { CompareVersions } from './compare-versions.tsx';
 import { useDeleteVersion, useVersion } from './use-versions.ts';
 import classes from './versions.module.css';
 import { ExportButton, sharesText, VersionState } from './versions-view.tsx';
@@ -65,6 +66,7 @@ export function VersionDrawer(props: VersionDrawerProps): ReactNode {
               <Export version={data} />
               <Splits version={data} />
               <Slices version={data} />
+              <CompareVersions key={data.id} version={data} />
             </>
           )}
         </Loaded>

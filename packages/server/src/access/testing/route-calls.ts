@@ -54,6 +54,10 @@ export const routeCalls: Readonly<
     return [{ body: tag }, { body: { ...tag, to: '2020-03-02', dry_run: true }, audit: '(tries)' }];
   },
   createVersion: ({ tenant }) => [{ body: { tenant, dataset: 'training', name: 'by a call' } }],
+  diffVersions: async ({ fresh }) => {
+    const id = await fresh('version');
+    return [{ id, query: { to: id } }];
+  },
 
   estimateExport: ({ tenant }) => [{ query: { tenant } }],
   exportCsv: exportCalls,

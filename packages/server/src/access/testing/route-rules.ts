@@ -65,6 +65,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   createVersion: rule('datasets:write', 'only adds', '400', 'version.create'),
   listVersions: rule('enrichment:read', reads, 'empty', untold),
   getVersion: rule('enrichment:read', reads, '404', untold),
+  diffVersions: rule('enrichment:read', reads, '404', untold),
   deleteVersion: rule('datasets:write', 'confirms', '404', 'version.delete'),
 
   estimateExport: rule('analytics:read', reads, 'empty', untold),

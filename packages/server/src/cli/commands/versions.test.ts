@@ -59,6 +59,8 @@ refusesUsage(api, [
   [`${create} --split 80/10`, 'not three shares of 100 together'],
   [`${create} --split 80/10/20`, 'not three shares of 100 together'],
   ['records versions show ver_1 --json nothing', 'there is no field'],
+  ['records versions diff ver_1', 'name two versions'],
+  ['records versions diff ver_1 ver_2 --limit 101', 'a number from 1 to 100'],
   ['records versions ls --dataset all', 'Allowed choices are training'],
 ]);
 
@@ -165,6 +167,37 @@ test('versions show finds an id, and a name among those of a tenant', async () =
   expect(await jsonOf('records versions show ver_1 --json count,digest')).toEqual({
     count: 512_991,
     digest: '9f3c00000000abe1',
+  });
+});
+
+test('versions diff adds up the stretches, and names the first of what differs', async () => {
+  api.on(
+    'GET /enrichment/dataset-versions',
+    pages([JSON.stringify(version), JSON.stringify(erased)]),
+  );
+  const record = (n: number) => ({
+    ...{ store: 'DFW', occurred_at: '2026-03-05T10:00:00.000000Z', event_id: `e${n}` },
+  });
+  const page = (n: number) => ({
+    added: { count: 2, records: [record(n), record(n + 1)] },
+    gone: { count: 0, records: [] },
+    moved: n === 1 ? { count: 1, records: [record(9)] } : { count: 0, records: [] },
+    ...{ stretches_done: n === 1 ? 1 : 2, stretches_total: 2 },
+    next_cursor: n === 1 ? 'next' : null,
+  });
+  const offer = () =>
+    api.on('GET /enrichment/dataset-versions/ver_1/diff', inTurn(page(1), page(3)));
+  const words = 'records versions diff 2026-q1 2025-q4 --tenant TX --limit 3';
+  offer();
+  const shown = await cli(words, { isTerminal: true });
+  expect(shown.stdout).toMatch(/added +4 records\ngone +0 records\nin both +512,986 records/);
+  expect(shown.stdout).toMatch(/in another split +1 record\n/);
+  expect(shown.stdout).toContain('ADDED, THE FIRST 3\nDFW  2026-03-05T10:00:00.000000Z  e1\n');
+  expect(shown.stdout).not.toContain('e4');
+  offer();
+  expect(await jsonOf(`${words} --json added,stretches_done`)).toEqual({
+    added: { count: 4, records: [record(1), record(2), record(3)] },
+    stretches_done: 2,
   });
 });
 

@@ -6,15 +6,17 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import {
   amountText,
+  diffLines,
   findVersion,
   followCounting,
   type Version,
   versionColumns,
   versionLines,
+  walkDiff,
 } from '../dataset-versions.ts';
 import { printDetails } from '../details.ts';
 import { fieldsOf } from '../fields.ts';
-import { required } from '../help.ts';
+import { required, usage } from '../help.ts';
 import { styled } from '../io.ts';
 import { list } from '../list.ts';
 import type { JsonOption } from '../output.ts';
@@ -177,7 +179,44 @@ async function remove(
   context.note(`Deleted ${what}.`);
 }
 
+type DiffOptions = NameOptions & { limit?: number; json?: JsonOption };
+
+const diff: Verb = {
+  summary: 'compare two dataset versions',
+  description:
+    'Tells what the second version has more and less than the first, which records both have in different splits, and names the first of each. It reads what may differ, stretch by stretch.',
+  argument: ['<versions...>', 'two: their ids; with --tenant also their names'],
+  examples: [
+    'svcctl records versions diff 2026-q1 2026-q2 --tenant TX',
+    'svcctl records versions diff ver_4fTq9Zx7Kq2LmN0p ver_9Kq2LmN0p4fTq9Zx --json added,gone',
+  ],
+  options: [
+    nameOption,
+    ['--limit <count>', 'how many records of each kind are named, at most 100 (20)', parseLimit],
+    jsonOption,
+  ],
+  async act(context: Context, { tenant, limit = 20, json }: DiffOptions, words: string[]) {
+    const [from, to, ...more] = words;
+    if (from === undefined || to === undefined || more.length > 0) {
+      throw usage('Name two versions: svcctl records versions diff A B.');
+    }
+    const fields = await fieldsOf(json, 'GET /enrichment/dataset-versions/:id/diff');
+    const client = await context.connect();
+    const find = (word: string) => findVersion(context, client, { word, tenant });
+    const pair = { from: await find(from), to: await find(to) };
+    const found = await walkDiff(context, client, { ...pair, limit });
+    const lines = () => diffLines(context, pair, found);
+    await printDetails(context, JSON.stringify(found), { json, fields, lines });
+  },
+};
+
+function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= 100) return limit;
+  throw new InvalidArgumentError('It is a number from 1 to 100.');
+}
+
 export const versions: Noun = {
   summary: 'frozen versions of datasets',
-  verbs: { ls, show, create, rm },
+  verbs: { ls, show, create, diff, rm },
 };

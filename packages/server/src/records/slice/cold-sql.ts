@@ -4,6 +4,7 @@ import { datasetNames } from '../values.ts';
 import { coldGroupKeySql, coldWhereSql } from '../where/cold-sql.ts';
 import { parseGroup, parseWhere } from '../where/parse.ts';
 import {
+  type Beside,
   type DayWindow,
   fewWindows,
   isSplit,
@@ -44,7 +45,23 @@ export function coldLabelConditions(slice: Slice): string[] {
     conditions.push(`${coldSplitSql({ ...slice, shares })} = ${literal(split)}`);
   }
   if (where !== undefined) conditions.push(coldWhereSql(parseWhere(where)));
+  if (slice.beside !== undefined) conditions.push(besideSql(slice, slice.beside));
   return conditions;
+}
+
+/** Without other terms `recorded_at` is compared alone, so that DuckDB passes over row groups that are older. */
+function besideSql(slice: Slice, beside: Beside): string {
+  const { windows, recordedBefore, where } = beside.unlike;
+  const alike: string[] = [];
+  if (windows !== undefined) alike.push(windowsSql(windows));
+  if (recordedBefore !== undefined) {
+    alike.push(`recorded_at < timestamptz ${literal(recordedBefore)}`);
+  }
+  if (where !== undefined) alike.push(coldWhereSql(parseWhere(where)));
+  const all = alike.length === 0 ? 'true' : alike.join(' and ');
+  if (beside.op === 'outside') return `not (${all})`;
+  if (!isSplit(slice)) throw new Error('the slice has no splits');
+  return `${all} and ${coldSplitSql(slice)} <> ${coldSplitSql(beside.of)}`;
 }
 
 /** Computes the split of a version in which a record is; `sharesSchema` gives the rule. */

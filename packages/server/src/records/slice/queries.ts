@@ -5,6 +5,7 @@ import { datasetNames } from '../values.ts';
 import { parseGroup, parseWhere } from '../where/parse.ts';
 import { groupKeySql, whereSql } from '../where/queries.ts';
 import {
+  type Beside,
   type DayWindow,
   fewWindows,
   isSplit,
@@ -77,7 +78,21 @@ export function labelConditions(slice: Slice): Sql[] {
     conditions.push(sql`${splitSql({ ...slice, shares })} = ${split}`);
   }
   if (own !== undefined) conditions.push(whereSql(parseWhere(own)));
+  if (slice.beside !== undefined) conditions.push(besideSql(slice, slice.beside));
   return conditions;
+}
+
+function besideSql(slice: Slice, beside: Beside): Sql {
+  const { windows, recordedBefore, where: own } = beside.unlike;
+  const alike = [raw('true')];
+  if (windows !== undefined) alike.push(inWindows(windows, timeColumn));
+  if (recordedBefore !== undefined) {
+    alike.push(sql`recorded_at < ${recordedBefore}::timestamptz`);
+  }
+  if (own !== undefined) alike.push(whereSql(parseWhere(own)));
+  if (beside.op === 'outside') return sql`not (${join(alike, ' and ')})`;
+  if (!isSplit(slice)) throw new Error('the slice has no splits');
+  return sql`${join(alike, ' and ')} and ${splitSql(slice)} <> ${splitSql(beside.of)}`;
 }
 
 /**

@@ -54,8 +54,22 @@ export type Slice = {
   readonly shares?: Shares | undefined;
   readonly groupBy?: string | undefined;
   readonly split?: SplitName | undefined;
+  /** Only records that are not, or not so, in another dataset version of the tenant are read. */
+  readonly beside?: Beside | undefined;
   /** The tenants that the caller may see; null means all. */
   readonly tenants: readonly string[] | null;
+};
+
+/**
+ * `outside`: records that the other version has not; `moved`: records that it has in another split. `unlike` is what can
+ * keep a record of the slice out of the other: `compareSlices` makes it.
+ */
+export type Beside =
+  | { readonly op: 'outside'; readonly unlike: Unlike }
+  | { readonly op: 'moved'; readonly unlike: Unlike; readonly of: SplitSlice };
+
+export type Unlike = Pick<Slice, 'recordedBefore' | 'where'> & {
+  readonly windows?: readonly DayWindow[] | undefined;
 };
 
 /** A slice with splits. */
@@ -153,6 +167,26 @@ function touches({ store, from, until }: DayWindow, { first, last, minDay, maxDa
   const isBeside =
     store !== null && (compareText(store, first.store) < 0 || compareText(store, last.store) > 0);
   return !isBeside && from <= maxDay && until > minDay;
+}
+
+/**
+ * Returns what of another version can keep a record of this one out of it; empty when that has all of this one, so that
+ * nothing need be read. Both are slices of versions of one tenant.
+ */
+export function compareSlices(own: Slice, other: Slice): Unlike {
+  const windows = taggedWindows(other);
+  const isWithin = (inner: DayWindow) => windows.some((outer) => contains(outer, inner));
+  const [ownTime, otherTime] = [own.recordedBefore ?? '', other.recordedBefore ?? ''];
+  return {
+    ...(!taggedWindows(own).every(isWithin) && { windows }),
+    ...(ownTime > otherTime && { recordedBefore: otherTime }),
+    ...(other.where !== undefined && other.where !== own.where && { where: other.where }),
+  };
+}
+
+export function contains(outer: DayWindow, inner: DayWindow): boolean {
+  const isOfStore = outer.store === null || outer.store === inner.store;
+  return isOfStore && outer.from <= inner.from && inner.until <= outer.until;
 }
 
 /** Returns whether the counters of leaves alone can say how many records the slice has. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { contains, createLookUp } from './note-gone-records.ts';
+import { contains } from '../slice/slice.ts';
+import { createLookUp } from './note-gone-records.ts';
 
 const day = fc.integer({ min: 1, max: 9 }).map((n) => `2025-03-0${n}`);
 const store = fc.constantFrom('A', 'B', null);

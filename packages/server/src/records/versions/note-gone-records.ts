@@ -1,6 +1,6 @@
 import type { Connection } from '../../platform/postgres/database.ts';
 import type { StoreDay } from '../segments/segment.ts';
-import type { DayWindow } from '../slice/slice.ts';
+import { contains, type DayWindow } from '../slice/slice.ts';
 import * as queries from './queries.ts';
 
 /**
@@ -35,11 +35,6 @@ export async function removeErasedTags(
 ): Promise<number> {
   if (kind !== 'erase' || window === null) return 0;
   return queries.deleteTagsWithin(connection, tenant, window);
-}
-
-export function contains(outer: DayWindow, inner: DayWindow): boolean {
-  const isOfStore = outer.store === null || outer.store === inner.store;
-  return isOfStore && outer.from <= inner.from && inner.until <= outer.until;
 }
 
 /**

@@ -22,7 +22,7 @@ import {
   type TagWindows,
 } from '../slice/slice.ts';
 import type { DatasetName, SplitName } from '../values.ts';
-import type { Shares, Version } from '../versions.contract.ts';
+import type { Difference, Shares, Version } from '../versions.contract.ts';
 
 /** A tag as it was when the version was frozen. */
 export type FrozenTag = Version['slices'][number];
@@ -262,6 +262,29 @@ export async function listSegmentsWith(db: Queryable, slice: Slice): Promise<Seg
     from segments where tenant = ${slice.tenant} and id in (
       select segment_id ${fromDays('segment_days', slice)}
     ) order by segments.first_day, id`);
+}
+
+/** Counts the hot records of a slice. */
+export async function countHotRecords(db: Queryable, slice: Slice): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    sql`select count(*) as count ${fromRecords(slice)}`,
+    { isPlannedAnew: true },
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** Returns the keys of the first hot records of a slice. */
+export async function listFirstRecords(
+  db: Queryable,
+  slice: Slice,
+  limit: number,
+): Promise<Difference['records']> {
+  return db.query(
+    sql`select store, ${instantText('occurred_at')} as occurred_at, event_id
+      ${fromRecords(slice)} order by enrichment_records.store, enrichment_records.occurred_at,
+        enrichment_records.event_id limit ${limit}`,
+    { isPlannedAnew: true },
+  );
 }
 
 export type Counted = {

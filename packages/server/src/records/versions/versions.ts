@@ -8,6 +8,7 @@ import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import type { Audit } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { ColdReader } from '../segments/segment.ts';
 import {
   beyondLastDay,
   type DayWindow,
@@ -19,6 +20,7 @@ import { mergeWindows } from '../tags/windows.ts';
 import type { DatasetName } from '../values.ts';
 import { type NewVersion, type Version, versionsContract } from '../versions.contract.ts';
 import { parseGroup, parseWhere } from '../where/parse.ts';
+import { diffVersions } from './diff.ts';
 import { cutParts, pinSlice, withPin } from './pin-slice.ts';
 import * as queries from './queries.ts';
 import { toVersion } from './version.ts';
@@ -26,6 +28,7 @@ import { toVersion } from './version.ts';
 export type VersionOptions = {
   readonly cursorKey: () => Buffer;
   readonly audit: Audit;
+  readonly cold: ColdReader;
   /** Tells this process that there is a version to count. Without the role that counts it does nothing. */
   readonly pokeCounting: () => void;
 };
@@ -33,7 +36,7 @@ export type VersionOptions = {
 export function addVersionRoutes(
   http: HttpServer,
   db: Database,
-  { cursorKey, audit, pokeCounting }: VersionOptions,
+  { cursorKey, audit, cold, pokeCounting }: VersionOptions,
 ): void {
   http.route(versionsContract.createVersion, async ({ body, actor, request }) => {
     const version = await createVersion(db, { actor, request, audit }, body);
@@ -42,6 +45,9 @@ export function addVersionRoutes(
   });
   http.route(versionsContract.listVersions, ({ query, actor }) =>
     listVersions(db, cursorKey(), actor, query),
+  );
+  http.route(versionsContract.diffVersions, ({ params, query, actor }) =>
+    diffVersions({ db, cold, cursorKey: cursorKey() }, actor, { ...params, ...query }),
   );
   http.route(versionsContract.getVersion, ({ params, actor }) => getVersion(db, actor, params.id));
   http.route(versionsContract.deleteVersion, async ({ params, actor, request, reply }) => {
