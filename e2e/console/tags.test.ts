@@ -221,6 +221,9 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
     expected: [/403 \(Forbidden\).*dataset-versions\/ver_\w+$/],
   });
   await page.getByText('No version of TX yet').waitFor();
+  const other = await filled.service.call('POST', '/enrichment/dataset-versions', {
+    body: { tenant: 'TX', dataset: 'training', name: 'all of it' },
+  });
   await page.getByRole('button', { name: 'FREEZE…' }).click();
   const question = panel(page, 'FREEZE A DATASET OF TX');
   await question.getByLabel('Name').fill('2001-q1');
@@ -230,6 +233,8 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
     true,
   );
   await question.getByLabel('test', { exact: true }).fill('10');
+  await question.getByLabel('Keep together').fill('store');
+  await question.getByLabel('Where').fill('kind = "arrival"');
   await question.getByRole('button', { name: 'FREEZE', exact: true }).click();
 
   const drawer = drawerOf(page);
@@ -246,6 +251,13 @@ test('freezes a version, follows it until it is ready, and deletes it', async ()
     const row = drawer.getByRole('row', { name: new RegExp(`^${part}`) });
     await expectText(row, new RegExp(`${version.splits[part].digest}$`));
   }
+  await drawer.getByText('groups by store are kept whole').waitFor();
+  await drawer.getByLabel('Compare with').selectOption('all of it');
+  await drawer.getByText('AGAINST all of it').waitFor();
+  const gone = other.json.count - version.count;
+  await expectText(drawer.getByRole('row', { name: /^only in all of it/ }), new RegExp(`${gone}$`));
+  await drawer.getByText('ONLY IN all of it, THE FIRST 20').waitFor();
+  await filled.service.call('DELETE', `/enrichment/dataset-versions/${other.json.id}`);
   await page.goBack();
   await drawer.waitFor({ state: 'detached' });
   await recordRows(page).filter({ hasText: '2001-q1' }).click();

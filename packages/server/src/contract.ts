@@ -6,6 +6,7 @@ import { exportJobsContract } from './exports/jobs.contract.ts';
 import { icebergContract } from './iceberg/contract.ts';
 import { jobsContract } from './platform/jobs/contract.ts';
 import { recordsContract } from './records/contract.ts';
+import { countContract } from './records/count.contract.ts';
 import { fieldsContract } from './records/fields.contract.ts';
 import { tagsContract } from './records/tags.contract.ts';
 import { tailContract } from './records/tail.contract.ts';
@@ -18,6 +19,7 @@ export const apiContract = {
   ...accessContract,
   ...checksContract,
   ...recordsContract,
+  ...countContract,
   ...fieldsContract,
   ...tailContract,
   ...tagsContract,
@@ -41,6 +43,7 @@ export type { RouteContract } from './platform/http/contract.ts';
 export type { WorkRow } from './platform/http/schemas.contract.ts';
 export * from './platform/jobs/contract.ts';
 export * from './records/contract.ts';
+export * from './records/count.contract.ts';
 export * from './records/fields.contract.ts';
 export * from './records/stored.contract.ts';
 export * from './records/tags.contract.ts';

@@ -33,6 +33,7 @@ import type {
   planTotalsSchema,
   policyChangeSchema,
   policySchema,
+  recordCountSchema,
   retryJobSchema,
   retryPreviewSchema,
   retryRequestSchema,
@@ -91,6 +92,8 @@ export type Tag = Static<typeof tagSchema>;
 export type NewTag = Static<typeof newTagSchema>;
 /** The counters of one day of a tenant, a store or a leaf. */
 export type DayRow = Static<typeof daySchema>;
+/** How many records of a stretch fit. */
+export type RecordCount = Static<typeof recordCountSchema>;
 /** The records of one month, hot and cold. */
 export type MonthSum = Static<typeof monthSumSchema>;
 /** The fields of the enrichments of a slice. */

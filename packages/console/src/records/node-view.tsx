@@ -46,10 +46,10 @@ export function useNodeViews(
   const slice = sliceOf(search);
   const span = useSpan(path, facts, search.year);
   const days = useDays(path, span, view === 'days');
-  const { dataset, against } = search;
+  const { dataset, where, against } = search;
   // A node without records has no digest, and its fields can be asked for all the same.
   const digest = facts === null ? 'none' : facts?.digest;
-  const fields = useFields({ slice, dataset, against }, digest, view === 'facts');
+  const fields = useFields({ slice, dataset, where, against }, digest, view === 'facts');
   const tags = useTags(slice, view === 'tags');
   const versions = useVersions(path?.tenant, view === 'versions');
   const all = { days, facts: fields, tags, versions };
@@ -92,7 +92,9 @@ export function NodeView(props: NodeViewProps): ReactNode {
           days={rangeText}
           month={path.month}
           dataset={search.dataset}
+          where={search.where}
           against={search.against}
+          onAll={() => update((before) => changeFilters(before, { where: undefined }))}
           onAgainst={(against) => update((before) => changeSearch(before, { against }))}
           open={panel.idOf('field')}
           onOpen={(key) => panel.open('field', key)}

@@ -11,6 +11,7 @@ type Call = readonly [words: string, json?: 'array' | 'object'];
 const callsOfApi: Readonly<Record<string, Call>> = {
   'records ls': ['', 'array'],
   'records show': ['--tenant T', 'array'],
+  'records count': ['--tenant T', 'object'],
   'records find': ['e', 'array'],
   'records fields': ['--tenant T', 'object'],
   'records tail': ['--tenant T --no-follow', 'array'],

@@ -248,7 +248,7 @@ export const whereSchema = {
     'what must hold of a record, as `score >= 0.9 and model = "v3"`: docs/where.md has the grammar. At most 2,000 characters',
 };
 
-const filters = {
+export const recordFilters = {
   ...sliceProperties,
   kind: Type.Optional(labelSchema),
   source: Type.Optional(labelSchema),
@@ -357,7 +357,7 @@ export const recordsContract = {
     scope: 'enrichment:read',
     query: Type.Object(
       {
-        ...filters,
+        ...recordFilters,
         event_id: Type.Optional(eventIdSchema),
         where: Type.Optional(whereSchema),
         order: Type.Optional(oneOf(orders)),

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { RouteContract } from '../platform/http/contract.ts';
 import { nullable, oneOf, problem, tenantSchema } from '../platform/http/schemas.contract.ts';
-import { sliceProperties } from './contract.ts';
+import { sliceProperties, whereSchema } from './contract.ts';
 import { datasetNames, valueTypes } from './values.ts';
 
 const shareSchema = Type.Object(
@@ -95,9 +95,13 @@ export type Field = Static<typeof fieldSchema>;
 
 const lookSchema = Type.Object({
   count: Type.Integer({ description: 'records of the slice, from counters' }),
-  sampled: Type.Integer({ description: 'records looked at' }),
+  sampled: Type.Integer({ description: 'records looked at, with `where` those of them that fit' }),
   is_exact: Type.Boolean({ description: 'whether all records were looked at' }),
   unread: Type.Integer({ description: 'records of the sample for which there was no room' }),
+  fitting: {
+    ...nullable(shareSchema),
+    description: 'the share of the records of the slice that fit `where`; null without it',
+  },
 });
 export type Look = Static<typeof lookSchema>;
 
@@ -131,13 +135,14 @@ export const fieldsContract = {
     tag: 'Records',
     summary: 'Fields of the enrichments of a slice',
     description:
-      'Which fields the enrichments have, and what is in them: of all records when they are few, else of a sample that has stores, days and hours by their numbers of records, and is the same each time. Each share has its interval. With `against`: how much each field differs from another slice of the same tenant and store, as a Jensen–Shannon distance over the same buckets, values and types; unlike other measures it stays finite where one side has nothing.',
+      'Which fields the enrichments have, and what is in them: of all records when they are few, else of a sample that has stores, days and hours by their numbers of records, and is the same each time. Each share has its interval. With `where` the fields are those of the records that fit, of as many looked at, and `fitting` says how many that are. With `against`: how much each field differs from another slice of the same tenant and store, as a Jensen–Shannon distance over the same buckets, values and types; unlike other measures it stays finite where one side has nothing.',
     scope: 'enrichment:read',
     query: Type.Object(
       {
         ...sliceProperties,
         tenant: tenantSchema,
         dataset: Type.Optional(oneOf(datasetNames)),
+        where: Type.Optional(whereSchema),
         against: Type.Optional(
           Type.String({
             pattern: againstPattern,

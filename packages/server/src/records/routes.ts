@@ -2,6 +2,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type IngestAnswer, recordsContract } from './contract.ts';
+import { countContract } from './count.contract.ts';
 import { listDatasets, listMonthSums } from './datasets.ts';
 import { readFacts } from './facts/read-facts.ts';
 import { createFieldsReader } from './facts/read-fields.ts';
@@ -13,6 +14,7 @@ import { createTiers, getRecord, listRecords } from './read/pages.ts';
 import type { ColdReader } from './segments/segment.ts';
 import { tagsContract } from './tags.contract.ts';
 import { addTailRoute, type TailWaits } from './tail/send-tail.ts';
+import { countRecords } from './versions/count-records.ts';
 
 /** Adds the routes that ingest, list and read records, and those of datasets and facts. */
 export function addRecordsRoutes(
@@ -37,6 +39,9 @@ export function addRecordsRoutes(
     reply.type('application/json; charset=utf-8');
     return listRecords({ db, records }, cursorKey(), actor, query);
   });
+  http.route(countContract.countRecords, ({ query, actor }) =>
+    countRecords({ db, cold, cursorKey: cursorKey() }, actor, query),
+  );
   addTailRoute(http, { db, records }, { cursorKey, log: options.log, waits: options.tailWaits });
   http.route(recordsContract.getRecord, async ({ query, actor, reply }) => {
     reply.type('application/json; charset=utf-8');

@@ -1,3 +1,4 @@
+import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { Field, RecordFields } from '../../api/types.ts';
@@ -21,6 +22,9 @@ type FieldsViewProps = {
   /** The chosen month, `YYYY-MM`; undefined means all months of the node. */
   month: string | undefined;
   dataset: DatasetName | undefined;
+  /** What must hold of the records. */
+  where: string | undefined;
+  onAll: () => void;
   /** What the fields are compared with: see the parameter of the API. */
   against: string | undefined;
   onAgainst: (against: string | undefined) => void;
@@ -31,7 +35,7 @@ type FieldsViewProps = {
 
 /** The fields of the enrichments: in how many records they are, what is in them, and how they drift. */
 export function FieldsView(props: FieldsViewProps): ReactNode {
-  const { fields, days, dataset, against } = props;
+  const { fields, days, dataset, where, against } = props;
   const data = fields.data;
   const isCompared = data !== undefined && data.against !== null;
   const columns = useMemo(() => columnsFor(isCompared), [isCompared]);
@@ -40,7 +44,14 @@ export function FieldsView(props: FieldsViewProps): ReactNode {
       <div className={`row wrap between gap-8 flex-none line-under ${classes.head}`}>
         <p className="muted" role="status">
           {data === undefined ? '' : headText(data, { days, dataset })}
+          {where !== undefined && (
+            <>
+              {' '}
+              where <code>{where}</code>
+            </>
+          )}
         </p>
+        {where !== undefined && <Button onClick={props.onAll}>ALL RECORDS</Button>}
         <ChoiceFilter
           label="Compare with"
           any="compare with …"

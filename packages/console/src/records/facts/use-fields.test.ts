@@ -12,10 +12,24 @@ const values = (...shares: number[]) =>
 
 describe('sampleText', () => {
   it('says whether all records were looked at', () => {
-    expect(sampleText({ count: 8310, sampled: 8310, is_exact: true })).toBe('of all 8,310 records');
-    expect(sampleText({ count: 1, sampled: 1, is_exact: true })).toBe('of the one record');
-    expect(sampleText({ count: 355_905, sampled: 10_000, is_exact: false })).toBe(
+    expect(sampleText({ count: 8310, sampled: 8310, is_exact: true, fitting: null })).toBe(
+      'of all 8,310 records',
+    );
+    expect(sampleText({ count: 1, sampled: 1, is_exact: true, fitting: null })).toBe(
+      'of the one record',
+    );
+    expect(sampleText({ count: 355_905, sampled: 10_000, is_exact: false, fitting: null })).toBe(
       'in a sample of 10,000 of 355,905 records',
+    );
+  });
+
+  it('says how many fit a where, and how far that may be off', () => {
+    const fitting = { share: 0.12, low: 0.105, high: 0.137 };
+    expect(sampleText({ count: 355_905, sampled: 1_200, is_exact: false, fitting })).toBe(
+      'in a sample of 1,200 of 355,905 records, of which 12 % ±2 fit',
+    );
+    expect(sampleText({ count: 8, sampled: 4, is_exact: true, fitting: exactly(0.5) })).toBe(
+      'of 4 of 8 records, of which 50 % fit',
     );
   });
 });

@@ -9,16 +9,17 @@ import type { SliceParams } from '../search.ts';
 export type FieldsAsked = {
   slice: SliceParams | null;
   dataset: DatasetName | undefined;
+  where?: string | undefined;
   against: string | undefined;
 };
 
 /** Reads the fields of a slice, at most once a minute, since that may take seconds. */
 export function useFields(
-  { slice, dataset, against }: FieldsAsked,
+  { slice, dataset, where, against }: FieldsAsked,
   digest: string | undefined,
   isShown: boolean,
 ): UseQueryResult<RecordFields> {
-  const params = { ...slice, dataset, against };
+  const params = { ...slice, dataset, where, against };
   return useRead(['records', 'fields', JSON.stringify(params), digest], '/enrichment/fields', {
     params,
     isWanted: slice !== null && digest !== undefined && isShown,
@@ -61,7 +62,14 @@ export function sampleText({
   count,
   sampled,
   is_exact,
-}: Pick<RecordFields, 'count' | 'sampled' | 'is_exact'>): string {
+  fitting,
+}: Pick<RecordFields, 'count' | 'sampled' | 'is_exact' | 'fitting'>): string {
+  if (fitting !== null) {
+    const of = `${formatCount(count)} records, of which ${withError(fitting)} fit`;
+    return is_exact
+      ? `of ${formatCount(sampled)} of ${of}`
+      : `in a sample of ${formatCount(sampled)} of ${of}`;
+  }
   if (is_exact) return count === 1 ? 'of the one record' : `of all ${formatCount(count)} records`;
   return `in a sample of ${formatCount(sampled)} of ${formatCount(count)} records`;
 }

@@ -18,6 +18,7 @@ import {
   sliceOf,
   withoutPanel,
 } from '../search.ts';
+import { CountMatches } from './count-matches.tsx';
 import { Jump } from './jump.tsx';
 import { noFilters, RecordsFilters } from './records-filters.tsx';
 import {
@@ -101,6 +102,9 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
           total={total}
           note={note || (isLive ? `LIVE · ${countOf(live.count, 'record')} came` : '')}
         />
+        {where !== undefined && event === undefined && fault === undefined && (
+          <CountMatches key={JSON.stringify(searchedBy(search))} search={search} />
+        )}
         {live.held > 0 && (
           <Button onClick={() => rowsInSight()?.scrollTo(0, 0)}>
             {formatCount(live.held)} NEW ↑
@@ -186,6 +190,11 @@ function Order({ search, onChange }: { search: RecordsSearch; onChange: Turn }):
       )}
     </>
   );
+}
+
+function searchedBy(search: RecordsSearch) {
+  const { kind, source, where, dataset } = search;
+  return [sliceOf(search), kind, source, where, dataset];
 }
 
 /** What of the whole the page shows, or a note in its place. */

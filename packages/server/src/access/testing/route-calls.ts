@@ -42,6 +42,7 @@ export const routeCalls: Readonly<
     const { store, occurred_at, event_id } = recordOf(tenant, 0);
     return [{ query: { tenant, store, occurred_at, event_id } }];
   },
+  countRecords: ({ tenant }) => [{ query: { tenant } }],
   tailRecords: ({ tenant }) => [
     { query: { tenant, since: '2000-01-01T00:00:00Z', follow: 'false' } },
   ],

@@ -53,6 +53,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   getStatus: rule('admin', reads, '403', untold),
   getExamination: rule('admin', reads, '403', untold),
   listRecords: rule('enrichment:read', reads, 'empty', untold),
+  countRecords: rule('enrichment:read', reads, 'empty', untold),
   tailRecords: rule('enrichment:read', reads, 'empty', untold),
   getRecord: rule('enrichment:read', reads, '404', untold),
   listDays: rule('enrichment:read', reads, 'empty', untold),

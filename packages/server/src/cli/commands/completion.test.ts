@@ -38,6 +38,7 @@ test.each([
     [
       'ls',
       'show',
+      'count',
       'find',
       'fields',
       'tail',

@@ -46,7 +46,7 @@ const fieldOf = (name: string, of: DescribedField, more: Partial<Field> = {}): F
 const answer: Fields = {
   ...{ count: 93_233, sampled: 10_000, is_exact: false, unread: 0, periods: [] },
   fields: [fieldOf('delay', delay), fieldOf('label', label)],
-  ...{ left_off: 0, against: null },
+  ...{ left_off: 0, against: null, fitting: null },
 };
 
 test('fields is a table of what is typical on a terminal', async () => {
@@ -67,7 +67,7 @@ test('with --against the drift and what chance makes of it stand beside it', asy
     fieldOf('delay', delay, { against: label, drift: { distance: 0.51234, noise: 0.02 } }),
     fieldOf('label', label, { against: described({}), drift: { distance: 0, noise: 0 } }),
   ];
-  const look = { count: 1, sampled: 1, is_exact: true, unread: 0 };
+  const look = { count: 1, sampled: 1, is_exact: true, unread: 0, fitting: null };
   const whole = { ...answer, fields: drifted, left_off: 7, unread: 2, against: look };
   api.on('GET /enrichment/fields', json(whole));
   const words = 'records fields --tenant TX --month 2001-03 --against 2001-02';
@@ -86,6 +86,15 @@ test('with --against the drift and what chance makes of it stand beside it', asy
   expect((await cli(words)).stdout.split('\n')[0]).toBe(
     'delay\tnumber\t0.8\t50.12 (5.123 … 95.12)\tlate 40 %, ok [31m 30 %, x 20 % of 24 values\t0.51234\t0.02',
   );
+});
+
+test('with a where the line below says how many fit', async () => {
+  const fitting = { share: 0.12, low: 0.105, high: 0.137 };
+  api.on('GET /enrichment/fields', json({ ...answer, sampled: 1_200, fitting }));
+  const words = ['records', 'fields', '--tenant', 'TX', '--where', 'delay > 9'];
+  const { stderr } = await cli(words, { isTerminal: true });
+  expect(stderr).toBe('2 fields · a sample of 1,200 of 93,233 records, of which 12 % ±2 fit\n');
+  expect(api.requests[0]?.query).toEqual({ tenant: 'TX', where: 'delay > 9' });
 });
 
 test('what the service refuses is said, and an empty slice says why', async () => {

@@ -24,6 +24,7 @@ type Options = {
   from?: string;
   to?: string;
   dataset?: DatasetName;
+  where?: string;
   against?: string;
   json?: JsonOption;
 };
@@ -35,6 +36,7 @@ export const fields: Verb = {
   examples: [
     'svcctl records fields --tenant TX --month 2026-03',
     'svcctl records fields --tenant TX --dataset training --against all',
+    `svcctl records fields --tenant TX --where 'score >= 0.9'`,
     'svcctl records fields --tenant TX --month 2026-03 --against 2026-02 --json',
   ],
   options: [
@@ -44,6 +46,7 @@ export const fields: Verb = {
     ['--from <date>', 'from this day on, as 2026-03-05'],
     ['--to <date>', 'up to this day, inclusive'],
     ['--dataset <name>', 'only tagged so', datasetNames],
+    ['--where <where>', 'only records that fit, as score >= 0.9; docs/where.md has the grammar'],
     [
       '--against <slice>',
       'compare with all, a dataset, a month as 2026-02, or days as 2026-02-01..2026-02-07',
@@ -131,7 +134,12 @@ function sampleText({
   is_exact,
   count: all,
   sampled,
-}: Pick<Answer, 'is_exact' | 'count' | 'sampled'>) {
+  fitting,
+}: Pick<Answer, 'is_exact' | 'count' | 'sampled' | 'fitting'>) {
+  if (fitting !== null) {
+    const fit = `${formatCount(sampled)} of ${numberOf(all, 'record')}, of which ${withError(fitting)} fit`;
+    return is_exact ? fit : `a sample of ${fit}`;
+  }
   if (is_exact) return `all ${numberOf(all, 'record')}`;
   return `a sample of ${formatCount(sampled)} of ${numberOf(all, 'record')}`;
 }

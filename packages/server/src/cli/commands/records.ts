@@ -15,6 +15,7 @@ import { createProgress } from '../progress.ts';
 import { checkDays } from '../slice.ts';
 import type { Column } from '../table.ts';
 import { jsonOption, type OptionRow, tenantOption, type Verb, type Verbs } from '../verb.ts';
+import { countVerb } from './records-count.ts';
 import { erase } from './records-erase.ts';
 import { fields } from './records-fields.ts';
 import { importFiles } from './records-import.ts';
@@ -345,6 +346,7 @@ function wordsOf<Name extends string>(
 export const records: Verbs = {
   ls,
   show,
+  count: countVerb(sliceOptions),
   find,
   fields,
   tail,

@@ -46,6 +46,7 @@ refusesUsage(api, [
   ['records tags add --tenant TX', '--dataset is missing'],
   ['records tags add --tenant TX --dataset tuning', 'Allowed choices are training, fine_tuning'],
   ['records tags add --tenant TX --dataset training --from 2001-01-01', 'need each other'],
+  ['records tags add --tenant TX --dataset training --where a=1', '--where goes with --dry-run'],
   ['records tags ls --month 2001-13', 'is not a month'],
   ['records tags ls --json nothing', 'there is no field'],
   ['records tags rm', "missing required argument 'id'"],
@@ -58,6 +59,18 @@ describe('tags add', () => {
       problem(409, 'tag_exists', 'This slice is tagged so already: tag_1.'),
     );
     await ends(cli(add), 6, ['(409 tag_exists)']);
+  });
+
+  test('a preview counts those that fit, and tags nothing', async () => {
+    offerTag();
+    const counted = { count: 12, bytes: 6_000, looked: 41_022, searched_to: null };
+    api.on('GET /enrichment/records/count', json({ ...counted, next_cursor: null }));
+    const { stderr } = await cli(`${add} --dry-run --where a=1`);
+    expect(stderr).toContain('12 records of 41,022 records (6.0 kB) fit a=1\n');
+    expect(sent('POST', '/enrichment/tags')).toMatchObject([{ dry_run: true }]);
+    expect(api.requests.at(-1)?.query).toEqual({
+      ...{ tenant: 'TX', store: 'DFW', month: '2001-01', where: 'a=1' },
+    });
   });
 
   test('does not put records into both datasets unasked where there is no terminal', async () => {

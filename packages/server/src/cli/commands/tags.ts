@@ -8,10 +8,11 @@ import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatBytes } from '../format.ts';
-import { required } from '../help.ts';
+import { required, usage } from '../help.ts';
 import { list } from '../list.ts';
 import { checkDays, type Days, windowText } from '../slice.ts';
 import type { Noun, Verb } from '../verb.ts';
+import { countText, walkCount } from './records-count.ts';
 
 export type Tag = RouteAnswer<'GET /enrichment/tags'>['data'][number];
 export type Tagged = RouteAnswer<'POST /enrichment/tags'>;
@@ -52,6 +53,7 @@ type AddOptions = Days & {
   dataset?: DatasetName;
   note?: string;
   dryRun?: true;
+  where?: string;
   yes?: true;
   json?: true;
 };
@@ -64,6 +66,7 @@ const add: Verb = {
     'svcctl records tags add --tenant TX --from 2026-01-01 --to 2026-03-31 --dataset training',
     'svcctl records tags add --tenant TX --store DFW --month 2026-03 --dataset fine_tuning --note "checked by hand"',
     'svcctl records tags add --tenant TX --dataset training --dry-run',
+    `svcctl records tags add --tenant TX --dataset training --dry-run --where 'score >= 0.9'`,
   ],
   options: [
     ['--tenant <tenant>', 'the tenant (required)'],
@@ -74,6 +77,7 @@ const add: Verb = {
     ['--dataset <name>', 'what the records are for (required)', datasetNames],
     ['--note <text>', 'a note for people'],
     ['--dry-run', 'only tell what would be tagged'],
+    ['--where <where>', 'with --dry-run: also count those of them that fit, as a version would'],
     ['--yes', 'do not ask, even when records would be in both datasets'],
     ['--json', 'print the tag as JSON'],
   ],
@@ -84,7 +88,12 @@ async function tagSlice(context: Context, options: AddOptions): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   const dataset = required(options.dataset, '--dataset') as DatasetName;
   checkDays(options);
-  const { store, month, from, to, note } = options;
+  const { store, month, from, to, note, where } = options;
+  if (where !== undefined && !options.dryRun) {
+    throw usage(
+      'A tag is of whole days: --where goes with --dry-run, and with records versions create.',
+    );
+  }
   const slice = { tenant, store, month, from, to, dataset };
   const client = await context.connect();
   const body = { ...slice, note };
@@ -92,6 +101,9 @@ async function tagSlice(context: Context, options: AddOptions): Promise<void> {
   for (const warning of planned.warnings) context.note(`warning: ${warning.message}`);
   if (options.dryRun) {
     await tell(context, planned, { isJson: options.json === true, verb: 'Would tag' });
+    if (where === undefined) return;
+    const counted = await walkCount(context, client, { tenant, store, month, from, to, where });
+    context.note(`${countText(counted)} fit ${where}`);
     return;
   }
   await askAboutBoth(context, planned, options.yes);

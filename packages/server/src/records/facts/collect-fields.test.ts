@@ -6,7 +6,7 @@ function collected(...enrichments: (string | null)[]) {
   collect(
     all,
     enrichments.map((enrichment, n) => ({
-      ...{ store: 'A', day: `2001-0${n + 1}-05`, place: n, enrichment },
+      ...{ store: 'A', day: `2001-0${n + 1}-05`, place: n, fits: true, enrichment },
       ...{ kind: null, source: 'LAX', model: null, confidence: n },
     })),
   );

@@ -3,6 +3,8 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DayInSegment } from '../read/queries.ts';
 import { dayConditions, fromDays, where } from '../slice/queries.ts';
 import type { Slice } from '../slice/slice.ts';
+import { parseWhere } from '../where/parse.ts';
+import { whereSql } from '../where/queries.ts';
 import {
   type CountedDay,
   goldenRatio,
@@ -21,7 +23,9 @@ export type SampledRecord = {
   source: string | null;
   model: string | null;
   confidence: number | null;
-  /** Null where nobody asked for it, or where there was no room for it. */
+  /** Whether it is one of the records that the slice means by its `where`. */
+  fits: boolean;
+  /** Null where nobody asked for it, where it does not fit, or where there was no room for it. */
   enrichment: string | null;
 };
 
@@ -82,31 +86,48 @@ export async function listStoreDays(
     order by store, leaf_days.day`);
 }
 
-const found = sql`store, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD') as day, kind, source, model,
-  confidence::float8 as confidence, bytes, enrichment`;
+const found = (own: string | undefined) =>
+  sql`store, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD') as day, kind, source, model,
+  confidence::float8 as confidence, bytes, enrichment,
+  ${own === undefined ? raw('true') : whereSql(parseWhere(own))} as fits`;
+
+/** How records of a sample are read: of which tenant, how much text in all, and what makes them fit. */
+export type ReadOptions = {
+  readonly tenant: string;
+  readonly textBytes: number;
+  readonly where: string | undefined;
+};
+
+function plannedFor({ where: own }: ReadOptions) {
+  return { isPlannedAnew: own !== undefined };
+}
 
 /** The columns of `SampledRecord`. Enrichments are read as long as they fit into `textBytes`; 0 reads none. */
 const shown = (textBytes: number) =>
-  sql`record.store, record.day, record.kind, record.source, record.model, record.confidence,
-    ${textBytes === 0 ? raw('null') : sql`case when sum(record.bytes) over (rows unbounded preceding) <= ${textBytes} then record.enrichment::text end`} as enrichment`;
+  sql`record.store, record.day, record.kind, record.source, record.model, record.confidence, record.fits,
+    ${textBytes === 0 ? raw('null') : sql`case when record.fits and sum(case when record.fits then record.bytes else 0 end) over (rows unbounded preceding) <= ${textBytes} then record.enrichment::text end`} as enrichment`;
 
 /** Returns the hot records of some stretches. `offset 0` makes it look up stretch by stretch. */
 export async function listHotRecords(
   db: Queryable,
-  { tenant, textBytes }: { tenant: string; textBytes: number },
+  options: ReadOptions,
   stretches: readonly HotStretch[],
 ): Promise<SampledRecord[]> {
-  return db.query<SampledRecord>(sql`
+  const { tenant, textBytes, where: own } = options;
+  return db.query<SampledRecord>(
+    sql`
     select ${shown(textBytes)}
     from unnest(${stretches.map(({ store }) => store)}::text[],
       ${stretches.map(({ first_at }) => first_at)}::timestamptz[],
       ${stretches.map(({ until_at }) => until_at)}::timestamptz[]) as stretch(store, first_at, until_at)
     cross join lateral (
-      select ${found} from enrichment_records
+      select ${found(own)} from enrichment_records
       where tenant = ${tenant} and store = stretch.store
         and occurred_at >= stretch.first_at and occurred_at < stretch.until_at
       offset 0
-    ) record`);
+    ) record`,
+    plannedFor(options),
+  );
 }
 
 /** As many keys are read of one stretch, and no more. Only of far more records at one moment are the last ones left out. */
@@ -118,10 +139,12 @@ const mostKeys = 200_000;
  */
 export async function listHotSample(
   db: Queryable,
-  { tenant, textBytes }: { tenant: string; textBytes: number },
+  options: ReadOptions,
   stretches: readonly SampledStretch[],
 ): Promise<SampledRecord[]> {
-  return db.query<SampledRecord>(sql`
+  const { tenant, textBytes, where: own } = options;
+  return db.query<SampledRecord>(
+    sql`
     with found as (
       select stretch.store, stretch.share, key.occurred_at, key.event_id,
         row_number() over () * ${goldenRatio}::float8 as turns
@@ -139,12 +162,14 @@ export async function listHotSample(
     select ${shown(textBytes)}
     from found
     cross join lateral (
-      select ${found} from enrichment_records
+      select ${found(own)} from enrichment_records
       where tenant = ${tenant} and store = found.store
         and occurred_at = found.occurred_at and event_id = found.event_id
       limit 1
     ) record
-    where turns - floor(turns) < share`);
+    where turns - floor(turns) < share`,
+    plannedFor(options),
+  );
 }
 
 /** Returns where in segments the cold records of some days stand. */

@@ -80,9 +80,9 @@ const exactly = (share: number) => ({ share, low: share, high: share });
 
 test('a slice without records has no fields', async () => {
   expect(await read({ tenant: 'nobody', against: 'all' })).toEqual({
-    ...{ count: 0, sampled: 0, is_exact: true, unread: 0 },
+    ...{ count: 0, sampled: 0, is_exact: true, unread: 0, fitting: null },
     ...{ periods: [], fields: [], left_off: 0 },
-    against: { count: 0, sampled: 0, is_exact: true, unread: 0 },
+    against: { count: 0, sampled: 0, is_exact: true, unread: 0, fitting: null },
   });
 });
 
@@ -124,15 +124,26 @@ test('of few records the fields are told exactly, in both tiers alike', async ()
     { value: 'a', count: 7 },
     { value: 0, count: 1 },
   ]);
-  await freeze(db, cold, { tenant: 'few', id: 'seg_1', lastDay: '2001-01-02' });
-  expect(await read({ tenant: 'few' })).toEqual(hot);
-  await freeze(db, cold, { tenant: 'few', id: 'seg_2' });
-  expect(await read({ tenant: 'few' })).toEqual(hot);
+  const late = await read({ tenant: 'few', where: 'late = true' });
+  expect(late).toMatchObject({ count: 8, sampled: 4, is_exact: true, fitting: exactly(0.5) });
+  expect(field(late, 'delay')).toMatchObject({ present: exactly(0.75), numbers: { max: 40 } });
+  const none = await read({ tenant: 'few', where: 'late = 1' });
+  expect(none).toMatchObject({ sampled: 0, is_exact: true, fitting: exactly(0), fields: [] });
+  for (const [id, lastDay] of [
+    ['seg_1', '2001-01-02'],
+    ['seg_2', '2100-01-01'],
+  ] as const) {
+    await freeze(db, cold, { tenant: 'few', id, lastDay });
+    expect(await read({ tenant: 'few' })).toEqual(hot);
+    expect(await read({ tenant: 'few', where: 'late = true' })).toEqual(late);
+  }
 });
 
 test('against says how much each field differs, the largest drift first', async () => {
   const months = await read({ tenant: 'few', month: '2001-01', against: '2001-02' });
-  expect(months.against).toEqual({ count: 2, sampled: 2, is_exact: true, unread: 0 });
+  expect(months.against).toEqual({
+    ...{ count: 2, sampled: 2, is_exact: true, unread: 0, fitting: null },
+  });
   const drifts = months.fields.map(({ drift }) => drift?.distance ?? -1);
   expect(drifts).toEqual(drifts.toSorted((a, b) => b - a));
   expect(field(months, 'delay')).toMatchObject({
@@ -150,6 +161,9 @@ test('against says how much each field differs, the largest drift first', async 
 test('a day that does not exist is refused as it is for the slice itself', async () => {
   const wrong = { tenant: 'few', against: '2001-02-30..2001-03-01' };
   await expect(read(wrong)).rejects.toMatchObject({ code: 'request_invalid' });
+  await expect(read({ tenant: 'few', where: 'late =' })).rejects.toMatchObject({
+    code: 'request_invalid',
+  });
   const reversed = { tenant: 'few', against: '2001-03-02..2001-03-01' };
   await expect(read(reversed)).rejects.toMatchObject({ code: 'request_invalid' });
 });
@@ -178,6 +192,15 @@ async function checkSample(): Promise<void> {
   );
   expect(medians).toEqual(medians.toSorted((a, b) => a - b));
   expect(await small({ tenant: 'many' })).toEqual(all);
+  const early = await small({ tenant: 'many', where: 'score < 62' });
+  expect(early).toMatchObject({ count: 12_400, is_exact: false });
+  expect(Math.abs(early.sampled - 500)).toBeLessThan(60);
+  expect(early.fitting !== null && holds(early.fitting, 0.5)).toBe(true);
+  // Only some days were looked at, so the largest scores of those that fit may be a little larger than any of the sample.
+  const quantiles = field(early, 'score').numbers?.quantiles ?? [];
+  for (const { percent, low, high } of quantiles.filter((one) => one.percent < 95)) {
+    expect(holds({ low, high }, (percent / 100) * 62)).toBe(true);
+  }
   const drift = await small({ tenant: 'many', dataset: 'training', against: 'all' });
   const score = field(drift, 'score').drift;
   expect(drift.fields[0]?.name).toBe('score');

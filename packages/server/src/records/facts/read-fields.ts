@@ -1,7 +1,7 @@
 import type { Actor } from '../../kernel/actor.ts';
 import { createGate } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import type { Field, Fields, Look } from '../fields.contract.ts';
+import type { Field, Fields, Look, Share } from '../fields.contract.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import type { SliceRequest } from '../slice/slice.ts';
 import { datasetNames } from '../values.ts';
@@ -14,10 +14,10 @@ import {
   isTelling,
 } from './collect-fields.ts';
 import { describeField, describeOverTime, sharedEdges } from './describe-field.ts';
-import { type Design, designOf } from './estimate.ts';
+import { type Design, designOf, shareOf, sumByPlace } from './estimate.ts';
 import { measureDrift } from './measure-drift.ts';
 import type { SampleSize } from './pick-days.ts';
-import { readSample, type SampleOptions } from './read-sample.ts';
+import { readSample, type Sample, type SampleOptions } from './read-sample.ts';
 
 export type FieldsRequest = SliceRequest & { tenant: string; against?: string };
 
@@ -76,15 +76,36 @@ async function look(
 ): Promise<Looked> {
   const sample = await readSample(tiers, actor, slice, options);
   const collected = emptyCollection();
-  for (let at = 0; at < sample.records.length; at += recordsATurn) {
-    collect(collected, sample.records.slice(at, at + recordsATurn));
+  const records = sample.records.filter(({ fits }) => fits);
+  for (let at = 0; at < records.length; at += recordsATurn) {
+    collect(collected, records.slice(at, at + recordsATurn));
     await othersTurn();
   }
-  const design = designOf(sample, collected.places);
+  const looked = sample.records.length;
+  // Of the records that fit as large a share was looked at as of all.
+  const count =
+    slice.where === undefined
+      ? sample.count
+      : Math.round((sample.count * records.length) / Math.max(1, looked));
+  const design = designOf({ ...sample, count }, collected.places);
   const { sampled } = design;
-  const { count } = sample;
-  const head = { count, sampled, is_exact: sampled === count, unread: collected.unread };
+  const head = {
+    count: sample.count,
+    ...{ sampled, is_exact: sampled === count && looked === sample.count },
+    unread: collected.unread,
+    fitting: slice.where === undefined ? null : fittingShare(sample),
+  };
   return { head, design, collected };
+}
+
+/** How many of the records of a slice fit its `where`. */
+function fittingShare(sample: Sample): Share {
+  const design = designOf(
+    sample,
+    sample.records.map(({ place }) => place),
+  );
+  const rows = sample.records.flatMap(({ fits }, row) => (fits ? [row] : []));
+  return shareOf(design, sumByPlace(design, rows));
 }
 
 /** Lets this process answer others before it goes on. */

@@ -10,6 +10,8 @@ import { readSegments, vectorRows } from '../segments/segment-sql.ts';
 import { coldConditions } from '../slice/cold-sql.ts';
 import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
 import { withTags } from '../tags/windows.ts';
+import { coldWhereSql } from '../where/cold-sql.ts';
+import { parseWhere } from '../where/parse.ts';
 import {
   type PickedStore,
   phaseOf,
@@ -26,7 +28,7 @@ import * as queries from './queries.ts';
 
 /** What stands for a slice: all of its records, or some that have its stores, days and hours by their numbers. */
 export type Sample = {
-  /** The number of records of the slice, from counters. */
+  /** The number of records of the slice, from counters, whatever its `where` says. */
   readonly count: number;
   /** Those that were looked at. `place` numbers the places of the slice in which they were looked for. */
   readonly records: readonly (SampledRecord & { readonly place: number })[];
@@ -45,7 +47,10 @@ export type SampleOptions = {
 /** At least so many records are looked at, however large they are. */
 const fewestRecords = 100;
 
-/** Reads a sample of a slice, always the same one. Throws 400 `request_invalid` or 500 `segment_damaged`. */
+/**
+ * Reads a sample of a slice, always the same one. With a `where` the same records are looked at, and each tells whether it
+ * fits. Throws 400 `request_invalid` or 500 `segment_damaged`.
+ */
 export async function readSample(
   tiers: Tiers,
   actor: Actor,
@@ -53,7 +58,7 @@ export async function readSample(
   options: SampleOptions,
 ): Promise<Sample> {
   const { tenant } = request;
-  const slice = toSlice(request, actor, '?');
+  const { where, ...slice } = toSlice(request, actor, '?');
   if (isOutOfReach(slice, actor)) return { count: 0, records: [], reach: 1 };
   return readTwice(async () => {
     // All of this reads one snapshot: a record that moves between two statements would otherwise be looked at twice or
@@ -66,8 +71,9 @@ export async function readSample(
         const phase = phaseOf(tenant);
         const stores = await queries.pickStores(connection, tagged, { size, phase });
         const isSmall = (stores[0]?.total ?? 0) <= size.records;
-        if (isSmall) return lookAtAll(connection, tagged, textBytes);
-        return lookAtSample(connection, tagged, { stores, size, phase, textBytes });
+        const read = { tenant, where, textBytes };
+        if (isSmall) return lookAtAll(connection, tagged, read);
+        return lookAtSample(connection, tagged, { stores, size, phase, read });
       },
       { isolation: 'repeatable read' },
     );
@@ -105,21 +111,24 @@ type Look = {
   readCold: (tiers: Tiers) => Promise<ColdRow[]>;
 };
 
-async function lookAtAll(db: Queryable, slice: TenantSlice, textBytes: number): Promise<Look> {
+async function lookAtAll(
+  db: Queryable,
+  slice: TenantSlice,
+  read: queries.ReadOptions,
+): Promise<Look> {
   const days = await queries.listStoreDays(db, slice, null);
   const takes = takeAll(days);
   const isCold = takes.some(({ cold }) => cold > 0);
   const segments = isCold ? await listSliceSegments(db, slice) : [];
-  const room = roomFor(1, textBytes);
-  const { tenant } = slice;
+  const own = { ...read, textBytes: roomFor(1, read.textBytes) };
   return {
     count: days.reduce((sum, { count }) => sum + count, 0),
     takes,
-    hot: await queries.listHotRecords(db, { tenant, textBytes: room }, toWholeStretches(takes)),
+    hot: await queries.listHotRecords(db, own, toWholeStretches(takes)),
     // A few records may stand in very many places, so whole segments are searched for them instead.
     readCold: ({ cold }) => {
       const parts = segments.map((segment) => ({ segment }));
-      return queryInGroups(cold, parts, (paths) => sliceSql(paths, slice, room));
+      return queryInGroups(cold, parts, (paths) => sliceSql(paths, slice, own));
     },
   };
 }
@@ -127,9 +136,14 @@ async function lookAtAll(db: Queryable, slice: TenantSlice, textBytes: number): 
 async function lookAtSample(
   db: Queryable,
   { tenant, ...slice }: TenantSlice,
-  sample: { stores: readonly PickedStore[]; phase: number } & SampleOptions,
+  sample: {
+    stores: readonly PickedStore[];
+    phase: number;
+    size: SampleSize;
+    read: queries.ReadOptions;
+  },
 ): Promise<Look> {
-  const { stores, size, textBytes } = sample;
+  const { stores, size, read } = sample;
   const names = stores.map(({ store }) => store);
   const days = await queries.listStoreDays(db, { ...slice, tenant }, names);
   const takes = pickDays(stores, days, sample);
@@ -138,10 +152,10 @@ async function lookAtSample(
   const cold = takes.filter((take) => take.cold > 0);
   const places = cold.length === 0 ? [] : await queries.listPlaces(db, tenant, cold);
   const wanted = takes.reduce((sum, take) => sum + take.hot + take.cold, 0);
-  const room = (rows: number) => roomFor(rows / Math.max(1, wanted), textBytes);
+  const room = (rows: number) => roomFor(rows / Math.max(1, wanted), read.textBytes);
   const own = (isWhole: boolean) => {
     const rows = takes.map(({ hot, hotCount }) => ((hot === hotCount) === isWhole ? hot : 0));
-    return { tenant, textBytes: room(rows.reduce((sum, hot) => sum + hot, 0)) };
+    return { ...read, textBytes: room(rows.reduce((sum, hot) => sum + hot, 0)) };
   };
   return {
     count: stores[0]?.total ?? 0,
@@ -150,7 +164,8 @@ async function lookAtSample(
       ...(whole.length === 0 ? [] : await queries.listHotRecords(db, own(true), whole)),
       ...(sampled.length === 0 ? [] : await queries.listHotSample(db, own(false), sampled)),
     ],
-    readCold: (tiers) => readRows(tiers, toParts(cold, places), room),
+    readCold: (tiers) =>
+      readRows(tiers, toParts(cold, places), (rows) => ({ ...read, textBytes: room(rows) })),
   };
 }
 
@@ -205,11 +220,11 @@ function splitRows({ segment, rows }: Part): Part[] {
   return parts;
 }
 
-/** Reads rows of some segments, a few of these at a time. `room` tells how many bytes of text so many rows may have. */
+/** Reads rows of some segments, a few of these at a time. `readOf` tells how so many rows are read. */
 async function readRows(
   { db, cold }: Tiers,
   parts: readonly Part[],
-  room: (rows: number) => number,
+  readOf: (rows: number) => ShownOptions,
 ): Promise<ColdRow[]> {
   const found: ColdRow[] = [];
   for (let at = 0; at < parts.length; at += maxSegments) {
@@ -218,12 +233,12 @@ async function readRows(
       const range = [rows[0] ?? 0, rows.at(-1) ?? 0] as const;
       return { segment, ranges: [range] };
     });
-    const textBytes = room(group.reduce((sum, { rows }) => sum + rows.length, 0));
+    const options = readOf(group.reduce((sum, { rows }) => sum + rows.length, 0));
     const read = (files: readonly { path: string }[]) =>
       cold.duckdb.run<ColdRow>(
         rowsSql(
           files.map(({ path }, n) => ({ path, rows: group[n]?.rows ?? [] })),
-          textBytes,
+          options,
         ),
       );
     found.push(...(await withRows({ db, cold }, wanted, read)));
@@ -241,9 +256,9 @@ function toRecord({ labels, enrichment }: ColdRow): SampledRecord {
 type ColdRow = { labels: string; enrichment: string | null };
 
 /** Selects all records of a slice in whole segments. */
-export function sliceSql(paths: readonly string[], slice: Slice, textBytes: number): string {
+export function sliceSql(paths: readonly string[], slice: Slice, read: ShownOptions): string {
   const conditions = coldConditions(slice);
-  return `select ${shown(textBytes)} from ${readSegments(paths)}
+  return `select ${shown(read)} from ${readSegments(paths)}
     where ${['true', ...conditions].join(' and ')}`;
 }
 
@@ -251,22 +266,27 @@ export function sliceSql(paths: readonly string[], slice: Slice, textBytes: numb
 export type FileRows = { readonly path: string; readonly rows: readonly number[] };
 
 /** Selects some rows of segments. */
-export function rowsSql(files: readonly FileRows[], textBytes: number): string {
+export function rowsSql(files: readonly FileRows[], read: ShownOptions): string {
   const each = files.map(
     // DuckDB chooses the row groups by the span, and finds the rows in it in a hash table.
     ({ path, rows }) => `select * from ${readSegments([path])}
       where file_row_number between ${rows[0] ?? 0} and ${rows.at(-1) ?? -1}
         and file_row_number in (select unnest([${rows.join(', ')}]::bigint[]))`,
   );
-  return `select ${shown(textBytes)} from (${each.join(' union all ')})`;
+  return `select ${shown(read)} from (${each.join(' union all ')})`;
 }
 
-function shown(textBytes: number): string {
+type ShownOptions = Pick<queries.ReadOptions, 'textBytes' | 'where'>;
+
+function shown({ textBytes, where }: ShownOptions): string {
+  const fits = where === undefined ? 'true' : coldWhereSql(parseWhere(where));
+  const bytes = `case when ${fits} then bytes else 0 end`;
   const text =
     textBytes === 0
       ? 'null'
-      : `case when sum(bytes) over (rows unbounded preceding) <= ${textBytes} then enrichment::varchar end`;
+      : `case when ${fits} and sum(${bytes}) over (rows unbounded preceding) <= ${textBytes}
+        then enrichment::varchar end`;
   return `to_json({store: store, day: strftime(make_timestamp(epoch_us(occurred_at)), '%Y-%m-%d'),
     kind: kind, source: source, model: model,
-    confidence: try_cast(confidence as double)})::varchar as labels, ${text} as enrichment`;
+    confidence: try_cast(confidence as double), fits: ${fits}})::varchar as labels, ${text} as enrichment`;
 }

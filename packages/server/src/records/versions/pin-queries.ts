@@ -2,6 +2,7 @@ import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { StoreDay } from '../segments/segment.ts';
 import { fromDays } from '../slice/queries.ts';
 import type { KeyRange, Slice } from '../slice/slice.ts';
 
@@ -134,4 +135,46 @@ export async function listPinnedParts(
     minDay: row.min_day,
     maxDay: row.max_day,
   }));
+}
+
+/** At most so many store-days are looked at for a stretch, and it has so many records or bytes, and one store-day more. */
+export type StretchSize = { readonly rows: number; readonly bytes: number; readonly days: number };
+
+/**
+ * Returns the next store-days of a slice after one, by the counters; undefined when there are none. `isMore` says whether
+ * others follow.
+ */
+export async function findStretch(
+  db: Queryable,
+  slice: Slice,
+  { after, size }: { after: StoreDay | null; size: StretchSize },
+): Promise<{ range: KeyRange; count: number; isMore: boolean } | undefined> {
+  const beyond =
+    after === null ? [] : [sql`(store, day) > (${after.store}::text, ${after.day}::date)`];
+  const rows = await db.query<{ store: string; day: string; count: number; is_more: boolean }>(sql`
+    with near as (
+      select store, day, count, bytes ${fromDays('leaf_days', slice, beyond)}
+      order by store, day limit ${size.days + 1}
+    ), own as (
+      select *, sum(count) over before - count as rows_before, sum(bytes) over before - bytes as bytes_before,
+        row_number() over before as place
+      from near window before as (order by store, day)
+    )
+    select store, day::text as day, count, (select max(place) from own) > place as is_more
+    from own
+    where rows_before < ${size.rows} and bytes_before < ${size.bytes} and place <= ${size.days}
+    order by store, day`);
+  const [first, last] = [rows[0], rows.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const days = rows.map(({ day }) => day).sort();
+  return {
+    range: {
+      first: { store: first.store, day: first.day },
+      last: { store: last.store, day: last.day },
+      minDay: days[0] ?? first.day,
+      maxDay: days.at(-1) ?? last.day,
+    },
+    count: rows.reduce((sum, { count }) => sum + count, 0),
+    isMore: last.is_more,
+  };
 }

@@ -1,0 +1,66 @@
+import type { Actor } from '../../kernel/actor.ts';
+import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { RecordCount } from '../count.contract.ts';
+import { countSlice } from '../read/sum-segments.ts';
+import type { ColdReader, StoreDay } from '../segments/segment.ts';
+import { isCounted, isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
+import { withTags } from '../tags/windows.ts';
+import { findStretch, type StretchSize } from './pin-queries.ts';
+import { withPin } from './pin-slice.ts';
+
+type Tools = { readonly db: Database; readonly cold: ColdReader; readonly cursorKey: Buffer };
+
+export type CountRequest = SliceRequest & { readonly tenant: string; readonly cursor?: string };
+
+/** One request reads about so much; a where takes some seconds for it. Counters of so many store-days are looked at. */
+const usualStretch: StretchSize = { rows: 250_000, bytes: 96 * 1024 * 1024, days: 10_000 };
+
+/**
+ * Counts the records of a slice, at once where the counters tell, and otherwise those of one stretch of it: whoever asks
+ * adds up the pages. All pages count what was stored before the first was asked for, without what was erased or deleted
+ * since. Throws 400 `request_invalid` or `cursor_invalid`, and 500 `segment_damaged`.
+ */
+export async function countRecords(
+  { db, cold, cursorKey }: Tools,
+  actor: Actor,
+  { cursor, ...request }: CountRequest,
+  size = usualStretch,
+): Promise<RecordCount> {
+  const slice = { ...toSlice(request, actor, '?'), tenant: request.tenant };
+  const scope = { list: 'record-count', filters: { ...request } };
+  const key = cursor === undefined ? [] : decodeCursor(cursorKey, scope, cursor).key;
+  if (isOutOfReach(slice, actor)) return { ...emptyCount };
+  if (isCounted(slice)) {
+    const { count, bytes } = await countSlice(db, slice, cold);
+    return { ...emptyCount, count, bytes, looked: count };
+  }
+  const [at = await timeOf(db, slice.tenant), store, day] = key;
+  const after = store === undefined || day === undefined ? null : { store, day };
+  const pinned: Slice = { ...(await withTags(db, slice)), recordedBefore: at };
+  const stretch = await findStretch(db, pinned, { after, size });
+  if (stretch === undefined) return { ...emptyCount };
+  const { range, count: looked, isMore } = stretch;
+  const { count, bytes } = await countSlice(db, { ...pinned, range }, cold);
+  const { last } = range;
+  const next = { direction: 'next', key: [at, last.store, last.day] } as const;
+  return {
+    ...{ count, bytes, looked },
+    searched_to: isMore ? toPlace(last) : null,
+    next_cursor: isMore ? encodeCursor(cursorKey, scope, next) : null,
+  };
+}
+
+const emptyCount = { count: 0, bytes: 0, looked: 0, searched_to: null, next_cursor: null };
+
+function toPlace({ store, day }: StoreDay): { store: string; day: string } {
+  return { store, day };
+}
+
+/** Returns the time before which everything is stored that there is now. */
+function timeOf(db: Database, tenant: string): Promise<string> {
+  return withPin(db, tenant, {
+    read: async (_snapshot, recordedBefore) => recordedBefore,
+    write: async (_connection, recordedBefore) => recordedBefore,
+  });
+}
