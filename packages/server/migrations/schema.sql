@@ -119,6 +119,7 @@ create table dataset_versions (
   ungrouped bigint,
   where_text text,
   is_counted boolean not null default true,
+  typed_schema json,
   constraint dataset_versions_name_key UNIQUE (tenant, name),
   constraint dataset_versions_pkey PRIMARY KEY (tenant, id),
   constraint dataset_versions_shares_check CHECK ((((train_share + validation_share) + test_share) = 100))
@@ -352,6 +353,7 @@ create table exports (
   not_before timestamp with time zone,
   waiting_since timestamp with time zone,
   due_at timestamp with time zone,
+  typed_schema json,
   constraint exports_pkey PRIMARY KEY (tenant, id)
 );
 

@@ -30,6 +30,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'records versions rm': ['ver_1 --yes'],
   'exports ls': ['', 'array'],
   'exports show': ['exp_1', 'object'],
+  'exports schema': ['--tenant T', 'object'],
   'exports get': ['exp_1'],
   'exports cancel': ['exp_1'],
   // What it prints is about a real file: see exports/verify.db.test.ts.

@@ -10,7 +10,7 @@ import {
 } from '../platform/http/schemas.contract.ts';
 import { sliceProperties, whereSchema } from '../records/contract.ts';
 import { datasetNames, splitNames } from '../records/values.ts';
-import { exportJobSchema } from './jobs.contract.ts';
+import { exportJobSchema, typedSchema } from './jobs.contract.ts';
 import { compressions, exportColumns, fileTypes, profiles, sheetLimits } from './values.ts';
 
 const columnSchema = Type.String({
@@ -73,11 +73,22 @@ export const ndjsonRequestSchema = Type.Object(
   { ...bodyProperties, compression },
   { additionalProperties: false },
 );
-export const parquetRequestSchema = Type.Object(bodyProperties, { additionalProperties: false });
+export const parquetRequestSchema = Type.Object(
+  {
+    ...bodyProperties,
+    typed: Type.Optional(
+      Type.Boolean({
+        description:
+          'the fields of the enrichment as columns of their types, by the schema of GET /exports/schema, and what fits none of them in `_rest` as JSON; goes with Prefer: respond-async',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
 
 export type CsvRequest = Static<typeof csvRequestSchema>;
-/** The body of an export of any format. Those of the other formats have fewer fields. */
-export type ExportRequest = CsvRequest;
+/** The body of an export of any format. No format has all of these fields. */
+export type ExportRequest = CsvRequest & Pick<Static<typeof parquetRequestSchema>, 'typed'>;
 
 const linkSchema = Type.Object({
   url: Type.String({ description: 'a path, or with SVC_PUBLIC_URL a whole URL' }),
@@ -156,6 +167,22 @@ export const exportsContract = {
           ),
         }),
       },
+      400: problem,
+      404: problem,
+    },
+  },
+  inferSchema: {
+    id: 'inferSchema',
+    method: 'GET',
+    path: '/exports/schema',
+    tag: 'Exports',
+    summary: 'Which columns a typed export has',
+    description:
+      'Inferred from a sample of the records. A job keeps its own; a dataset version keeps the one of its first typed export for all later ones.',
+    scope: 'analytics:read',
+    query: Type.Object(selectionProperties, { additionalProperties: false }),
+    responses: {
+      200: { description: 'The columns in their order.', schema: typedSchema },
       400: problem,
       404: problem,
     },

@@ -16,12 +16,43 @@ import {
   type DifferenceKind,
   exportFormats,
   exportStates,
+  type FieldType,
   fileTypes,
   type Proof,
   proofs,
 } from './values.ts';
 
 const sha256Schema = Type.String({ pattern: '^[0-9a-f]{64}$' });
+
+/** The columns that the fields of enrichments make in typed Parquet, as a sample of the records tells them. */
+export const typedSchema = Type.Object({
+  columns: Type.Array(
+    Type.Object({
+      name: Type.String({
+        description:
+          'of the column: the name of the field, or its path where a column of records or another field is called so',
+      }),
+      field: Type.String({ description: 'its name in the enrichment' }),
+      type: Type.Unsafe<FieldType>({
+        description:
+          'boolean, bigint, double or string; {"decimal": s}: 38 digits, s of them behind the point; {"list": type}; {"struct": [{"name", "type"}, …]}',
+      }),
+    }),
+  ),
+  sampled: Type.Integer({ description: 'records that were looked at' }),
+  count: Type.Integer({ description: 'records of which these are the sample' }),
+  left_out: Type.Integer({ description: 'fields that were seen and are not among the columns' }),
+});
+export type TypedSchema = Static<typeof typedSchema>;
+
+const misfitsSchema = Type.Object(
+  { rows: Type.Integer(), fields: Type.Record(Type.String(), Type.Integer()) },
+  {
+    description:
+      'of typed Parquet: in how many rows something fits no column, and of each field in how many something other than null does not fit its own. It is in `_rest`',
+  },
+);
+export type Misfits = Static<typeof misfitsSchema>;
 
 /** An export job, as the API shows it. */
 export const exportJobSchema = Type.Object({
@@ -39,6 +70,7 @@ export const exportJobSchema = Type.Object({
     description: 'records that were stored later are not part of it',
   },
   version: nullable(Type.String({ description: 'id of the dataset version' })),
+  schema: Type.Optional({ ...typedSchema, description: 'of typed Parquet; not in lists' }),
   rows_done: Type.Integer(),
   rows_total: nullable(Type.Integer({ description: 'null until they are counted' })),
   percent: nullable(Type.Number({ description: 'exact: rows done of all, 0–100, rounded down' })),
@@ -69,7 +101,13 @@ export const manifestSchema = Type.Object({
   file_name: Type.String(),
   format: oneOf(exportFormats),
   compression: oneOf(compressions),
-  columns: Type.Array(Type.String()),
+  columns: Type.Array(
+    Type.String({
+      description: 'in a typed file the columns of the schema stand in the place of enrichment',
+    }),
+  ),
+  schema: Type.Optional(typedSchema),
+  misfits: Type.Optional(misfitsSchema),
   request: Type.Object({}, { additionalProperties: true }),
   recorded_before: instantSchema,
   version: nullable(

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import type { Connection, Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { ExportRequest } from './contract.ts';
+import type { TypedSchema } from './jobs.contract.ts';
 import type { ExportFormat } from './values.ts';
 
 /**
@@ -49,4 +50,26 @@ export async function takeLink(db: Queryable, hash: Buffer): Promise<StoredLink 
     delete from export_links where hash = ${hash}
     returning token_id, request, expires_at > now() as is_alive`);
   return rows[0]?.is_alive ? rows[0] : undefined;
+}
+
+/** The columns that a version keeps for its typed exports; null before the first of them. */
+export async function findVersionSchema(
+  db: Queryable,
+  { tenant, id }: { tenant: string; id: string },
+): Promise<TypedSchema | null> {
+  const rows = await db.query<{ typed_schema: TypedSchema | null }>(sql`
+    select typed_schema from dataset_versions where tenant = ${tenant} and id = ${id}`);
+  return rows[0]?.typed_schema ?? null;
+}
+
+/** Lets a version keep these columns, unless it has some. Returns those that it has. */
+export async function keepVersionSchema(
+  connection: Connection,
+  { tenant, id }: { tenant: string; id: string },
+  schema: TypedSchema,
+): Promise<TypedSchema> {
+  const rows = await connection.query<{ typed_schema: TypedSchema }>(sql`
+    update dataset_versions set typed_schema = coalesce(typed_schema, ${JSON.stringify(schema)}::json)
+    where tenant = ${tenant} and id = ${id} returning typed_schema`);
+  return rows[0]?.typed_schema ?? schema;
 }

@@ -142,3 +142,25 @@ test('a where goes with a job alone, and is checked as it is everywhere', async 
   });
   expect((await job(where)).status).toBe(202);
 });
+
+test('typed columns are told beforehand, and go with a job', async () => {
+  const schema = await service.call('GET', '/exports/schema?tenant=T&month=2001-03');
+  expect(schema.json).toEqual({
+    columns: [{ name: 'n', field: 'n', type: 'bigint' }],
+    ...{ sampled: 7, count: 7, left_out: 0 },
+  });
+  const post = (body: object, headers = {}) =>
+    service.call('POST', '/exports/parquet', { body: { tenant: 'T', ...body }, headers });
+  expect((await post({ typed: true })).json.errors).toMatchObject([{ path: '/typed' }]);
+  expect((await exportCsv({ tenant: 'T', typed: true })).status).toBe(400);
+  const asJob = { prefer: 'respond-async' };
+  const refused = await post({ typed: true, columns: ['enrichment.n'] }, asJob);
+  expect(refused.json.errors).toMatchObject([{ path: '/columns' }]);
+  const { status, json } = await post({ typed: true }, asJob);
+  expect(status).toBe(202);
+  expect(json.schema).toEqual(schema.json);
+  expect((await service.call('GET', `/exports/${json.id}`)).json.schema).toEqual(schema.json);
+  const { data } = (await service.call('GET', '/exports')).json;
+  expect(data).toMatchObject([{ id: json.id }]);
+  expect(data[0]).not.toHaveProperty('schema');
+});

@@ -23,6 +23,7 @@ import { createLink, findLink, takeLink } from './links.ts';
 import { toSelection } from './select.ts';
 import { answerWatched, disposition, type SendCall, sendExport } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
+import { createSchemaFinder, type FindSchema } from './typed/find-schema.ts';
 import type { ExportFormat } from './values.ts';
 
 /**
@@ -64,6 +65,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   const { maxConcurrent, maxPerCaller } = options;
   const places = createSharedBudget({ total: maxConcurrent, each: maxPerCaller });
   const encoders = createGate(encodedAtOnce);
+  const findSchema = createSchemaFinder({ db, cold: options.cold });
   async function download(call: Download): Promise<FastifyReply> {
     const { request, reply } = call;
     if (request.raw.httpVersionMinor === 0) {
@@ -90,7 +92,10 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   /** Answers with a job, a link or the file, as the request wants it. */
   async function answer(call: ExportCall) {
     const { format, body, actor, request, reply } = call;
-    if (prefersAsync(request)) return startJob(db, call, options);
+    if (prefersAsync(request)) return startJob(db, { ...call, findSchema }, options);
+    if (body.typed) {
+      throw invalidInput('/typed', 'goes with the header Prefer: respond-async, as a job');
+    }
     if (body.delivery !== 'link') return download({ ...call, isByLink: false });
     reply.status(201);
     const { slice } = await toSelection(db, body, actor, { place: '/' });
@@ -129,6 +134,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     const { slice } = await toSelection(db, selection, actor, { place: '?' });
     return estimateExport({ db, cold: options.cold }, slice, profile);
   });
+  http.route(exportsContract.inferSchema, async ({ query, actor }) =>
+    findSchema(await toSelection(db, query, actor, { place: '?', isJob: true })),
+  );
   addJobRoutes(http, db, options);
 }
 
@@ -163,7 +171,11 @@ function addJobRoutes(http: HttpServer, db: Database, options: ExportOptions): v
 const removeMillis = 30_000;
 
 /** Makes a job instead of a file, and answers 202 with it. Throws what `createJob` throws. */
-async function startJob(db: Database, call: ExportCall, { fence, audit, jobs }: ExportOptions) {
+async function startJob(
+  db: Database,
+  call: ExportCall & { findSchema: FindSchema },
+  { fence, audit, jobs }: ExportOptions,
+) {
   refuseReadOnly(fence);
   const job = await createJob(db, { ...call, audit });
   jobs.poke();

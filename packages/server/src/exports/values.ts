@@ -151,3 +151,31 @@ export const differenceKinds = [
   'digest',
 ] as const;
 export type DifferenceKind = (typeof differenceKinds)[number];
+
+/** The type of a field in typed Parquet; a decimal has 38 digits, and so many of them behind the point. */
+export type FieldType =
+  | 'boolean'
+  | 'bigint'
+  | 'double'
+  | 'string'
+  | { readonly decimal: number }
+  | { readonly list: FieldType }
+  | { readonly struct: readonly NamedField[] };
+export type NamedField = { readonly name: string; readonly type: FieldType };
+
+/** A column that a field of the enrichment makes. `field` is its name there. */
+export type FieldColumn = NamedField & { readonly field: string };
+
+/** What did not fit the columns of typed Parquet is in this one, as JSON text. */
+export const restColumn = '_rest';
+
+/** A type as SQL spells it: `BIGINT`, `STRUCT("iata" VARCHAR, "gates" BIGINT[])`. */
+export function fieldTypeText(type: FieldType): string {
+  if (typeof type === 'string') return type === 'string' ? 'VARCHAR' : type.toUpperCase();
+  if ('decimal' in type) return `DECIMAL(38,${type.decimal})`;
+  if ('list' in type) return `${fieldTypeText(type.list)}[]`;
+  const members = type.struct.map(
+    (member) => `"${member.name.replaceAll('"', '""')}" ${fieldTypeText(member.type)}`,
+  );
+  return `STRUCT(${members.join(', ')})`;
+}

@@ -194,7 +194,7 @@ function findLayouts(
     const footer = tail.subarray(0, tail.readUInt32LE(end));
     if (footer.length !== end) throw new Error('it has another length than it says');
     const sizes = manifest.parts.map(({ bytes }) => bytes);
-    return splitGroups(readFooter(footer, options.columns), sizes);
+    return splitGroups(readFooter(footer, options), sizes);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     differ(null, 'unreadable', { why: `its footer cannot be read: ${why}` });
@@ -277,6 +277,7 @@ function optionsOf({ format, compression, columns, ...manifest }: Manifest): Fil
   return {
     format,
     columns,
+    fields: manifest.schema?.columns,
     header: request.header !== false,
     profile: request.profile === 'spreadsheet' ? 'spreadsheet' : 'machine',
     compression,

@@ -61,6 +61,7 @@ export const routeCalls: Readonly<
   },
 
   estimateExport: ({ tenant }) => [{ query: { tenant } }],
+  inferSchema: ({ tenant }) => [{ query: { tenant } }],
   exportCsv: exportCalls,
   exportNdjson: exportCalls,
   exportParquet: exportCalls,

@@ -70,6 +70,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   deleteVersion: rule('datasets:write', 'confirms', '404', 'version.delete'),
 
   estimateExport: rule('analytics:read', reads, 'empty', untold),
+  inferSchema: rule('analytics:read', reads, 'empty', untold),
   exportCsv: rule('analytics:read', reads, 'empty', 'export.csv'),
   exportNdjson: rule('analytics:read', reads, 'empty', 'export.ndjson'),
   exportParquet: rule('analytics:read', reads, 'empty', 'export.parquet'),

@@ -31,6 +31,7 @@ type Options = Days & {
   version?: string;
   split?: SplitName;
   columns?: string;
+  typed?: true;
   format: ExportFormat;
   compression?: Compression;
   profile?: Profile;
@@ -51,7 +52,7 @@ const exportSlice: Verb = {
     'svcctl analytics export --tenant TX --month 2026-03 --store DFW --profile spreadsheet',
     'svcctl analytics export --tenant TX --month 2026-03 --columns event_id,enrichment.score | head',
     `svcctl analytics export --tenant TX --month 2026-03 --where 'score >= 0.9' --out best.csv`,
-    'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet --out train.parquet',
+    'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet --typed --out train.parquet',
     'svcctl analytics export --tenant TX --month 2026-03 --format ndjson --compression gzip --async --out tx.ndjson.gz',
   ],
   options: [
@@ -72,6 +73,10 @@ const exportSlice: Verb = {
     [
       '--columns <list>',
       'these columns, separated by commas; also paths such as enrichment.origin',
+    ],
+    [
+      '--typed',
+      'Parquet with the fields of the enrichment as columns of their types; svcctl exports schema shows them; implies --async',
     ],
     new Option(
       '--profile <name>',
@@ -109,7 +114,7 @@ async function run(context: Context, options: Options): Promise<void> {
     await startJob(context, client, asked, options.json === true);
     return;
   }
-  if (options.async || hasWhere) {
+  if (options.async || hasWhere || needsJob(options)) {
     await exportAsJob(context, client, { asked, request });
     return;
   }
@@ -117,10 +122,14 @@ async function run(context: Context, options: Options): Promise<void> {
   await streamExport(context, client, { asked, request });
 }
 
+function needsJob({ where, typed }: Options): boolean {
+  return where !== undefined || typed === true;
+}
+
 /** Throws `usage_invalid` for options that contradict each other, before anything is asked. */
 function check(options: Options): void {
   checkDays(options);
-  const { version, month, from, format, async, wait, where } = options;
+  const { version, month, from, format, async, wait, typed } = options;
   if (version === undefined && month === undefined && from === undefined) {
     throw usage('Say which days: --month, or --from and --to; or which --version.');
   }
@@ -137,7 +146,8 @@ function check(options: Options): void {
   if (format === 'parquet' && options.compression !== undefined) {
     throw usage('Parquet is compressed inside. Leave out --compression.');
   }
-  if (!wait && !async && where === undefined) throw usage('--no-wait needs --async.');
+  if (typed && format !== 'parquet') throw usage('--typed is for --format parquet.');
+  if (!wait && !async && !needsJob(options)) throw usage('--no-wait needs --async.');
   if (!wait && (options.out !== undefined || options.force)) {
     throw usage('With --no-wait no file is written. Leave out --out, and get the file later.');
   }
@@ -162,6 +172,7 @@ async function sliceOf(
     version: version?.id,
     split,
     columns: options.columns?.split(',').map((column) => column.trim()),
+    typed: options.typed,
     compression: options.compression,
     header: options.header ? undefined : false,
   };

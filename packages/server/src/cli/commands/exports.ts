@@ -1,12 +1,27 @@
+import { fieldTypeText } from '../../exports/values.ts';
 import { exportFilters } from '../../exports/view.ts';
+import { type DatasetName, datasetNames } from '../../records/values.ts';
 import { act } from '../act.ts';
+import type { RouteAnswer } from '../client.ts';
+import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
+import { findVersion } from '../dataset-versions.ts';
 import { show } from '../details.ts';
-import { type ExportJob, exportFacts, exportJobColumns, followExport } from '../exports/jobs.ts';
-import { usage } from '../help.ts';
+import { noteEmptySlice } from '../empty-slice.ts';
+import {
+  type ExportJob,
+  exportFacts,
+  exportJobColumns,
+  followExport,
+  schemaText,
+} from '../exports/jobs.ts';
+import { fieldsOf } from '../fields.ts';
+import { required, usage } from '../help.ts';
 import { list } from '../list.ts';
-import type { JsonOption } from '../output.ts';
-import { jsonOption, type Verb, type Verbs } from '../verb.ts';
+import { type JsonOption, printObject, printRows } from '../output.ts';
+import { parseAnswer } from '../parse-answer.ts';
+import { checkDays, type Days } from '../slice.ts';
+import { jsonOption, tenantOption, type Verb, type Verbs } from '../verb.ts';
 
 const ls = list('GET /exports', {
   summary: 'list the export jobs',
@@ -152,4 +167,60 @@ function outcome({ id, state }: ExportJob): string {
   }
 }
 
-export const exports: Verbs = { ls, show: showJob, get, verify, cancel };
+type SchemaOptions = Days & {
+  tenant?: string;
+  store?: string;
+  kind?: string;
+  dataset?: DatasetName;
+  version?: string;
+  json?: JsonOption;
+};
+
+const schema: Verb = {
+  summary: 'tell which columns a typed export has',
+  description:
+    'Tells which columns a typed Parquet export of these records has: a sample of them is looked at. A job keeps its columns, and a dataset version those of its first typed export. What fits no column is in _rest, as JSON.',
+  examples: [
+    'svcctl exports schema --tenant TX --month 2026-03',
+    'svcctl exports schema --tenant TX --version 2026-q1 --json',
+  ],
+  options: [
+    tenantOption,
+    ['--store <store>', 'only this store'],
+    ['--month <month>', 'only this month, as 2026-03'],
+    ['--from <date>', 'from this day on, as 2026-03-05'],
+    ['--to <date>', 'up to this day, inclusive'],
+    ['--kind <kind>', 'only of this kind'],
+    ['--dataset <name>', 'only tagged so', datasetNames],
+    ['--version <version>', 'of this dataset version: its id or its name'],
+    jsonOption,
+  ],
+  act: showSchema,
+};
+
+async function showSchema(context: Context, { json, ...given }: SchemaOptions): Promise<void> {
+  const tenant = required(given.tenant, '--tenant');
+  checkDays(given);
+  const route = 'GET /exports/schema';
+  const fields = await fieldsOf(json, route);
+  const client = await context.connect();
+  const { version: word, ...slice } = given;
+  const found =
+    word === undefined ? undefined : await findVersion(context, client, { word, tenant });
+  const query = { ...slice, tenant, version: found?.id };
+  const text = await client.text(route, { query });
+  if (json !== undefined) return printObject(context, text, { json, fields });
+  const answer = parseAnswer(text) as RouteAnswer<typeof route>;
+  if (answer.count === 0) return noteEmptySlice(context, client, query);
+  await printRows(context, answer.columns, { columns: schemaColumns, fields: [], json });
+  if (context.isTerminal) context.hint(schemaText(answer));
+}
+
+const column = columnsOf<RouteAnswer<'GET /exports/schema'>['columns'][number]>();
+const schemaColumns = [
+  column.text('COLUMN', 'name', { leastWidth: 16 }),
+  column.text('TYPE', ({ type }) => fieldTypeText(type), { leastWidth: 20 }),
+  column.text('FIELD', 'field', { leastWidth: 16 }),
+];
+
+export const exports: Verbs = { ls, show: showJob, schema, get, verify, cancel };

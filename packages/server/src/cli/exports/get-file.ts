@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
@@ -31,7 +32,8 @@ export async function getFile(
   assertHasFile(context, job);
   const startedAt = io.now();
   const manifest = await client.text('GET /exports/:id/manifest', { params: { id: job.id } });
-  assertManifest(job, parseAnswer(manifest) as Manifest);
+  const parsed = parseAnswer(manifest) as Manifest;
+  assertManifest(job, parsed);
   const got = await download(
     context,
     {
@@ -71,6 +73,19 @@ export async function getFile(
     members: { export_id: job.id, digest: job.digest },
     compared: async () => ({ rows: '', sha256: 'and manifest equal' }),
   });
+  noteMisfits(context, parsed);
+}
+
+const mostNamed = 5;
+
+function noteMisfits(context: Context, { misfits }: Manifest): void {
+  if (misfits === undefined || misfits.rows === 0) return;
+  const fields = Object.entries(misfits.fields).sort(([, a], [, b]) => b - a);
+  const named = fields.slice(0, mostNamed).map(([name, rows]) => `${name} ${formatCount(rows)}`);
+  const more = fields.length > mostNamed ? ` and ${fields.length - mostNamed} fields more` : '';
+  context.note(
+    `note: of ${numberOf(misfits.rows, 'row')} something fits no column, and is in _rest as JSON${named.length === 0 ? '' : `; other than its column's type: ${named.join(', ')}${more}`}`,
+  );
 }
 
 /** Throws `export_mismatch` unless the manifest agrees with the job, and its parts add up. */

@@ -8,6 +8,7 @@ import {
   reEncodeRows,
 } from '../encode/re-encode.ts';
 import { isOwnColumn, jsonKindOf } from '../encode/rows.ts';
+import { sumMisfits } from '../typed/take-row.ts';
 import { fileExtension } from '../values.ts';
 import type { FileFormat, FileOptions } from './format.ts';
 import { magic } from './parquet/footer.ts';
@@ -111,13 +112,13 @@ function textNames(plain: string, { format, compression }: FileOptions) {
 
 /** One Parquet file with zstd inside. Its parts are row groups, and its tail is the footer. */
 function parquet(options: FileOptions): Form {
-  const { columns } = options;
   return {
     mediaType: 'application/vnd.apache.parquet',
     extension: '.parquet',
     head: magic,
-    tail: (parts) => parquetTail(parts, columns),
-    openRows: (snapshot, isHot) => openParquet(snapshot, columns, isHot),
+    tail: (parts) => parquetTail(parts, options),
+    ...(options.fields && { tell: (layouts) => ({ misfits: sumMisfits(layouts) }) }),
+    openRows: (snapshot, isHot) => openParquet(snapshot, options, isHot),
     prove: (duckdb, written) => proveParquet(duckdb, written, options),
   };
 }

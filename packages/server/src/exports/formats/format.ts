@@ -2,19 +2,25 @@ import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Slice } from '../../records/index.ts';
 import type { RowPiece } from '../encode/chunk-files.ts';
 import type { ExportSource } from '../encode/rows.ts';
-import type { Compression, ExportFormat, Profile, Proof } from '../values.ts';
+import type { Manifest } from '../jobs.contract.ts';
+import type { Compression, ExportFormat, FieldColumn, Profile, Proof } from '../values.ts';
 
 /** The file that is asked for. */
 export type FileOptions = {
   readonly format: ExportFormat;
   /** The columns in the order of the file: export columns or field paths. */
   readonly columns: readonly string[];
+  /** For typed Parquet: the columns that stand in the place of `enrichment`, before the one for what fits none of them. */
+  readonly fields?: readonly FieldColumn[] | undefined;
   /** For CSV only. */
   readonly header: boolean;
   readonly profile: Profile;
   /** The compression of the whole file. It is `none` for Parquet, which compresses its own pages. */
   readonly compression: Compression;
 };
+
+/** What the columns of a Parquet file follow from. */
+export type FileColumns = Pick<FileOptions, 'columns' | 'fields'>;
 
 /**
  * A format, bound to the options of one file. A file is its head, the bodies of its parts in their order, and its tail,
@@ -28,6 +34,8 @@ export type FileFormat = {
   readonly head: Buffer;
   /** The end of the file, made from what is known of its parts. */
   tail(parts: readonly DonePart[]): Buffer;
+  /** What the manifest tells of the file, made from the layouts of its parts. */
+  tell?(layouts: readonly unknown[]): Pick<Manifest, 'misfits'>;
   /** Opens one snapshot of both tiers and begins to encode the rows of the slice. */
   startBody(source: ExportSource, slice: Slice, options?: BodyOptions): Body;
   /** Whether `prove` finds everything that the digest needs in the file (`content`), or only rows. */

@@ -6,10 +6,13 @@ import type { Audit } from '../../platform/audit.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { pinSlice, withPin } from '../../records/index.ts';
 import type { ExportRequest } from '../contract.ts';
+import { isOwnColumn } from '../encode/rows.ts';
 import { createFormat } from '../formats/create-format.ts';
 import type { FileOptions } from '../formats/format.ts';
-import type { ExportJob } from '../jobs.contract.ts';
+import type { ExportJob, TypedSchema } from '../jobs.contract.ts';
+import { keepVersionSchema } from '../queries.ts';
 import { type Selection, toSelection } from '../select.ts';
+import type { FindSchema } from '../typed/find-schema.ts';
 import { defaultColumns, type ExportFormat, exportFileName } from '../values.ts';
 import { type JobVersion, toExportJob } from './job.ts';
 import * as queries from './queries.ts';
@@ -21,6 +24,7 @@ export type CreateCall = {
   readonly actor: Actor;
   readonly request: FastifyRequest;
   readonly audit: Audit;
+  readonly findSchema: FindSchema;
 };
 
 /** A tenant may have this many queued or running jobs, and each token this many of them, so that others find room. */
@@ -40,8 +44,9 @@ export async function createJob(db: Database, call: CreateCall): Promise<ExportJ
   if (!mayTouchTenant(actor, tenant)) {
     throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
   }
+  const inferred = body.typed ? await call.findSchema(selection) : null;
   const queue = (connection: Connection, pinned: Pinned) =>
-    queueJob(connection, call, { selection, pinned });
+    queueJob(connection, call, { selection, pinned, inferred });
   const { slice: wanted, version } = selection;
   if (version !== null) {
     return db.transaction(async (connection) =>
@@ -57,6 +62,12 @@ export async function createJob(db: Database, call: CreateCall): Promise<ExportJ
   });
 }
 
+type JobContent = {
+  readonly selection: Selection;
+  readonly pinned: Pinned;
+  readonly inferred: TypedSchema | null;
+};
+
 /**
  * Stores the job in the transaction that pins its slice. The tenant's queue is locked first, so that the count of open
  * jobs stays true until the commit.
@@ -64,16 +75,20 @@ export async function createJob(db: Database, call: CreateCall): Promise<ExportJ
 async function queueJob(
   connection: Connection,
   { format, body, actor, request, audit }: CreateCall,
-  { selection, pinned }: { selection: Selection; pinned: Pinned },
+  { selection, pinned, inferred }: JobContent,
 ): Promise<ExportJob> {
   const { slice, version } = selection;
   const { tenant } = slice;
   const options = toFileOptions(format, body, slice);
   await queries.lockQueue(connection, tenant);
   await assertRoom(connection, tenant, actor);
+  const typed_schema =
+    inferred === null || version === null
+      ? inferred
+      : await keepVersionSchema(connection, { tenant, id: version.id }, inferred);
   const job = await queries.insertJob(connection, {
     ...pinned,
-    tenant,
+    ...{ tenant, typed_schema },
     id: newId('exp'),
     request: body,
     options,
@@ -149,6 +164,7 @@ export function toFileOptions(
   body: ExportRequest,
   slice: Selection['slice'],
 ): FileOptions {
+  if (body.typed) checkTyped(body.columns);
   const {
     columns = defaultColumns(format, slice.shares !== undefined),
     header = true,
@@ -156,6 +172,14 @@ export function toFileOptions(
   } = body;
   const compression = format === 'parquet' ? 'none' : (body.compression ?? 'none');
   return { format, columns, header, profile, compression };
+}
+
+function checkTyped(columns: readonly string[] = ['enrichment']): void {
+  if (columns.every(isOwnColumn) && columns.includes('enrichment')) return;
+  throw invalidInput(
+    '/columns',
+    'with typed, name columns of the records and enrichment, in whose place its fields stand',
+  );
 }
 
 /** The name of the file that a request asks for. */

@@ -42,7 +42,10 @@ export function createExportKind(context: WorkContext): HeldKind<StoredJob> {
  */
 async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   const { job, signal, write } = call;
-  const format = (context.createFormat ?? createFormat)(job.options);
+  const format = (context.createFormat ?? createFormat)({
+    ...job.options,
+    fields: job.typed_schema?.columns,
+  });
   await context.fence.advance(signal);
   if (job.parts_total === null) await cut(context, call);
   const parts = await queries.listParts(context.db, job);
@@ -181,6 +184,8 @@ async function complete(
     format: job.options.format,
     compression: job.options.compression,
     columns: [...job.options.columns],
+    ...(job.typed_schema && { schema: job.typed_schema }),
+    ...file.format.tell?.(file.parts.map(({ layout }) => layout)),
     request: job.request,
     recorded_before: job.recorded_before,
     version: job.version,

@@ -4,7 +4,7 @@ import { type Slice, tenantFolder } from '../../records/index.ts';
 import type { Shares } from '../../records/versions.contract.ts';
 import type { ExportRequest } from '../contract.ts';
 import type { FileOptions } from '../formats/format.ts';
-import type { ExportJob, Manifest } from '../jobs.contract.ts';
+import type { ExportJob, Manifest, TypedSchema } from '../jobs.contract.ts';
 import type { ExportState } from '../values.ts';
 
 /** Identifies a job in all statements about it and its parts. */
@@ -56,6 +56,8 @@ export type StoredJob = JobId & {
   readonly sha256: Buffer | null;
   readonly ends: FileEnds | null;
   readonly manifest: StoredManifest | null;
+  /** The columns of typed Parquet; null for other files. */
+  readonly typed_schema: TypedSchema | null;
   readonly requested_by: string;
   readonly created_at: string;
   readonly started_at: string | null;
@@ -72,7 +74,7 @@ export type StoredJob = JobId & {
 };
 
 /** A job without the fields that grow with its parts and tags; lists would be slow with them. */
-export type ShownJob = Omit<StoredJob, 'slice' | 'ends' | 'manifest'>;
+export type ShownJob = Omit<StoredJob, 'slice' | 'ends' | 'manifest' | 'typed_schema'>;
 
 /** The folder in which a job's objects are written. */
 export function jobFolder({ tenant, id }: JobId): string {
@@ -88,8 +90,8 @@ export function partKey(job: Held, name: number | 'ends'): string {
 }
 
 /** A job in the form of the API. */
-export function toExportJob(job: ShownJob): ExportJob {
-  const { rows_done, rows_total, rows_per_second } = job;
+export function toExportJob(job: ShownJob & Partial<StoredJob>): ExportJob {
+  const { rows_done, rows_total, rows_per_second, typed_schema: schema } = job;
   const left = rows_total === null ? null : rows_total - rows_done;
   return {
     id: job.id,
@@ -100,6 +102,7 @@ export function toExportJob(job: ShownJob): ExportJob {
     file_name: job.file_name,
     recorded_before: job.recorded_before,
     version: job.version?.id ?? null,
+    ...(schema && { schema }),
     rows_done,
     rows_total,
     percent: percentOf(job),

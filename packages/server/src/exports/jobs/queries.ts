@@ -29,7 +29,7 @@ const shownColumns = sql`tenant, id, format, ${shownState} as state, request, op
   error_code, error, token_id, attempts, failures`;
 
 /** The columns of `StoredJob`. */
-const jobColumns = sql`${shownColumns}, slice, ends, manifest`;
+const jobColumns = sql`${shownColumns}, slice, ends, manifest, typed_schema`;
 
 /** Where export jobs are stored. */
 export const exportJobs: HeldTable = {
@@ -75,7 +75,7 @@ export async function countOpenJobs(
 
 /** A job to be stored. `triple` is null when the counters could not tell what the slice holds. */
 export type NewJob = JobId &
-  Pick<StoredJob, 'request' | 'options' | 'file_name' | 'requested_by'> & {
+  Pick<StoredJob, 'request' | 'options' | 'file_name' | 'requested_by' | 'typed_schema'> & {
     readonly slice: PinnedJobSlice & { readonly recordedBefore: string };
     readonly version: JobVersion | null;
     readonly triple: { count: number; bytes: number; digest: string } | null;
@@ -83,21 +83,26 @@ export type NewJob = JobId &
   };
 
 export async function insertJob(db: Queryable, job: NewJob): Promise<StoredJob | undefined> {
-  const { slice, version, triple } = job;
-  // The previous release would write the file without its filter, or without its groups.
-  const isKnown = slice.where === undefined && slice.groupBy === undefined;
-  const notBefore = isKnown ? null : 'infinity';
+  const { slice, version, triple, typed_schema } = job;
+  // The previous release would write another file: without the filter or the groups, or of text.
+  const { where, groupBy } = slice;
+  const isNew = where !== undefined || groupBy !== undefined || typed_schema !== null;
+  const notBefore = isNew ? 'infinity' : null;
   const rows = await db.query<StoredJob>(sql`
     insert into exports (tenant, id, format, request, options, file_name, slice, recorded_before,
-      version_id, version, rows_total, bytes_total, digest, requested_by, token_id, not_before)
+      version_id, version, rows_total, bytes_total, digest, requested_by, token_id, typed_schema, not_before)
     values (${job.tenant}, ${job.id}, ${job.options.format}, ${JSON.stringify(job.request)}::json,
       ${JSON.stringify(job.options)}::json, ${job.file_name}, ${JSON.stringify(slice)}::json,
       ${slice.recordedBefore}::timestamptz, ${version?.id ?? null},
-      ${version === null ? null : JSON.stringify(version)}::json, ${triple?.count ?? null},
+      ${toJson(version)}::json, ${triple?.count ?? null},
       ${triple?.bytes ?? null}, ${triple?.digest ?? null}::numeric, ${job.requested_by}, ${job.tokenId},
-      ${notBefore}::timestamptz)
+      ${toJson(job.typed_schema)}::json, ${notBefore}::timestamptz)
     returning ${jobColumns}`);
   return rows[0];
+}
+
+function toJson(value: object | null): string | null {
+  return value === null ? null : JSON.stringify(value);
 }
 
 /** Stores the parts that a file is cut into, numbered from 1. From then on the job knows how many they are. */

@@ -60,6 +60,16 @@ export async function readSample(
   const { tenant } = request;
   const { where, ...slice } = toSlice(request, actor, '?');
   if (isOutOfReach(slice, actor)) return { count: 0, records: [], reach: 1 };
+  return readSliceSample(tiers, { ...slice, tenant }, options);
+}
+
+/** Does the same for a slice that was checked. Only its tenant, store, days and tags count. Throws 500 `segment_damaged`. */
+export async function readSliceSample(
+  tiers: Tiers,
+  slice: Slice & { readonly tenant: string },
+  options: SampleOptions,
+): Promise<Sample> {
+  const { tenant } = slice;
   return readTwice(async () => {
     // All of this reads one snapshot: a record that moves between two statements would otherwise be looked at twice or
     // not at all.

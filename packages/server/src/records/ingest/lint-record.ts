@@ -111,7 +111,7 @@ export function numberWarning(spelled: string): WarningCode | null {
 }
 
 /** Returns one spelling for all spellings of the same number: its digits without outer zeros, and their exponent. */
-function decimalOf(spelled: string): string {
+export function decimalOf(spelled: string): string {
   const [mantissa = '', exponent = '0'] = spelled.toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
   const digits = `${whole}${fraction}`.replace(/^0+/, '');

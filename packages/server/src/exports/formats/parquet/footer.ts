@@ -1,4 +1,6 @@
 import { isOwnColumn } from '../../encode/rows.ts';
+import { type FieldType, restColumn } from '../../values.ts';
+import type { FileColumns } from '../format.ts';
 import {
   i32,
   i64,
@@ -33,10 +35,10 @@ const column = { offset: 2, meta: 3, offsetIndex: 4, columnIndex: 6 };
 const meta = { dataPage: 9, indexPage: 10, dictionaryPage: 11, bloomFilter: 14 };
 
 /** Reads the row groups out of a Parquet file's footer (without its length and magic), and checks its columns. */
-export function readFooter(footer: Buffer, columns: readonly string[]): RowGroups {
+export function readFooter(footer: Buffer, columns: FileColumns): RowGroups {
   const { fields } = readThrift(footer);
   const schema = fields.get(file.schema);
-  if (schema === undefined || !isSame(schema, schemaOf(columns))) {
+  if (schema === undefined || !isSame(schema, list('struct', schemaOf(columns)))) {
     throw new Error('the footer has other columns than were asked for');
   }
   const groups = structsOf(fields.get(file.groups));
@@ -93,11 +95,12 @@ function offsetOf(own: ThriftStruct): number {
 }
 
 /** The end of a file whose row groups begin right after its first `PAR1`: footer, length, magic. */
-export function writeFooter({ rows, groups }: RowGroups, columns: readonly string[]): Buffer {
+export function writeFooter({ rows, groups }: RowGroups, columns: FileColumns): Buffer {
+  const schema = schemaOf(columns);
   const footer = writeThrift(
     struct({
       [file.version]: i32(1),
-      [file.schema]: schemaOf(columns),
+      [file.schema]: list('struct', schema),
       [file.rows]: i64(rows),
       [file.groups]: list(
         'struct',
@@ -108,7 +111,7 @@ export function writeFooter({ rows, groups }: RowGroups, columns: readonly strin
       // values.
       [file.orders]: list(
         'struct',
-        columns.map(() => struct({ 1: struct({}) })),
+        schema.filter(isLeaf).map(() => struct({ 1: struct({}) })),
       ),
     }),
   );
@@ -117,41 +120,93 @@ export function writeFooter({ rows, groups }: RowGroups, columns: readonly strin
   return Buffer.concat([footer, length, magic]);
 }
 
-const [int32, int64, byteArray] = [1, 2, 6];
-const optional = 1;
-const convertedTypes = { utf8: 0, timestampMicros: 10, int32: 17 };
+const physical = { boolean: 0, int32: 1, int64: 2, double: 5, bytes: 6, fixedBytes: 7 };
+const [optional, repeated] = [1, 2];
+const converted = { utf8: 0, list: 3, decimal: 5, timestampMicros: 10, int32: 17, int64: 18 };
 
-/** The schema, in the way DuckDB writes it, since its footers are compared with this. */
-function schemaOf(columns: readonly string[]): ThriftValue {
-  const root = struct({ 3: i32(0), 4: text('duckdb_schema'), 5: i32(columns.length) });
-  return list('struct', [root, ...columns.map(columnSchema)]);
+/** A column of a file. Its type is that of a field, or one that only columns of ours have. */
+export type ParquetColumn = { readonly name: string; readonly type: ParquetType };
+type ParquetType = FieldType | 'integer' | 'instant';
+
+/** The columns of a file. Field paths are text. */
+export function parquetColumns({ columns, fields }: FileColumns): ParquetColumn[] {
+  return columns.flatMap((name): ParquetColumn[] => {
+    if (fields === undefined || name !== 'enrichment') {
+      return [{ name, type: ownType(name, fields !== undefined) }];
+    }
+    return [...fields, { name: restColumn, type: 'string' }];
+  });
 }
 
-function columnSchema(name: string): ThriftStruct {
-  const of = (type: number, converted: number) => ({
-    1: i32(type),
+function ownType(name: string, isTyped: boolean): ParquetType {
+  if (!isOwnColumn(name)) return 'string';
+  if (name === 'bytes') return 'integer';
+  if (name === 'confidence' && isTyped) return 'double';
+  return name === 'occurred_at' || name === 'recorded_at' ? 'instant' : 'string';
+}
+
+/** The schema, in the way DuckDB writes it, since its footers are compared with this. */
+function schemaOf(columns: FileColumns): ThriftStruct[] {
+  const own = parquetColumns(columns);
+  const root = struct({ 3: i32(0), 4: text('duckdb_schema'), 5: i32(own.length) });
+  return [root, ...own.flatMap(({ name, type }) => elementsOf(name, type))];
+}
+
+function isLeaf({ fields }: ThriftStruct): boolean {
+  return fields.has(1);
+}
+
+/** The schema elements of a column: one for itself, and those of its members or its list. */
+function elementsOf(name: string, type: ParquetType): ThriftStruct[] {
+  if (typeof type === 'string') return [struct(scalarElement(name, type))];
+  if ('decimal' in type) {
+    const scale = { 7: i32(type.decimal), 8: i32(38) };
+    const bytes = { 1: i32(physical.fixedBytes), 2: i32(16), 3: i32(optional), 4: text(name) };
+    return [struct({ ...bytes, 6: i32(converted.decimal), ...scale, 10: decimalType(type) })];
+  }
+  if ('list' in type) {
+    const own = struct({ 3: i32(optional), 4: text(name), 5: i32(1), 6: i32(converted.list) });
+    const items = struct({ 3: i32(repeated), 4: text('list'), 5: i32(1) });
+    return [own, items, ...elementsOf('element', type.list)];
+  }
+  const own = struct({ 3: i32(optional), 4: text(name), 5: i32(type.struct.length) });
+  return [own, ...type.struct.flatMap((member) => elementsOf(member.name, member.type))];
+}
+
+function decimalType({ decimal }: { decimal: number }): ThriftStruct {
+  return struct({ 5: struct({ 1: i32(decimal), 2: i32(38) }) });
+}
+
+function scalarElement(
+  name: string,
+  type: Extract<ParquetType, string>,
+): Record<number, ThriftValue> {
+  const of = (physicalType: number, convertedType?: number) => ({
+    1: i32(physicalType),
     3: i32(optional),
     4: text(name),
-    6: i32(converted),
+    ...(convertedType === undefined ? {} : { 6: i32(convertedType) }),
   });
-  switch (parquetType(name)) {
-    case 'text':
-      return struct(of(byteArray, convertedTypes.utf8));
+  switch (type) {
+    case 'string':
+      return of(physical.bytes, converted.utf8);
+    case 'boolean':
+      return of(physical.boolean);
+    case 'double':
+      return of(physical.double);
+    case 'bigint':
+      return of(physical.int64, converted.int64);
     case 'integer':
-      return struct(of(int32, convertedTypes.int32));
+      return of(physical.int32, converted.int32);
     case 'instant': {
       const micros = struct({ 2: struct({}) });
       const timestamp = struct({ 1: { type: 'bool', value: true }, 2: micros });
-      return struct({ ...of(int64, convertedTypes.timestampMicros), 10: struct({ 8: timestamp }) });
+      return {
+        ...of(physical.int64, converted.timestampMicros),
+        10: struct({ 8: timestamp }),
+      };
     }
   }
-}
-
-/** How a column is stored in Parquet. Field paths are text. */
-export function parquetType(name: string): 'text' | 'integer' | 'instant' {
-  if (!isOwnColumn(name)) return 'text';
-  if (name === 'bytes') return 'integer';
-  return name === 'occurred_at' || name === 'recorded_at' ? 'instant' : 'text';
 }
 
 /** A row group whose bytes lie `by` bytes further behind. All offsets in it change, none else. */

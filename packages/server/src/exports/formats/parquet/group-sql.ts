@@ -3,8 +3,9 @@ import type { Slice } from '../../../records/index.ts';
 import { chunkRows, coldColumnSql } from '../../../records/sql.ts';
 import type { ColdPiece } from '../../encode/both-tiers.ts';
 import { isOwnColumn } from '../../encode/rows.ts';
-import type { ExportColumn } from '../../values.ts';
-import { parquetType } from './footer.ts';
+import { type ExportColumn, fieldTypeText, restColumn } from '../../values.ts';
+import type { FileColumns } from '../format.ts';
+import { type ParquetColumn, parquetColumns } from './footer.ts';
 
 /** The rows of a group, piece by piece in key order. */
 export type GroupPiece =
@@ -32,7 +33,7 @@ const rowGroupSize = 245_760;
 /** The DuckDB statement that writes a group as a Parquet file. Several pieces make a single row group. */
 export function writeGroupSql(
   pieces: readonly GroupPiece[],
-  target: { slice: Slice; columns: readonly string[]; path: string },
+  target: { slice: Slice; columns: FileColumns; path: string },
 ): string {
   const { slice, columns, path } = target;
   const selects = pieces.map((piece) =>
@@ -68,11 +69,13 @@ export function placesSql(
 function coldSql(
   { piece, first, last }: Extract<GroupPiece, { kind: 'cold' }>,
   slice: Slice,
-  columns: readonly string[],
+  columns: FileColumns,
 ): string {
   const { chunk, pathOf } = piece;
   const { rows, order } = chunkRows(chunk, { slice, pathOf });
-  const list = columns.map((name) => `${coldValue(name, slice)} as ${quoted(name)}`).join(', ');
+  const list = parquetColumns(columns)
+    .map((column) => `${coldValue(column, slice)} as ${quoted(column.name)}`)
+    .join(', ');
   const within = `between ${first} and ${last}`;
   if (order === null) return `(select ${list} from ${rows} where r.file_row_number ${within})`;
   return `(select ${list} from (
@@ -80,14 +83,20 @@ function coldSql(
     where place ${within} order by place)`;
 }
 
-function coldValue(name: string, slice: Slice): string {
-  if (!isOwnColumn(name)) throw new Error('field paths are picked before rows are grouped');
-  return parquetType(name) === 'instant' ? `r.${name}` : `${coldColumnSql(name, slice)}`;
+function coldValue({ name, type }: ParquetColumn, slice: Slice): string {
+  if (!isOwnColumn(name)) throw new Error('fields are picked before rows are grouped');
+  return type === 'instant' ? `r.${name}` : `${coldColumnSql(name, slice)}`;
 }
 
-/** The columns in the order of a group's CSV. */
-export function groupColumns(columns: readonly string[]): string[] {
-  return ['bytes' satisfies ExportColumn, ...columns.filter((name) => name !== 'bytes')];
+/** Before the cell of what fits no column, the one of the fields that fit, as a JSON object with all of their columns. */
+export const fieldsCell = 'fields';
+
+/** The cells in the order of a group's CSV. */
+export function groupCells({ columns, fields }: FileColumns): string[] {
+  const cells = columns.flatMap((name) =>
+    fields !== undefined && name === 'enrichment' ? [fieldsCell, restColumn] : [name],
+  );
+  return ['bytes' satisfies ExportColumn, ...cells.filter((name) => name !== 'bytes')];
 }
 
 /**
@@ -96,30 +105,32 @@ export function groupColumns(columns: readonly string[]): string[] {
  */
 function csvSql(
   { path, longestRow }: Extract<GroupPiece, { kind: 'csv' }>,
-  columns: readonly string[],
+  columns: FileColumns,
 ): string {
-  const written = groupColumns(columns);
-  const types = written.map((_, index) => `c${index}: 'varchar'`).join(', ');
-  const list = columns.map((name) => {
-    const value = `c${written.indexOf(name)}`;
-    return `${typed(value, name)} as ${quoted(name)}`;
+  const cells = groupCells(columns);
+  const { fields = [] } = columns;
+  const types = cells.map((_, index) => `c${index}: 'varchar'`).join(', ');
+  const list = parquetColumns(columns).map((column) => {
+    const at = cells.indexOf(column.name);
+    const value = fields.includes(column as (typeof fields)[number])
+      ? `fields.${quoted(column.name)}`
+      : typed(`c${at}`, column);
+    return `${value} as ${quoted(column.name)}`;
   });
   const lineBytes = Math.max(longestRow + 1, 1024 * 1024);
-  return `(select ${list.join(', ')} from read_csv(${literal(path)}, auto_detect = false,
+  const rows = `read_csv(${literal(path)}, auto_detect = false,
     header = false, columns = {${types}}, delim = ',', quote = '"', escape = '"', new_line = '\\n',
     nullstr = '', allow_quoted_nulls = false, strict_mode = true, parallel = false,
-    max_line_size = ${lineBytes}, buffer_size = ${4 * lineBytes}))`;
+    max_line_size = ${lineBytes}, buffer_size = ${4 * lineBytes})`;
+  if (fields.length === 0) return `(select ${list.join(', ')} from ${rows})`;
+  // This cast fails where a value is not of its type, or a member is missing; from_json would make NULL of it.
+  const struct = `c${cells.indexOf(fieldsCell)}::json::${fieldTypeText({ struct: fields })}`;
+  return `(select ${list.join(', ')} from (select *, ${struct} as fields from ${rows}))`;
 }
 
-function typed(value: string, name: string): string {
-  switch (parquetType(name)) {
-    case 'text':
-      return value;
-    case 'integer':
-      return `${value}::integer`;
-    case 'instant':
-      return `${value}::timestamptz`;
-  }
+function typed(value: string, { type }: ParquetColumn): string {
+  if (type === 'instant') return `${value}::timestamptz`;
+  return type === 'integer' || type === 'double' ? `${value}::${type}` : value;
 }
 
 function quoted(name: string): string {

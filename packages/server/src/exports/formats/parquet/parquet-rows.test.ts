@@ -79,7 +79,7 @@ async function write(cuts: readonly Cut[], made: Source): Promise<Buffer> {
     for await (const chunk of bytesOf(rows.whileConnected())) bytes.push(chunk);
     for await (const chunk of bytesOf(rows.afterwards())) bytes.push(chunk);
     expect(rows.rowCount).toBe(made.rows);
-    return Buffer.concat([...bytes, writeFooter(joinGroups(rows.groups), columns)]);
+    return Buffer.concat([...bytes, writeFooter(joinGroups(rows.groups), { columns })]);
   } finally {
     await rows.close();
   }

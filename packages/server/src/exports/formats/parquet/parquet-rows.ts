@@ -5,6 +5,7 @@ import type { ColdPiece, Snapshot } from '../../encode/both-tiers.ts';
 import { filePiece, type RowPiece } from '../../encode/chunk-files.ts';
 import { rowEnd } from '../../encode/csv-cells.ts';
 import type { TierRows } from '../../encode/rows.ts';
+import type { FileColumns } from '../format.ts';
 import { joinGroups, magic, type PlacedGroups, readFooter } from './footer.ts';
 import { type GroupPiece, placesSql, writeGroupSql } from './group-sql.ts';
 
@@ -24,12 +25,13 @@ export type ParquetRows = TierRows & {
 
 /**
  * Turns the rows of a slice into Parquet row groups. DuckDB writes each into a file of its own, whose bytes are taken
- * over as they are; only their offsets change, which are in the footer.
+ * over as they are; only their offsets change, which are in the footer. `told` adds to the layout.
  */
 export async function openParquetRows(
   snapshot: Snapshot,
   source: TierRows<Buffer | ColdPiece>,
-  options: { columns: readonly string[] },
+  columns: FileColumns,
+  told: () => object = () => ({}),
 ): Promise<ParquetRows> {
   const dir = join(snapshot.spoolDir, `export-${randomText(12)}`);
   let files = 0;
@@ -46,7 +48,7 @@ export async function openParquetRows(
   }
 
   const start = (group: Group) => {
-    const target = { columns: options.columns, path: nextPath() };
+    const target = { columns, path: nextPath() };
     const made = snapshot.encoders.run(() => encodeGroup(group, snapshot, target));
     // Whoever waits for the group gets this error; until then nobody may be waiting.
     made.catch(() => {});
@@ -76,7 +78,7 @@ export async function openParquetRows(
     groups,
     layout() {
       const joined = joinGroups(groups);
-      return { rows: joined.rows, groups: joined.groups };
+      return { rows: joined.rows, groups: joined.groups, ...told() };
     },
     whileConnected: () => encode(source.whileConnected()),
     async *afterwards() {
@@ -100,7 +102,7 @@ export async function openParquetRows(
 async function encodeGroup(
   { pieces, count }: Group,
   snapshot: Snapshot,
-  target: { columns: readonly string[]; path: string },
+  target: { columns: FileColumns; path: string },
 ): Promise<Encoded> {
   const { slice, signal, cold } = snapshot;
   const { columns, path } = target;

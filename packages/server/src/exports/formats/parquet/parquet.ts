@@ -8,15 +8,16 @@ import { readHotRows, readPieces, readRows, type Snapshot } from '../../encode/b
 import { dialects } from '../../encode/csv-cells.ts';
 import { createReEncoder, planColumns, reEncodeRows } from '../../encode/re-encode.ts';
 import { isOwnColumn } from '../../encode/rows.ts';
+import { createRowTaker } from '../../typed/take-row.ts';
 import type { ExportColumn } from '../../values.ts';
-import type { DonePart, FileOptions, WrittenBody } from '../format.ts';
+import type { DonePart, FileColumns, FileOptions, WrittenBody } from '../format.ts';
 import { type Proved, proofOf, proveRows } from '../prove.ts';
 import { joinGroups, magic, type RowGroups, writeFooter } from './footer.ts';
-import { groupColumns } from './group-sql.ts';
+import { groupCells } from './group-sql.ts';
 import { openParquetRows, type ParquetRows } from './parquet-rows.ts';
 
 /** The footer of a file of these parts. */
-export function parquetTail(parts: readonly DonePart[], columns: readonly string[]): Buffer {
+export function parquetTail(parts: readonly DonePart[], columns: FileColumns): Buffer {
   const placed = parts.map(({ layout, sizeBytes }) => ({ ...parseLayout(layout), sizeBytes }));
   return writeFooter(joinGroups(placed), columns);
 }
@@ -24,24 +25,40 @@ export function parquetTail(parts: readonly DonePart[], columns: readonly string
 /** Opens the rows of a snapshot as row groups. */
 export async function openParquet(
   snapshot: Snapshot,
-  columns: readonly string[],
+  columns: FileColumns,
   isHot: boolean,
 ): Promise<ParquetRows> {
-  const written = groupColumns(columns);
+  if (columns.fields !== undefined) return openTyped(snapshot, columns, isHot);
+  const written = groupCells(columns);
   const own = written.filter((name): name is ExportColumn => isOwnColumn(name));
   if (own.length === written.length) {
     const form = { kind: 'csv', columns: own } as const;
     const rows = isHot
       ? readHotRows(snapshot.connection, snapshot.slice, form)
       : await readPieces(snapshot, form);
-    return openParquetRows(snapshot, rows, { columns });
+    return openParquetRows(snapshot, rows, columns);
   }
   // Field paths are picked out of machine CSV, whichever tier wrote it.
   const plan = planColumns(written);
   const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source }, isHot);
   const { encode, lineEnd } = dialects.machine;
   const encoder = createReEncoder(plan, (cells) => cells.map(encode).join(',') + lineEnd);
-  return openParquetRows(snapshot, reEncodeRows(rows, encoder), { columns });
+  return openParquetRows(snapshot, reEncodeRows(rows, encoder), columns);
+}
+
+/** Takes the enrichments apart in this process, whichever tier wrote them: DuckDB only casts what is known to fit. */
+async function openTyped(
+  snapshot: Snapshot,
+  columns: FileColumns,
+  isHot: boolean,
+): Promise<ParquetRows> {
+  const names = columns.columns.filter(isOwnColumn);
+  const source = ['bytes' as const, ...names.filter((name) => name !== 'bytes')];
+  const rows = await readRows(snapshot, { kind: 'csv', columns: source }, isHot);
+  const { encodeRow, misfits } = createRowTaker(source, columns.fields ?? []);
+  const plan = planColumns(source);
+  const encoded = reEncodeRows(rows, createReEncoder(plan, encodeRow));
+  return openParquetRows(snapshot, encoded, columns, () => ({ misfits: misfits() }));
 }
 
 /** Makes a whole file out of the one part, with head and tail, and reads that. */
@@ -56,7 +73,7 @@ export async function proveParquet(
   const pieces = async function* () {
     yield magic;
     yield* createReadStream(path, { highWaterMark: 1024 * 1024 });
-    yield parquetTail([{ rows, sizeBytes: size, layout }], options.columns);
+    yield parquetTail([{ rows, sizeBytes: size, layout }], options);
   };
   try {
     await pipeline(pieces(), createWriteStream(whole, { mode: 0o600 }), { signal });

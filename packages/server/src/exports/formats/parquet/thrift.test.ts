@@ -63,7 +63,7 @@ function footerOf(offset: number, dictionary: number | null): Buffer {
   });
   const column = struct({ 2: i64(0), 3: meta, 4: i64(offset + 60), 6: i64(offset + 70) });
   const group = struct({ 1: list('struct', [column]), 2: i64(1), 3: i64(3), 5: i64(offset) });
-  const empty = readThrift(footerBytes(writeFooter({ rows: 0, groups: [] }, columns)));
+  const empty = readThrift(footerBytes(writeFooter({ rows: 0, groups: [] }, { columns })));
   return writeThrift({
     type: 'struct',
     fields: new Map([...empty.fields, [4, list('struct', [group])]]),
@@ -77,7 +77,7 @@ function footerBytes(tail: Buffer): Buffer {
 
 test('what stands behind other row groups is found there', () => {
   const [first, second] = [footerOf(4, null), footerOf(40, 4)].map((own) =>
-    readFooter(own, columns),
+    readFooter(own, { columns }),
   );
   if (first === undefined || second === undefined) throw new Error('there are two');
   const joined = joinGroups([
@@ -85,7 +85,7 @@ test('what stands behind other row groups is found there', () => {
     { ...second, sizeBytes: 500 },
   ]);
   expect([joined.rows, joined.sizeBytes]).toEqual([6, 1_500]);
-  const tail = writeFooter(joined, columns);
+  const tail = writeFooter(joined, { columns });
   const groups = readThrift(footerBytes(tail)).fields.get(4);
   expect(groups).toEqual(
     list('struct', [groupOf(footerOf(4, null)), groupOf(footerOf(1_040, 1_004))]),
@@ -100,8 +100,10 @@ function groupOf(footer: Buffer): ThriftStruct {
 }
 
 test('a file with other columns is refused', () => {
-  expect(() => readFooter(footerOf(4, null), ['event_id'])).toThrow('other columns');
-  expect(() => readFooter(footerOf(4, null), ['event_id', 'kind', 'occurred_at'])).toThrow(
-    'other columns',
-  );
+  expect(() => readFooter(footerOf(4, null), { columns: ['event_id'] })).toThrow('other columns');
+  expect(() =>
+    readFooter(footerOf(4, null), {
+      columns: ['event_id', 'kind', 'occurred_at'],
+    }),
+  ).toThrow('other columns');
 });

@@ -15,6 +15,7 @@ import { type ColdStore, openColdStore } from '../../../records/read/testing/col
 import { ingest } from '../../../records/read/testing/walk.ts';
 import type { ExportRequest } from '../../contract.ts';
 import type { ExportJob } from '../../jobs.contract.ts';
+import { createSchemaFinder } from '../../typed/find-schema.ts';
 import type { ExportFormat } from '../../values.ts';
 import type { WorkContext } from '../context.ts';
 import { createJob } from '../create.ts';
@@ -80,7 +81,7 @@ async function startTestExports() {
       ingest(db, cold, [Array.from({ length: count }, (_, n) => recordText(tenant, kind, n))]),
     create: (format: ExportFormat, body: ExportRequest): Promise<ExportJob> => {
       const act = { actor: testActor, request: {} as FastifyRequest, audit: async () => {} };
-      return createJob(db, { format, body, ...act });
+      return createJob(db, { format, body, ...act, findSchema: createSchemaFinder({ db, cold }) });
     },
     /** Takes the next job and works on it, as a process would; undefined when there is none. */
     async work(more?: Partial<WorkContext>, signal?: AbortSignal): Promise<string | undefined> {

@@ -1,0 +1,117 @@
+import { JsonItems } from '../../kernel/json-slices.ts';
+import { numberWarning } from '../../records/index.ts';
+import type { FieldColumn, FieldType } from '../values.ts';
+import { decimalDigits, isBigint, mostDigits } from './fit-number.ts';
+
+/**
+ * A value of JSON taken apart: what its type holds exactly, as JSON text that DuckDB casts to the type, and the rest, as
+ * it was spelled. Either is null when there is none of it. A member that is null is always rest, since in a column null
+ * says that there is no such member.
+ */
+type Parts = { readonly fitting: string | null; readonly rest: string | null };
+
+/**
+ * Makes what takes enrichments apart into columns. `onMisfit` is told the name of a field in which something is, other
+ * than null, that its column does not hold.
+ */
+export function createTaker(
+  columns: readonly FieldColumn[],
+  onMisfit: (field: string) => void,
+): (enrichment: string) => { fitting: string; rest: string | null } {
+  const struct = columns.map(({ name, field, type }) => ({ key: name, name: field, type }));
+  const take = structTaker(struct, onMisfit);
+  return (enrichment) => {
+    const { fitting, rest } = take(enrichment, 0);
+    return { fitting: fitting ?? '{}', rest };
+  };
+}
+
+type Take = (text: string, start: number) => Parts;
+
+function takerOf(type: FieldType): (items: JsonItems) => Parts {
+  if (typeof type !== 'string' && 'struct' in type) {
+    const take = structTaker(type.struct.map((member) => ({ ...member, key: member.name })));
+    return ({ text, start, value }) => (value[0] === '{' ? take(text, start) : misfit(value));
+  }
+  if (typeof type !== 'string' && 'list' in type) return listTaker(takerOf(type.list));
+  return ({ value }) => {
+    const fitting = scalarOf(value, type);
+    return fitting === null ? misfit(value) : { fitting, rest: null };
+  };
+}
+
+function misfit(rest: string): Parts {
+  return { fitting: null, rest };
+}
+
+/** A list fits as a whole or not at all. Its elements may be null. */
+function listTaker(take: (items: JsonItems) => Parts): (items: JsonItems) => Parts {
+  return ({ text, start, value }) => {
+    if (value[0] !== '[') return misfit(value);
+    const elements: string[] = [];
+    for (const items = new JsonItems(text, start); items.next(); ) {
+      const { fitting, rest } =
+        items.value === 'null' ? { fitting: 'null', rest: null } : take(items);
+      if (fitting === null || rest !== null) return misfit(value);
+      elements.push(fitting);
+    }
+    return { fitting: `[${elements.join(',')}]`, rest: null };
+  };
+}
+
+/** A struct takes the members that fit; the others are its rest. All of its members are written: the cast demands them. */
+function structTaker(
+  struct: readonly { key: string; name: string; type: FieldType }[],
+  onMisfit?: (name: string) => void,
+): Take {
+  const members = new Map(
+    struct.map(({ name, type }, at) => [name, { at, type, take: takerOf(type) }]),
+  );
+  const keys = struct.map(({ key }) => `${JSON.stringify(key)}:`);
+  return (text, start) => {
+    const fitting = new Array<string>(keys.length).fill('null');
+    let rest = '';
+    for (const items = new JsonItems(text, start); items.next(); ) {
+      const name = items.name ?? '';
+      const member = members.get(name);
+      const parts =
+        member === undefined || items.value === 'null' ? misfit(items.value) : member.take(items);
+      if (member !== undefined && parts.fitting !== null) fitting[member.at] = parts.fitting;
+      if (parts.rest === null) continue;
+      if (member !== undefined && parts.rest !== 'null') onMisfit?.(name);
+      rest += `${rest === '' ? '' : ','}${JSON.stringify(name)}:${parts.rest}`;
+    }
+    return {
+      fitting: `{${keys.map((key, at) => key + fitting[at]).join(',')}}`,
+      rest: rest === '' ? null : `{${rest}}`,
+    };
+  };
+}
+
+/** A scalar as JSON text that DuckDB casts to the type without loss; null when it does not fit. */
+function scalarOf(
+  value: string,
+  type: Exclude<FieldType, { list: unknown } | { struct: unknown }>,
+): string | null {
+  const first = value[0] ?? '';
+  const isNumber = first === '-' || (first >= '0' && first <= '9');
+  switch (type) {
+    case 'boolean':
+      return first === 't' || first === 'f' ? value : null;
+    case 'string':
+      return first === '"' ? value : null;
+    case 'bigint':
+      return isNumber && isBigint(value) ? value : null;
+    case 'double':
+      return isNumber && numberWarning(value) === null ? value : null;
+    default: {
+      const digits = isNumber ? decimalDigits(value) : null;
+      const fits =
+        digits !== null &&
+        digits.scale <= type.decimal &&
+        digits.whole <= mostDigits - type.decimal;
+      // DuckDB would make a double of a number; of a string it makes the decimal directly.
+      return fits ? `"${value}"` : null;
+    }
+  }
+}

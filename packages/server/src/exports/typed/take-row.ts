@@ -1,0 +1,56 @@
+import { numberWarning } from '../../records/index.ts';
+import { type Cell, dialects } from '../encode/csv-cells.ts';
+import type { Misfits } from '../jobs.contract.ts';
+import type { ExportColumn, FieldColumn } from '../values.ts';
+import { createTaker } from './take-apart.ts';
+
+/**
+ * Encodes rows of machine CSV anew for typed Parquet: a cell with the fields that fit and one with the rest take the
+ * place of the enrichment. The rest is the part of the record that no column holds. A record whose rest is merged into
+ * its columns is the record again.
+ */
+export function createRowTaker(
+  columns: readonly ExportColumn[],
+  fields: readonly FieldColumn[],
+): { encodeRow: (cells: readonly Cell[]) => string; misfits: () => Misfits } {
+  const counts = new Map<string, number>();
+  let rows = 0;
+  const noteMisfit = (field: string) => void counts.set(field, (counts.get(field) ?? 0) + 1);
+  const take = createTaker(fields, noteMisfit);
+  const [confidenceAt, enrichmentAt] = [
+    columns.indexOf('confidence'),
+    columns.indexOf('enrichment'),
+  ];
+  const { encode, lineEnd } = dialects.machine;
+  return {
+    encodeRow(cells) {
+      const { fitting, rest } = take(cells[enrichmentAt]?.text ?? '{}');
+      const members = rest === null ? [] : [`"enrichment":${rest}`];
+      const written = cells.slice();
+      const confidence = cells[confidenceAt]?.text;
+      if (confidence !== undefined && numberWarning(confidence) !== null) {
+        members.push(`"confidence":${confidence}`);
+        written[confidenceAt] = null;
+      }
+      if (members.length > 0) rows += 1;
+      const restCell =
+        members.length === 0 ? null : { text: `{${members.join(',')}}`, isText: true };
+      written.splice(enrichmentAt, 1, { text: fitting, isText: true }, restCell);
+      return written.map(encode).join(',') + lineEnd;
+    },
+    misfits: () => ({ rows, fields: Object.fromEntries(counts) }),
+  };
+}
+
+/** The misfits of all parts of a file together, from their layouts. */
+export function sumMisfits(layouts: readonly unknown[]): Misfits {
+  const fields = new Map<string, number>();
+  let rows = 0;
+  for (const layout of layouts as readonly { misfits: Misfits }[]) {
+    rows += layout.misfits.rows;
+    for (const [field, count] of Object.entries(layout.misfits.fields)) {
+      fields.set(field, (fields.get(field) ?? 0) + count);
+    }
+  }
+  return { rows, fields: Object.fromEntries(fields) };
+}
