@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ExportJob } from './exports/jobs.ts';
-import { completedJob, offerFile } from './testing/export-jobs.ts';
+import { completedJob, manifestOf, offerFile } from './testing/export-jobs.ts';
 import { prepareCli, refusesUsage } from './testing/prepare-cli.ts';
 import { inTurn, json, pages, problem } from './testing/receiver.ts';
 import { ends, useFolder } from './testing/run.ts';
@@ -121,6 +121,41 @@ describe('analytics export --async', () => {
     expect(asked?.headers.prefer).toBe('respond-async');
     expect(JSON.parse(String(asked?.body))).toEqual({ tenant: 'TX', month: '2001-02' });
     expect(await readFile(join(folder.path, 'x.csv'))).toEqual(content);
+  });
+
+  test('sends a template out of a file, and tells which records it skipped', async () => {
+    const template = { a: '{{b}}' };
+    await writeFile(join(folder.path, 't.json'), JSON.stringify(template));
+    offerJob(done);
+    api.on('POST /exports/ndjson', json(queued, 202));
+    const skipped = { rows: 1_000, fields: { b: 999, 'c.d': 1 } };
+    const lines = { rows: 511_991, skipped };
+    const manifest = manifestOf(done, lines);
+    const parts = [{ ...manifest, rows: lines.rows }];
+    api.on('GET /exports/exp_1/manifest', json({ ...manifest, parts }));
+    const asking = exporting.replace('--async', '--format ndjson --template');
+    await ends(cli(`${asking} @t.json --missing skip --out x`), 0, '', [
+      /x: 511,991 rows/,
+      'note: 1,000 records skipped, without a value for b (999), c.d (1)',
+    ]);
+    const asked = JSON.parse(String(api.requests[0]?.body)) as object;
+    expect(asked).toMatchObject({ template, missing: 'skip' });
+    api.on('GET /exports/exp_1/manifest', json({ ...manifest, parts, skipped: undefined }));
+    expect((await cli(`${asking} @t.json --out y`)).code).toBe(1);
+  });
+
+  test.each([
+    ['nothing', 'there is no template nothing'],
+    ['@nothing.json', 'cannot be read'],
+    ['@array.json', 'has no JSON object'],
+    ['@text.json', 'is not JSON'],
+  ])('refuses the template %s', async (word, message) => {
+    await writeFile(join(folder.path, 'array.json'), '[1]');
+    await writeFile(join(folder.path, 'text.json'), '{');
+    const asking = exporting.replace('--async', `--format ndjson --template ${word}`);
+    const { code, stderr } = await cli(`${asking} --out x`);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
+    expect(api.requests).toEqual([]);
   });
 
   test('in a pipe the file goes to stdout', async () => {

@@ -11,7 +11,15 @@ import {
 import { sliceProperties, whereSchema } from '../records/contract.ts';
 import { datasetNames, splitNames } from '../records/values.ts';
 import { exportJobSchema, typedSchema } from './jobs.contract.ts';
-import { compressions, exportColumns, fileTypes, profiles, sheetLimits } from './values.ts';
+import {
+  compressions,
+  exportColumns,
+  fileTypes,
+  missingRules,
+  profiles,
+  sheetLimits,
+  templateNames,
+} from './values.ts';
 
 const columnSchema = Type.String({
   maxLength: 500,
@@ -70,7 +78,22 @@ export const csvRequestSchema = Type.Object(
   { additionalProperties: false },
 );
 export const ndjsonRequestSchema = Type.Object(
-  { ...bodyProperties, compression },
+  {
+    ...bodyProperties,
+    compression,
+    template: Type.Optional(
+      Type.Union([oneOf(templateNames), Type.Object({}, { additionalProperties: true })], {
+        description:
+          'each line is this JSON object, whose texts have references such as {{prompt}} into the record: docs/templates.md. A name stands for a template of ours. It goes with Prefer: respond-async, and without columns',
+      }),
+    ),
+    missing: Type.Optional(
+      oneOf(
+        missingRules,
+        'a record that has no value for a reference: refuse (default) fails the job, skip leaves it out and counts it; needs `template`',
+      ),
+    ),
+  },
   { additionalProperties: false },
 );
 export const parquetRequestSchema = Type.Object(
@@ -88,7 +111,9 @@ export const parquetRequestSchema = Type.Object(
 
 export type CsvRequest = Static<typeof csvRequestSchema>;
 /** The body of an export of any format. No format has all of these fields. */
-export type ExportRequest = CsvRequest & Pick<Static<typeof parquetRequestSchema>, 'typed'>;
+export type ExportRequest = CsvRequest &
+  Pick<Static<typeof parquetRequestSchema>, 'typed'> &
+  Pick<Static<typeof ndjsonRequestSchema>, 'template' | 'missing'>;
 
 const linkSchema = Type.Object({
   url: Type.String({ description: 'a path, or with SVC_PUBLIC_URL a whole URL' }),

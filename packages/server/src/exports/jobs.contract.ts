@@ -45,14 +45,12 @@ export const typedSchema = Type.Object({
 });
 export type TypedSchema = Static<typeof typedSchema>;
 
-const misfitsSchema = Type.Object(
-  { rows: Type.Integer(), fields: Type.Record(Type.String(), Type.Integer()) },
-  {
-    description:
-      'of typed Parquet: in how many rows something fits no column, and of each field in how many something other than null does not fit its own. It is in `_rest`',
-  },
-);
-export type Misfits = Static<typeof misfitsSchema>;
+const rowCountsSchema = (description: string) =>
+  Type.Object(
+    { rows: Type.Integer(), fields: Type.Record(Type.String(), Type.Integer()) },
+    { description },
+  );
+export type RowCounts = Static<ReturnType<typeof rowCountsSchema>>;
 
 /** An export job, as the API shows it. */
 export const exportJobSchema = Type.Object({
@@ -107,7 +105,16 @@ export const manifestSchema = Type.Object({
     }),
   ),
   schema: Type.Optional(typedSchema),
-  misfits: Type.Optional(misfitsSchema),
+  misfits: Type.Optional(
+    rowCountsSchema(
+      'of typed Parquet: in how many rows something fits no column, and of each field in how many something other than null does not fit its own. It is in `_rest`',
+    ),
+  ),
+  skipped: Type.Optional(
+    rowCountsSchema(
+      'of lines by a template: how many records have none, and by which reference that they lack a value for. `rows` are the lines; the digest is that of all records',
+    ),
+  ),
   request: Type.Object({}, { additionalProperties: true }),
   recorded_before: instantSchema,
   version: nullable(

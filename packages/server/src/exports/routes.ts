@@ -93,8 +93,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   async function answer(call: ExportCall) {
     const { format, body, actor, request, reply } = call;
     if (prefersAsync(request)) return startJob(db, { ...call, findSchema }, options);
-    if (body.typed) {
-      throw invalidInput('/typed', 'goes with the header Prefer: respond-async, as a job');
+    const ofJobs = (['typed', 'template'] as const).find((name) => body[name]);
+    if (ofJobs !== undefined) {
+      throw invalidInput(`/${ofJobs}`, 'goes with the header Prefer: respond-async, as a job');
     }
     if (body.delivery !== 'link') return download({ ...call, isByLink: false });
     reply.status(201);

@@ -179,3 +179,14 @@ export function fieldTypeText(type: FieldType): string {
   );
   return `STRUCT(${members.join(', ')})`;
 }
+
+/** The templates of lines that have a name. */
+export const templateNames = ['openai-chat', 'openai-messages', 'prompt-completion'] as const;
+export type TemplateName = (typeof templateNames)[number];
+
+/** What becomes of a record that has no value for a reference of a template: the export fails, or goes on without it. */
+export const missingRules = ['refuse', 'skip'] as const;
+export type MissingRule = (typeof missingRules)[number];
+
+/** How lines are made: of a template, by its name or itself. */
+export type LineTemplate = { readonly lines: TemplateName | object; readonly missing: MissingRule };

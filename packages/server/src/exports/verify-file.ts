@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { formatDigest, sumDigests } from '../kernel/digest.ts';
 import { type DuckDb, DuckDbError, isOutOfMemory } from '../platform/duckdb.ts';
+import type { ExportRequest } from './contract.ts';
 import { createFormat } from './formats/create-format.ts';
 import type { FileOptions } from './formats/format.ts';
 import { magic, readFooter, splitGroups } from './formats/parquet/footer.ts';
@@ -273,11 +274,13 @@ const names: Readonly<Record<DifferenceKind, string>> = {
 };
 
 function optionsOf({ format, compression, columns, ...manifest }: Manifest): FileOptions {
-  const request: { header?: unknown; profile?: unknown } = manifest.request;
+  const request: Pick<Partial<ExportRequest>, 'header' | 'profile' | 'template'> = manifest.request;
+  const { template } = request;
   return {
     format,
     columns,
     fields: manifest.schema?.columns,
+    template: template && { lines: template, missing: 'skip' },
     header: request.header !== false,
     profile: request.profile === 'spreadsheet' ? 'spreadsheet' : 'machine',
     compression,

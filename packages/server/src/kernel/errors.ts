@@ -70,6 +70,7 @@ export const errorCatalogue = {
   version_name_taken: row(409, 'The tenant has a dataset version of this name already.'),
   version_changed: row(409, 'Records of the dataset version are not what was frozen.'),
   export_unfinished: row(409, 'The export has no file yet.', { retryable: true }),
+  template_unfilled: row(409, 'A record has no value for its place in the template.'),
   export_without_file: row(409, 'The export ended without a file.'),
   tail_place_gone: row(410, 'What came after this place of a tail is not told any more.'),
   export_file_gone: row(410, 'The file of the export was removed.'),

@@ -245,6 +245,9 @@ test('--json says what was written', async () => {
 });
 
 refusesUsage(api, [
+  ['analytics export --tenant T --month 2026-03 --typed', 'for --format parquet'],
+  ['analytics export --tenant T --month 2026-03 --template openai-chat', 'for --format ndjson'],
+  ['analytics export --tenant T --month 2026-03 --missing skip', 'needs --template'],
   [
     'analytics export --tenant TX --month 2001-02 --format xml',
     'Allowed choices are csv, ndjson, parquet',

@@ -1,11 +1,16 @@
+import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import {
   type Compression,
   compressions,
   type ExportFormat,
   exportFormats,
+  type MissingRule,
+  missingRules,
   type Profile,
   profiles,
+  type TemplateName,
+  templateNames,
 } from '../../exports/values.ts';
 import {
   type DatasetName,
@@ -32,6 +37,8 @@ type Options = Days & {
   split?: SplitName;
   columns?: string;
   typed?: true;
+  template?: string;
+  missing?: MissingRule;
   format: ExportFormat;
   compression?: Compression;
   profile?: Profile;
@@ -53,6 +60,7 @@ const exportSlice: Verb = {
     'svcctl analytics export --tenant TX --month 2026-03 --columns event_id,enrichment.score | head',
     `svcctl analytics export --tenant TX --month 2026-03 --where 'score >= 0.9' --out best.csv`,
     'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet --typed --out train.parquet',
+    'svcctl analytics export --tenant TX --version 2026-q1 --format ndjson --template openai-chat --missing skip --out chat.jsonl',
     'svcctl analytics export --tenant TX --month 2026-03 --format ndjson --compression gzip --async --out tx.ndjson.gz',
   ],
   options: [
@@ -77,6 +85,15 @@ const exportSlice: Verb = {
     [
       '--typed',
       'Parquet with the fields of the enrichment as columns of their types; svcctl exports schema shows them; implies --async',
+    ],
+    [
+      '--template <template>',
+      `NDJSON of other lines: ${templateNames.join(', ')}, or @FILE with a JSON object (docs/templates.md); implies --async`,
+    ],
+    [
+      '--missing <rule>',
+      'what becomes of a record without a value for the template: refuse fails, skip leaves it out and counts it (default: refuse)',
+      missingRules,
     ],
     new Option(
       '--profile <name>',
@@ -122,14 +139,14 @@ async function run(context: Context, options: Options): Promise<void> {
   await streamExport(context, client, { asked, request });
 }
 
-function needsJob({ where, typed }: Options): boolean {
-  return where !== undefined || typed === true;
+function needsJob({ where, typed, template }: Options): boolean {
+  return where !== undefined || typed === true || template !== undefined;
 }
 
 /** Throws `usage_invalid` for options that contradict each other, before anything is asked. */
 function check(options: Options): void {
   checkDays(options);
-  const { version, month, from, format, async, wait, typed } = options;
+  const { version, month, from, format, async, wait, typed, template } = options;
   if (version === undefined && month === undefined && from === undefined) {
     throw usage('Say which days: --month, or --from and --to; or which --version.');
   }
@@ -145,6 +162,12 @@ function check(options: Options): void {
   }
   if (format === 'parquet' && options.compression !== undefined) {
     throw usage('Parquet is compressed inside. Leave out --compression.');
+  }
+  if (template !== undefined && (format !== 'ndjson' || options.columns !== undefined)) {
+    throw usage('--template is for --format ndjson, and without --columns.');
+  }
+  if (options.missing !== undefined && template === undefined) {
+    throw usage('--missing needs --template.');
   }
   if (typed && format !== 'parquet') throw usage('--typed is for --format parquet.');
   if (!wait && !async && !needsJob(options)) throw usage('--no-wait needs --async.');
@@ -173,6 +196,8 @@ async function sliceOf(
     split,
     columns: options.columns?.split(',').map((column) => column.trim()),
     typed: options.typed,
+    template: await templateOf(context, options.template),
+    missing: options.missing,
     compression: options.compression,
     header: options.header ? undefined : false,
   };
@@ -185,6 +210,32 @@ async function sliceOf(
     hasHeader: options.header,
     hasWhere: where !== undefined || (version?.hasWhere ?? false),
   };
+}
+
+/** A template by its name, or out of a file. */
+async function templateOf(
+  { io }: Context,
+  word: string | undefined,
+): Promise<TemplateName | object | undefined> {
+  if (word === undefined) return undefined;
+  const name = templateNames.find((known) => known === word);
+  if (name !== undefined) return name;
+  if (!word.startsWith('@')) {
+    throw usage(`There is no template ${word}. There are ${templateNames.join(', ')}, and @FILE.`);
+  }
+  const { readFile } = await import('node:fs/promises');
+  const path = resolve(io.cwd, word.slice(1));
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw usage(`The template cannot be read: ${error instanceof Error ? error.message : path}`);
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw usage(`${path} is not JSON: ${error instanceof Error ? error.message : ''}`);
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw usage(`${path} has no JSON object.`);
 }
 
 async function versionOf(

@@ -69,31 +69,44 @@ export async function getFile(
     }
   }
   await report(context, client, got, {
-    ...{ request, startedAt, asked: askedOf(job), rows: job.rows_total ?? 0 },
+    ...{ request, startedAt, asked: askedOf(job), rows: parsed.rows },
     members: { export_id: job.id, digest: job.digest },
     compared: async () => ({ rows: '', sha256: 'and manifest equal' }),
   });
-  noteMisfits(context, parsed);
+  noteCounts(context, parsed);
 }
 
 const mostNamed = 5;
 
-function noteMisfits(context: Context, { misfits }: Manifest): void {
-  if (misfits === undefined || misfits.rows === 0) return;
-  const fields = Object.entries(misfits.fields).sort(([, a], [, b]) => b - a);
-  const named = fields.slice(0, mostNamed).map(([name, rows]) => `${name} ${formatCount(rows)}`);
-  const more = fields.length > mostNamed ? ` and ${fields.length - mostNamed} fields more` : '';
-  context.note(
-    `note: of ${numberOf(misfits.rows, 'row')} something fits no column, and is in _rest as JSON${named.length === 0 ? '' : `; other than its column's type: ${named.join(', ')}${more}`}`,
-  );
+/** Tells what typed Parquet does not hold in its columns, and what a template has skipped. */
+function noteCounts(context: Context, { misfits, skipped }: Manifest): void {
+  if (misfits !== undefined && misfits.rows > 0) {
+    const named = namedCounts(misfits.fields);
+    context.note(
+      `note: of ${numberOf(misfits.rows, 'row')} something fits no column, and is in _rest as JSON${named === '' ? '' : `; not of its column’s type: ${named}`}`,
+    );
+  }
+  if (skipped !== undefined && skipped.rows > 0) {
+    context.note(
+      `note: ${numberOf(skipped.rows, 'record')} skipped, without a value for ${namedCounts(skipped.fields)}`,
+    );
+  }
+}
+
+function namedCounts(counts: Readonly<Record<string, number>>): string {
+  const all = Object.entries(counts).sort(([, a], [, b]) => b - a);
+  const named = all.slice(0, mostNamed).map(([name, rows]) => `${name} (${formatCount(rows)})`);
+  return all.length > mostNamed
+    ? `${named.join(', ')} and ${all.length - mostNamed} more`
+    : named.join(', ');
 }
 
 /** Throws `export_mismatch` unless the manifest agrees with the job, and its parts add up. */
 function assertManifest(job: ExportJob, manifest: Manifest): void {
   const rowsOfParts = manifest.parts.reduce((sum, part) => sum + part.rows, 0);
   const pairs = [
-    ['rows', manifest.rows, job.rows_total],
-    ['rows of its parts', rowsOfParts, job.rows_total],
+    ['rows', manifest.rows + (manifest.skipped?.rows ?? 0), job.rows_total],
+    ['rows of its parts', rowsOfParts, manifest.rows],
     ['bytes', manifest.bytes, job.bytes],
     ['sha-256', manifest.sha256, job.sha256],
     ['digest', manifest.digest, job.digest],

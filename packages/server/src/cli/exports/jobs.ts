@@ -13,6 +13,7 @@ import { parseAnswer } from '../parse-answer.ts';
 export type ExportJob = RouteAnswer<'GET /exports/:id'>;
 type Schema = NonNullable<ExportJob['schema']>;
 type ExportBody = RouteInput<'POST /exports/csv'>['body'] &
+  RouteInput<'POST /exports/ndjson'>['body'] &
   RouteInput<'POST /exports/parquet'>['body'];
 
 /** Creates an export job. */

@@ -8,8 +8,10 @@ import {
   reEncodeRows,
 } from '../encode/re-encode.ts';
 import { isOwnColumn, jsonKindOf } from '../encode/rows.ts';
-import { sumMisfits } from '../typed/take-row.ts';
-import { fileExtension } from '../values.ts';
+import { createFiller, fillerColumns, skippedOf } from '../typed/fill-row.ts';
+import { misfitsOf, sumCounts } from '../typed/take-row.ts';
+import { readTemplate } from '../typed/template.ts';
+import { fileExtension, type LineTemplate } from '../values.ts';
 import type { FileFormat, FileOptions } from './format.ts';
 import { magic } from './parquet/footer.ts';
 import { openParquet, parquetTail, proveParquet } from './parquet/parquet.ts';
@@ -69,7 +71,8 @@ function csv(options: FileOptions): Form {
  * each line is the record as it was sent, which ingest accepts again.
  */
 function ndjson(options: FileOptions): Form {
-  const { columns } = options;
+  const { columns, template } = options;
+  if (template !== undefined) return templated(options, template);
   const plan = planColumns(columns, pickJson);
   return {
     ...textNames('application/x-ndjson', options),
@@ -82,6 +85,31 @@ function ndjson(options: FileOptions): Form {
       return reEncodeRows(rows, createReEncoder(plan, lineEncoder(columns)));
     },
     prove: (duckdb, written) => proveNdjson(duckdb, written, options),
+  };
+}
+
+/** NDJSON whose lines are a template, filled by records. Those that are skipped are rows without a line. */
+function templated(options: FileOptions, template: LineTemplate): Form {
+  const { source } = readTemplate(template.lines);
+  return {
+    ...textNames('application/x-ndjson', options),
+    head: Buffer.alloc(0),
+    tail: () => Buffer.alloc(0),
+    tell: (layouts) => ({ skipped: sumCounts(layouts.map(skippedOf)) }),
+    async openRows(snapshot, isHot) {
+      const { encodeRow, skipped } = createFiller(template);
+      const rows = await readRows(snapshot, { kind: 'csv', columns: fillerColumns(source) }, isHot);
+      const plan = planColumns(fillerColumns(source));
+      const lines = reEncodeRows(rows, createReEncoder(plan, encodeRow));
+      return Object.assign(lines, { layout: () => ({ skipped: skipped() }) });
+    },
+    async prove(duckdb, written) {
+      const { rows: skipped } = skippedOf(written.layout);
+      // A file without a line cannot be read.
+      if (written.rows === skipped) return { rows: skipped, digest: null };
+      const { rows } = await proveNdjson(duckdb, written, options);
+      return { rows: rows + skipped, digest: null };
+    },
   };
 }
 
@@ -117,7 +145,7 @@ function parquet(options: FileOptions): Form {
     extension: '.parquet',
     head: magic,
     tail: (parts) => parquetTail(parts, options),
-    ...(options.fields && { tell: (layouts) => ({ misfits: sumMisfits(layouts) }) }),
+    ...(options.fields && { tell: (layouts) => ({ misfits: sumCounts(layouts.map(misfitsOf)) }) }),
     openRows: (snapshot, isHot) => openParquet(snapshot, options, isHot),
     prove: (duckdb, written) => proveParquet(duckdb, written, options),
   };

@@ -3,7 +3,14 @@ import type { Slice } from '../../records/index.ts';
 import type { RowPiece } from '../encode/chunk-files.ts';
 import type { ExportSource } from '../encode/rows.ts';
 import type { Manifest } from '../jobs.contract.ts';
-import type { Compression, ExportFormat, FieldColumn, Profile, Proof } from '../values.ts';
+import type {
+  Compression,
+  ExportFormat,
+  FieldColumn,
+  LineTemplate,
+  Profile,
+  Proof,
+} from '../values.ts';
 
 /** The file that is asked for. */
 export type FileOptions = {
@@ -12,6 +19,8 @@ export type FileOptions = {
   readonly columns: readonly string[];
   /** For typed Parquet: the columns that stand in the place of `enrichment`, before the one for what fits none of them. */
   readonly fields?: readonly FieldColumn[] | undefined;
+  /** For NDJSON of other lines than records. */
+  readonly template?: LineTemplate | undefined;
   /** For CSV only. */
   readonly header: boolean;
   readonly profile: Profile;
@@ -35,7 +44,7 @@ export type FileFormat = {
   /** The end of the file, made from what is known of its parts. */
   tail(parts: readonly DonePart[]): Buffer;
   /** What the manifest tells of the file, made from the layouts of its parts. */
-  tell?(layouts: readonly unknown[]): Pick<Manifest, 'misfits'>;
+  tell?(layouts: readonly unknown[]): Pick<Manifest, 'misfits' | 'skipped'>;
   /** Opens one snapshot of both tiers and begins to encode the rows of the slice. */
   startBody(source: ExportSource, slice: Slice, options?: BodyOptions): Body;
   /** Whether `prove` finds everything that the digest needs in the file (`content`), or only rows. */

@@ -7,8 +7,10 @@ import type { FileFormat, FileOptions, WrittenBody } from './format.ts';
  * Whether a file contains exactly everything that the digest is computed from. A spreadsheet's cells may have a guard,
  * and it has no NULL. In JSON the enrichment is recognized by being the last member.
  */
-export function proofOf({ format, columns, fields, profile }: FileOptions): FileFormat['proof'] {
-  const hasAll = fields === undefined && recordColumns.every((name) => columns.includes(name));
+export function proofOf(options: FileOptions): FileFormat['proof'] {
+  const { format, columns, fields, template, profile } = options;
+  if (fields !== undefined || template !== undefined) return 'rows';
+  const hasAll = recordColumns.every((name) => columns.includes(name));
   if (!hasAll || (format === 'csv' && profile !== 'machine')) return 'rows';
   if (format === 'ndjson' && columns.at(-1) !== 'enrichment') return 'rows';
   return 'content';

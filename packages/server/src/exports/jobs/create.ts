@@ -13,6 +13,7 @@ import type { ExportJob, TypedSchema } from '../jobs.contract.ts';
 import { keepVersionSchema } from '../queries.ts';
 import { type Selection, toSelection } from '../select.ts';
 import type { FindSchema } from '../typed/find-schema.ts';
+import { readTemplate } from '../typed/template.ts';
 import { defaultColumns, type ExportFormat, exportFileName } from '../values.ts';
 import { type JobVersion, toExportJob } from './job.ts';
 import * as queries from './queries.ts';
@@ -165,13 +166,24 @@ export function toFileOptions(
   slice: Selection['slice'],
 ): FileOptions {
   if (body.typed) checkTyped(body.columns);
+  const template = templateOf(body);
   const {
     columns = defaultColumns(format, slice.shares !== undefined),
     header = true,
     profile = 'machine',
   } = body;
   const compression = format === 'parquet' ? 'none' : (body.compression ?? 'none');
-  return { format, columns, header, profile, compression };
+  return { format, columns, header, profile, compression, template };
+}
+
+function templateOf({ template, missing, columns }: ExportRequest): FileOptions['template'] {
+  if (template === undefined) {
+    if (missing !== undefined) throw invalidInput('/missing', 'goes with a template');
+    return undefined;
+  }
+  if (columns !== undefined) throw invalidInput('/columns', 'go without a template');
+  readTemplate(template);
+  return { lines: template, missing: missing ?? 'refuse' };
 }
 
 function checkTyped(columns: readonly string[] = ['enrichment']): void {

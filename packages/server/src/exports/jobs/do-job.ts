@@ -11,6 +11,7 @@ import { compress, compressTail } from '../formats/compress.ts';
 import { createFormat } from '../formats/create-format.ts';
 import type { FileFormat } from '../formats/format.ts';
 import type { Manifest } from '../jobs.contract.ts';
+import { skippedOf } from '../typed/fill-row.ts';
 import type { Proof } from '../values.ts';
 import { toFault, type WorkContext } from './context.ts';
 import { type FileEnds, partKey, type StoredJob, type StoredManifest } from './job.ts';
@@ -189,14 +190,14 @@ async function complete(
     request: job.request,
     recorded_before: job.recorded_before,
     version: job.version,
-    rows: file.totals.rows,
+    rows: sumOf(file.parts.map(linesOf)),
     digest: hexDigest(file.totals.digest),
     proof: proofOf(job, file),
     splits: await splitsOf(context, job),
     bytes: sizeBytes,
     sha256: file.sha256.toString('hex'),
     parts: file.parts.map((part) => ({
-      rows: part.rows,
+      rows: linesOf(part),
       digest: hexDigest(part.digest),
       bytes: part.size_bytes,
       sha256: part.sha256.toString('hex'),
@@ -209,6 +210,11 @@ async function complete(
   await write((connection) =>
     queries.completeJob(connection, job, { sha256, sizeBytes, rows, ends, manifest, days }),
   );
+}
+
+/** The rows of a part in the file: those that a template skips have none. */
+function linesOf({ rows, layout }: DonePart): number {
+  return rows - skippedOf(layout).rows;
 }
 
 /** What the parts that were read back prove, at the least: parts with hot records are always read back. */

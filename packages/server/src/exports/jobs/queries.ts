@@ -84,9 +84,10 @@ export type NewJob = JobId &
 
 export async function insertJob(db: Queryable, job: NewJob): Promise<StoredJob | undefined> {
   const { slice, version, triple, typed_schema } = job;
-  // The previous release would write another file: without the filter or the groups, or of text.
+  // The previous release would write another file: without the filter or the groups, of text, or of records.
   const { where, groupBy } = slice;
-  const isNew = where !== undefined || groupBy !== undefined || typed_schema !== null;
+  const isOfSlice = where !== undefined || groupBy !== undefined;
+  const isNew = isOfSlice || typed_schema !== null || job.options.template !== undefined;
   const notBefore = isNew ? 'infinity' : null;
   const rows = await db.query<StoredJob>(sql`
     insert into exports (tenant, id, format, request, options, file_name, slice, recorded_before,

@@ -187,3 +187,69 @@ test('takes the columns in their order, and fewer of them', async () => {
     ...['_rest', 'event_id'],
   ]);
 });
+
+const linesOf = async (id: string) =>
+  (await exports.file(id))
+    .toString()
+    .trim()
+    .split('\n')
+    .filter((line) => line !== '');
+
+test('lines by a template skip what lacks a value, and count it', async () => {
+  const template = { text: '{{label}}: {{origin.iata}}', n: '{{late|json}}' };
+  const { id } = await exports.create('ndjson', { tenant: 'T', template, missing: 'skip' });
+  await exports.work();
+  const job = await exports.job(id);
+  expect(job, job.error ?? '').toMatchObject({
+    state: 'completed',
+    rows_total: 150,
+    rows_done: 150,
+  });
+  const { rows, skipped, proof, parts } = manifestOf(job);
+  expect({ rows, skipped, proof }).toEqual({
+    rows: 50,
+    skipped: { rows: 100, fields: { late: 100 } },
+    proof: 'rows',
+  });
+  expect(parts.reduce((sum, part) => sum + part.rows, 0)).toBe(50);
+  const lines = await linesOf(id);
+  expect(lines).toHaveLength(50);
+  expect(lines).toContain('{"text":"l1003: DFW","n":1}');
+  expect(await verify(id)).toMatchObject({ ok: true, rows: 50 });
+});
+
+test.each(['none', 'gzip'] as const)(
+  'a template that fits no record makes no line, %s',
+  async (compression) => {
+    const template = { a: '{{nothing}}' };
+    const { id } = await exports.create('ndjson', {
+      tenant: 'T',
+      template,
+      missing: 'skip',
+      compression,
+    });
+    await exports.work();
+    expect(await exports.job(id)).toMatchObject({
+      state: 'completed',
+      manifest: { rows: 0, skipped: { rows: 150, fields: { nothing: 150 } } },
+    });
+    expect(await verify(id)).toMatchObject({ ok: true, rows: 0 });
+  },
+);
+
+test('a record without a value fails the job, which names both and is not tried again', async () => {
+  const { id } = await exports.create('ndjson', { tenant: 'T', template: { a: '{{late}}' } });
+  await exports.work();
+  const job = await exports.job(id);
+  expect(job).toMatchObject({ state: 'failed', error_code: 'template_unfilled', attempts: 1 });
+  expect(job.error).toMatch(/^The record A 2001-03-0.* e\d+ has no value for \{\{late\}\}/);
+});
+
+test.each([
+  [{ template: { a: '{{}}' } }, '/template'],
+  [{ template: { a: '{{a}}' }, columns: ['kind'] }, '/columns'],
+  [{ missing: 'skip' }, '/missing'],
+] as const)('refuses %j', async (body, path) => {
+  const refused = exports.create('ndjson', { tenant: 'T', ...body } as ExportRequest);
+  await expect(refused).rejects.toMatchObject({ code: 'request_invalid', errors: [{ path }] });
+});

@@ -1,6 +1,6 @@
 import { numberWarning } from '../../records/index.ts';
 import { type Cell, dialects } from '../encode/csv-cells.ts';
-import type { Misfits } from '../jobs.contract.ts';
+import type { RowCounts } from '../jobs.contract.ts';
 import type { ExportColumn, FieldColumn } from '../values.ts';
 import { createTaker } from './take-apart.ts';
 
@@ -12,7 +12,7 @@ import { createTaker } from './take-apart.ts';
 export function createRowTaker(
   columns: readonly ExportColumn[],
   fields: readonly FieldColumn[],
-): { encodeRow: (cells: readonly Cell[]) => string; misfits: () => Misfits } {
+): { encodeRow: (cells: readonly Cell[]) => string; misfits: () => RowCounts } {
   const counts = new Map<string, number>();
   let rows = 0;
   const noteMisfit = (field: string) => void counts.set(field, (counts.get(field) ?? 0) + 1);
@@ -42,13 +42,18 @@ export function createRowTaker(
   };
 }
 
-/** The misfits of all parts of a file together, from their layouts. */
-export function sumMisfits(layouts: readonly unknown[]): Misfits {
+/** What the layout of a part tells of it. */
+export function misfitsOf(layout: unknown): RowCounts {
+  return (layout as { misfits: RowCounts }).misfits;
+}
+
+/** The counts of all parts of a file together. */
+export function sumCounts(parts: readonly RowCounts[]): RowCounts {
   const fields = new Map<string, number>();
   let rows = 0;
-  for (const layout of layouts as readonly { misfits: Misfits }[]) {
-    rows += layout.misfits.rows;
-    for (const [field, count] of Object.entries(layout.misfits.fields)) {
+  for (const part of parts) {
+    rows += part.rows;
+    for (const [field, count] of Object.entries(part.fields)) {
       fields.set(field, (fields.get(field) ?? 0) + count);
     }
   }

@@ -1,0 +1,48 @@
+import { AppError } from '../../kernel/errors.ts';
+import type { Cell } from '../encode/csv-cells.ts';
+import type { RowCounts } from '../jobs.contract.ts';
+import type { ExportColumn, LineTemplate } from '../values.ts';
+import { readTemplate } from './template.ts';
+
+const keyColumns = ['store', 'occurred_at', 'event_id'] as const;
+
+/** The columns that a template needs of a record, after those by which an error names it. */
+export function fillerColumns(source: readonly ExportColumn[]): ExportColumn[] {
+  return [...new Set([...source, ...keyColumns])];
+}
+
+/**
+ * Makes lines of records by a template. One that has no value for a reference is skipped and counted by the first of
+ * these, or refused: 409 `template_unfilled`.
+ */
+export function createFiller({ lines, missing }: LineTemplate): {
+  encodeRow: (cells: readonly Cell[]) => string;
+  skipped: () => RowCounts;
+} {
+  const { source, fill } = readTemplate(lines);
+  const columns = fillerColumns(source);
+  const fields = new Map<string, number>();
+  let rows = 0;
+  return {
+    encodeRow(cells) {
+      const filled = fill(cells);
+      if ('line' in filled) return `${filled.line}\n`;
+      if (missing === 'refuse') {
+        const key = keyColumns.map((name) => cells[columns.indexOf(name)]?.text ?? '');
+        throw new AppError('template_unfilled', {
+          detail: `The record ${key.join(' ')} has no value for {{${filled.missing}}}. Choose other records, as by a where, or skip those without it: missing=skip.`,
+        });
+      }
+      rows += 1;
+      fields.set(filled.missing, (fields.get(filled.missing) ?? 0) + 1);
+      return '';
+    },
+    skipped: () => ({ rows, fields: Object.fromEntries(fields) }),
+  };
+}
+
+/** How many rows of a part have no line, and of which reference they lack a value. */
+export function skippedOf(layout: unknown): RowCounts {
+  const { skipped } = (layout ?? {}) as { skipped?: RowCounts };
+  return skipped ?? { rows: 0, fields: {} };
+}
