@@ -32,7 +32,7 @@ import { createWakeUp } from './webhooks/index.ts';
 
 export { backUp, listPlace, verifyBackup } from './app/backup.ts';
 export { examineHere } from './app/examine-here.ts';
-export { verifyExport } from './app/exports.ts';
+export { summarizeFile, verifyExport } from './app/exports.ts';
 export { listKeys, replaceLostKey, rotateKeys } from './app/keys.ts';
 export { lintRecords } from './app/lint.ts';
 export {

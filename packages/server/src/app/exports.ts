@@ -7,7 +7,7 @@ import { type FileVerdict, type Manifest, manifestSchema } from '../exports/jobs
 import { type FileSource, verifyFile } from '../exports/verify-file.ts';
 import { AppError } from '../kernel/errors.ts';
 import { createGate } from '../kernel/gate.ts';
-import { createDuckDb } from '../platform/duckdb.ts';
+import { createDuckDb, type DuckDb, literal } from '../platform/duckdb.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import { parseJson, Validator } from '../platform/http/validate.ts';
 import { type HeldRunner, startHeldJobs } from '../platform/jobs/held.ts';
@@ -75,6 +75,44 @@ export async function verifyExport(
   { log, ...options }: { log: Log; signal: AbortSignal; onBytes: (bytes: number) => void },
 ): Promise<FileVerdict> {
   const manifest = parseManifest(text);
+  return withDuckDb(log, (tools) => verifyFile(manifest, source, { ...options, ...tools }));
+}
+
+/** What DuckDB tells of a column. Values are text, and cut when they are long. */
+export type ColumnSummary = {
+  readonly column: string;
+  readonly type: string;
+  readonly distinct: number;
+  readonly nulls: number;
+  readonly [figure: string]: string | number | null;
+};
+
+/**
+ * Summarizes the columns of a Parquet file, in a DuckDB of its own: how many values differ, about; what share in percent
+ * is null; least and greatest value, and of numbers mean, deviation and quartiles.
+ */
+export async function summarizeFile(
+  path: string,
+  log: Log,
+  signal: AbortSignal,
+): Promise<ColumnSummary[]> {
+  return withDuckDb(log, ({ duckdb }) =>
+    duckdb.run<ColumnSummary>(
+      `select column_name as column, column_type as type, approx_unique::double as "distinct",
+        null_percentage::double as nulls, left(min, 200) as min, left(max, 200) as max, avg as mean,
+        std, q25, q50, q75
+      from (summarize select * from read_parquet(${literal(path)}, hive_partitioning = false))`,
+      { signal, timeoutMillis: summaryMillis },
+    ),
+  );
+}
+
+const summaryMillis = 3_600_000;
+
+async function withDuckDb<T>(
+  log: Log,
+  work: (tools: { duckdb: DuckDb; dir: string }) => Promise<T>,
+): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), 'svcctl-verify-'));
   const duckdb = createDuckDb({
     memoryBytes: verifierBytes,
@@ -86,7 +124,7 @@ export async function verifyExport(
     log,
   });
   try {
-    return await verifyFile(manifest, source, { ...options, duckdb, dir });
+    return await work({ duckdb, dir });
   } finally {
     await duckdb.close();
     await rm(dir, { recursive: true, force: true });

@@ -27,6 +27,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'records versions show': ['ver_1', 'object'],
   'records versions create': ['--tenant T --dataset training --name N', 'object'],
   'records versions diff': ['ver_1 ver_2', 'object'],
+  'records versions bundle': ['ver_1 --dir /nowhere/bundle'],
   'records versions rm': ['ver_1 --yes'],
   'exports ls': ['', 'array'],
   'exports show': ['exp_1', 'object'],

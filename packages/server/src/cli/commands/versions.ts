@@ -216,7 +216,30 @@ function parseLimit(text: string): number {
   throw new InvalidArgumentError('It is a number from 1 to 100.');
 }
 
+const bundle: Verb = {
+  summary: 'make a folder of a dataset version, for those who train',
+  description:
+    'Makes a folder that datasets.load_dataset, pandas and DuckDB read as it is: typed Parquet of each split (svcctl exports schema shows its columns), a dataset card, statistics, manifests and checksums. The service makes the files as export jobs. A run that broke off is gone on with by the same command.',
+  argument,
+  examples: [
+    'svcctl records versions bundle 2026-q1 --tenant TX --dir tx-2026-q1',
+    'svcctl records versions bundle ver_4fTq9Zx7Kq2LmN0p --dir ./bundle --force',
+  ],
+  options: [
+    nameOption,
+    ['--dir <folder>', 'the folder (required); it is made where there is none'],
+    ['--force', 'replace the bundle that is there'],
+  ],
+  async act(context: Context, options: NameOptions & { dir?: string; force?: true }, name: string) {
+    const dir = required(options.dir, '--dir');
+    const { makeBundle } = await import('../exports/bundle.ts');
+    const client = await context.connect();
+    const version = await findVersion(context, client, { word: name, tenant: options.tenant });
+    await makeBundle(context, client, { version, dir, mayReplace: options.force === true });
+  },
+};
+
 export const versions: Noun = {
   summary: 'frozen versions of datasets',
-  verbs: { ls, show, create, diff, rm },
+  verbs: { ls, show, create, diff, bundle, rm },
 };
