@@ -86,7 +86,7 @@ export type AuditEntry = Static<typeof auditEntrySchema>;
 export type AuditVerdict = Static<typeof auditVerdictSchema>;
 
 /** The body of an export request, of any format, as its job stores it. */
-export type ExportRequest = Static<typeof csvRequestSchema>;
+export type ExportRequest = Static<typeof csvRequestSchema> & { typed?: true };
 
 export type Tag = Static<typeof tagSchema>;
 export type NewTag = Static<typeof newTagSchema>;

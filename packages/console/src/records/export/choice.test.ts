@@ -3,9 +3,11 @@ import { defaultColumns, exportColumns, recordColumns } from '../../api/values.t
 import {
   betterWay,
   bodyOf,
+  choiceOf,
   type ExportChoice,
   exportLine,
   fileName,
+  firstChoices,
   parsePaths,
   selectionOf,
 } from './choice.ts';
@@ -54,6 +56,29 @@ describe('bodyOf', () => {
     const columns = ['event_id'];
     expect(bodyOf({ ...plain, format: 'ndjson', columns })).toEqual({ ...plain.slice, columns });
     expect(bodyOf({ ...plain, format: 'parquet', compression: 'zstd' })).toEqual(plain.slice);
+  });
+});
+
+describe('a typed file', () => {
+  const typed = { ...plain, format: 'parquet', typed: true } as const;
+  const faultOf = (change: object) =>
+    choiceOf({
+      ...{ slice: plain.slice, kind: undefined, versions: [] },
+      choices: { ...firstChoices, format: 'parquet', typed: true, ...change },
+    }).fault;
+
+  it('is asked for as Parquet only', () => {
+    expect(bodyOf(typed)).toEqual({ ...plain.slice, typed: true });
+    expect(bodyOf({ ...typed, format: 'ndjson' })).toEqual(plain.slice);
+    expect(exportLine(typed, null, 'job')).toContain('--format parquet --typed --async');
+    expect(exportLine({ ...typed, format: 'csv' }, null)).not.toContain('--typed');
+  });
+
+  it('has the fields in the place of the enrichment, and no paths beside them', () => {
+    expect(faultOf({})).toBeNull();
+    expect(faultOf({ columns: ['event_id'] })).toContain('choose enrichment');
+    expect(faultOf({ pathText: 'score' })).toContain('all fields');
+    expect(faultOf({ format: 'csv', columns: ['event_id'], pathText: 'score' })).toBeNull();
   });
 });
 

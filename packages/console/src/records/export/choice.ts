@@ -27,6 +27,8 @@ export type ExportChoice = {
   format: ExportFormat;
   /** Ignored for Parquet, which compresses by itself. */
   compression: Compression;
+  /** For Parquet only: fields as columns of their types. Only a job makes it. */
+  typed?: boolean;
   /** Undefined: those by default. */
   columns?: readonly string[] | undefined;
   /** Used for CSV only, like `header`. */
@@ -57,11 +59,17 @@ export function bodyOf(choice: ExportChoice): ExportRequest {
   const { where, format, compression, columns, profile, header } = choice;
   return {
     ...selectionOf(choice),
+    ...(isTyped(choice) && { typed: true }),
     ...(where !== undefined && { where }),
     ...(columns !== undefined && { columns: [...columns] }),
     ...(format !== 'parquet' && compression !== 'none' && { compression }),
     ...(format === 'csv' && { profile, header }),
   };
+}
+
+/** Whether the fields of the enrichment become columns of their types. */
+export function isTyped({ format, typed }: Pick<ExportChoice, 'format' | 'typed'>): boolean {
+  return format === 'parquet' && typed === true;
 }
 
 /** Whether the file is to be opened in a spreadsheet. */
@@ -102,6 +110,7 @@ export type Choices = {
   /** Undefined: those by default, which differ between formats. */
   columns: readonly string[] | undefined;
   pathText: string;
+  typed: boolean;
   profile: Profile;
   header: boolean;
   /** Undefined means records with any tags or none. */
@@ -119,6 +128,7 @@ export const firstChoices: Choices = {
   compression: 'none',
   columns: undefined,
   pathText: '',
+  typed: false,
   profile: 'machine',
   header: true,
   dataset: undefined,
@@ -138,6 +148,7 @@ export function choiceOf(from: {
   const { slice, kind, choices, versions } = from;
   const { columns, pathText, versionId, way: _way, ...rest } = choices;
   const { paths, fault } = parsePaths(pathText);
+  const typedFault = isTyped(choices) ? faultOfTyped(columns, paths) : null;
   const version = versions.find(({ id }) => id === versionId);
   // A version has its own records, and replaces the filters of the page.
   const where = version === undefined ? from.where : undefined;
@@ -146,10 +157,21 @@ export function choiceOf(from: {
     choices.format,
     version !== undefined && version.shares !== null,
   );
-  if (columns === undefined && paths.length === 0) return { choice, byDefault, fault };
+  if (columns === undefined && paths.length === 0)
+    return { choice, byDefault, fault: fault ?? typedFault };
   const base = columns ?? byDefault;
   const chosen = [...exportColumns.filter((name) => base.includes(name)), ...paths];
-  return { choice: { ...choice, columns: chosen }, byDefault, fault };
+  return { choice: { ...choice, columns: chosen }, byDefault, fault: fault ?? typedFault };
+}
+
+/** What is wrong with columns of a typed file, whose fields stand in the place of `enrichment`. */
+function faultOfTyped(
+  columns: readonly string[] | undefined,
+  paths: readonly string[],
+): string | null {
+  if (paths.length > 0) return 'a typed file has all fields as columns already';
+  const isLacking = columns !== undefined && !columns.includes('enrichment');
+  return isLacking ? 'choose enrichment: its fields stand in its place' : null;
 }
 
 /** Reads field paths as people type them, separated by commas or line breaks: `origin.iata, enrichment.score`. */
@@ -181,6 +203,7 @@ export function exportLine(
     ...selectionOptions(choice, days),
     ...['--format', format],
     ...(format === 'parquet' || compression === 'none' ? [] : ['--compression', compression]),
+    ...(isTyped(choice) ? ['--typed'] : []),
     ...option('--columns', columns?.join(',')),
     ...(format !== 'csv' || profile === 'machine' ? [] : ['--profile', profile]),
     ...(format !== 'csv' || header ? [] : ['--no-header']),

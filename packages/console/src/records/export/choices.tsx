@@ -11,7 +11,7 @@ import {
 } from '../../api/values.ts';
 import { formatCount } from '../../ui/format.ts';
 import { datasetWords } from '../tags/tag-window.ts';
-import { type Choices, formatNames, type Way } from './choice.ts';
+import { type Choices, formatNames, isTyped, type Way } from './choice.ts';
 import classes from './export.module.css';
 
 /** What each choice of the panel gets. With `isFixed` nothing can be changed, because an export runs. */
@@ -36,7 +36,7 @@ const formatNotes: Readonly<Record<ExportFormat, string>> = {
 
 /** The choice of format and compression. */
 export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode {
-  const { format, compression } = choices;
+  const { format, compression, typed } = choices;
   return (
     <>
       <div className="row gap-16">
@@ -61,7 +61,20 @@ export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode
           }
         />
       </div>
-      <p className="muted small">{formatNotes[format]}</p>
+      {format === 'parquet' && (
+        <Checkbox
+          size="xs"
+          label="Typed fields"
+          checked={typed}
+          disabled={isFixed}
+          onChange={(event) => set({ typed: event.currentTarget.checked })}
+        />
+      )}
+      <p className="muted small">
+        {isTyped(choices)
+          ? 'Fields of the enrichment as columns of their types, as a sample tells them; the rest is in _rest. A job makes it.'
+          : formatNotes[format]}
+      </p>
     </>
   );
 }

@@ -25,6 +25,7 @@ import {
   firstChoices,
   formatNames,
   isForSheet,
+  isTyped,
   selectionOf,
   type Way,
 } from './choice.ts';
@@ -124,7 +125,8 @@ function Order(props: OrderProps): ReactNode {
   const estimate = useEstimate(choice, !isAwaited && !isUncounted);
   const failure = useFailure(estimate) ?? lost;
   const better = betterWay(estimate.data?.rows);
-  const way = isUncounted ? 'job' : (choices.way ?? better);
+  const isJobOnly = isUncounted || isTyped(choice);
+  const way = isJobOnly ? 'job' : (choices.way ?? better);
   const common = { isFixed: isRunning || isDone || job.isPending, choices, set: props.set };
   const { format, compression, header } = choices;
   const order = { format, compression, hasHeader: header, body: bodyOf(choice) };
@@ -154,7 +156,7 @@ function Order(props: OrderProps): ReactNode {
         )}
       </div>
       <footer className={classes.foot}>
-        {!isRunning && !isDone && !isUncounted && (
+        {!isRunning && !isDone && !isJobOnly && (
           <WayChoice {...common} way={way} isManyRows={better === 'job'} />
         )}
         <Foot

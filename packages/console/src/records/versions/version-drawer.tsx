@@ -120,16 +120,22 @@ function VersionFacts({ version }: { version: DatasetVersion }): ReactNode {
   );
 }
 
-/** The command line that exports the version. */
+/** The command lines that export the version, and make a folder of it for those who train. */
 function Export({ version }: { version: DatasetVersion }): ReactNode {
   const line = shellLine([
     ...['svcctl', 'analytics', 'export', '--tenant', version.tenant],
     ...['--version', version.name, '--format', 'parquet', '--async'],
   ]);
+  const bundle = shellLine([
+    ...['svcctl', 'records', 'versions', 'bundle', version.name],
+    ...['--tenant', version.tenant, '--dir', `${version.tenant}-${version.name}`],
+  ]);
   return (
     <>
       <h3 className="caps below-8">EXPORT IT ON THE COMMAND LINE</h3>
       <Copied text={line} />
+      <h3 className="caps above-12 below-8">BUNDLE IT FOR TRAINING</h3>
+      <Copied text={bundle} />
     </>
   );
 }
