@@ -1,7 +1,10 @@
 import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { testActor } from '../../test/actor.ts';
 import { use } from '../../test/use.ts';
 import { createLog } from '../platform/log.ts';
+import { listOrphans } from '../retention/objects.ts';
+import type { RetentionOptions } from '../retention/store.ts';
 import { loadTable } from './load-table.ts';
 import { sweepSnapshots } from './sweep.ts';
 import { startTableWorld, type TableWorld } from './testing/table-world.ts';
@@ -47,6 +50,15 @@ test('what is young stays, and later all that no snapshot needs goes', async () 
   await sweep();
   expect(await listKeys()).toEqual([]);
   for (const path of before.paths) await world.fileOf(path);
+});
+
+test('what is written for readers is never taken for objects that nobody knows', async () => {
+  await world.readTable();
+  const { store } = world.mover;
+  const options = { store: { store }, graceSeconds: 0 } as RetentionOptions;
+  const { data } = await listOrphans(world.mover.db, options, testActor);
+  expect((await listKeys()).length).toBeGreaterThan(0);
+  expect(data.filter(({ object_key }) => object_key.startsWith('iceberg/'))).toEqual([]);
 });
 
 test('a snapshot stays whole for the time of grace, and then only what the newest needs', async () => {
