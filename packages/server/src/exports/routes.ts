@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { FastifyReply } from 'fastify';
 import { type Actor, callerOf } from '../kernel/actor.ts';
-import { AppError } from '../kernel/errors.ts';
+import { AppError, invalidInput } from '../kernel/errors.ts';
 import { createGate, createSharedBudget } from '../kernel/gate.ts';
 import { acceptsCoding } from '../platform/http/compress-answer.ts';
 import type { HttpServer } from '../platform/http/server.ts';

@@ -98,7 +98,9 @@ function countOf(
   name: SplitName,
 ): { count: number; digest: string } | null {
   if (state !== 'ready') return null;
-  return shares === null ? (current ?? frozen) : (splits?.[name] ?? null);
+  if (shares !== null) return splits?.[name] ?? null;
+  const { count, digest } = current ?? frozen;
+  return count === null || digest === null ? null : { count, digest };
 }
 
 function isFrozen(version: Version, { name, manifest }: BundledSplit): boolean {

@@ -58,15 +58,15 @@ export async function readSample(
   options: SampleOptions,
 ): Promise<Sample> {
   const { tenant } = request;
-  const { where, ...slice } = toSlice(request, actor, '?');
+  const slice = toSlice(request, actor, '?');
   if (isOutOfReach(slice, actor)) return { count: 0, records: [], reach: 1 };
   return readSliceSample(tiers, { ...slice, tenant }, options);
 }
 
-/** Does the same for a slice that was checked. Only its tenant, store, days and tags count. Throws 500 `segment_damaged`. */
+/** Does the same for a slice that was checked. Only its tenant, store, days, tags and `where` count. Throws 500 `segment_damaged`. */
 export async function readSliceSample(
   tiers: Tiers,
-  slice: Slice & { readonly tenant: string },
+  { where, ...slice }: Slice & { readonly tenant: string },
   options: SampleOptions,
 ): Promise<Sample> {
   const { tenant } = slice;
