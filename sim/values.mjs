@@ -91,6 +91,7 @@ export const slice = fc
  */
 export function content(draw) {
   const { tenant: own, store: ownStore, day: ownDay, time, event, kind, size, variant } = draw;
+  const { x = '1.50e+3' } = draw;
   const eventId = typeof event === 'string' ? event : `e${event}`;
   const occurredAt = `${ownDay}T${time}Z`;
   const key = JSON.stringify([own, ownStore, occurredAt, eventId]);
@@ -99,7 +100,7 @@ export function content(draw) {
   const model = variant === 1 ? 'v3' : null;
   const enrichmentOf = () => {
     const padding = size > 0 ? `,"pad":"${pad(marker, size)}"` : '';
-    return `{"marker":"${marker}","n":9007199254740993,"x":1.50e+3${padding}}`;
+    return `{"marker":"${marker}","n":9007199254740993,"x":${x}${padding}}`;
   };
   const names = { tenant: own, store: ownStore, eventId, kind, model, confidence };
   const text = () => lineOf({ ...names, occurredAt, enrichment: enrichmentOf() });

@@ -40,7 +40,7 @@ export async function benchImport({ sizes, say, ...bench }) {
     throw new Error(`import answered ${stdout.slice(0, 500)} for ${count} records`);
   };
   const importing = (format) => async () => {
-    await db.query(`truncate ${recordTables}`);
+    await db.query(`truncate ${recordTables}, segments, segment_days`);
     await db.query('checkpoint');
     return (await timed(() => importFile(format, 'accepted')))[0];
   };

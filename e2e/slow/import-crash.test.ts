@@ -50,7 +50,7 @@ async function writeHistory(): Promise<string> {
 }
 
 const countStored = async () => {
-  const counting = 'select count(*)::int as count from enrichment_records';
+  const counting = 'select coalesce(sum(count), 0)::int as count from leaf_tenants';
   const [row] = await query(await installation.postgresUrl(), counting);
   return Number(row?.count);
 };
@@ -65,6 +65,8 @@ function startImport(folder: string) {
 
 test('an import that is killed anywhere, or whose service is, is repeated and ends with every row once', async () => {
   const folder = await writeHistory();
+  // So all days are to be hot, and all rows take the way of ingest.
+  await service.call('PUT', '/retention/policies/*', { body: { hot_days: 36_000 } });
   const untilMore = async (running: ServiceProcess) => {
     const wanted = (await countStored()) + randomInt(0, rowsOfFile / 4);
     await waitFor(
@@ -110,4 +112,34 @@ test('two imports of the same files at once store every row once', async () => {
   expect(accepted.reduce((sum, count) => sum + count, 0)).toBe(total);
   expect(await countStored()).toBe(total);
   await expectCountersTrue(await installation.postgresUrl(), service);
+});
+
+test('an import of old days whose service is killed at any step of a move ends with every row once', async () => {
+  const folder = await writeHistory();
+  const url = await installation.postgresUrl();
+  const movesIn = (state: string) =>
+    query(url, `select 1 from moves where kind = 'import' and state = '${state}'`);
+  for (const state of ['planned', 'copied', 'verified']) {
+    const running = startImport(folder);
+    await waitFor(
+      `a move that is ${state}, or the end of the import`,
+      async () => running.exit() !== undefined || (await movesIn(state)).length > 0,
+    );
+    await service.kill();
+    await running.kill();
+    service = await installation.start(settings);
+  }
+  const last = startImport(folder);
+  expect(await last.waitForExit(), last.output()).toEqual({ code: 0, signal: null });
+  expect(last.output()).toContain(`"rows":${total}`);
+  expect(await countStored()).toBe(total);
+  const run = await service.call('POST', '/retention/run', {});
+  expect(run.status).toBe(202);
+  await waitFor('all moves to end', async () => {
+    const open = await query(url, "select 1 from moves where state not in ('removed', 'failed')");
+    const ended = await query(url, "select 1 from retention_runs where state = 'completed'");
+    return open.length === 0 && ended.length > 0;
+  });
+  expect(await countStored()).toBe(total);
+  await expectCountersTrue(url, service);
 });

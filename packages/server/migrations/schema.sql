@@ -573,6 +573,8 @@ create table moves (
 
 CREATE INDEX moves_id_idx ON public.moves USING btree (id);
 
+CREATE INDEX moves_imports_idx ON public.moves USING btree (planned_at, id) WHERE (kind = 'import'::text);
+
 CREATE INDEX moves_open_idx ON public.moves USING btree (tenant, planned_at) WHERE (state <> ALL (ARRAY['removed'::text, 'failed'::text]));
 
 CREATE INDEX moves_planned_at_idx ON public.moves USING btree (planned_at, id);

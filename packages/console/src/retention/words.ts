@@ -63,6 +63,7 @@ export const kindWords: Readonly<Record<MoveKind, string>> = {
   delete: 'whole days go for good, by policy',
   erase: 'records go for good, by request',
   forget: 'what a lost object held leaves the counters',
+  import: 'days of an import become cold at once',
 };
 
 /** What each kind of problem of a verification means. */

@@ -9,6 +9,7 @@ export const jobNames: Readonly<Record<JobKindName, string>> = {
   export: 'export',
   retry: 'bulk retry',
   version: 'dataset version',
+  import: 'import of days',
 };
 
 /** The place of the console that shows all of a job, or what it works on, and the words of a button that leads there. */
@@ -26,6 +27,8 @@ export function jobPlace(job: Pick<ListedJob, 'kind' | 'id' | 'tenant'>): {
       return { text: 'ITS FILE', href: exportHref(id) };
     case 'retry':
       return { text: 'WEBHOOK DLQ', href: '#/dlq' };
+    case 'import':
+      return { text: 'ITS MOVE', href: panelHref('/retention', { kind: 'move', id }) };
     case 'version': {
       const node = { tenant: job.tenant ?? undefined, view: 'versions' };
       return { text: 'THE VERSION', href: panelHref('/records', { kind, id }, node) };

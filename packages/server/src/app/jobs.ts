@@ -2,7 +2,7 @@ import { listExportsAsJobs } from '../exports/index.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import { addJobRoutes } from '../platform/jobs/listed.ts';
 import { versionsAsJobs } from '../records/index.ts';
-import { runsAsJobs, verificationsAsJobs } from '../retention/index.ts';
+import { importsAsJobs, runsAsJobs, verificationsAsJobs } from '../retention/index.ts';
 import { listRetriesAsJobs } from '../webhooks/index.ts';
 import type { ExportJobs } from './exports.ts';
 import { type Host, routeTools } from './host.ts';
@@ -19,6 +19,7 @@ export function addJobs(http: HttpServer, host: Host, jobs: ExportJobs): void {
       verificationsAsJobs,
       listRetriesAsJobs(db, audit),
       versionsAsJobs,
+      importsAsJobs,
     ],
   });
 }

@@ -18,8 +18,10 @@ import {
 import {
   addAdoptRoute,
   addEraseRoutes,
+  addImportRoutes,
   addRetentionRoutes,
   addVerifyRoutes,
+  createDayImporter,
   createEraser,
   createTurns,
   deleteTenant,
@@ -157,6 +159,13 @@ export function addRetention(http: HttpServer, host: Host, retention: Retention)
   closers.push(() => eraser.stop());
   addEraseRoutes(http, eraser);
   addIcebergRoutes(http, { ...retention.mover, key: options.cursorKey, turns: createGate(1) });
+  const importer = createDayImporter({
+    ...retention.mover,
+    turns: createTurns(),
+    maxEnrichmentBytes: settings.enrichmentMaxBytes,
+  });
+  closers.push(() => importer.stop());
+  addImportRoutes(http, importer, cold.spoolDir);
   addAdoptRoute(http, {
     ...retention.mover,
     objects: cold.objects,

@@ -37,6 +37,7 @@ export const errorCatalogue = {
   http_version_unsupported: row(505, 'This call needs HTTP/1.1.'),
   json_invalid: row(400, 'The body is not valid JSON.'),
   body_encoding_invalid: row(400, 'The body cannot be decoded as its headers say.'),
+  upload_invalid: row(400, 'The upload does not hold rows as an import takes them.'),
   request_aborted: row(400, 'The client hung up before its request was whole.', {
     exit: 1,
     retryable: true,
@@ -78,6 +79,7 @@ export const errorCatalogue = {
   tenant_on_hold: row(409, 'The tenant is under legal hold.'),
   store_fenced: row(409, 'The store of cold data has gone on with another database.'),
   store_read_only: row(409, 'This process only reads the store of cold data, as SVC_STORE says.'),
+  days_held: row(409, 'These days cannot be imported at once: ingest takes their records.'),
   tenant_busy: row(409, 'Data of the tenant is being moved at the moment.', { retryable: true }),
   idempotency_conflict: row(409, 'The idempotency key was used with another body.'),
   endpoint_disabled: row(409, 'The endpoint is disabled.'),

@@ -1,19 +1,5 @@
 import { DuckDbError } from './duckdb.ts';
-
-/** A type of a column: its kind as DuckDB spells it (`BIGINT`, `STRUCT`, …), and of nested ones what they consist of. */
-export type ColumnType = {
-  readonly kind: string;
-  /** Whether it is text that is said to be JSON. */
-  readonly isJson: boolean;
-  /** The names of the fields of a STRUCT. */
-  readonly names: readonly string[];
-  /** The types of the fields of a STRUCT, of the elements of a LIST or ARRAY, or of the keys and values of a MAP. */
-  readonly parts: readonly ColumnType[];
-  /** The whole type, for people. */
-  readonly text: string;
-};
-
-export type TypedColumn = { readonly name: string; readonly type: ColumnType };
+import { type TypedColumn, type TypeJson, toColumnType } from './duckdb-types.ts';
 
 /**
  * A DuckDB in this process, for commands that read files. It hands rows on as they come, and reads no faster than they
@@ -24,6 +10,8 @@ export type DuckDbStream = {
   describe(query: string): Promise<TypedColumn[]>;
   /** Yields the rows that a query selects, which must all be text, some at a time and by columns. Throws DuckDbError. */
   rows(query: string): AsyncGenerator<Rows>;
+  /** Runs a statement that answers nothing. Throws DuckDbError. */
+  run(statement: string): Promise<void>;
   close(): void;
 };
 
@@ -48,23 +36,20 @@ export async function openDuckDbStream(options: {
   await connection.run("set global timezone = 'UTC'");
   const stop = () => connection.interrupt();
   options.signal.addEventListener('abort', stop);
-  const typeOf = ({ typeId, alias, entryNames, ...type }: TypeJson, text: string): ColumnType => {
-    const parts = type.entryTypes ?? [type.keyType, type.valueType].filter((part) => part != null);
-    return {
-      kind: DuckDBTypeId[typeId] ?? 'unknown',
-      isJson: alias === 'JSON',
-      names: entryNames ?? [],
-      parts: parts.map((part) => typeOf(part, '')),
-      text,
-    };
-  };
+  const named = (type: LibraryType): TypeJson => ({
+    ...type,
+    kind: DuckDBTypeId[type.typeId] ?? 'unknown',
+    entryTypes: type.entryTypes?.map(named),
+    keyType: type.keyType && named(type.keyType),
+    valueType: type.valueType && named(type.valueType),
+  });
   return {
     describe: (query) =>
       translated(async () => {
         const result = await connection.stream(`select * from (${query}) limit 0`);
         return result.columnNames().map((name, index) => {
-          const json = result.columnTypeJson(index) as unknown as TypeJson;
-          return { name, type: typeOf(json, result.columnType(index).toString()) };
+          const json = result.columnTypeJson(index) as unknown as LibraryType;
+          return { name, type: toColumnType(named(json), result.columnType(index).toString()) };
         });
       }),
     async *rows(query) {
@@ -81,6 +66,10 @@ export async function openDuckDbStream(options: {
         };
       }
     },
+    run: (statement) =>
+      translated(async () => {
+        await connection.run(statement);
+      }),
     close() {
       options.signal.removeEventListener('abort', stop);
       connection.closeSync();
@@ -89,13 +78,11 @@ export async function openDuckDbStream(options: {
   };
 }
 
-type TypeJson = {
+type LibraryType = Omit<TypeJson, 'kind' | 'entryTypes' | 'keyType' | 'valueType'> & {
   typeId: number;
-  alias?: string;
-  entryNames?: string[];
-  entryTypes?: TypeJson[];
-  keyType?: TypeJson;
-  valueType?: TypeJson;
+  entryTypes?: LibraryType[];
+  keyType?: LibraryType;
+  valueType?: LibraryType;
 };
 
 async function translated<T>(work: () => Promise<T>): Promise<T> {

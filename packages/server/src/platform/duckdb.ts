@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../kernel/errors.ts';
+import { type TypedColumn, type TypeJson, toColumnType } from './duckdb-types.ts';
 import type { Log } from './log.ts';
 
 /**
@@ -19,6 +20,8 @@ export type DuckDb = {
     statements: string | readonly string[],
     options?: { signal?: AbortSignal; timeoutMillis?: number },
   ): Promise<R[]>;
+  /** Returns the columns of what a query selects. Throws what `run` throws. */
+  describe(query: string, options?: { signal?: AbortSignal }): Promise<TypedColumn[]>;
   /** Returns the id of the process that runs now; undefined when none does. */
   pid(): number | undefined;
   /** Ends the process. What still runs in it fails. */
@@ -119,27 +122,40 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
     for (const { refuse } of waiting) refuse(unavailable(cause));
   }
 
+  /** Sends a task to the process, which is started if need be, and returns what it answers. */
+  function ask<R>(
+    task: { statements: readonly string[] } | { describe: string },
+    { signal, timeoutMillis = queryMillis }: { signal?: AbortSignal; timeoutMillis?: number },
+  ): Promise<R[]> {
+    if (isClosed) return Promise.reject(unavailable(new Error('DuckDB is closed')));
+    if (signal?.aborted === true) return Promise.reject(signal.reason);
+    child ??= start();
+    const target = child;
+    const id = ++lastId;
+    const begin = (waiting: Pending) => {
+      pending.set(id, waiting);
+      watchIdle();
+      target.send({ id, ...task }, (error) => {
+        if (error !== null) lose(target, error);
+      });
+    };
+    const giveUp = () => {
+      pending.delete(id);
+      watchIdle();
+      if (target.connected) target.send({ cancel: id });
+    };
+    return untilAnswered({ signal, timeoutMillis, begin, giveUp });
+  }
+
   return {
-    run(statements, { signal, timeoutMillis = queryMillis } = {}) {
-      if (isClosed) return Promise.reject(unavailable(new Error('DuckDB is closed')));
-      if (signal?.aborted === true) return Promise.reject(signal.reason);
-      child ??= start();
-      const target = child;
-      const id = ++lastId;
-      const list = typeof statements === 'string' ? [statements] : statements;
-      const begin = (waiting: Pending) => {
-        pending.set(id, waiting);
-        watchIdle();
-        target.send({ id, statements: list }, (error) => {
-          if (error !== null) lose(target, error);
-        });
-      };
-      const giveUp = () => {
-        pending.delete(id);
-        watchIdle();
-        if (target.connected) target.send({ cancel: id });
-      };
-      return untilAnswered({ signal, timeoutMillis, begin, giveUp });
+    run: (statements, options = {}) =>
+      ask({ statements: typeof statements === 'string' ? [statements] : statements }, options),
+    async describe(query, options = {}) {
+      const columns = await ask<{ name: string; type: TypeJson; text: string }>(
+        { describe: query },
+        options,
+      );
+      return columns.map(({ name, type, text }) => ({ name, type: toColumnType(type, text) }));
     },
     pid: () => child?.pid,
     async close() {

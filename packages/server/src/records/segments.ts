@@ -1,5 +1,6 @@
 // Retention, which moves, replaces and removes records, uses them through this module.
 
+export { readUpload, type Upload, UploadFault } from './import/read-upload.ts';
 export { openSegment } from './read/open-segments.ts';
 export { isFilter, mayHold, missesSql } from './segments/event-filter.ts';
 export { mergeSegments } from './segments/merge-segments.ts';
@@ -44,7 +45,11 @@ export {
 export { segmentKey, tenantFolder, tenantOfFolder } from './segments/segment-key.ts';
 export { digestSumSql, readSegments } from './segments/segment-sql.ts';
 export { splitSpool, spoolHotRows } from './segments/spool.ts';
-export { writeSegmentFromSegments, writeSegmentFromSpool } from './segments/write-segment.ts';
+export {
+  writeSegmentFromRecords,
+  writeSegmentFromSegments,
+  writeSegmentFromSpool,
+} from './segments/write-segment.ts';
 export type { DayWindow } from './slice/slice.ts';
 export { beyondLastDay, firstDay } from './slice/slice.ts';
 export type { Gone, GoneEffects } from './versions/note-gone-records.ts';

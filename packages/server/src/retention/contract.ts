@@ -10,6 +10,7 @@ import {
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import { importContract } from './import.contract.ts';
 import { objectsContract } from './objects.contract.ts';
 import {
   coldStoreSchema,
@@ -31,6 +32,7 @@ import {
 } from './schemas.contract.ts';
 import { moveKinds, moveStates, segmentStates } from './values.ts';
 
+export * from './import.contract.ts';
 export * from './objects.contract.ts';
 export * from './schemas.contract.ts';
 
@@ -225,6 +227,7 @@ export const retentionContract = {
     responses: { 200: { description: 'It is this database’s.', schema: coldStoreSchema } },
   },
   ...objectsContract,
+  ...importContract,
   listMoves: {
     id: 'listMoves',
     method: 'GET',

@@ -1,10 +1,11 @@
 export { addAdoptRoute } from './adopt-orphan.ts';
 export { readRetentionOverview, retentionFigures } from './figures.ts';
 export { giveBackSpace } from './give-back.ts';
-export { runsAsJobs, verificationsAsJobs } from './listed-jobs.ts';
+export { importsAsJobs, runsAsJobs, verificationsAsJobs } from './listed-jobs.ts';
 export { deleteTenant } from './mover/delete-tenant.ts';
 export { isOnHold, refuseHold } from './mover/erase-records.ts';
 export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from './mover/eraser.ts';
+export { addImportRoutes, createDayImporter } from './mover/import-days.ts';
 export type { MoverContext } from './mover/move.ts';
 export { createTurns, tenantsAtOnce } from './mover/move.ts';
 export { moveTenant } from './mover/move-tenant.ts';

@@ -3,9 +3,9 @@
 
 /**
  * The kinds of moves: hot days become cold, small segments are merged, the policy deletes days, somebody erases
- * records, a segment whose object is lost leaves the catalogue.
+ * records, a segment whose object is lost leaves the catalogue, imported days become cold at once.
  */
-export const moveKinds = ['move', 'compact', 'delete', 'erase', 'forget'] as const;
+export const moveKinds = ['move', 'compact', 'delete', 'erase', 'forget', 'import'] as const;
 export type MoveKind = (typeof moveKinds)[number];
 
 /** The kinds of work that a plan announces: hot days become cold, or whole days are deleted. */

@@ -1,3 +1,7 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { type MatrixTenant, recordOf } from './matrix-world.ts';
 import type { ForeignTenant } from './route-rules.ts';
 
@@ -78,6 +82,16 @@ export const routeCalls: Readonly<
   adoptOrphan: async ({ fresh }) => [{ body: { object_key: await fresh('orphan') } }],
   forgetSegment: async ({ fresh }) => [{ body: { object_key: await fresh('lostSegment') } }],
   startVerification: ({ tenant }) => [{ body: { tenant } }],
+  planImport: ({ tenant }) => [
+    { body: { tenant, leaves: [{ store: 'IMPORTED', days: ['2001-03-01'] }] } },
+  ],
+  importDays: async ({ tenant }) => [
+    {
+      query: { tenant },
+      body: await typedRowOf(tenant),
+      headers: { 'content-type': 'application/vnd.apache.parquet' },
+    },
+  ],
   planErasure: ({ tenant }) => [{ body: { tenant, event_ids: ['e0'] } }],
   eraseRecords: ({ tenant }) => [
     { body: { tenant, event_ids: ['e0'], dry_run: true }, audit: '(tries)' },
@@ -112,4 +126,22 @@ function exportCalls({ tenant }: MatrixTenant): readonly RouteCall[] {
       ...{ foreign: '400', audit: 'export.create' },
     },
   ];
+}
+
+/** A file of Parquet with a new record of a tenant, on a day of its own. */
+async function typedRowOf(tenant: string): Promise<Buffer> {
+  const dir = await mkdtemp(join(tmpdir(), 'svcctl-matrix-'));
+  const path = join(dir, 'typed.parquet');
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  const texts = ['kind', 'source', 'model', 'confidence'].map((name) => `null::varchar as ${name}`);
+  await connection.run(`copy (
+    select '${tenant}' as tenant, 'IMPORTED' as store, 'e' as event_id, ${texts.join(', ')},
+      ('2001-03-01'::date + (random() * 5000)::int)::timestamptz as occurred_at, {'n': 1} as keys
+    ) to '${path}' (format parquet)`);
+  connection.closeSync();
+  instance.closeSync();
+  const bytes = await readFile(path);
+  await rm(dir, { recursive: true });
+  return bytes;
 }

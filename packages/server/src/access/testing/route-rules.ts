@@ -102,6 +102,8 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   startVerification: rule('admin', reads, 'empty', 'retention.verify'),
   listVerifications: rule('enrichment:read', reads, 'empty', untold),
   getVerification: rule('enrichment:read', reads, '404', untold),
+  planImport: rule('enrichment:write', reads, 'empty', untold),
+  importDays: rule('enrichment:write', 'only adds', '400', '(a pipeline’s write)'),
   planErasure: rule('admin', reads, 'empty', untold),
   eraseRecords: rule('admin', 'confirms', 'empty', 'records.erase'),
 

@@ -94,7 +94,7 @@ const showJob = show('GET /jobs/:id', {
 /** The role of the processes that do jobs of a kind. */
 const roles: Readonly<Record<JobKindName, string>> = {
   ...{ export: 'exports', version: 'exports', run: 'retention', verification: 'retention' },
-  retry: 'api',
+  ...{ retry: 'api', import: 'api' },
 };
 
 const wait = show('GET /jobs/:id', {

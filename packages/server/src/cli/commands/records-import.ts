@@ -10,6 +10,7 @@ import { type FoundFile, openFiles } from '../import/find-files.ts';
 import { findHeld, type HeldLeaf } from '../import/find-held.ts';
 import { noteRejects, printTotals, type Totals } from '../import/report.ts';
 import { openResume } from '../import/resume.ts';
+import { batchesOf, sendDays } from '../import/send-days.ts';
 import { sendFile } from '../import/send-file.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
 import type { OptionRow, Verb } from '../verb.ts';
@@ -115,19 +116,41 @@ async function importRecords(
         ? undefined
         : await openResume(resolve(io.cwd, options.resume), { ...mapping, delimiter });
     const progress = progressOf(context, files);
+    const firstRow = (file: FoundFile) => resume?.rowsOf(file) ?? 0;
     let passed = 0;
-    for (const file of files) {
-      const firstRow = resume?.rowsOf(file) ?? 0;
-      const before = totals.rows + passed;
-      await sendFile(context, client, {
-        ...{ file, totals, isCheck, firstRow },
-        onLines: (lines) => days?.add(lines),
-        onRows: (rows) => progress.show(file, before + rows),
-        onAnswered: async (rows) => resume?.note(file, rows),
-        note: (text) => progress.note(text),
-      });
-      passed += firstRow;
-      totals.files += 1;
+    for (const batch of batchesOf(files)) {
+      const isStaged = batch.isTyped && !isCheck;
+      const note = (text: string) => progress.note(text);
+      const onRows = (rows: number) => progress.add(batch.files, rows);
+      if (isStaged)
+        await sendDays(context, client, importer, { batch, totals, firstRow, onRows, note });
+      for (const [number, file] of batch.files.entries()) {
+        const first = firstRow(file);
+        const before = totals.rows + passed;
+        const kept = isStaged ? await importer.stage.countRest(number) : null;
+        if (kept !== 0) {
+          await sendFile(context, client, {
+            ...{
+              file,
+              totals,
+              isCheck,
+              note,
+              firstRow: first,
+              rest: isStaged ? number : undefined,
+            },
+            onLines: (lines) => days?.add(lines),
+            onRows: (rows) => progress.show(file, before + rows),
+            onAnswered: async (rows) => resume?.note(file, rows),
+          });
+        }
+        if (isStaged) {
+          const rows = Math.max(first, file.source.rows ?? 0);
+          totals.rows = before - passed + rows - first;
+          await resume?.note(file, rows);
+        }
+        passed += first;
+        totals.files += 1;
+      }
     }
     progress.clear();
     if (passed > 0)
@@ -162,10 +185,17 @@ function progressOf(context: Context, files: readonly FoundFile[]) {
     speed: (perSecond) => `${formatCount(perSecond)} rows/s`,
   };
   const progress = createProgress(context.io, bar);
+  let shown = 0;
+  const show = (file: FoundFile, rows: number) => {
+    // Rows of whole days come before all others, of all files of a batch.
+    shown = Math.max(shown, rows);
+    bar.label = `${formatCount(files.indexOf(file) + 1)} of ${formatCount(files.length)} ${file.name}`;
+    progress.update(shown, shown);
+  };
   return {
-    show(file: FoundFile, rows: number) {
-      bar.label = `${formatCount(files.indexOf(file) + 1)} of ${formatCount(files.length)} ${file.name}`;
-      progress.update(rows, rows);
+    show,
+    add([file]: readonly FoundFile[], rows: number) {
+      if (file !== undefined) show(file, shown + rows);
     },
     note(text: string) {
       progress.clear();

@@ -16,6 +16,8 @@ type Sending = {
   readonly onLines: (lines: Buffer) => void;
   /** How many rows of the file are passed over, because they were answered before. */
   readonly firstRow: number;
+  /** The number of the file whose rows the stage has kept, if only those are sent. */
+  readonly rest?: number | undefined;
   /** Is told how many rows of the file were sent. */
   readonly onRows: (rows: number) => void;
   /** Is told how many rows of the file are answered, and what became of them durable. */
@@ -83,9 +85,9 @@ function waitSeconds(error: ApiError | AppError, tries: number): number {
 /** Sends the rows of a file from one on, and yields after each request what became of its rows. */
 async function* sendFrom(
   client: Client,
-  { file, isCheck, onLines, from, onRows }: Sending & { from: number },
+  { file, isCheck, onLines, from, rest, onRows }: Sending & { from: number },
 ): AsyncGenerator<{ rows: number; answer: IngestAnswer }> {
-  const pieces = file.source.records(from);
+  const pieces = file.source.records(from, rest);
   try {
     let next = await pieces.next();
     let sent = from;

@@ -53,7 +53,7 @@ export const jobsContract = {
     tag: 'Jobs',
     summary: 'List the jobs of all kinds',
     description:
-      'The latest first: exports, retention runs, verifications, bulk re-arms of dead letters, and countings of dataset versions. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications and versions with enrichment:read; re-arms with admin.',
+      'The latest first: exports, retention runs, verifications, bulk re-arms of dead letters, countings of dataset versions, and imports of whole days. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications, versions and imports with enrichment:read; re-arms with admin.',
     scope: 'any',
     query: exactly({
       kind: Type.Optional(oneOf(jobKinds)),

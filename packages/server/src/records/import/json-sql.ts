@@ -1,5 +1,5 @@
 import { literal } from '../../platform/duckdb.ts';
-import type { ColumnType } from '../../platform/duckdb-stream.ts';
+import type { ColumnType } from '../../platform/duckdb-types.ts';
 
 /**
  * DuckDB's SQL that spells a value of this type as JSON text, exactly: integers and decimals with all their digits, and

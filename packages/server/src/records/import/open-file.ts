@@ -12,6 +12,8 @@ import { createLineMapper } from './map-line.ts';
 import { createRoles, hasWholeEnrichment, type Mapping, mappingFaults } from './mapping.ts';
 import { createRemoteFiles, isRemote } from './remote-files.ts';
 import { createSpelling } from './spell-field.ts';
+import { createStage, restSql, type Stage, type Stretch, type TypedSource } from './stage.ts';
+import { typedColumns } from './typed-rows.ts';
 
 /** Some records as lines of NDJSON. Each row of the file is one line, so rows are found again by their numbers. */
 export type Piece = { readonly text: Buffer; readonly rows: number };
@@ -26,10 +28,15 @@ export type ImportFile = {
   /** What keeps it from being imported, in sentences. */
   readonly faults: readonly string[];
   /**
-   * Yields its records from a row on, counted from 0. Throws `file_changed` when the file is not what it was when it
+   * Yields its records from a row on, counted from 0; with `rest`, only those whose numbers the stage has kept of the
+   * file of this number, and blank lines for the others. Throws `file_changed` when the file is not what it was when it
    * was opened, and `file_unreadable`.
    */
-  records(from: number): AsyncGenerator<Piece>;
+  records(from: number, rest?: number): AsyncGenerator<Piece>;
+  /** What all its rows are like as typed rows; null when they cannot be. */
+  readonly shape: string | null;
+  /** A range of its rows, counted from 0, the end excluded, for the stage. It throws as `records` does. */
+  stretch(file: number, range: { from: number; until: number }): Stretch;
 };
 
 export type Importer = {
@@ -40,6 +47,7 @@ export type Importer = {
   find(pattern: string): Promise<string[]>;
   /** Reads what a file says of itself. Throws `file_unreadable`. */
   open(path: string, format: ImportFormat): Promise<ImportFile>;
+  readonly stage: Stage;
   close(): Promise<void>;
 };
 
@@ -67,6 +75,7 @@ export async function openImporter(options: ImportOptions): Promise<Importer> {
   const { signal, memoryBytes = usualMemoryBytes } = options;
   const duckdb = await openDuckDbStream({ memoryBytes, threads: 2, signal });
   const remote = createRemoteFiles(signal);
+  const stage = createStage(duckdb);
   /** Opens a file that is here. `name` is what people call it. */
   const openLocal = async (
     path: string,
@@ -74,36 +83,55 @@ export async function openImporter(options: ImportOptions): Promise<Importer> {
     format: ImportFormat,
   ): Promise<ImportFile> => {
     const seen = await look(path, name);
+    const isSame = () => assertUnchanged(path, seen);
     const watched = async function* (pieces: AsyncIterable<Piece>): AsyncGenerator<Piece> {
       try {
         for await (const piece of pieces) {
-          await assertUnchanged(path, seen);
+          await isSame();
           yield piece;
         }
       } catch (error) {
-        await assertUnchanged(path, seen);
+        await isSame();
         throw unreadable(name, error);
       }
-      await assertUnchanged(path, seen);
+      await isSame();
     };
-    const file = await readable(name, () =>
+    const { typed, ...file } = await readable(name, () =>
       format === 'ndjson' ? openLines(path, options) : openTable(duckdb, path, format, options),
     );
-    const identity = `${seen.size} ${seen.mtimeMs} ${seen.ino}`;
-    return { ...file, identity, records: (from) => watched(file.records(from)) };
+    return {
+      ...file,
+      identity: `${seen.size} ${seen.mtimeMs} ${seen.ino}`,
+      shape: typed?.shape ?? null,
+      records: (from, rest) => watched(file.records(from, rest)),
+      stretch: (number, { from, until }) => ({
+        file: number,
+        async fill(insert) {
+          const rows = typed?.rows(from, until);
+          if (rows === undefined) throw new Error(`${name} has no typed rows`);
+          const error = await insert(rows).catch((cause: unknown) => cause);
+          await isSame();
+          if (error !== undefined) throw unreadable(name, error);
+        },
+      }),
+    };
   };
   const openRemote = async (url: string, format: ImportFormat): Promise<ImportFile> => {
+    const here = async () => openLocal(await remote.fetch(url), url, format);
     const file =
       format === 'ndjson'
-        ? { columns: null, rows: null, faults: [] }
+        ? { columns: null, rows: null, faults: [], shape: null }
         : await openLocal(await remote.fetchColumns(url, format), url, format);
     return {
       ...file,
       identity: remote.identityOf(url),
-      async *records(from) {
-        const here = await openLocal(await remote.fetch(url), url, format);
-        yield* here.records(from);
+      async *records(from, rest) {
+        yield* (await here()).records(from, rest);
       },
+      stretch: (number, range) => ({
+        file: number,
+        fill: async (insert) => (await here()).stretch(number, range).fill(insert),
+      }),
     };
   };
   return {
@@ -115,8 +143,10 @@ export async function openImporter(options: ImportOptions): Promise<Importer> {
           ).map(String),
     open: (path, format) =>
       isRemote(path) ? openRemote(path, format) : openLocal(path, path, format),
+    stage,
     async close() {
       duckdb.close();
+      await stage.close();
       await remote.close();
     },
   };
@@ -168,7 +198,9 @@ function reasonOf(error: Error): string {
     .trim();
 }
 
-type Content = Omit<ImportFile, 'identity'>;
+type Content = Pick<ImportFile, 'columns' | 'rows' | 'faults' | 'records'> & {
+  readonly typed: TypedSource | null;
+};
 
 /** A file of NDJSON. */
 async function openLines(path: string, { mapping }: ImportOptions): Promise<Content> {
@@ -177,6 +209,7 @@ async function openLines(path: string, { mapping }: ImportOptions): Promise<Cont
     columns: null,
     rows: null,
     faults: [],
+    typed: null,
     async *records(from) {
       const file = createReadStream(path, { highWaterMark: 2 ** 18 });
       const gunzip = path.endsWith('.gz') ? createGunzip() : null;
@@ -245,13 +278,29 @@ async function openTable(
     // What is NULL is left out.
     fields.set('enrichment', `'{' || concat_ws(',', ${keys.join(', ') || "''"}) || '}'`);
   }
+  const list = typedColumns(table.columns, { mapping, roleOf });
+  const typed =
+    list === null || faults.length > 0 || !table.isNumbered
+      ? null
+      : {
+          shape: await shapeOf(duckdb, `select ${list} from ${table.source}`),
+          rows: (from: number, until: number) =>
+            `select row, ${list} from ${table.numbered} where row >= ${from} and row < ${until}`,
+        };
   return {
     columns: table.columns.map(({ name, type }) => ({ name, type: type.text })),
     rows: table.rows,
     faults,
-    async *records(first) {
+    typed: typed?.shape == null ? null : { ...typed, shape: typed.shape },
+    async *records(first, rest) {
       const select = `select ${[...fields.values()].join(', ')} from`;
       const spelling = { mapping, fields: [...fields.keys()] };
+      if (rest !== undefined) {
+        const query = `select ${[...fields.values(), 'row::varchar'].join(', ')} from ${table.numbered}
+          where row >= ${first} and row in ${restSql(rest)} order by row`;
+        yield* readRows(duckdb, query, { ...spelling, first });
+        return;
+      }
       let next = first;
       try {
         for await (const piece of readRows(
@@ -278,20 +327,33 @@ async function openTable(
   };
 }
 
+/** What typed rows have as their enrichment; null when DuckDB cannot make them. */
+async function shapeOf(duckdb: DuckDbStream, query: string): Promise<string | null> {
+  const columns = await duckdb.describe(query).catch(() => []);
+  const body = columns.find(({ type }) => type.kind === 'STRUCT');
+  return body === undefined ? null : `${body.name} ${body.type.text}`;
+}
+
+/** With `first`, the last column has the numbers of the rows, and those that are left out become blank lines. */
 async function* readRows(
   duckdb: DuckDbStream,
   query: string,
-  { mapping, fields }: { mapping: Mapping; fields: readonly RecordField[] },
+  { mapping, fields, first }: { mapping: Mapping; fields: readonly RecordField[]; first?: number },
 ): AsyncGenerator<Piece> {
   const spell = createSpelling(mapping.timeUnit);
   const given = recordFields.flatMap((field) => {
     const value = mapping.values[field];
     return value === undefined ? [] : [`"${field}":${spell(field, JSON.stringify(value))}`];
   });
+  let next = first ?? 0;
   for await (const { count, columns } of duckdb.rows(query)) {
     let text = '';
     let rows = 0;
     for (let row = 0; row < count; row += 1) {
+      const number = first === undefined ? next : Number(columns[fields.length]?.[row]);
+      text += '\n'.repeat(number - next);
+      rows += number - next;
+      next = number + 1;
       const members = [...given];
       for (const [index, field] of fields.entries()) {
         const cell = columns[index]?.[row] ?? null;
@@ -310,6 +372,10 @@ async function* readRows(
 type Table = {
   /** What rows are selected from. */
   readonly source: string;
+  /** The same, with their numbers in the column `row`. */
+  readonly numbered: string;
+  /** Whether no column of the file has this name already. */
+  readonly isNumbered: boolean;
   readonly rows: number | null;
   readonly columns: readonly (Awaited<ReturnType<DuckDbStream['describe']>>[number] & {
     /** The column in SQL. */
@@ -322,8 +388,11 @@ async function describeParquet(duckdb: DuckDbStream, path: string): Promise<Tabl
   const columns = await duckdb.describe(`select * from ${source}`);
   const counts = `select num_rows::varchar from parquet_file_metadata(${literal(path)})`;
   const [rows = '0'] = await firstColumn(duckdb, counts);
+  const numbers = 'file_row_number = true, hive_partitioning = false';
   return {
     source,
+    numbered: `(select * exclude (file_row_number), file_row_number as row from read_parquet(${literal(path)}, ${numbers}))`,
+    isNumbered: !columns.some(({ name }) => /^(row|file_row_number)$/i.test(name)),
     rows: Number(rows),
     columns: columns.map((column) => ({
       ...column,
@@ -353,8 +422,11 @@ async function describeCsv(duckdb: DuckDbStream, path: string, delimiter: string
   if (nameless >= 0) throw new Error(`column ${nameless + 1} has no name in the first line`);
   const repeated = names.find((name, index) => names.indexOf(name) < index);
   if (repeated !== undefined) throw new Error(`two columns have the name ${repeated}`);
+  const source = csv(names.length, 'header = true, strict_mode = true');
   return {
-    source: csv(names.length, 'header = true, strict_mode = true'),
+    source,
+    numbered: `(select *, row_number() over () - 1 as row from ${source})`,
+    isNumbered: true,
     rows: null,
     columns: names.map((name, index) => ({ name: String(name), type: textType, sql: `c${index}` })),
   };

@@ -165,8 +165,8 @@ export async function insertSegmentDays(
 }
 
 /**
- * What a change of segments adds to a counter: to its cold part, and to its total (never more than 0, because moving
- * adds no records).
+ * What a change of segments adds to a counter: to its cold part, and to its total (more than 0 only by records that
+ * were never stored before, because moving adds none).
  */
 export type CounterChange = {
   readonly store?: string;
@@ -199,11 +199,17 @@ export type CounterChanges = {
   readonly changes: readonly CounterChange[];
 };
 
+/** The keys of counters. */
+export type CounterKeys = {
+  readonly tenant: string;
+  readonly changes: readonly Pick<CounterChange, 'store' | 'day' | 'month'>[];
+};
+
 /**
  * Returns the keys of the changes as columns of a table `change`, and the condition that joins it with `counter`. The
  * tenant stands in it as a value, too: only so does Citus see that one worker has all that is locked or changed.
  */
-function keysOf(table: CounterTable, { tenant, changes }: CounterChanges) {
+function keysOf(table: CounterTable, { tenant, changes }: CounterKeys) {
   const key = counterKeys[table];
   const arrays = key.map((column) => {
     const values = changes.map((change) => (column === 'tenant' ? tenant : change[column]));
@@ -228,6 +234,23 @@ export async function lockCounters(
   await connection.query(sql`
     select counter.tenant from ${keys} join ${raw(table)} counter on ${condition}
     order by ${raw(key.map((column) => `counter.${column}`).join(', '))} for update of counter`);
+}
+
+/**
+ * Locks counters as `lockCounters` does, and makes those that are missing, with nothing in them. What is made later must
+ * be counted in the same transaction.
+ */
+export async function openCounters(
+  connection: Connection,
+  table: CounterTable,
+  counters: CounterKeys,
+): Promise<void> {
+  const { key, keys } = keysOf(table, counters);
+  const names = raw(key.join(', '));
+  await connection.query(sql`
+    insert into ${raw(table)} as counter (${names}, count, bytes, digest, first_at, last_at)
+    select ${names}, 0, 0, 0, 'epoch'::timestamptz, 'epoch'::timestamptz from ${keys} order by ${names}
+    on conflict (${names}) do update set count = counter.count`);
 }
 
 const sums = ['count', 'bytes', 'cold_count', 'cold_bytes', 'cold_stored_bytes'] as const;

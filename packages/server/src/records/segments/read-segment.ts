@@ -34,7 +34,7 @@ export type DayOfFile = Record<
   string
 > &
   Record<'first_row' | 'last_row' | 'count' | 'bytes', string>;
-type Misplaced = { store: string; day: string };
+export type Misplaced = { store: string; day: string };
 
 /**
  * Reads a whole segment. Returns in the order of the keys where each day of a store stands in it, with its triple
@@ -140,7 +140,7 @@ function daysSql(path: string): string {
  * That needs no sorting and no memory, but it runs in one thread, so the digests are computed by a second query at the
  * same time.
  */
-function misplacedSql(path: string): string {
+export function misplacedSql(path: string): string {
   return `
     select to_json(store)::varchar as store, ${dayOfRow}::varchar as day
     from (
@@ -153,7 +153,7 @@ function misplacedSql(path: string): string {
     limit 1`;
 }
 
-const dayOfRow = 'make_timestamp(epoch_us(occurred_at))::date';
+export const dayOfRow = 'make_timestamp(epoch_us(occurred_at))::date';
 
 /** What the columns of a day are computed from. */
 export const columnsOfRow = `tenant, store, occurred_at, ${dayOfRow} as day, bytes,

@@ -15,6 +15,7 @@ import {
   listDaysOfSegments,
   lockCounters,
   lockDays,
+  openCounters,
   renewTimes,
   type StoredDay,
 } from './queries.ts';
@@ -48,6 +49,8 @@ export type SegmentChange = {
   readonly removeHot?: (days: readonly LockedDay[]) => Promise<readonly DayTriple[]>;
   /** Whether the records of removed segments that are in no added segment leave for good. */
   readonly isErasing?: boolean;
+  /** Whether the records of added segments were never stored before, and so are counted now. */
+  readonly areNew?: boolean;
 };
 
 /**
@@ -60,11 +63,12 @@ export async function replaceSegments(
   connection: Connection,
   change: SegmentChange,
 ): Promise<DayTriple[]> {
-  const { tenant, add, remove, hotDays = [], isErasing = false } = change;
+  const { tenant, add, remove, hotDays = [], isErasing = false, areNew = false } = change;
   const added = add.flatMap(storedDays);
   const held = remove.length > 0 ? await listDaysOfSegments(connection, tenant, remove) : [];
   const touched = [...held, ...added, ...hotDays];
   const days = [...new Map(touched.map((day) => [dayKey(day), day])).values()];
+  if (areNew) await openCounters(connection, 'leaf_days', { tenant, changes: days });
   const locked = await lockDays(connection, tenant, days);
   const removed =
     remove.length > 0 ? await deleteSegments(connection, tenant, remove) : { ids: [], days: [] };
@@ -76,7 +80,7 @@ export async function replaceSegments(
   await insertSegments(connection, tenant, add);
   const hotGone = (await change.removeHot?.(locked)) ?? [];
   const gone = isErasing ? [...hotGone, ...missing(removed.days, added)] : [...hotGone];
-  await changeCountersOf(connection, tenant, { removed: removed.days, added, gone });
+  await changeCountersOf(connection, tenant, { removed: removed.days, added, gone, areNew });
   return [...sumByDay(gone).values()];
 }
 
@@ -126,6 +130,7 @@ type ColdChange = {
   readonly removed: readonly StoredDay[];
   readonly added: readonly StoredDay[];
   readonly gone: readonly DayTriple[];
+  readonly areNew: boolean;
 };
 
 /**
@@ -146,7 +151,9 @@ async function changeCountersOf(
     ['leaf_tenants', () => ({})],
   ] as const;
   for (const [table, keyOf] of levels) {
-    await changeLevel(connection, table, { tenant, changes: rollUp(change, keyOf) });
+    const changes = rollUp(change, keyOf);
+    if (change.areNew) await openCounters(connection, table, { tenant, changes });
+    await changeLevel(connection, table, { tenant, changes });
   }
 }
 
@@ -169,10 +176,10 @@ async function changeLevel(
       `${table} of ${tenant}: ${changes.length - found} counters are missing and ${wrong} would be wrong; nothing was changed. Run retention verify.`,
     );
   }
-  const shrunk = changes.filter((counter) => counter.count !== 0);
-  if (shrunk.length === 0) return;
-  await deleteEmptyCounters(connection, table, { tenant, changes: shrunk });
-  await renewTimes(connection, table, { tenant, changes: shrunk });
+  const resized = changes.filter((counter) => counter.count !== 0);
+  if (resized.length === 0) return;
+  await deleteEmptyCounters(connection, table, { tenant, changes: resized });
+  await renewTimes(connection, table, { tenant, changes: resized });
 }
 
 type Key = Pick<CounterChange, 'store' | 'day' | 'month'>;
@@ -193,14 +200,10 @@ function rollUp(change: ColdChange, keyOf: (day: DayTriple) => Key): CounterChan
   for (const day of change.gone) sumsOf(day).gone.push(day);
   return [...sums.values()].map(({ key, removed, added, gone }) => ({
     ...key,
-    ...negative(sumTriples(gone)),
+    ...subtractTriples(change.areNew ? sumTriples(added) : emptyTriple, sumTriples(gone)),
     ...cold(subtractTriples(sumTriples(added), sumTriples(removed))),
     cold_stored_bytes: storedBytes(added) - storedBytes(removed),
   }));
-}
-
-function negative(triple: Triple): Triple {
-  return subtractTriples(emptyTriple, triple);
 }
 
 function cold({ count, bytes, digest }: Triple) {

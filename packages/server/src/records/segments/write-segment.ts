@@ -104,6 +104,17 @@ export async function writeSegmentFromSegments(
   );
 }
 
+/** Writes records, given as SQL in the order of their keys, that are stored at one time: `recordedAt`, as in answers. */
+export async function writeSegmentFromRecords(
+  duckdb: DuckDb,
+  source: Target & { readonly rows: string; readonly recordedAt: string },
+): Promise<void> {
+  const columns = segmentColumns.map((column) =>
+    column === 'recorded_at' ? `${literal(source.recordedAt)}::timestamptz as recorded_at` : column,
+  );
+  await write(duckdb, source, `select ${columns.join(', ')} from (${source.rows})`);
+}
+
 /**
  * Writes rows to a file. Large records may stand together among many small ones: what fits on average does not fit
  * there, so the write is repeated with the smallest row groups when memory runs out.

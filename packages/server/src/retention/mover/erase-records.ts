@@ -187,7 +187,7 @@ export async function waitForTenant<T>(
     await setTimeout(pauseMillis, undefined, { signal: options.signal });
   }
   throw new AppError('tenant_busy', {
-    detail: `Data of ${tenant} is being moved, and nothing was erased. Ask again in a minute.`,
+    detail: `Data of ${tenant} is being moved, and nothing was changed. Ask again in a minute.`,
     retryAfterSeconds: 60,
   });
 }

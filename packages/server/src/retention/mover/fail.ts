@@ -12,7 +12,7 @@ import { queueRemovals, setFailed, setWaiting } from './queries.ts';
 export class MoveFault extends Error {
   /**
    * A stable code for the journal: segment_damaged, out_of_memory, source_changed, store_full, tenant_on_hold, not_due,
-   * kept_by_version.
+   * kept_by_version, and of an import days_held, pinned_meanwhile, upload_gone.
    */
   readonly code: string;
 
@@ -22,11 +22,16 @@ export class MoveFault extends Error {
     this.code = code;
   }
 
-  /** Whether somebody has to look into it. Otherwise policies have called the move off. */
+  /** Whether somebody has to look into it. Otherwise policies have called the move off, or what others did meanwhile. */
   get isDamage(): boolean {
-    return !['tenant_on_hold', 'not_due', 'kept_by_version'].includes(this.code);
+    return !callsOff.has(this.code);
   }
 }
+
+const callsOff: ReadonlySet<string> = new Set([
+  ...['tenant_on_hold', 'not_due', 'kept_by_version'],
+  ...['days_held', 'pinned_meanwhile', 'upload_gone'],
+]);
 
 /** Ends a move. Its source is kept, and the objects that it wrote are removed. */
 export async function failMove(

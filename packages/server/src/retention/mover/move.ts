@@ -5,7 +5,14 @@ import type { StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
-import type { DayTriple, Gone, GoneEffects, NewSegment, Triple } from '../../records/segments.ts';
+import type {
+  DayTriple,
+  Gone,
+  GoneEffects,
+  NewSegment,
+  Triple,
+  Upload,
+} from '../../records/segments.ts';
 import type { DueDays } from '../policies/queries.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 
@@ -18,10 +25,12 @@ export type Move = {
   readonly first_day: string;
   readonly last_day: string;
   /**
-   * What an erasure or a deletion was asked for; null for the other kinds. See scope.ts and erase-steps.ts for its
-   * form.
+   * What an erasure, a deletion or an import was asked for; null for the other kinds. See scope.ts, erase-steps.ts and
+   * import-steps.ts for its form.
    */
   readonly request: unknown;
+  /** What an import brings; only the process that was sent it has it. */
+  readonly upload?: Upload;
   /** Set by the process that planned it, if it is known to be small; see `isSmall`. */
   readonly isSmall?: boolean;
 };

@@ -8,6 +8,7 @@ import type { MoveKind } from '../values.ts';
 import { compactKind } from './compact.ts';
 import { deleteKind, eraseKind, forgetKind } from './erase-steps.ts';
 import { MoveFault, refuseHold, toPassingFault } from './fail.ts';
+import { importKind } from './import-steps.ts';
 import { takeTransition } from './journal.ts';
 import type { Copied, KindSteps, Move, MoverContext, MoveWork, VerifiedSegment } from './move.ts';
 import { moveKind } from './move-hot-days.ts';
@@ -93,8 +94,9 @@ export async function switchMove(
     to: 'switched',
     async change(connection) {
       // This lock comes before all others. A version that is being frozen at the moment is then either known here, or
-      // is made without the records that are removed here.
-      if (steps.gone !== undefined) await lockRemovals(connection, move.tenant);
+      // is made without the records that are removed here, or with those that are added.
+      if (steps.gone !== undefined || move.kind === 'import')
+        await lockRemovals(connection, move.tenant);
       const gone = await steps
         .switch(connection, { context, work, segments })
         .catch((error: unknown) => {
@@ -150,4 +152,5 @@ const stepsOfKinds: Record<MoveKind, KindSteps> = {
   delete: deleteKind,
   erase: eraseKind,
   forget: forgetKind,
+  import: importKind,
 };

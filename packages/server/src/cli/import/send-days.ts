@@ -1,0 +1,158 @@
+import { createReadStream } from 'node:fs';
+import type { Imported, ImportPlan } from '../../contract.ts';
+import { ApiError } from '../api-error.ts';
+import type { Client } from '../client.ts';
+import type { Context } from '../context.ts';
+import { parseAnswer } from '../parse-answer.ts';
+import type { FoundFile, Importer } from './find-files.ts';
+import type { Totals } from './report.ts';
+
+/** Files whose rows are looked at together: a day that lies in several of them is imported at once. */
+export type Batch = {
+  readonly files: readonly FoundFile[];
+  /** Whether days of them may be imported at once. */
+  readonly isTyped: boolean;
+};
+
+/** So many rows are staged together, and no more of a CSV file, whose rows nobody has counted, than this is large. */
+const stagedRows = 1_000_000;
+const mostFiles = 1000;
+/** Fewer rows of a tenant are quicker by ingest. */
+const leastRows = 1000;
+/** So many tenants are sent at once. */
+const sendersAtOnce = 4;
+/** The service is asked about so many days at once, and takes no more in one upload. */
+const mostDays = 10_000;
+
+/** Puts neighbours together that have the same columns, up to a million rows. A file with more is a batch by itself. */
+export function batchesOf(files: readonly FoundFile[]): Batch[] {
+  const batches: { files: FoundFile[]; isTyped: boolean; rows: number }[] = [];
+  for (const file of files) {
+    const { shape, rows } = file.source;
+    const isTyped = shape !== null && rows !== null;
+    const open = batches.at(-1);
+    const fits =
+      open?.isTyped === true &&
+      isTyped &&
+      open.files[0]?.source.shape === shape &&
+      open.files.length < mostFiles &&
+      open.rows + rows <= stagedRows;
+    if (fits) {
+      open.files.push(file);
+      open.rows += rows;
+    } else batches.push({ files: [file], isTyped, rows: rows ?? 0 });
+  }
+  return batches;
+}
+
+type Sending = {
+  readonly batch: Batch;
+  readonly totals: Totals;
+  /** How many rows of a file are passed over, because they were answered before. */
+  readonly firstRow: (file: FoundFile) => number;
+  /** Is told how many more rows are stored. */
+  readonly onRows: (rows: number) => void;
+  readonly note: (text: string) => void;
+};
+
+/**
+ * Stores those rows of a batch at once that fall on days which hold nothing and are old enough, tenant by tenant. All
+ * others are kept by the stage, and are to be sent through ingest. Nothing here has to succeed: what the service does
+ * not take in this way, or does not answer, is sent through ingest as well, which finds what was stored.
+ */
+export async function sendDays(
+  context: Context,
+  client: Client,
+  { stage }: Importer,
+  sending: Sending,
+): Promise<void> {
+  await stage.begin();
+  for (const stretches of cutStretches(sending)) {
+    const tenants = await stage.fill(stretches);
+    const queue = [...tenants];
+    const send = async () => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        context.io.signal.throwIfAborted();
+        await sendTenant(client, stage, { ...sending, tenant: next[0], leaves: next[1] });
+      }
+    };
+    await Promise.all(Array.from({ length: sendersAtOnce }, send));
+    await stage.keepRest();
+  }
+}
+
+/** Cuts the rows of the files into ranges that are staged together. */
+function* cutStretches({ batch, firstRow }: Sending) {
+  let open = [];
+  let room = stagedRows;
+  for (const [number, file] of batch.files.entries()) {
+    const rows = file.source.rows ?? 0;
+    for (let from = firstRow(file); from < rows; ) {
+      const until = Math.min(rows, from + room);
+      open.push(file.source.stretch(number, { from, until }));
+      room -= until - from;
+      from = until;
+      if (room > 0) continue;
+      yield open;
+      open = [];
+      room = stagedRows;
+    }
+  }
+  if (open.length > 0) yield open;
+}
+
+type Leaves = ImportPlan['leaves'];
+
+async function sendTenant(
+  client: Client,
+  stage: Importer['stage'],
+  { tenant, leaves, totals, onRows, note }: Sending & { tenant: string; leaves: Leaves },
+): Promise<void> {
+  try {
+    for (const asked of portions(leaves)) {
+      const { leaves: free } = await client.json('POST /enrichment/imports/plan', {
+        body: { tenant, leaves: asked },
+      });
+      if (free.length === 0) continue;
+      const written = await stage.write(tenant, free);
+      try {
+        if (written.rows < leastRows) continue;
+        const answer = await client.upload(
+          'POST /enrichment/imports',
+          createReadStream(written.path, { highWaterMark: 2 ** 18 }),
+          { headers: { 'content-type': parquetType }, query: { tenant } },
+        );
+        totals.accepted += (parseAnswer(answer) as Imported).count;
+        await stage.noteStored(written);
+        onRows(written.rows);
+      } finally {
+        await stage.discard(written);
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof ApiError) && (error as { code?: string }).code !== 'service_unreachable')
+      throw error;
+    note(`${tenant} goes through ingest: ${(error as Error).message}`);
+  }
+}
+
+const parquetType = 'application/vnd.apache.parquet';
+
+/** Cuts days of stores into portions that the service takes at once. */
+function* portions(leaves: Leaves): Generator<Leaves> {
+  let open: Leaves = [];
+  let room = mostDays;
+  for (const { store, days } of leaves) {
+    for (let from = 0; from < days.length; ) {
+      const some = days.slice(from, from + room);
+      open.push({ store, days: some });
+      from += some.length;
+      room -= some.length;
+      if (room > 0) continue;
+      yield open;
+      open = [];
+      room = mostDays;
+    }
+  }
+  if (open.length > 0) yield open;
+}

@@ -1,0 +1,96 @@
+import { isHiddenName, isReservedName } from '../../kernel/names.ts';
+import { type DuckDb, DuckDbError } from '../../platform/duckdb.ts';
+import { dayOfRow, type Misplaced, misplacedSql, parseText } from '../segments/read-segment.ts';
+import type { DayTriple } from '../segments/segment.ts';
+import { digestSql, digestSumOf, readSegments } from '../segments/segment-sql.ts';
+import { columnsFault, recordsSql } from './typed-rows.ts';
+
+/** Typed rows that were uploaded, and found to be new records of one tenant. */
+export type Upload = {
+  /** SQL of the records in the order of their keys; see `recordsSql`. */
+  readonly rows: string;
+  /** What they are by store and day, computed from their content. */
+  readonly days: readonly DayTriple[];
+};
+
+/** Why an upload is none that can be taken, in a sentence. */
+export class UploadFault extends Error {}
+
+/** A file holds at most so many days of stores. */
+export const mostUploadDays = 20_000;
+
+const timeoutMillis = 600_000;
+
+type DayOfUpload = Record<
+  'tenant' | 'store' | 'day' | 'count' | 'bytes' | 'digest' | 'odd',
+  string
+>;
+
+/**
+ * Reads a whole upload, whose sender is not trusted: columns and types, each record, names, and that keys ascend
+ * strictly. Throws UploadFault.
+ */
+export async function readUpload(
+  duckdb: DuckDb,
+  options: { tenant: string; path: string; maxEnrichmentBytes: number; signal: AbortSignal },
+): Promise<Upload> {
+  const { tenant, path, maxEnrichmentBytes, signal } = options;
+  try {
+    const source = readSegments([path]);
+    const described = await duckdb.describe(`select * from ${source}`, { signal });
+    const columns = described.filter(({ name }) => name !== 'file_row_number');
+    const fault = columnsFault(columns);
+    if (fault !== null) throw new UploadFault(fault);
+    const rows = recordsSql(source, { columns, maxEnrichmentBytes });
+    const [days, [misplaced]] = await Promise.all([
+      duckdb.run<DayOfUpload>(daysSql(rows), { signal, timeoutMillis }),
+      duckdb.run<Misplaced>(misplacedSql(path), { signal, timeoutMillis }),
+    ]);
+    if (misplaced !== undefined) {
+      const { store, day } = misplaced;
+      throw new UploadFault(
+        `its records of store ${parseText(store)} on ${day} do not ascend by store, time and event`,
+      );
+    }
+    if (days.length === 0) throw new UploadFault('it holds no records');
+    if (days.length > mostUploadDays) {
+      throw new UploadFault(`it holds more than ${mostUploadDays} days of stores`);
+    }
+    return { rows, days: days.map((day) => toTriple(tenant, day)) };
+  } catch (error) {
+    if (!(error instanceof DuckDbError) || /out of memory|no space left/i.test(error.message)) {
+      throw error;
+    }
+    throw new UploadFault('it cannot be read as Parquet', { cause: error });
+  }
+}
+
+function daysSql(rows: string): string {
+  return `
+    select to_json(tenant)::varchar as tenant, to_json(store)::varchar as store, day::varchar as day,
+      count(*) as count, sum(bytes)::bigint as bytes, ${digestSumOf('digest')} as digest,
+      count(*) filter (where not is_plain) as odd
+    from (select *, ${dayOfRow} as day, ${digestSql} as digest from (${rows}))
+    group by all order by all limit ${mostUploadDays + 1}`;
+}
+
+function toTriple(tenant: string, row: DayOfUpload): DayTriple {
+  const names = [row.tenant, row.store].map(parseText);
+  const [owner = '', store = ''] = names;
+  if (owner !== tenant) throw new UploadFault(`it holds records of the tenant ${owner}`);
+  for (const name of names) {
+    if (!isPlainName(name)) throw new UploadFault(`${JSON.stringify(name)} is no name it may hold`);
+  }
+  if (row.odd !== '0') {
+    throw new UploadFault(
+      `${row.odd} of its records of store ${store} on ${row.day} are not such as ingest takes as they are`,
+    );
+  }
+  const { day, count, bytes, digest } = row;
+  return { store, day, count: Number(count), bytes: Number(bytes), digest };
+}
+
+/** Whether a new tenant or store may have this name, and JSON spells it without escapes. */
+export function isPlainName(name: string): boolean {
+  return /^[^\p{Cc}/"\\]{1,128}$/u.test(name) && !isReservedName(name) && !isHiddenName(name);
+}

@@ -1,0 +1,76 @@
+import { type Static, Type } from 'typebox';
+import type { RouteContract } from '../platform/http/contract.ts';
+import {
+  dateSchema,
+  newStoreSchema,
+  newTenantSchema,
+  problem,
+} from '../platform/http/schemas.contract.ts';
+
+/** Days of stores of a tenant. */
+const planSchema = Type.Object(
+  {
+    tenant: newTenantSchema,
+    leaves: Type.Array(
+      Type.Object(
+        {
+          store: newStoreSchema,
+          days: Type.Array(dateSchema, { minItems: 1, maxItems: 20_000 }),
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: 20_000 },
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ImportPlan = Static<typeof planSchema>;
+
+const importedSchema = Type.Object({
+  id: Type.String({ description: 'of the move in the journal: GET /retention/moves/:id' }),
+  tenant: Type.String(),
+  count: Type.Integer({ description: 'records' }),
+  bytes: Type.Integer({ description: 'UTF-8 length of the records as NDJSON lines' }),
+});
+export type Imported = Static<typeof importedSchema>;
+
+/** The routes by which an import stores whole days as segments. */
+export const importContract = {
+  planImport: {
+    id: 'planImport',
+    method: 'POST',
+    path: '/enrichment/imports/plan',
+    tag: 'Retention',
+    summary: 'Say which days may be imported as segments',
+    description:
+      'Of the days that are asked about, those that hold no records, hot or cold, and that the policy of the tenant would move. Changes nothing; what is free now may hold records when it is imported.',
+    scope: 'enrichment:write',
+    body: planSchema,
+    responses: {
+      200: { description: 'The days that are free.', schema: planSchema },
+      400: problem,
+    },
+  },
+  importDays: {
+    id: 'importDays',
+    method: 'POST',
+    path: '/enrichment/imports',
+    tag: 'Retention',
+    summary: 'Import whole days as segments',
+    description:
+      'Stores new records of one tenant straight in the cold tier, under the journal of moves: all of them, or none. The body is typed rows as Parquet, at most 512 MiB and 20,000 days of stores: the columns tenant, store, event_id, kind, source, model and confidence as text, occurred_at as UTC microseconds, and one STRUCT: `enrichment`, or `keys`, of which those without a value are left out. Rows ascend by store, occurred_at and event_id. Only days of which POST /enrichment/imports/plan says that they are free are taken (409 days_held otherwise). What is answered is durable. `svcctl records import` does all of this, and sends everything else through POST /enrichment/records.',
+    scope: 'enrichment:write',
+    query: Type.Object({ tenant: newTenantSchema }, { additionalProperties: false }),
+    streamedBody: {
+      'application/vnd.apache.parquet': Type.String({ format: 'binary' }),
+    },
+    responses: {
+      200: { description: 'The records are stored.', schema: importedSchema },
+      400: problem,
+      409: problem,
+      413: problem,
+      415: problem,
+      503: problem,
+    },
+  },
+} as const satisfies Record<string, RouteContract>;

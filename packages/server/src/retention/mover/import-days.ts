@@ -1,0 +1,217 @@
+import { createWriteStream } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { FastifyRequest } from 'fastify';
+import { type Actor, assertReach } from '../../kernel/actor.ts';
+import { AppError } from '../../kernel/errors.ts';
+import { createGate } from '../../kernel/gate.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { HttpServer } from '../../platform/http/server.ts';
+import { fromFileSystem } from '../../platform/objects/objects.ts';
+import { readUpload, sumTriples, type Upload, UploadFault } from '../../records/segments.ts';
+import { type Imported, type ImportPlan, retentionContract } from '../contract.ts';
+import { findDueDays } from '../policies/queries.ts';
+import { findErasureState } from './erase-queries.ts';
+import { waitForTenant } from './erase-records.ts';
+import type { ImportRequest } from './import-steps.ts';
+import { journalMove, newSegment } from './journal.ts';
+import { isSmall, type Move, type MoverContext } from './move.ts';
+import { listHeldDays, readClock } from './queries.ts';
+import { nothingSofar, resumeMoves, runMove } from './run-move.ts';
+
+export type DayImportOptions = MoverContext & {
+  readonly maxEnrichmentBytes: number;
+  /** How long an import waits for another mover of the tenant; 10 s by default. */
+  readonly lockMillis?: number;
+};
+
+/** Stores records of whole days straight as segments. */
+export type DayImporter = {
+  /** Says which of these days may be imported so: those that hold nothing, and that the policy would move. */
+  plan(actor: Actor, asked: ImportPlan): Promise<ImportPlan>;
+  /**
+   * Stores typed rows of one tenant, given as a file of Parquet, which is removed. Throws 400 `upload_invalid`, 409
+   * `days_held`, `tenant_busy`, `tenant_on_hold`, `store_read_only`, `store_fenced`, and 503; nothing is stored then.
+   */
+  take(actor: Actor, tenant: string, path: string): Promise<Imported>;
+  /** Stops the imports that run. */
+  stop(): Promise<void>;
+};
+
+/** So many uploads are read at once, each of which may take the memory of DuckDB. */
+const atOnce = 4;
+/** A file that is larger is refused. */
+export const maxUploadBytes = 512 * 2 ** 20;
+const idleMillis = 60_000;
+/** An import is tried so often, when versions or exports are frozen meanwhile. */
+const attempts = 3;
+
+export function addImportRoutes(http: HttpServer, importer: DayImporter, spoolDir: string): void {
+  http.route(retentionContract.planImport, ({ body, actor }) => importer.plan(actor, body));
+  http.route(retentionContract.importDays, async ({ query, actor, request, reply, recheck }) => {
+    assertReach(actor, query.tenant);
+    const path = join(spoolDir, `${newId('upload')}.parquet`);
+    try {
+      await receive(request, path, spoolDir);
+      await recheck();
+      return await importer.take(actor, query.tenant, path);
+    } catch (error) {
+      // The rest of the body could not be told from the next request.
+      if (!request.raw.complete) reply.header('connection', 'close');
+      throw error;
+    } finally {
+      await rm(path, { force: true });
+    }
+  });
+}
+
+/** Writes the body of a request into a file. Throws 413, 415, 503, and `request_aborted`. */
+async function receive({ raw }: FastifyRequest, path: string, dir: string): Promise<void> {
+  const type = (raw.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  if (type !== parquetType) {
+    throw new AppError('media_type_unsupported', { detail: `Send typed rows as ${parquetType}.` });
+  }
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  let bytes = 0;
+  const fallSilent = () => raw.destroy(new Error('the sender fell silent'));
+  raw.setTimeout(idleMillis, fallSilent);
+  try {
+    await pipeline(
+      raw.iterator({ destroyOnReturn: false }),
+      async function* (chunks: AsyncIterable<Buffer>) {
+        for await (const chunk of chunks) {
+          bytes += chunk.length;
+          if (bytes > maxUploadBytes) {
+            throw new AppError('body_too_large', {
+              detail: `An upload has at most ${maxUploadBytes} bytes. Send fewer days at once.`,
+            });
+          }
+          yield chunk;
+        }
+      },
+      createWriteStream(path, { mode: 0o600 }),
+    );
+  } catch (error) {
+    const fault = fromFileSystem(error, 'The upload cannot be kept for a moment');
+    if (fault instanceof AppError) throw fault;
+    throw new AppError('request_aborted', { cause: error });
+  } finally {
+    raw.setTimeout(0);
+    raw.off('timeout', fallSilent);
+  }
+}
+
+const parquetType = 'application/vnd.apache.parquet';
+
+export function createDayImporter(options: DayImportOptions): DayImporter {
+  const { db, duckdb, maxEnrichmentBytes, lockMillis: waitMillis = 10_000 } = options;
+  const gate = createGate(atOnce);
+  const stopping = new AbortController();
+  const running = new Set<Promise<unknown>>();
+
+  const { signal } = stopping;
+
+  async function take(actor: Actor, tenant: string, path: string): Promise<Imported> {
+    const upload = await readUpload(duckdb, { tenant, path, maxEnrichmentBytes, signal }).catch(
+      (error: unknown) => {
+        if (!(error instanceof UploadFault)) throw error;
+        throw new AppError('upload_invalid', {
+          detail: `The upload cannot be stored as it is: ${error.message}. Nothing was stored.`,
+          cause: error,
+        });
+      },
+    );
+    const work = (own: AbortSignal) =>
+      storeUpload(options, { tenant, upload, signal: own, requestedBy: actor.name });
+    return waitForTenant(db, tenant, { waitMillis, signal, work });
+  }
+
+  return {
+    async plan({ tenants }, { tenant, leaves }) {
+      const days = leaves.flatMap(({ store, days }) => days.map((day) => ({ store, day })));
+      if (tenants !== null && !tenants.includes(tenant)) return { tenant, leaves: [] };
+      const { hold, lastMoveDay } = await findDueDays(db, tenant);
+      if (hold) return { tenant, leaves: [] };
+      const held = new Set(
+        (await listHeldDays(db, tenant, days)).map(({ store, day }) => `${store}/${day}`),
+      );
+      const free = leaves.map(({ store, days }) => ({
+        store,
+        days: days.filter((day) => day <= lastMoveDay && !held.has(`${store}/${day}`)),
+      }));
+      return { tenant, leaves: free.filter(({ days }) => days.length > 0) };
+    },
+    take(actor, tenant, path) {
+      const work = gate.run(() => take(actor, tenant, path));
+      const settled: Promise<unknown> = work.catch(() => {}).finally(() => running.delete(settled));
+      running.add(settled);
+      return work;
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all(running);
+    },
+  };
+}
+
+/** Stores what was uploaded, under the lock of its tenant. */
+async function storeUpload(
+  context: MoverContext,
+  {
+    tenant,
+    upload,
+    requestedBy,
+    signal,
+  }: { tenant: string; upload: Upload; requestedBy: string; signal: AbortSignal },
+): Promise<Imported> {
+  const { db } = context;
+  // An import that was killed after its copy may have these very days.
+  await resumeMoves(context, tenant, { signal, sofar: nothingSofar() });
+  const days = upload.days.map(({ day }) => day).sort();
+  const range = { firstDay: days[0] ?? '', lastDay: days.at(-1) ?? '' };
+  const [held] = await listHeldDays(db, tenant, upload.days);
+  const { lastMoveDay } = await findDueDays(db, tenant);
+  if (held !== undefined) {
+    throw refusal('days_held', `Store ${held.store} holds records on ${held.day}.`);
+  }
+  if (range.lastDay > lastMoveDay) {
+    throw refusal('not_due', `The policy keeps days after ${lastMoveDay} hot.`);
+  }
+  await context.fence.advance(signal);
+  for (let attempt = 1; ; attempt += 1) {
+    const request: ImportRequest = {
+      recorded_at: await readClock(db),
+      requested_by: requestedBy,
+    };
+    const planned = await journalMove(context, {
+      ...{ tenant, runId: null, kind: 'import', ...range, request, in: [] },
+      out: [newSegment({ tenant, ...range })],
+    });
+    const move: Move = { ...planned, upload, isSmall: isSmall(upload.days) };
+    const { isSwitched } = await runMove(context, move, signal);
+    const { count, bytes } = sumTriples(upload.days);
+    if (isSwitched) return { id: move.id, tenant, count, bytes };
+    const state = await findErasureState(db, move);
+    if (state?.error_code !== 'pinned_meanwhile' || attempt === attempts) {
+      throw refusal(state?.error_code ?? '', state?.error ?? '');
+    }
+  }
+}
+
+const refusals = {
+  days_held: 'days_held',
+  not_due: 'days_held',
+  pinned_meanwhile: 'days_held',
+  tenant_on_hold: 'tenant_on_hold',
+} as const;
+
+/** The error of an import that was not stored, for the reason in the journal. */
+function refusal(code: string, reason: string): AppError {
+  const known = refusals[code as keyof typeof refusals] as
+    | (typeof refusals)[keyof typeof refusals]
+    | undefined;
+  return new AppError(known ?? 'cold_tier_unavailable', {
+    detail: `Nothing was stored. ${reason} Send these records through POST /enrichment/records.`,
+  });
+}

@@ -1,0 +1,77 @@
+import { join } from 'node:path';
+import { replaceSegments, writeSegmentFromRecords } from '../../records/segments.ts';
+import { MoveFault } from './fail.ts';
+import type { KindSteps, Move } from './move.ts';
+import { isPinnedSince, noteStored } from './queries.ts';
+
+/** What the journal has of an import: when its records count as stored, and the name of the token that sent them. */
+export type ImportRequest = { readonly recorded_at: string; readonly requested_by: string };
+
+function recordedAtOf({ id, request }: Move): string {
+  const { recorded_at: at } = (request ?? {}) as Partial<ImportRequest>;
+  if (at === undefined) throw new Error(`the journal does not tell when ${id} stores its records`);
+  return at;
+}
+
+/**
+ * An import: what was uploaded becomes a segment, and its records are counted for the first time. The upload itself is
+ * in no store: its sender waits for the switch, and sends it again when that does not come.
+ */
+export const importKind: KindSteps = {
+  async copy({ duckdb }, { move, out: [segment], dir, signal }) {
+    if (segment === undefined) throw new Error(`the import ${move.id} has no segment to write`);
+    if (move.upload === undefined) {
+      throw new MoveFault(
+        'upload_gone',
+        'The process that was sent these records ended before it had copied them. Nothing was stored.',
+      );
+    }
+    const { rows, days } = move.upload;
+    const target = join(dir, `${segment.segment_id}.parquet`);
+    const count = days.reduce((sum, day) => sum + day.count, 0);
+    const bytes = days.reduce((sum, day) => sum + day.bytes, 0);
+    const recordedAt = recordedAtOf(move);
+    await writeSegmentFromRecords(duckdb, { rows, recordedAt, target, count, bytes, signal });
+    return { files: [{ segment_id: segment.segment_id, path: target }], days };
+  },
+
+  async switch(connection, { work: { move }, segments }) {
+    const { tenant } = move;
+    const recordedAt = recordedAtOf(move);
+    // Nobody pins anything of the tenant now. What was pinned since the records got their time lacks them, although they
+    // look as if they had been there.
+    if (await isPinnedSince(connection, tenant, recordedAt)) {
+      throw new MoveFault(
+        'pinned_meanwhile',
+        'A version or an export froze what the tenant had while these records came. Nothing was stored.',
+      );
+    }
+    await replaceSegments(connection, {
+      tenant,
+      add: segments,
+      remove: [],
+      areNew: true,
+      async removeHot(locked) {
+        const held = locked.find(({ count }) => count > 0);
+        if (held === undefined) return [];
+        throw new MoveFault(
+          'days_held',
+          `Store ${held.store} holds records on ${held.day} by now. Nothing was stored.`,
+        );
+      },
+    });
+    await noteStored(connection, tenant, {
+      recordedAt,
+      days: segments.flatMap(({ days }) => days),
+    });
+    return [];
+  },
+
+  async refuse(_connection, { last_day }, { lastMoveDay }) {
+    if (last_day <= lastMoveDay) return null;
+    return {
+      code: 'not_due',
+      message: `The policy keeps days after ${lastMoveDay} hot. Nothing was stored.`,
+    };
+  },
+};
