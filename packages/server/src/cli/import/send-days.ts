@@ -1,5 +1,7 @@
 import { createReadStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import type { Imported, ImportPlan } from '../../contract.ts';
+import { AppError } from '../../kernel/errors.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
@@ -21,7 +23,7 @@ const mostFiles = 1000;
 const leastRows = 1000;
 /** So many tenants are sent at once. */
 const sendersAtOnce = 4;
-/** The service is asked about so many days at once, and takes no more in one upload. */
+/** The service is asked about so many days at once. */
 const mostDays = 10_000;
 
 /** Puts neighbours together that have the same columns, up to a million rows. A file with more is a batch by itself. */
@@ -68,17 +70,30 @@ export async function sendDays(
 ): Promise<void> {
   await stage.begin();
   for (const stretches of cutStretches(sending)) {
-    const tenants = await stage.fill(stretches);
-    const queue = [...tenants];
-    const send = async () => {
-      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-        context.io.signal.throwIfAborted();
-        await sendTenant(client, stage, { ...sending, tenant: next[0], leaves: next[1] });
-      }
-    };
-    await Promise.all(Array.from({ length: sendersAtOnce }, send));
-    await stage.keepRest();
+    const staged = [...(await stage.fill(stretches))];
+    const free = await atOnce(staged, ([tenant, leaves]) =>
+      planTenant(client, { tenant, leaves, note: sending.note }),
+    );
+    await atOnce(await stage.take(free), async ({ tenant, rows }) => {
+      context.io.signal.throwIfAborted();
+      const isStored =
+        rows >= leastRows && (await sendTenant(client, stage, { ...sending, tenant, rows }));
+      if (!isStored) await stage.keep(tenant);
+    });
   }
+}
+
+/** Works on several things at once. Answers what came of them, in no order. */
+async function atOnce<T, R>(things: readonly T[], work: (thing: T) => Promise<R>): Promise<R[]> {
+  const queue = [...things];
+  const results: R[] = [];
+  const go = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      results.push(await work(next));
+    }
+  };
+  await Promise.all(Array.from({ length: sendersAtOnce }, go));
+  return results;
 }
 
 /** Cuts the rows of the files into ranges that are staged together. */
@@ -103,37 +118,52 @@ function* cutStretches({ batch, firstRow }: Sending) {
 
 type Leaves = ImportPlan['leaves'];
 
+/** Asks which days of a tenant may be imported at once. */
+async function planTenant(
+  client: Client,
+  { tenant, leaves, note }: { tenant: string; leaves: Leaves; note: Sending['note'] },
+): Promise<{ tenant: string; leaves: Leaves }> {
+  const free: Leaves = [];
+  try {
+    for (const asked of portions(leaves)) {
+      const body = { tenant, leaves: asked };
+      free.push(...(await client.json('POST /enrichment/imports/plan', { body })).leaves);
+    }
+  } catch (error) {
+    tellOtherWay(tenant, error, note);
+  }
+  return { tenant, leaves: free };
+}
+
+/** Sends the rows of a tenant that were taken. Answers whether they are stored. */
 async function sendTenant(
   client: Client,
   stage: Importer['stage'],
-  { tenant, leaves, totals, onRows, note }: Sending & { tenant: string; leaves: Leaves },
-): Promise<void> {
+  { tenant, rows, totals, onRows, note }: Sending & { tenant: string; rows: number },
+): Promise<boolean> {
+  const path = await stage.write(tenant);
   try {
-    for (const asked of portions(leaves)) {
-      const { leaves: free } = await client.json('POST /enrichment/imports/plan', {
-        body: { tenant, leaves: asked },
-      });
-      if (free.length === 0) continue;
-      const written = await stage.write(tenant, free);
-      try {
-        if (written.rows < leastRows) continue;
-        const answer = await client.upload(
-          'POST /enrichment/imports',
-          createReadStream(written.path, { highWaterMark: 2 ** 18 }),
-          { headers: { 'content-type': parquetType }, query: { tenant } },
-        );
-        totals.accepted += (parseAnswer(answer) as Imported).count;
-        await stage.noteStored(written);
-        onRows(written.rows);
-      } finally {
-        await stage.discard(written);
-      }
-    }
+    const answer = await client.upload(
+      'POST /enrichment/imports',
+      createReadStream(path, { highWaterMark: 2 ** 18 }),
+      { headers: { 'content-type': parquetType }, query: { tenant } },
+    );
+    totals.accepted += (parseAnswer(answer) as Imported).count;
+    onRows(rows);
+    return true;
   } catch (error) {
-    if (!(error instanceof ApiError) && (error as { code?: string }).code !== 'service_unreachable')
-      throw error;
-    note(`${tenant} goes through ingest: ${(error as Error).message}`);
+    tellOtherWay(tenant, error, note);
+    return false;
+  } finally {
+    await rm(path, { force: true });
   }
+}
+
+/** Says why rows take the way of ingest; throws the error where that is none that the service has to do with. */
+function tellOtherWay(tenant: string, error: unknown, note: Sending['note']): void {
+  const isAway = error instanceof AppError && error.code === 'service_unreachable';
+  if (!(error instanceof ApiError) && !isAway) throw error;
+  note(`${tenant} goes through ingest: ${error.message}`);
 }
 
 const parquetType = 'application/vnd.apache.parquet';

@@ -25,8 +25,8 @@ export type Stretch = {
 export type StagedLeaf = { readonly store: string; readonly days: string[] };
 
 /**
- * The tables of an import between its files and the service. Rows are staged, and those of free days are written as the
- * service takes them. The numbers of all others are kept: they take the way of ingest.
+ * The tables of an import between its files and the service. Rows are staged, and those of free days are taken out and
+ * written as the service takes them. The numbers of all others are kept: they take the way of ingest.
  */
 export type Stage = {
   /** Forgets the rows that were kept. */
@@ -34,29 +34,31 @@ export type Stage = {
   /** Stages rows in place of those that were staged before. Answers by tenant on which days they fall, if plainly so. */
   fill(stretches: readonly Stretch[]): Promise<Map<string, StagedLeaf[]>>;
   /**
-   * Writes the rows of these days into a file, in the order of their keys. Answers its path and how many rows it has.
-   * They count as stored once `noteStored` is called with what this answers.
+   * Takes the rows of these days out of the stage, by tenant, and keeps the numbers of all others. Answers how many rows
+   * there are of each tenant that has any.
    */
-  write(tenant: string, leaves: readonly StagedLeaf[]): Promise<Written>;
-  noteStored(written: Written): Promise<void>;
-  /** Removes the file. */
-  discard(written: Written): Promise<void>;
-  /** Keeps the numbers of all rows that are not stored. */
-  keepRest(): Promise<void>;
+  take(free: readonly FreeDays[]): Promise<{ tenant: string; rows: number }[]>;
+  /** Writes the rows of a tenant that were taken into a file, in the order of their keys. Answers its path. */
+  write(tenant: string): Promise<string>;
+  /** Keeps the numbers of the rows of a tenant that were taken: they are not stored after all. */
+  keep(tenant: string): Promise<void>;
   /** How many rows of a file are kept. */
   countRest(file: number): Promise<number>;
   close(): Promise<void>;
 };
 
-export type Written = { readonly number: number; readonly path: string; readonly rows: number };
+export type FreeDays = { readonly tenant: string; readonly leaves: readonly StagedLeaf[] };
 
 /** SQL of the numbers of the rows that are kept of a file. */
 export const restSql = (file: number) => `(select row from rest where file = ${file})`;
 
+const columnsOf = (body: string) => [...textColumns, 'occurred_at', body].join(', ');
+
 export function createStage(duckdb: DuckDbStream): Stage {
   let dir: string | undefined;
   let body = '';
-  let numbers = 0;
+  let files = 0;
+  const isTaken = `plain and (tenant, store, day) in (select (tenant, store, day) from free)`;
   const makeDir = async () => {
     dir = await mkdtemp(join(tmpdir(), 'svcctl-stage-'));
     await duckdb.run(`set temp_directory = ${literal(join(dir, 'duckdb'))}`);
@@ -83,7 +85,7 @@ export function createStage(duckdb: DuckDbStream): Stage {
         await stretch.fill(async (rows) => {
           const into = isFirst ? 'create or replace temp table staged as' : 'insert into staged';
           isFirst = false;
-          await duckdb.run(`${into} select ${stretch.file} as file, *, occurred_at::date as day, 0 as number,
+          await duckdb.run(`${into} select ${stretch.file} as file, *, occurred_at::date as day,
             hash(tenant, store, occurred_at, event_id) as key, ${isPlainSql} as plain from (${rows})`);
         });
       }
@@ -102,27 +104,35 @@ export function createStage(duckdb: DuckDbStream): Stage {
       }
       return tenants;
     },
-    async write(tenant, leaves) {
-      numbers += 1;
-      const number = numbers;
-      const path = join(dir ?? (await makeDir()), `${number}.parquet`);
-      const days = leaves.flatMap(({ store, days }) =>
-        days.map((day) => `(${literal(store)}, ${literal(day)}::date)`),
+    async take(free) {
+      await duckdb.run(
+        'create or replace temp table free (tenant varchar, store varchar, day date)',
       );
-      await duckdb.run(`update staged set number = ${number} from (values ${days.join(', ')}) free(store, day)
-        where plain and tenant = ${literal(tenant)} and staged.store = free.store and staged.day = free.day`);
-      await duckdb.run(`copy (select ${textColumns.join(', ')}, occurred_at, ${body} from staged
-        where number = ${number} order by ${segmentOrder}) to ${literal(path)} (format parquet, row_group_size 20480)`);
-      return { path, number, rows: await count(`staged where number = ${number}`) };
-    },
-    noteStored: ({ number }) => duckdb.run(`delete from staged where number = ${number}`),
-    async discard({ path }) {
-      await rm(path, { force: true });
-    },
-    async keepRest() {
-      await duckdb.run('insert into rest select file, row from staged');
+      for (const { tenant, leaves } of free) {
+        const days = leaves.flatMap(({ store, days }) =>
+          days.map((day) => `(${literal(tenant)}, ${literal(store)}, ${literal(day)})`),
+        );
+        if (days.length > 0) await duckdb.run(`insert into free values ${days.join(', ')}`);
+      }
+      // They are sorted once for all tenants. Of a sorted table only those parts are read that have a tenant.
+      await duckdb.run(`create or replace temp table taken as select file, row, ${columnsOf(body)} from staged
+        where ${isTaken} order by tenant, ${segmentOrder}`);
+      await duckdb.run(
+        `insert into rest select file, row from staged where (${isTaken}) is not true`,
+      );
       await duckdb.run('drop table staged');
+      const counted = await cells('select tenant, count(*)::varchar from taken group by tenant');
+      return counted.map(([tenant = '', rows = '0']) => ({ tenant, rows: Number(rows) }));
     },
+    async write(tenant) {
+      files += 1;
+      const path = join(dir ?? (await makeDir()), `${files}.parquet`);
+      await duckdb.run(`copy (select ${columnsOf(body)} from taken where tenant = ${literal(tenant)})
+        to ${literal(path)} (format parquet, row_group_size 20480)`);
+      return path;
+    },
+    keep: (tenant) =>
+      duckdb.run(`insert into rest select file, row from taken where tenant = ${literal(tenant)}`),
     countRest: (file) => count(restSql(file)),
     async close() {
       if (dir !== undefined) await rm(dir, { recursive: true, force: true });

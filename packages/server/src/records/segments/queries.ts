@@ -202,7 +202,11 @@ export type CounterChanges = {
 /** The keys of counters. */
 export type CounterKeys = {
   readonly tenant: string;
-  readonly changes: readonly Pick<CounterChange, 'store' | 'day' | 'month'>[];
+  readonly changes: readonly (Pick<CounterChange, 'store' | 'day' | 'month'> & {
+    /** The times with which a counter is made; where they are left out they must be found again. */
+    readonly first_at?: string;
+    readonly last_at?: string;
+  })[];
 };
 
 /**
@@ -245,11 +249,15 @@ export async function openCounters(
   table: CounterTable,
   counters: CounterKeys,
 ): Promise<void> {
-  const { key, keys } = keysOf(table, counters);
+  const { key, arrays } = keysOf(table, counters);
   const names = raw(key.join(', '));
+  const times = (['first_at', 'last_at'] as const).map(
+    (column) => sql`${counters.changes.map((change) => change[column] ?? 'epoch')}::timestamptz[]`,
+  );
   await connection.query(sql`
     insert into ${raw(table)} as counter (${names}, count, bytes, digest, first_at, last_at)
-    select ${names}, 0, 0, 0, 'epoch'::timestamptz, 'epoch'::timestamptz from ${keys} order by ${names}
+    select ${names}, 0, 0, 0, first_at, last_at
+    from unnest(${join([...arrays, ...times])}) as opened(${names}, first_at, last_at) order by ${names}
     on conflict (${names}) do update set count = counter.count`);
 }
 

@@ -68,7 +68,7 @@ export async function replaceSegments(
   const held = remove.length > 0 ? await listDaysOfSegments(connection, tenant, remove) : [];
   const touched = [...held, ...added, ...hotDays];
   const days = [...new Map(touched.map((day) => [dayKey(day), day])).values()];
-  if (areNew) await openCounters(connection, 'leaf_days', { tenant, changes: days });
+  if (areNew) await openCounters(connection, 'leaf_days', { tenant, changes: added });
   const locked = await lockDays(connection, tenant, days);
   const removed =
     remove.length > 0 ? await deleteSegments(connection, tenant, remove) : { ids: [], days: [] };
@@ -152,8 +152,10 @@ async function changeCountersOf(
   ] as const;
   for (const [table, keyOf] of levels) {
     const changes = rollUp(change, keyOf);
-    if (change.areNew) await openCounters(connection, table, { tenant, changes });
-    await changeLevel(connection, table, { tenant, changes });
+    if (change.areNew && table !== 'leaf_days') {
+      await openCounters(connection, table, { tenant, changes });
+    }
+    await changeLevel(connection, table, { tenant, changes, areNew: change.areNew });
   }
 }
 
@@ -164,11 +166,11 @@ async function changeCountersOf(
 async function changeLevel(
   connection: Connection,
   table: CounterTable,
-  { tenant, changes }: CounterChanges,
+  { tenant, changes, areNew }: CounterChanges & { areNew: boolean },
 ): Promise<void> {
   if (changes.length === 0) return;
   // The days are locked already, and a counter alone needs no order.
-  const isOrdered = table === 'leaf_days' || changes.length === 1;
+  const isOrdered = areNew || table === 'leaf_days' || changes.length === 1;
   if (!isOrdered) await lockCounters(connection, table, { tenant, changes });
   const { found, wrong } = await changeCounters(connection, table, { tenant, changes });
   if (found !== changes.length || wrong > 0) {
@@ -176,6 +178,8 @@ async function changeLevel(
       `${table} of ${tenant}: ${changes.length - found} counters are missing and ${wrong} would be wrong; nothing was changed. Run retention verify.`,
     );
   }
+  // Days that held nothing have the times with which they were opened.
+  if (areNew && table === 'leaf_days') return;
   const resized = changes.filter((counter) => counter.count !== 0);
   if (resized.length === 0) return;
   await deleteEmptyCounters(connection, table, { tenant, changes: resized });
