@@ -82,6 +82,7 @@ test('the walk finds tenants and stores wherever they stand', () => {
     'createToken',
     'createVersion',
     'ingestRecords',
+    'planImport',
     'reportIncident',
   ]);
 });

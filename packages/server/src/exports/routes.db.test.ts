@@ -161,6 +161,7 @@ test('typed columns are told beforehand, and go with a job', async () => {
   expect(json.schema).toEqual(schema.json);
   expect((await service.call('GET', `/exports/${json.id}`)).json.schema).toEqual(schema.json);
   const { data } = (await service.call('GET', '/exports')).json;
-  expect(data).toMatchObject([{ id: json.id }]);
-  expect(data[0]).not.toHaveProperty('schema');
+  const listed = data.find(({ id }: { id: string }) => id === json.id);
+  expect(listed).toMatchObject({ format: 'parquet' });
+  expect(listed).not.toHaveProperty('schema');
 });
