@@ -315,6 +315,32 @@ create table export_parts (
   constraint export_parts_pkey PRIMARY KEY (tenant, export_id, number)
 );
 
+create table export_schedules (
+  tenant text collate "C" not null,
+  id text collate "C" not null,
+  name text not null,
+  cron text not null,
+  format text collate "C" not null,
+  request json not null,
+  target text not null,
+  access_key_id text,
+  secret bytea,
+  enabled boolean not null default true,
+  due_at timestamp with time zone,
+  delivered_before timestamp with time zone,
+  created_by text not null,
+  token_id text collate "C" not null,
+  created_at timestamp with time zone not null default now(),
+  deleted_at timestamp with time zone,
+  constraint export_schedules_pkey PRIMARY KEY (tenant, id)
+);
+
+CREATE INDEX export_schedules_due_idx ON public.export_schedules USING btree (due_at) WHERE ((due_at IS NOT NULL) AND (deleted_at IS NULL));
+
+CREATE INDEX export_schedules_id_idx ON public.export_schedules USING btree (id);
+
+CREATE UNIQUE INDEX export_schedules_name_key ON public.export_schedules USING btree (tenant, name) WHERE (deleted_at IS NULL);
+
 create table exports (
   tenant text collate "C" not null,
   id text collate "C" not null,
@@ -354,6 +380,11 @@ create table exports (
   waiting_since timestamp with time zone,
   due_at timestamp with time zone,
   typed_schema json,
+  schedule_id text collate "C",
+  schedule_name text,
+  delivered_to text,
+  delivery json,
+  delivered_at timestamp with time zone,
   constraint exports_pkey PRIMARY KEY (tenant, id)
 );
 
@@ -366,6 +397,8 @@ CREATE INDEX exports_finished_at_idx ON public.exports USING btree (finished_at)
 CREATE INDEX exports_id_idx ON public.exports USING btree (id);
 
 CREATE INDEX exports_open_idx ON public.exports USING btree (created_at, id) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
+
+CREATE INDEX exports_schedule_idx ON public.exports USING btree (schedule_id, created_at, id) WHERE (schedule_id IS NOT NULL);
 
 CREATE INDEX exports_tenant_created_at_idx ON public.exports USING btree (tenant, created_at, id);
 
@@ -396,6 +429,7 @@ create table iceberg_snapshots (
   constraint iceberg_snapshots_parent_key UNIQUE (scope, parent_id),
   constraint iceberg_snapshots_pkey PRIMARY KEY (scope, id)
 );
+CREATE INDEX exports_unmarked_idx ON public.exports USING btree (tenant, id) WHERE ((delivery IS NOT NULL) AND (delivered_at IS NULL));
 
 create table incident_keys (
   tenant text collate "C" not null,

@@ -4,6 +4,7 @@ import { noticesContract } from './checks/notices/contract.ts';
 import { exportsContract } from './exports/contract.ts';
 import { exportJobsContract } from './exports/jobs.contract.ts';
 import { icebergContract } from './iceberg/contract.ts';
+import { schedulesContract } from './exports/schedules.contract.ts';
 import { jobsContract } from './platform/jobs/contract.ts';
 import { recordsContract } from './records/contract.ts';
 import { countContract } from './records/count.contract.ts';
@@ -26,6 +27,7 @@ export const apiContract = {
   ...versionsContract,
   ...exportsContract,
   ...exportJobsContract,
+  ...schedulesContract,
   ...retentionContract,
   ...icebergContract,
   ...webhooksContract,
@@ -39,6 +41,7 @@ export * from './checks/notices/contract.ts';
 export * from './exports/contract.ts';
 export * from './exports/jobs.contract.ts';
 export * from './iceberg/contract.ts';
+export * from './exports/schedules.contract.ts';
 export type { RouteContract } from './platform/http/contract.ts';
 export type { WorkRow } from './platform/http/schemas.contract.ts';
 export * from './platform/jobs/contract.ts';

@@ -1,10 +1,12 @@
+import { rm } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, type CallOptions, useTestService } from '../../test/service.ts';
 import { apiContract, type RouteContract } from '../contract.ts';
 import { newAccessToken } from '../kernel/ids.ts';
 import { type Preset, presets, type Scope, scopes } from '../kernel/values.ts';
 import {
+  deliveries,
   ghostOf,
   type Kind,
   kindOfPath,
@@ -32,7 +34,9 @@ const service = useTestService({
   SVC_ROLES: 'api,retention,exports',
   SVC_RATE_LIMIT: '0',
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
+  SVC_EXPORT_ROOTS: deliveries,
 });
+afterAll(() => rm(deliveries, { recursive: true, force: true }));
 
 describe('the rules', () => {
   test('name every route, and no other', async () => {

@@ -2,7 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { actorOfToken } from '../access/index.ts';
-import { addExportRoutes, createExportKind, startSweeps } from '../exports/index.ts';
+import {
+  addExportRoutes,
+  addScheduleRoutes,
+  createExportKind,
+  findTarget,
+  openTarget,
+  parseTarget,
+  startSchedules,
+  startSweeps,
+  type WorkContext,
+} from '../exports/index.ts';
 import { type FileVerdict, type Manifest, manifestSchema } from '../exports/jobs.contract.ts';
 import { type FileSource, verifyFile } from '../exports/verify-file.ts';
 import { AppError } from '../kernel/errors.ts';
@@ -12,19 +22,23 @@ import type { HttpServer } from '../platform/http/server.ts';
 import { parseJson, Validator } from '../platform/http/validate.ts';
 import { type HeldRunner, startHeldJobs } from '../platform/jobs/held.ts';
 import type { Log } from '../platform/log.ts';
-import type { Work } from '../platform/work/repeat.ts';
-import { type Host, routeTools } from './host.ts';
+import type { Repeated, Work } from '../platform/work/repeat.ts';
+import { type Host, routeTools, secretBox } from './host.ts';
 
 /** The work on export jobs. It runs only in a process that has the role `exports`; elsewhere `start` does nothing. */
 export type ExportJobs = Work & {
   /** Stops the job if this process is working on it. The caller has already marked it as cancelled in the database. */
   cancel(id: string): void;
+  /** Looks at once whether a schedule is due. */
+  pokeSchedules(): void;
 };
 
 /** All export jobs of one process encode at most this many chunks at once: they give way to streamed exports. */
 const encodedAtOnce = 2;
 
-export function createExportJobs({ settings, log, db, cold, paceOf }: Host): ExportJobs {
+export function createExportJobs(host: Host): ExportJobs {
+  const { settings, log, db, cold, paceOf } = host;
+  let schedules: Repeated | undefined;
   let runner: HeldRunner | undefined;
   let sweeps: ReturnType<typeof startSweeps> | undefined;
   return {
@@ -45,9 +59,17 @@ export function createExportJobs({ settings, log, db, cold, paceOf }: Host): Exp
         pace: paceOf('exports'),
         days: settings.exportDays,
         perTenant: settings.exportJobsPerTenant,
+        openTarget: targetOpener(host),
       });
-      const onEnded = () => sweeps?.poke();
+      const onEnded = () => {
+        sweeps?.poke();
+        schedules?.poke();
+      };
       runner = startHeldJobs(db, kind, { log, places: settings.exportJobs, onEnded });
+      schedules = startSchedules({
+        ...{ db, source, log, roots: settings.exportRoots, openTarget: targetOpener(host) },
+        onBegun: () => runner?.poke(),
+      });
     },
     poke() {
       runner?.poke();
@@ -55,10 +77,30 @@ export function createExportJobs({ settings, log, db, cold, paceOf }: Host): Exp
     cancel(id) {
       runner?.cancel(id);
     },
+    pokeSchedules() {
+      schedules?.poke();
+    },
     async stop() {
+      await schedules?.stop();
       await runner?.stop();
       await sweeps?.stop();
     },
+  };
+}
+
+/** Opens the places of schedules, as they are stored now: their credentials may change while a run waits. */
+function targetOpener(host: Host): WorkContext['openTarget'] {
+  const { db, settings } = host;
+  return async (schedule) => {
+    const found = await findTarget(db, schedule);
+    if (found === undefined) throw new Error(`there is no schedule ${schedule.id}`);
+    const { target: to, secret, access_key_id: accessKeyId } = found;
+    const target = parseTarget(to, settings.exportRoots);
+    const credentials =
+      secret === null || accessKeyId === null
+        ? undefined
+        : { accessKeyId, secretAccessKey: secretBox(host).open(secret, schedule.id) };
+    return { place: target.place, store: await openTarget(target, credentials) };
   };
 }
 
@@ -162,6 +204,13 @@ export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void
     ),
     maxPerCaller: settings.exportMaxPerCaller,
     actorOf: (tokenId) => actorOfToken(db, tokenId, 'analytics:read'),
+    ...routeTools(host),
+  });
+  addScheduleRoutes(http, db, {
+    ...{ roots: settings.exportRoots, spoolDir: cold.spoolDir },
+    seal: (secret, id) => secretBox(host).seal(secret, id),
+    poke: () => jobs.pokeSchedules(),
+    cancel: (id) => jobs.cancel(id),
     ...routeTools(host),
   });
 }

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { auditLocally } from '../access/index.ts';
 import { listProcesses, listSealedTargets, replaceSealedTarget } from '../checks/index.ts';
 import type { Settings } from '../config/settings.ts';
+import { listSealedSchedules, replaceSealedSchedule } from '../exports/index.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -97,6 +98,8 @@ export type LostReport = KeysReport & {
   readonly endpoints: readonly string[];
   /** The ids of such targets of notices. */
   readonly targets: readonly string[];
+  /** The ids of schedules of exports whose credentials it has taken. */
+  readonly schedules: readonly string[];
 };
 
 /**
@@ -127,11 +130,13 @@ export async function replaceLostKey(
     });
     const ring = await findKeyring(db, settings);
     const box = createSecretBox(ring);
-    const targets = await listSealedTargets(db);
+    const lost = (rows: readonly Sealed[]) =>
+      rows.filter(({ id, secret }) => !canOpen(box, secret, id)).map(({ id }) => id);
     return {
       ...(await describe(db, ring)),
       endpoints: await listUnopened(db, { ring, box, signal }),
-      targets: targets.filter(({ id, secret }) => !canOpen(box, secret, id)).map(({ id }) => id),
+      targets: lost(await listSealedTargets(db)),
+      schedules: lost(await listSealedSchedules(db)),
     };
   });
 }
@@ -232,11 +237,21 @@ async function listAlive(db: Database) {
 async function reseal(db: Database, ring: FoundKeys, signal: AbortSignal): Promise<void> {
   const box = createSecretBox(ring);
   await resealEndpoints(db, { ring, box, signal });
-  for (const target of await listSealedTargets(db)) {
-    if (keyIdOf(target.secret) === ring.sealing.id) continue;
-    await replaceSealedTarget(db, target, sealAnew(box, target.secret, target.id));
+  for (const { list, replace } of fewSealed) {
+    for (const own of await list(db)) {
+      if (keyIdOf(own.secret) === ring.sealing.id) continue;
+      await replace(db, own, sealAnew(box, own.secret, own.id));
+    }
   }
 }
+
+type Sealed = { readonly id: string; readonly secret: Buffer };
+
+/** What is sealed beside the secrets of endpoints: there are few of them, so that they are listed at once. */
+const fewSealed = [
+  { list: listSealedTargets, replace: replaceSealedTarget },
+  { list: listSealedSchedules, replace: replaceSealedSchedule },
+];
 
 async function describe(db: Database, ring: FoundKeys): Promise<KeysReport> {
   const counts = new Map((await countAll(db)).map(({ key_id, count }) => [key_id, count]));
@@ -261,9 +276,11 @@ function isKnown(ring: FoundKeys, id: string | null): boolean {
 
 async function countAll(db: Database): Promise<{ key_id: string | null; count: number }[]> {
   const sums = new Map((await countSealed(db)).map(({ key_id, count }) => [key_id, count]));
-  for (const { secret } of await listSealedTargets(db)) {
-    const id = keyIdOf(secret);
-    sums.set(id, (sums.get(id) ?? 0) + 1);
+  for (const { list } of fewSealed) {
+    for (const { secret } of await list(db)) {
+      const id = keyIdOf(secret);
+      sums.set(id, (sums.get(id) ?? 0) + 1);
+    }
   }
   return [...sums].map(([key_id, count]) => ({ key_id, count }));
 }

@@ -43,12 +43,12 @@ export function list<
   Given extends object = Chosen<F>,
 >(
   route: R,
-  view: Omit<Verb, 'act' | 'argument'> & {
+  view: Omit<Verb, 'act'> & {
     columns: readonly Column<RowOf<R>>[] | ((options: Given) => readonly Column<RowOf<R>>[]);
     /** Its filters, as options before the others. */
     filters?: F;
     /** What is asked for beside what the filters say. Throws `usage_invalid`. */
-    query?: (options: Given) => RouteQuery<R>;
+    query?: (options: Given, argument: string) => RouteQuery<R>;
     /** What --limit counts, and its default; without it all rows are printed. On a pipe `onPipe` is the default. */
     limit?: { of?: string; rows: number; onPipe?: number };
     /** Members of the rows that are summed up, for the line below. */
@@ -66,7 +66,7 @@ export function list<
       ...(limit === undefined ? [] : [limitOption(limit)]),
       jsonOption,
     ],
-    async act(context: Context, { json, limit: most, ...rest }: Options) {
+    async act(context: Context, { json, limit: most, ...rest }: Options, argument: string) {
       const given = rest as Given;
       const output = {
         columns: typeof columns === 'function' ? columns(given) : columns,
@@ -74,7 +74,7 @@ export function list<
         json,
       };
       if (Object.values(filters).some(({ isDay }) => isDay)) checkDays(given);
-      const asked = { ...paramsOf(filters, given as Chosen<F>), ...query?.(given) };
+      const asked = { ...paramsOf(filters, given as Chosen<F>), ...query?.(given, argument) };
       const printer = createRowPrinter<RowOf<R>>(context, output);
       const byDefault = context.isTerminal ? limit?.rows : (limit?.onPipe ?? limit?.rows);
       const walk = {

@@ -27,6 +27,7 @@ export type ListRoute =
   | 'GET /enrichment/records'
   | 'GET /enrichment/tags'
   | 'GET /exports'
+  | 'GET /exports/schedules'
   | 'GET /incidents'
   | 'GET /jobs'
   | 'GET /notify/notices'

@@ -62,6 +62,11 @@ const parts: readonly Part[] = [
     () => import('./commands/analytics-export.ts'),
   ),
   noun('exports', 'export jobs and their files', () => import('./commands/exports.ts')),
+  noun(
+    'schedules',
+    'exports that are delivered by themselves',
+    () => import('./commands/schedules.ts'),
+  ),
   noun('jobs', 'jobs of all kinds: list, wait, cancel', () => import('./commands/jobs.ts')),
   noun(
     'retention',

@@ -7,6 +7,7 @@ import {
   integer,
   oneOf,
   origin,
+  places,
   postgresUrl,
   type SettingRow,
   subset,
@@ -253,6 +254,11 @@ export const settingRows = {
     ...integer('SVC_EXPORT_DAYS', 7, 1, 3650),
     help: 'Days that the file of a finished export job is kept.',
     sharedBy: ['exports'],
+  },
+  exportRoots: {
+    ...places('SVC_EXPORT_ROOTS'),
+    help: 'Where schedules may deliver beside Amazon S3: folders, and servers of S3 as https://host:port.',
+    sharedBy: ['api', 'exports'],
   },
   webhookMaxAttempts: {
     ...integer('SVC_WEBHOOK_MAX_ATTEMPTS', 8, 1, 100),

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { resolve } from 'node:path';
 
 /**
  * Describes one setting: its variable and its default. `parse` throws an Error whose message says which
@@ -112,6 +113,21 @@ export function postgresUrl(env: string): SettingRow<string, undefined> {
 export function cidrList(env: string): SettingRow<readonly string[]> {
   const parse = (value: string) => value.split(',').map((part) => cidr(part.trim()));
   return { env, type: 'CIDRs separated by commas', default: [], parse };
+}
+
+/** Folders and origins of servers, such as `/srv/exports,https://minio.local:9000`. The default is an empty list. */
+export function places(env: string): SettingRow<readonly string[]> {
+  const parse = (value: string) => value.split(',').map((part) => place(part.trim()));
+  return { env, type: 'folders and origins separated by commas', default: [], parse };
+}
+
+function place(value: string): string {
+  if (/^https?:\/\//i.test(value) && URL.canParse(value)) return new URL(value).origin;
+  // Nobody means the root of the machine.
+  if (value.startsWith('/') && resolve(value) !== '/') return resolve(value);
+  throw new Error(
+    `"${value}" is neither a folder such as /srv/exports nor an origin such as https://host:9000`,
+  );
 }
 
 function cidr(value: string): string {

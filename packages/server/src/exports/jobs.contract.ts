@@ -78,6 +78,17 @@ export const exportJobSchema = Type.Object({
   sha256: nullable(sha256Schema),
   digest: nullable(digestSchema),
   requested_by: Type.String(),
+  schedule: nullable(
+    Type.Object(
+      { id: Type.String(), name: Type.String() },
+      { description: 'of which it is a run; null: somebody asked for it' },
+    ),
+  ),
+  delivered_to: nullable(Type.String({ description: 'the folder of a run of a schedule' })),
+  delivered_at: nullable({
+    ...instantSchema,
+    description: 'when all of it was there; null: not yet, or never',
+  }),
   created_at: instantSchema,
   started_at: nullable(instantSchema),
   finished_at: nullable(instantSchema),
@@ -198,6 +209,9 @@ export const exportJobsContract = {
       {
         tenant: Type.Optional(tenantSchema),
         state: Type.Optional(oneOf(exportStates)),
+        schedule: Type.Optional(
+          Type.String({ maxLength: 100, description: 'id of a schedule: its runs' }),
+        ),
         limit: Type.Optional(limitSchema),
         cursor: Type.Optional(cursorSchema),
       },

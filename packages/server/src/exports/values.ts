@@ -136,6 +136,13 @@ export const exportStates = [
 ] as const;
 export type ExportState = (typeof exportStates)[number];
 
+/** How a schedule is; the contract says what each of them means. */
+export const scheduleStates = ['waiting', 'running', 'failing', 'paused'] as const;
+export type ScheduleState = (typeof scheduleStates)[number];
+
+/** With what the first run of a schedule begins. */
+export const scheduleStarts = ['all', 'now'] as const;
+
 /** How a file was compared with its slice; the contract of the manifest says what each of them means. */
 export const proofs = ['content', 'sample', 'rows'] as const;
 export type Proof = (typeof proofs)[number];

@@ -5,3 +5,5 @@ export const exportFilters = {
   tenant: tenantFilter,
   state: { choices: exportStates, help: 'only in this state' },
 } as const;
+
+export const scheduleFilters = { tenant: tenantFilter } as const;

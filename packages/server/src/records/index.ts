@@ -37,7 +37,7 @@ export {
   noteGoneRecords,
   removeErasedTags,
 } from './versions/note-gone-records.ts';
-export { cutParts, pinSlice, withPin } from './versions/pin-slice.ts';
+export { cutParts, pinSlice, usualPart, withPin } from './versions/pin-slice.ts';
 export { readVersionSlice, type VersionSlice } from './versions/version.ts';
 export { addVersionRoutes } from './versions/versions.ts';
 export { joinWheres, parseWhere } from './where/parse.ts';

@@ -297,6 +297,7 @@ function unfiltered(slice: Slice): Slice {
     eventId: undefined,
     where: undefined,
     recordedBefore: undefined,
+    recordedFrom: undefined,
     split: undefined,
   };
 }

@@ -1,4 +1,5 @@
 import { utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { expect, vi } from 'vitest';
@@ -7,6 +8,9 @@ import { newAccessToken } from '../../kernel/ids.ts';
 import { seedDeliveries, seedDelivery } from '../../webhooks/dead-letters/testing/seed.ts';
 import { laneOf } from '../../webhooks/lanes.ts';
 
+/** Where the schedules of the matrix deliver. */
+export const deliveries = join(tmpdir(), `svcctl-matrix-${process.pid}`);
+
 /** The kinds of things that a path or a filter names, by the beginning of the paths that do. */
 const kindsByPath = [
   ['/tokens/', 'token'],
@@ -14,6 +18,7 @@ const kindsByPath = [
   ['/enrichment/tags/', 'tag'],
   ['/enrichment/dataset-versions/', 'version'],
   ['/exports/links/', 'link'],
+  ['/exports/schedules/', 'schedule'],
   ['/exports/', 'export'],
   ['/retention/policies/', 'policy'],
   ['/retention/runs/', 'run'],
@@ -42,6 +47,7 @@ export const kindsByFilter: Readonly<Record<string, Kind>> = {
   incident_id: 'incident',
   run_id: 'run',
   version: 'version',
+  schedule: 'schedule',
 };
 
 /** The kind of thing that the parameter of a path names. A path of a new kind of thing has to be added above. */
@@ -153,6 +159,15 @@ function makersOf(
     async export() {
       const headers = { prefer: 'respond-async' };
       return (await call('POST', '/exports/csv', { headers, body: { tenant } })).id;
+    },
+    // It has a run.
+    async schedule() {
+      const body = { tenant, format: 'csv', cron: '0 2 * * *', to: `${deliveries}/${++made}` };
+      const id = await idOf('POST', '/exports/schedules', body);
+      await call('POST', `/exports/schedules/${id}/run`);
+      const read = () => call('GET', `/exports/schedules/${id}`);
+      await vi.waitUntil(async () => (await read()).last_run?.delivered_at, { timeout: 60_000 });
+      return id;
     },
     async policy() {
       await call('PUT', `/retention/policies/${tenant}`, { body: { hot_days: 3 } });

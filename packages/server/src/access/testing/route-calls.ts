@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { type MatrixTenant, recordOf } from './matrix-world.ts';
+import { deliveries, type MatrixTenant, recordOf } from './matrix-world.ts';
 import type { ForeignTenant } from './route-rules.ts';
 
 /** How a route is called so that it succeeds for whoever reaches the tenant. */
@@ -74,6 +74,13 @@ export const routeCalls: Readonly<
   cancelExport: async ({ fresh, complete }) => [
     { id: await complete(await fresh('export')), audit: 'export.remove' },
   ],
+
+  createSchedule: ({ tenant }) => [
+    { body: { tenant, format: 'csv', cron: '0 2 * * *', to: `${deliveries}/by-a-call` } },
+  ],
+  changeSchedule: async ({ fresh }) => [{ id: await fresh('schedule'), body: { enabled: false } }],
+  runSchedule: async ({ fresh }) => [{ id: await fresh('schedule') }],
+  deleteSchedule: async ({ fresh }) => [{ id: await fresh('schedule') }],
 
   putPolicy: ({ tenant }) => [{ id: tenant, body: { hot_days: 5 } }],
   deletePolicy: async ({ fresh }) => [{ id: await fresh('policy') }],

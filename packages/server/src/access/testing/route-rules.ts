@@ -79,6 +79,12 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   getExport: rule('analytics:read', reads, '404', untold),
   getManifest: rule('analytics:read', reads, '404', untold),
   downloadFile: rule('analytics:read', reads, '404', 'export.download'),
+  createSchedule: rule('admin', 'confirms', '400', 'schedule.create'),
+  listSchedules: rule('analytics:read', reads, 'empty', untold),
+  getSchedule: rule('analytics:read', reads, '404', untold),
+  changeSchedule: rule('admin', 'another change undoes it', '404', 'schedule.change'),
+  runSchedule: rule('admin', 'only adds', '404', 'schedule.run'),
+  deleteSchedule: rule('admin', 'confirms', '404', 'schedule.delete'),
   cancelExport: rule('analytics:read', 'another export makes it again', '404', 'export.remove'),
 
   listPolicies: rule('enrichment:read', reads, 'empty', untold),

@@ -93,7 +93,7 @@ async function replaceLost(context: Context, { yes, json }: RotateOptions): Prom
   });
   const report = await app.replaceLostKey({ settings, log, signal: context.io.signal });
   await print(context, report, json);
-  const { endpoints, targets } = report;
+  const { endpoints, targets, schedules } = report;
   context.note('From the next start on, secrets are encrypted with the new key.');
   if (endpoints.length > 0) {
     context.note(
@@ -103,6 +103,10 @@ async function replaceLost(context: Context, { yes, json }: RotateOptions): Prom
   for (const id of endpoints.slice(0, namedEndpoints)) context.note(id);
   if (targets.length > 0) {
     context.note(`Make these targets of notices anew (svcctl notify): ${targets.join(', ')}`);
+  }
+  if (schedules.length > 0) {
+    context.note(`Give these schedules their credentials again: ${schedules.join(', ')}`);
+    context.hint('svcctl schedules change ID --access-key-id KEY');
   }
 }
 

@@ -24,6 +24,7 @@ export function completedJob(content: Buffer, changes: Partial<ExportJob> = {}):
     sha256: createHash('sha256').update(content).digest('hex'),
     digest: '9f3c00000000abe1',
     requested_by: 'ops',
+    ...{ schedule: null, delivered_to: null, delivered_at: null },
     created_at: '2026-03-05T10:00:00.000000Z',
     started_at: '2026-03-05T10:00:01.000000Z',
     finished_at: '2026-03-05T10:00:09.000000Z',

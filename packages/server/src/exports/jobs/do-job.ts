@@ -5,6 +5,7 @@ import { formatDigest, sumDigests } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { HeldKind, Hold, JobProgress } from '../../platform/jobs/held.ts';
 import type { Held } from '../../platform/jobs/held-queries.ts';
+import type { Connection } from '../../platform/postgres/database.ts';
 import { ThreadHash } from '../../platform/thread-hash.ts';
 import { cutParts, measureSlice, sumTriples, type Triple } from '../../records/index.ts';
 import { compress, compressTail } from '../formats/compress.ts';
@@ -14,6 +15,9 @@ import type { Manifest } from '../jobs.contract.ts';
 import { skippedOf } from '../typed/fill-row.ts';
 import type { Proof } from '../values.ts';
 import { toFault, type WorkContext } from './context.ts';
+import { cutNews } from './cut-news.ts';
+import { type Delivery, deliver } from './deliver.ts';
+import { setDelivery } from './delivery-queries.ts';
 import { type FileEnds, partKey, type StoredJob, type StoredManifest } from './job.ts';
 import { addFile, makeParts } from './make-parts.ts';
 import type { DonePart, PartRow } from './queries.ts';
@@ -48,9 +52,9 @@ async function doJob(context: WorkContext, call: JobCall): Promise<void> {
     fields: job.typed_schema?.columns,
   });
   await context.fence.advance(signal);
-  if (job.parts_total === null) await cut(context, call);
+  const measured = job.parts_total === null ? await cut(context, call) : null;
   const parts = await queries.listParts(context.db, job);
-  const totals = await findTotals(context, parts, call);
+  const totals = measured ?? (await findTotals(context, parts, call));
   const progress = new Map<number, JobProgress>();
   for (const { number, ...part } of parts) {
     if (part.rows !== null) progress.set(number, { rows: part.rows, bytes: part.size_bytes });
@@ -74,7 +78,9 @@ async function doJob(context: WorkContext, call: JobCall): Promise<void> {
   signal.throwIfAborted();
   await made.hash.update(tail);
   const sha256 = await made.hash.digest();
-  await complete(context, call, { format, parts: made.parts, ends, sha256, totals });
+  const file = { format, parts: made.parts, ends, sha256, totals };
+  const delivery = job.schedule_id === null ? null : await deliver(context, { ...call, ...file });
+  await complete(context, call, { ...file, delivery });
 }
 
 async function collect(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -113,11 +119,23 @@ async function findTotals(
   return { rows: sum.count, digest: sum.digest };
 }
 
-/** Cuts the slice into parts. This is done once: after another cut, parts that are done would have other records. */
-async function cut(context: WorkContext, { job, write }: JobCall): Promise<void> {
+/**
+ * Cuts the slice into parts. This is done once: after another cut, parts that are done would have other records. Returns
+ * what they hold if they had to be measured for it.
+ */
+async function cut(context: WorkContext, { job, signal, write }: JobCall): Promise<Totals | null> {
   const { db, cut: cutSlice = cutParts } = context;
-  const parts = await cutSlice(db, job.slice);
-  await write((connection) => queries.insertParts(connection, job, parts));
+  if (job.slice.recordedFrom === undefined) {
+    const parts = await cutSlice(db, job.slice);
+    await write((connection) => queries.insertParts(connection, job, parts));
+    return null;
+  }
+  const { parts, sum } = await cutNews(context, job.slice, signal);
+  await write(async (connection) => {
+    await queries.insertParts(connection, job, parts);
+    await queries.updateTotals(connection, job, sum);
+  });
+  return { rows: sum.count, digest: sum.digest };
 }
 
 type Totals = { readonly rows: number; readonly digest: string };
@@ -175,6 +193,7 @@ async function complete(
     ends: FileEnds;
     sha256: Buffer;
     totals: Totals;
+    delivery: Delivery | null;
   },
 ): Promise<void> {
   const { head_bytes, tail_bytes } = file.ends;
@@ -207,9 +226,28 @@ async function complete(
   const { rows } = file.totals;
   const { sha256, ends } = file;
   const { days } = context;
-  await write((connection) =>
-    queries.completeJob(connection, job, { sha256, sizeBytes, rows, ends, manifest, days }),
-  );
+  await write(async (connection) => {
+    await queries.completeJob(connection, job, { sha256, sizeBytes, rows, ends, manifest, days });
+    if (file.delivery !== null) await noteDelivery(connection, job, file.delivery);
+  });
+}
+
+/**
+ * From this commit on the schedule has delivered what the run covers, and only the marker is missing: should the run be
+ * cancelled before, its folder never gets one, and the next run covers the same.
+ */
+async function noteDelivery(
+  connection: Connection,
+  job: StoredJob,
+  delivery: Delivery,
+): Promise<void> {
+  const { schedule_id: scheduleId, slice, recorded_before: recordedBefore } = job;
+  const recordedFrom = slice.recordedFrom ?? null;
+  const run = { scheduleId: scheduleId ?? '', delivery, recordedFrom, recordedBefore };
+  if (await setDelivery(connection, job, run)) return;
+  throw new AppError('export_mismatch', {
+    detail: 'The schedule has delivered these records by another run since.',
+  });
 }
 
 /** The rows of a part in the file: those that a template skips have none. */

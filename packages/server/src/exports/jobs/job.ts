@@ -59,6 +59,11 @@ export type StoredJob = JobId & {
   /** The columns of typed Parquet; null for other files. */
   readonly typed_schema: TypedSchema | null;
   readonly requested_by: string;
+  /** The schedule of which it is a run, and the folder into which it delivers; null: somebody asked for it. */
+  readonly schedule_id: string | null;
+  readonly schedule_name: string | null;
+  readonly delivered_to: string | null;
+  readonly delivered_at: string | null;
   readonly created_at: string;
   readonly started_at: string | null;
   readonly finished_at: string | null;
@@ -115,6 +120,10 @@ export function toExportJob(job: ShownJob & Partial<StoredJob>): ExportJob {
     sha256: job.sha256?.toString('hex') ?? null,
     digest: job.digest === null ? null : formatDigest(BigInt(job.digest)),
     requested_by: job.requested_by,
+    schedule:
+      job.schedule_id === null ? null : { id: job.schedule_id, name: job.schedule_name ?? '' },
+    delivered_to: job.delivered_to,
+    delivered_at: job.delivered_at,
     created_at: job.created_at,
     started_at: job.started_at,
     finished_at: job.finished_at,

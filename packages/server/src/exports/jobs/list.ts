@@ -14,6 +14,7 @@ import * as queries from './queries.ts';
 type ListRequest = {
   tenant?: string;
   state?: ExportState;
+  schedule?: string;
   limit?: number;
   cursor?: string;
 };
@@ -25,12 +26,12 @@ export async function listJobs(
   actor: Actor,
   request: ListRequest,
 ): Promise<Page<ExportJob>> {
-  const { tenant, state, limit, cursor } = request;
-  const scope = { list: 'exports', filters: { tenant, state } };
+  const { tenant, state, schedule, limit, cursor } = request;
+  const scope = { list: 'exports', filters: { tenant, state, schedule } };
   const page = { cursorKey, scope, limit, cursor };
   const keyset = toKeyset(page);
   if (tenant !== undefined && !mayTouchTenant(actor, tenant)) return emptyPage();
-  const filter = { tenant, state, reach: actor.tenants };
+  const filter = { tenant, state, schedule, reach: actor.tenants };
   const jobs = await queries.listJobs(db, filter, keyset);
   const { data, next_cursor } = toPage(page, jobs, (job) => [job.created_at, job.id]);
   return { data: data.map(toExportJob), next_cursor };

@@ -15,7 +15,8 @@ const shownState = sql`case when state = 'queued' and waiting_since is not null 
 /** The columns of `ShownJob`. */
 const shownColumns = sql`tenant, id, format, ${shownState} as state, request, options, file_name,
   ${instantText('recorded_before')} as recorded_before, version, rows_total, bytes_total,
-  digest::text as digest, parts_total, rows_done, size_bytes, sha256, requested_by,
+  digest::text as digest, parts_total, rows_done, size_bytes, sha256, requested_by, schedule_id,
+  schedule_name, delivered_to, ${instantText('delivered_at')} as delivered_at,
   ${instantText('created_at')} as created_at, ${instantText('started_at')} as started_at,
   ${instantText('finished_at')} as finished_at, ${instantText('expires_at')} as expires_at,
   state = 'completed' and files_removed_at is null and expires_at > now() as has_file,
@@ -80,24 +81,28 @@ export type NewJob = JobId &
     readonly version: JobVersion | null;
     readonly triple: { count: number; bytes: number; digest: string } | null;
     readonly tokenId: string;
+    /** For a run of a schedule: which, and the folder into which it delivers. */
+    readonly schedule?: { readonly id: string; readonly name: string; readonly deliversTo: string };
   };
 
 export async function insertJob(db: Queryable, job: NewJob): Promise<StoredJob | undefined> {
-  const { slice, version, triple, typed_schema } = job;
-  // The previous release would write another file: without the filter or the groups, of text, or of records.
+  const { slice, version, triple, typed_schema, schedule } = job;
+  // The previous release would write another file, of all records, of text or of records, and deliver nothing.
   const { where, groupBy } = slice;
   const isOfSlice = where !== undefined || groupBy !== undefined;
-  const isNew = isOfSlice || typed_schema !== null || job.options.template !== undefined;
-  const notBefore = isNew ? 'infinity' : null;
+  const isOfForm = typed_schema !== null || job.options.template !== undefined;
+  const notBefore = isOfSlice || isOfForm || schedule !== undefined ? 'infinity' : null;
   const rows = await db.query<StoredJob>(sql`
     insert into exports (tenant, id, format, request, options, file_name, slice, recorded_before,
-      version_id, version, rows_total, bytes_total, digest, requested_by, token_id, typed_schema, not_before)
+      version_id, version, rows_total, bytes_total, digest, requested_by, token_id, typed_schema, not_before,
+      schedule_id, schedule_name, delivered_to)
     values (${job.tenant}, ${job.id}, ${job.options.format}, ${JSON.stringify(job.request)}::json,
       ${JSON.stringify(job.options)}::json, ${job.file_name}, ${JSON.stringify(slice)}::json,
       ${slice.recordedBefore}::timestamptz, ${version?.id ?? null},
       ${toJson(version)}::json, ${triple?.count ?? null},
       ${triple?.bytes ?? null}, ${triple?.digest ?? null}::numeric, ${job.requested_by}, ${job.tokenId},
-      ${toJson(job.typed_schema)}::json, ${notBefore}::timestamptz)
+      ${toJson(job.typed_schema)}::json, ${notBefore}::timestamptz, ${schedule?.id ?? null},
+      ${schedule?.name ?? null}, ${schedule?.deliversTo ?? null})
     returning ${jobColumns}`);
   return rows[0];
 }
@@ -172,25 +177,28 @@ export async function findJob(
 export type JobFilter = {
   readonly tenant: string | undefined;
   readonly state: ExportState | undefined;
+  readonly schedule: string | undefined;
   readonly reach: readonly string[] | null;
 };
 
 /** Lists jobs, the latest first, beginning after `page.after`. */
 export async function listJobs(
   db: Queryable,
-  { tenant, state, reach }: JobFilter,
+  { tenant, state, schedule, reach }: JobFilter,
   page: { after: readonly string[] | null; limit: number },
 ): Promise<ShownJob[]> {
   const [createdAt, id] = page.after ?? [null, null];
   const ofTenant = tenant === undefined ? raw('true') : sql`tenant = ${tenant}`;
   const inState = state === undefined ? raw('true') : sql`${shownState} = ${state}`;
+  const ofSchedule = schedule === undefined ? raw('true') : sql`schedule_id = ${schedule}`;
   const inReach = reach === null ? raw('true') : sql`tenant = any(${reach}::text[])`;
   const behind =
     page.after === null
       ? raw('true')
       : sql`(exports.created_at, id) < (${createdAt}::timestamptz, ${id})`;
   return db.query<ShownJob>(sql`
-    select ${shownColumns} from exports where ${ofTenant} and ${inState} and ${inReach} and ${behind}
+    select ${shownColumns} from exports where ${ofTenant} and ${inState} and ${ofSchedule} and ${inReach}
+      and ${behind}
     order by exports.created_at desc, id desc limit ${page.limit}`);
 }
 
@@ -385,12 +393,16 @@ export async function markRemoved(db: Queryable, { tenant, id }: JobId): Promise
     where tenant = ${tenant} and id = ${id} and files_removed_at is null and expires_at <= now()`);
 }
 
-/** Deletes jobs older than 90 days that have no objects any more. */
+/**
+ * Deletes jobs older than 90 days that have no objects any more. What was delivered stays known for as long as somebody
+ * may ask where the records of a person went.
+ */
 export async function pruneJobs(db: Queryable): Promise<void> {
   await db.query(sql`
     with old as (
       delete from exports
       where created_at < now() - interval '90 days' and files_removed_at is not null
+        and (delivery is null or rows_total = 0)
       returning tenant, id
     )
     delete from export_parts p using old where p.tenant = old.tenant and p.export_id = old.id`);

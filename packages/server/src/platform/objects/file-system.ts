@@ -33,11 +33,16 @@ import {
 const chunkBytes = 1024 * 1024;
 
 /** What is stored is for the user of the service alone: records, exports, and in backups the tables. */
-const fileMode = 0o600;
-const folderMode = 0o700;
+const ownModes = { file: 0o600, folder: 0o700 };
+const sharedModes = { file: 0o644, folder: 0o755 };
+const { file: fileMode, folder: folderMode } = ownModes;
 const leftoverMillis = 24 * 3_600_000;
 
-type FileStoreOptions = { readonly now?: () => number };
+type FileStoreOptions = {
+  readonly now?: () => number;
+  /** Whether others may read what is stored, as far as the umask lets them; otherwise only the user of the service. */
+  readonly isShared?: boolean;
+};
 
 /**
  * Keeps objects as files below a folder, which is made when the first object comes. An object gets its name by a
@@ -46,10 +51,11 @@ type FileStoreOptions = { readonly now?: () => number };
  */
 export function createFileStore(
   rootDir: string,
-  { now = Date.now }: FileStoreOptions = {},
+  { now = Date.now, isShared = false }: FileStoreOptions = {},
 ): ObjectStore {
   const root = resolve(rootDir);
   const temporary = join(root, temporaryFolder);
+  const modes = isShared ? sharedModes : ownModes;
 
   const pathOf = (key: string) => {
     assertObjectKey(key);
@@ -63,9 +69,10 @@ export function createFileStore(
       const half = join(temporary, `${process.pid}-${randomUUID()}`);
       signal?.throwIfAborted();
       try {
-        await makeFolder(temporary);
-        if (!mayTake || !(await linkDurably(path, half))) await copyDurably(path, half, signal);
-        await makeFolder(dirname(target));
+        await makeFolder(temporary, modes.folder);
+        const isTaken = mayTake && (await linkDurably(path, half, modes.file));
+        if (!isTaken) await copyDurably({ from: path, to: half, mode: modes.file }, signal);
+        await makeFolder(dirname(target), modes.folder);
         signal?.throwIfAborted();
         await rename(half, target);
         await syncFolders(dirname(target), root);
@@ -153,10 +160,13 @@ async function assertSize(file: FileHandle, key: string, sizeBytes: number): Pro
 }
 
 /** Copies chunk by chunk, so that the copy can be aborted. The content is on the disk when it returns. */
-async function copyDurably(from: string, to: string, signal?: AbortSignal): Promise<void> {
+async function copyDurably(
+  { from, to, mode }: { from: string; to: string; mode: number },
+  signal?: AbortSignal,
+): Promise<void> {
   await pipeline(
     createReadStream(from, { highWaterMark: chunkBytes }),
-    createWriteStream(to, { flags: 'wx', mode: fileMode, flush: true }),
+    createWriteStream(to, { flags: 'wx', mode, flush: true }),
     signal === undefined ? {} : { signal },
   );
 }
@@ -165,7 +175,7 @@ async function copyDurably(from: string, to: string, signal?: AbortSignal): Prom
  * Makes the file itself the object, which costs no copy. Returns false when it lies on another file system or links
  * cannot be made there.
  */
-async function linkDurably(from: string, to: string): Promise<boolean> {
+async function linkDurably(from: string, to: string, mode: number): Promise<boolean> {
   try {
     await link(from, to);
   } catch (error) {
@@ -175,7 +185,7 @@ async function linkDurably(from: string, to: string): Promise<boolean> {
   const file = await open(to, 'r');
   try {
     // Whoever wrote it may have let others read it.
-    await file.chmod(fileMode);
+    await file.chmod(mode);
     await file.sync();
   } finally {
     await file.close();
@@ -184,8 +194,8 @@ async function linkDurably(from: string, to: string): Promise<boolean> {
 }
 
 /** Makes a folder and those above it, and brings the names of the new folders to the disk. */
-async function makeFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true, mode: folderMode });
+async function makeFolder(path: string, mode: number): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode });
   if (first !== undefined) await syncFolders(path, dirname(first));
 }
 

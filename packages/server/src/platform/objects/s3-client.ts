@@ -34,11 +34,19 @@ export const usualLimits: S3Limits = {
   readMillis: 15_000,
 };
 
-export function createClient(sdk: S3Sdk, place: S3Place, limits: S3Limits): S3Client {
+/** A key of S3. */
+export type S3Credentials = { readonly accessKeyId: string; readonly secretAccessKey: string };
+
+export function createClient(
+  sdk: S3Sdk,
+  place: S3Place,
+  { limits, credentials }: { limits: S3Limits; credentials: S3Credentials | undefined },
+): S3Client {
   const { endpoint, region, pathStyle } = place;
   return new sdk.S3Client({
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(region === undefined ? {} : { region }),
+    ...(credentials === undefined ? {} : { credentials }),
     forcePathStyle: pathStyle,
     maxAttempts: limits.attempts,
     // By default newer SDKs send a CRC in a trailer after an aws-chunked body, and ask for one with every answer. Older

@@ -66,8 +66,10 @@ export function isStoreFull(error: unknown): boolean {
  */
 export function mayPass(error: unknown): error is AppError {
   if (!(error instanceof AppError)) return false;
-  // What a place of backups says has the error of its store as the cause.
-  if (error.code === 'backup_place_unavailable') return mayPass(error.cause);
+  // What a place of backups or of deliveries says has the error of its store as the cause.
+  if (['backup_place_unavailable', 'export_target_unusable'].includes(error.code)) {
+    return mayPass(error.cause);
+  }
   if (error.code !== 'cold_tier_unavailable') return false;
   const cause = error.cause instanceof AggregateError ? error.cause.errors[0] : error.cause;
   const status = statusOf(cause);

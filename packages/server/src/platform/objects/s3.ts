@@ -4,6 +4,7 @@ import {
   createClient,
   locate,
   optionsOf,
+  type S3Credentials,
   type S3Limits,
   type S3Store,
   targetOf,
@@ -20,17 +21,18 @@ const leastBytesPerMilli = 256;
 
 /**
  * Keeps objects in a bucket of S3, or of a server that speaks its protocol, below
- * `s3://bucket/prefix?endpoint=…&region=…&pathStyle=true|false`. The credentials come from where the SDK looks for
- * them: the environment, a profile or a role. Throws `settings_invalid`.
+ * `s3://bucket/prefix?endpoint=…&region=…&pathStyle=true|false`. Credentials that are not given come from where the SDK
+ * looks for them: the environment, a profile or a role. Throws `settings_invalid`.
  */
 export async function createS3Store(
   url: string,
   limits: S3Limits = usualLimits,
+  credentials?: S3Credentials,
 ): Promise<ObjectStore> {
   const place = parseS3Url(url);
   // The SDK costs 60 ms and 20 MB, so it is loaded only by those who use S3.
   const sdk = await import('@aws-sdk/client-s3');
-  const client = createClient(sdk, place, limits);
+  const client = createClient(sdk, place, { limits, credentials });
   await client.config.region().catch((error: unknown) => {
     client.destroy();
     throw invalidBlobUrl('names no region, nor does AWS_REGION: add ?region=', error);

@@ -19,6 +19,7 @@ export const advisoryLocks = {
   restores: 7_340_127,
   notices: 7_340_132,
   keys: 7_340_133,
+  schedules: 7_340_134,
   // These numbers are the first of two; the second says which lane, tenant, bucket or job is meant.
   pins: 734_018,
   tags: 734_013,

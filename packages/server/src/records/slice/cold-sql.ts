@@ -32,7 +32,8 @@ export function coldConditions(slice: Slice): string[] {
 
 /** Returns the conditions on what only a record itself tells. */
 export function coldLabelConditions(slice: Slice): string[] {
-  const { kind, source, eventId, where, largerThan, recordedBefore, split, shares } = slice;
+  const { kind, source, eventId, where, largerThan, recordedBefore, recordedFrom } = slice;
+  const { split, shares } = slice;
   const conditions: string[] = [];
   if (kind !== undefined) conditions.push(`kind = ${literal(kind)}`);
   if (source !== undefined) conditions.push(`source = ${literal(source)}`);
@@ -40,6 +41,9 @@ export function coldLabelConditions(slice: Slice): string[] {
   if (largerThan !== undefined) conditions.push(`bytes > ${largerThan}`);
   if (recordedBefore !== undefined) {
     conditions.push(`recorded_at < timestamptz ${literal(recordedBefore)}`);
+  }
+  if (recordedFrom !== undefined) {
+    conditions.push(`recorded_at >= timestamptz ${literal(recordedFrom)}`);
   }
   if (split !== undefined && shares !== undefined) {
     conditions.push(`${coldSplitSql({ ...slice, shares })} = ${literal(split)}`);

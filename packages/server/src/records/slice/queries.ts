@@ -65,7 +65,8 @@ export function recordConditions(slice: Slice): Sql[] {
 
 /** Returns the conditions on what only a record itself tells. */
 export function labelConditions(slice: Slice): Sql[] {
-  const { kind, source, eventId, where: own, largerThan, recordedBefore, split, shares } = slice;
+  const { kind, source, eventId, where: own, largerThan, recordedBefore, recordedFrom } = slice;
+  const { split, shares } = slice;
   const conditions: Sql[] = [];
   if (kind !== undefined) conditions.push(sql`kind = ${kind}`);
   if (source !== undefined) conditions.push(sql`source = ${source}`);
@@ -74,6 +75,7 @@ export function labelConditions(slice: Slice): Sql[] {
   if (recordedBefore !== undefined) {
     conditions.push(sql`recorded_at < ${recordedBefore}::timestamptz`);
   }
+  if (recordedFrom !== undefined) conditions.push(sql`recorded_at >= ${recordedFrom}::timestamptz`);
   if (split !== undefined && shares !== undefined) {
     conditions.push(sql`${splitSql({ ...slice, shares })} = ${split}`);
   }

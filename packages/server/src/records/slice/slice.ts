@@ -47,6 +47,8 @@ export type Slice = {
   readonly range?: KeyRange | undefined;
   /** Only records that were stored before this time are read: a pinned slice stays the same, whatever arrives later. */
   readonly recordedBefore?: string | undefined;
+  /** Only records that were stored at this time or later are read. With both times it is what was stored in between. */
+  readonly recordedFrom?: string | undefined;
   /**
    * For a dataset version: how its records are split, by which groups, as text that `parseGroup` takes, and which split is
    * read.
@@ -112,7 +114,11 @@ export type KeyRange = {
  * Checks a request for a slice. Throws 400 `request_invalid` when its days, its dataset or its `where` make no sense. A slice of a
  * dataset still lacks its tags: call `withTags` before anything is read. `place` is `?` for a query and `/` for a body.
  */
-export function toSlice(request: SliceRequest, actor: Actor, place: '?' | '/'): Slice {
+export function toSlice(
+  request: SliceRequest,
+  actor: Pick<Actor, 'tenants'>,
+  place: '?' | '/',
+): Slice {
   const { tenant, store, month, from, to, kind, source, dataset, where } = request;
   if (month !== undefined && (from !== undefined || to !== undefined)) {
     throw invalidInput(`${place}month`, 'goes without from and to');
@@ -198,6 +204,7 @@ export function isCounted(slice: Slice): boolean {
     slice.where === undefined &&
     slice.largerThan === undefined &&
     slice.recordedBefore === undefined &&
+    slice.recordedFrom === undefined &&
     slice.split === undefined
   );
 }

@@ -100,13 +100,15 @@ export async function inTransaction<T>(connection: Connection, work: () => Promi
 
 /**
  * Cuts a slice into stretches of the key order, with the help of the counters. A stretch has at most the given number
- * of records or bytes, or half of both, and up to one store-day more.
+ * of records or bytes, or half of both, and up to one store-day more. Of what was stored since a time each stretch lies in
+ * one month: a few late records would otherwise have all days read that lie between them and the others.
  */
 export async function listPinnedParts(
   db: Queryable,
   slice: Slice,
   size: { rows: number; bytes: number },
 ): Promise<KeyRange[]> {
+  const month = raw(slice.recordedFrom === undefined ? 'null::date' : `date_trunc('month', day)`);
   const rows = await db.query<{
     first_store: string;
     first_day: string;
@@ -116,19 +118,19 @@ export async function listPinnedParts(
     max_day: string;
   }>(sql`
     with own as (
-      select store, day, floor(
+      select store, day, ${month} as month, floor(
         (sum(count) over near - count) / ${size.rows}::numeric
         + (sum(bytes) over near - bytes) / ${size.bytes}::numeric
       ) as part
-      ${fromDays('leaf_days', slice)}
-      window near as (order by store, day)
+      ${fromDays('leaf_days', slice, mayBeNew(slice))}
+      window near as (partition by ${month} order by store, day)
     )
     select (array_agg(store order by store, day))[1] as first_store,
       (array_agg(day order by store, day))[1]::text as first_day,
       (array_agg(store order by store desc, day desc))[1] as last_store,
       (array_agg(day order by store desc, day desc))[1]::text as last_day,
       min(day)::text as min_day, max(day)::text as max_day
-    from own group by part order by part`);
+    from own group by month, part order by month, part`);
   return rows.map((row) => ({
     first: { store: row.first_store, day: row.first_day },
     last: { store: row.last_store, day: row.last_day },
@@ -177,4 +179,19 @@ export async function findStretch(
     count: rows.reduce((sum, { count }) => sum + count, 0),
     isMore: last.is_more,
   };
+}
+
+/**
+ * The condition of days that may have records which were stored since `recordedFrom`: those with hot records, and those
+ * in segments that were written since. A segment has no record that is younger than itself; the hour is for a clock that
+ * was set back a little.
+ */
+function mayBeNew({ tenant, recordedFrom }: Slice): Sql[] {
+  if (recordedFrom === undefined) return [];
+  return [
+    sql`(count > cold_count or (store, day) in (
+      select d.store, d.day from segments s
+      join segment_days d on d.tenant = s.tenant and d.segment_id = s.id
+      where s.tenant = ${tenant} and s.created_at >= ${recordedFrom}::timestamptz - interval '1 hour'))`,
+  ];
 }

@@ -1,15 +1,12 @@
-import { Cron } from 'croner';
 import type { Clock } from '../../kernel/clock.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
+import { type Cron, parseCron } from '../../platform/cron.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { findLastScheduled, insertScheduledRun } from './queries.ts';
 
 /** Says when retention runs by itself. */
-export type Schedule = {
-  /** The first minute of the schedule after `millis`, in milliseconds since 1970; null means never again. */
-  next(millis: number): number | null;
-};
+export type Schedule = Cron;
 
 export type ScheduleOptions = {
   readonly clock: Clock;
@@ -81,30 +78,14 @@ function lastDue(
  * date that never comes, such as 30 February.
  */
 export function parseSchedule(text: string): Schedule | null {
-  const fields = text.trim().split(/\s+/);
   if (text.trim() === 'off') return null;
-  // A `?` is refused: it means the time when the process started, so each process would have another schedule.
-  if (fields.length !== 5 || !fields.every((field) => /^[0-9A-Za-z*,/#-]+$/.test(field))) {
-    throw scheduleInvalid(text, 'it must have five fields: minute, hour, day, month, weekday');
-  }
-  const cron = parse(text, fields.join(' '));
-  const next = (millis: number) => cron.nextRun(new Date(millis))?.getTime() ?? null;
-  if (next(0) === null) throw scheduleInvalid(text, 'no date ever fits it');
-  return { next };
-}
-
-function parse(text: string, pattern: string): Cron {
   try {
-    // Without a function to call, Cron is only a calendar and starts no timer.
-    return new Cron(pattern, { timezone: 'UTC', paused: true });
+    return parseCron(text);
   } catch (cause) {
-    throw scheduleInvalid(text, cause instanceof Error ? cause.message : String(cause), cause);
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new AppError('settings_invalid', {
+      detail: `SVC_RETENTION_SCHEDULE: ${JSON.stringify(text)} is no schedule: ${reason}. Give one such as "17 3 * * *" (each day at 03:17 UTC), or off.`,
+      cause,
+    });
   }
-}
-
-function scheduleInvalid(text: string, reason: string, cause?: unknown): AppError {
-  return new AppError('settings_invalid', {
-    detail: `SVC_RETENTION_SCHEDULE: ${JSON.stringify(text)} is no schedule: ${reason}. Give one such as "17 3 * * *" (each day at 03:17 UTC), or off.`,
-    cause,
-  });
 }

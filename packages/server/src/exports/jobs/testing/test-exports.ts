@@ -52,6 +52,9 @@ async function startTestExports() {
     backoffSeconds: () => 0,
     perTenant: 2,
     pace: unpaced,
+    openTarget: async () => {
+      throw new Error('the test has no place of deliveries');
+    },
     ...more,
   });
   const job = async (id: string) => {

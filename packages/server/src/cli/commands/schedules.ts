@@ -1,0 +1,255 @@
+import { type ExportFormat, exportFormats, scheduleStarts } from '../../exports/values.ts';
+import { scheduleFilters } from '../../exports/view.ts';
+import { formatCount } from '../../kernel/values.ts';
+import { datasetNames } from '../../records/values.ts';
+import { act } from '../act.ts';
+import type { RouteAnswer, RouteInput } from '../client.ts';
+import { columnsOf } from '../columns.ts';
+import type { Context } from '../context.ts';
+import { type Facts, moment, show, utc, whereAny } from '../details.ts';
+import { type ExportJob, exportJobColumns, stateText } from '../exports/jobs.ts';
+import { formatRelative } from '../format.ts';
+import { required, usage } from '../help.ts';
+import { list } from '../list.ts';
+import type { OptionRow, Verb, Verbs } from '../verb.ts';
+
+type Schedule = RouteAnswer<'GET /exports/schedules/:id'>;
+type Body = RouteInput<'POST /exports/schedules'>['body'];
+
+const argument = ['<id>', 'the schedule’s id, as svcctl schedules ls prints it'] as const;
+const id = 'sch_4fTq9Zx7Kq2LmN0p';
+
+const { word, text, ago } = columnsOf<Schedule>();
+
+const ls = list('GET /exports/schedules', {
+  summary: 'list the schedules, and how their last runs went',
+  description: 'Lists the schedules by tenant and name, and how their last runs went.',
+  examples: ['svcctl schedules ls --tenant TX', 'svcctl schedules ls --json id,name,state,due_at'],
+  filters: scheduleFilters,
+  columns: [
+    word('ID', 'id'),
+    text('TENANT', 'tenant'),
+    word('NAME', 'name'),
+    word('CRON', 'cron'),
+    word('STATE', 'state'),
+    ago('NEXT', 'due_at'),
+    ago('DELIVERED', (row) => row.last_run?.delivered_at ?? null),
+    text('TO', 'to', { isCutInMiddle: true }),
+  ],
+  below: {
+    none: "No schedules. Make one: svcctl schedules create --tenant TENANT --cron '0 2 * * *' --to …",
+    one: 'schedule',
+    next: 'its runs: svcctl schedules history ID',
+  },
+});
+
+function facts(row: Schedule, nowMillis: number): Facts {
+  const last = row.last_run;
+  return [
+    ['id', row.id],
+    ['tenant', row.tenant],
+    ['name', row.name],
+    ['state', row.state],
+    ['cron', `${row.cron} (UTC)`],
+    ['next run', row.due_at === null ? 'paused' : moment(row.due_at, nowMillis)],
+    ['format', row.format],
+    ['request', JSON.stringify(row.request)],
+    ['to', row.to],
+    ...whereAny('access key', row.access_key_id),
+    ['delivered', row.delivered_before && `what was stored before ${utc(row.delivered_before)}`],
+    ['last run', last && `${last.id}, ${last.state}, ${moment(last.created_at, nowMillis)}`],
+    ...whereAny('its rows', last?.rows == null ? null : formatCount(last.rows)),
+    ...whereAny('its folder', last?.delivered_to),
+    ...whereAny('error', last?.error),
+    ['made', `${moment(row.created_at, nowMillis)} by ${row.created_by}`],
+  ];
+}
+
+const showSchedule = show('GET /exports/schedules/:id', {
+  summary: 'show a schedule',
+  description: 'Shows a schedule, how far it has delivered, and its last run; never its secret.',
+  argument,
+  examples: [`svcctl schedules show ${id}`, `svcctl schedules show ${id} --json due_at,last_run`],
+  facts,
+  next: (_row, given) => `its runs: svcctl schedules history ${given}`,
+});
+
+type Credentials = { accessKeyId?: string; secretAccessKey?: string };
+
+const credentialOptions: readonly OptionRow[] = [
+  ['--access-key-id <id>', 'of S3: the id of a key that may write, read and delete there'],
+  ['--secret-access-key <key>', 'its secret; - reads it from stdin'],
+];
+
+type CreateOptions = Credentials & {
+  tenant?: string;
+  name?: string;
+  cron?: string;
+  format?: ExportFormat;
+  to?: string;
+  store?: string;
+  kind?: string;
+  where?: string;
+  dataset?: (typeof datasetNames)[number];
+  columns?: string;
+  starts?: (typeof scheduleStarts)[number];
+  json?: true;
+};
+
+const create: Verb = {
+  summary: 'have exports delivered by themselves',
+  description:
+    'Makes a schedule: each run delivers what was stored since the last one that was delivered, into a folder of its own, with manifest.json, and with _SUCCESS last. The place is tried first. Prints the id of the schedule.',
+  examples: [
+    "svcctl schedules create --tenant TX --cron '0 2 * * *' --format parquet --to '/srv/exports/{tenant}/{date}'",
+    "svcctl schedules create --tenant TX --cron '0 2 * * *' --format parquet --to 's3://acme/{tenant}/{date}?region=eu-central-1' --access-key-id AKIAIOSFODNN7EXAMPLE --secret-access-key - < secret.txt",
+    "svcctl schedules create --tenant TX --name sure --cron '*/15 * * * *' --format ndjson --to /srv/exports/sure --where 'score >= 0.9' --starts now",
+  ],
+  options: [
+    ['--tenant <tenant>', 'whose records (required)'],
+    ['--cron <fields>', 'when, in UTC: minute, hour, day, month, weekday (required)'],
+    ['--to <place>', 'a folder that the service may write in, or s3://bucket/path (required)'],
+    ['--format <format>', 'of the files (default: parquet)', exportFormats],
+    ['--name <name>', 'what it is called; there is one of each name in a tenant'],
+    ...credentialOptions,
+    ['--store <store>', 'only of this store'],
+    ['--kind <kind>', 'only of this kind'],
+    ['--dataset <dataset>', 'only what is tagged so when a run begins', datasetNames],
+    ['--where <condition>', 'only what this holds for; see docs/where.md'],
+    ['--columns <columns>', 'columns, separated by commas'],
+    [
+      '--starts <with>',
+      'all: with all that is stored (default); now: with what comes',
+      scheduleStarts,
+    ],
+    ['--json', 'print the whole answer as JSON'],
+  ],
+  act: createSchedule,
+};
+
+async function createSchedule(context: Context, options: CreateOptions): Promise<void> {
+  const { name, format = 'parquet', store, kind, dataset, where, starts, json } = options;
+  const body: Body = {
+    tenant: required(options.tenant, '--tenant'),
+    cron: required(options.cron, '--cron'),
+    to: required(options.to, '--to'),
+    ...{ name, format, store, kind, dataset, where, starts },
+    columns: options.columns?.split(','),
+    credentials: await credentialsOf(context, options),
+  };
+  const client = await context.connect();
+  const made = await client.json('POST /exports/schedules', { body });
+  await context.out.write(`${json ? JSON.stringify(made) : made.id}\n`);
+  const when = made.due_at ? formatRelative(made.due_at, context.io.now()) : 'never';
+  context.note(`Made ${made.name} of ${made.tenant}. The first run begins ${when}.`);
+  context.hint(`begin one now: svcctl schedules run ${made.id}`);
+}
+
+async function credentialsOf(
+  context: Context,
+  { accessKeyId, secretAccessKey }: Credentials,
+): Promise<Body['credentials']> {
+  if (accessKeyId === undefined && secretAccessKey === undefined) return undefined;
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    throw usage('--access-key-id and --secret-access-key need each other.');
+  }
+  if (secretAccessKey !== '-') {
+    return { access_key_id: accessKeyId, secret_access_key: secretAccessKey };
+  }
+  const { readFirstLine } = await import('../confirm.ts');
+  return { access_key_id: accessKeyId, secret_access_key: await readFirstLine(context) };
+}
+
+const change: Verb = {
+  summary: 'change the times or the credentials of a schedule',
+  description: 'Changes when a schedule runs, or the key of S3 that it delivers with.',
+  argument,
+  examples: [
+    `svcctl schedules change ${id} --cron '0 4 * * *'`,
+    `svcctl schedules change ${id} --access-key-id AKIAIOSFODNN7EXAMPLE --secret-access-key - < secret.txt`,
+  ],
+  options: [
+    ['--cron <fields>', 'when, in UTC: minute, hour, day, month, weekday'],
+    ...credentialOptions,
+  ],
+  async act(context: Context, options: Credentials & { cron?: string }, given: string) {
+    const credentials = await credentialsOf(context, options);
+    const { cron } = options;
+    if (cron === undefined && credentials === undefined) {
+      throw usage('Say what to change: --cron, or --access-key-id and --secret-access-key.');
+    }
+    const client = await context.connect();
+    const input = { params: { id: given }, body: { cron, credentials } };
+    const { name, due_at: at } = await client.json('PATCH /exports/schedules/:id', input);
+    const next =
+      at === null ? 'It is paused.' : `It runs next ${formatRelative(at, context.io.now())}.`;
+    context.note(`Changed ${name}. ${next}`);
+  },
+};
+
+const pause = act('PATCH /exports/schedules/:id', {
+  summary: 'pause a schedule',
+  description: 'Pauses a schedule: no run begins by itself. One that is under way goes on.',
+  argument,
+  examples: [`svcctl schedules pause ${id}`],
+  body: () => ({ enabled: false }),
+  done: (_id, { name }) => `Paused ${name}. What is stored meanwhile goes out once it is resumed.`,
+});
+
+const resume = act('PATCH /exports/schedules/:id', {
+  summary: 'have a paused schedule go on',
+  description: 'Has a paused schedule go on: its next run delivers all that was stored meanwhile.',
+  argument,
+  examples: [`svcctl schedules resume ${id}`],
+  body: () => ({ enabled: true }),
+  done: (_id, { name, due_at: at }) => `${name} goes on. Its next run: ${utc(at ?? '')}.`,
+});
+
+const run = act('POST /exports/schedules/:id/run', {
+  summary: 'begin a run now',
+  description: 'Begins a run now, or after the one that is under way. Also of a paused schedule.',
+  argument,
+  examples: [`svcctl schedules run ${id}`],
+  done: (given, { name }) =>
+    `A run of ${name} begins. Follow it: svcctl schedules history ${given}`,
+});
+
+const job = columnsOf<ExportJob>();
+
+const history = list('GET /exports', {
+  summary: 'list the runs of a schedule',
+  description: 'Lists the runs of a schedule, the latest first, and where they delivered.',
+  argument,
+  examples: [
+    `svcctl schedules history ${id}`,
+    `svcctl schedules history ${id} --json id,state,rows_done,delivered_to,delivered_at`,
+  ],
+  query: (_options, schedule) => ({ schedule }),
+  limit: { of: 'runs', rows: 50 },
+  columns: [
+    ...exportJobColumns.filter(({ title }) => ['ID', 'ROWS', 'BYTES'].includes(title)),
+    job.word('STATE', 'state', { shown: stateText }),
+    job.ago('BEGUN', 'created_at'),
+    job.ago('DELIVERED', 'delivered_at'),
+    job.text('TO', 'delivered_to', { isCutInMiddle: true }),
+    job.text('ERROR', 'error', { givesWay: 1 }),
+  ],
+  below: { none: 'No run yet. Begin one: svcctl schedules run ID', one: 'run' },
+});
+
+const remove = act('DELETE /exports/schedules/:id', {
+  summary: 'delete a schedule',
+  description: 'Deletes a schedule, and cancels a run that is under way. What was delivered stays.',
+  argument,
+  examples: [`svcctl schedules delete ${id}`, `svcctl schedules delete ${id} --yes`],
+  asks: {
+    question: ([given]) => `Delete ${given}? Nothing more is delivered by it.`,
+    act: 'Delete',
+    refused: 'Nothing was deleted.',
+  },
+  done: (given) => `Deleted ${given}.`,
+});
+
+export const schedules: Verbs = {
+  ...{ create, ls, show: showSchedule, change, pause, resume, run, history, delete: remove },
+};

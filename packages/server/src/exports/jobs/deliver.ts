@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { AppError } from '../../kernel/errors.ts';
+import type { ObjectStore } from '../../platform/objects/objects.ts';
+import { compress, compressTail } from '../formats/compress.ts';
+import type { FileFormat } from '../formats/format.ts';
+import type { WorkContext } from './context.ts';
+import type { StoredJob } from './job.ts';
+import type { DonePart } from './queries.ts';
+
+/** What of a run lies in its folder. */
+export type Delivery = {
+  readonly files: readonly DeliveredFile[];
+  /** The text of `_SUCCESS`, which is written once the run is completed. */
+  readonly marker: string;
+};
+type DeliveredFile = {
+  readonly name: string;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly sha256: string;
+};
+
+type DeliverCall = {
+  readonly job: StoredJob;
+  readonly format: FileFormat;
+  readonly parts: readonly DonePart[];
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Writes the parts of a run into its folder, each as a whole file, and then `manifest.json`. All of it follows from the
+ * job and its parts, so that whoever does it again after a kill writes the same names with the same content. Throws 400
+ * `export_target_unusable`.
+ */
+export async function deliver(context: WorkContext, call: DeliverCall): Promise<Delivery> {
+  const { job, signal } = call;
+  const { store, folder } = await openFolder(context, job);
+  const dir = await mkdtemp(join(context.source.spoolDir, 'delivery-'));
+  try {
+    const files: DeliveredFile[] = [];
+    for (const part of call.parts.filter(({ rows }) => rows > 0)) {
+      signal.throwIfAborted();
+      const number = String(files.length + 1).padStart(5, '0');
+      const name = `part-${number}${call.format.extension}`;
+      const path = join(dir, name);
+      files.push({
+        name,
+        rows: part.rows,
+        ...(await writeFileOf(context, part, { ...call, path })),
+      });
+      await store.put(`${folder}/${name}`, path, signal);
+      await rm(path);
+    }
+    const manifest = `${JSON.stringify(manifestOf(job, files), null, 2)}\n`;
+    const path = join(dir, 'manifest.json');
+    await writeFile(path, manifest);
+    await store.put(`${folder}/manifest.json`, path, signal);
+    return { files, marker: `${createHash('sha256').update(manifest).digest('hex')}\n` };
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+    await store.close();
+  }
+}
+
+/** Writes the marker of a run, after which its files may be used. */
+export async function mark(
+  context: Pick<WorkContext, 'openTarget' | 'source'>,
+  job: Pick<StoredJob, 'tenant' | 'id' | 'schedule_id' | 'delivered_to'>,
+  { marker, signal }: { marker: string; signal: AbortSignal },
+): Promise<void> {
+  const { store, folder } = await openFolder(context, job);
+  const dir = await mkdtemp(join(context.source.spoolDir, 'delivery-'));
+  try {
+    const path = join(dir, '_SUCCESS');
+    await writeFile(path, marker);
+    await store.put(`${folder}/_SUCCESS`, path, signal);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+    await store.close();
+  }
+}
+
+/** The place of a run, and the key of its folder there. */
+async function openFolder(
+  { openTarget }: Pick<WorkContext, 'openTarget'>,
+  {
+    tenant,
+    schedule_id: id,
+    delivered_to: to,
+  }: Pick<StoredJob, 'tenant' | 'schedule_id' | 'delivered_to'>,
+): Promise<{ store: ObjectStore; folder: string }> {
+  if (id === null || to === null) throw new Error('the export is no run of a schedule');
+  const { place, store } = await openTarget({ tenant, id });
+  if (to.startsWith(`${place}/`)) return { store, folder: to.slice(place.length + 1) };
+  await store.close();
+  throw new AppError('export_target_refused', {
+    detail: `${to} does not lie below ${place} any more: SVC_EXPORT_ROOTS has changed. Start the next run.`,
+  });
+}
+
+/** A part as a file of its own: what begins such a file, the part, and what ends it. */
+async function writeFileOf(
+  { source }: WorkContext,
+  part: DonePart,
+  { job, format, path, signal }: DeliverCall & { path: string },
+): Promise<Pick<DeliveredFile, 'bytes' | 'sha256'>> {
+  const { compression } = job.options;
+  const ref = { key: part.object_key, sizeBytes: part.size_bytes, sha256: part.sha256 };
+  const opened = await source.cold.objects.open(ref, { anew: true, signal });
+  const hash = createHash('sha256');
+  let bytes = 0;
+  async function* pieces(): AsyncGenerator<Buffer> {
+    yield* compress([format.head], compression);
+    yield* createReadStream(opened.path);
+    const { rows, body_bytes: sizeBytes, layout } = part;
+    yield* compressTail(format, [{ rows, sizeBytes, layout }], compression);
+  }
+  async function* counted(): AsyncGenerator<Buffer> {
+    for await (const piece of pieces()) {
+      hash.update(piece);
+      bytes += piece.length;
+      yield piece;
+    }
+  }
+  try {
+    await pipeline(counted(), createWriteStream(path, { mode: 0o600 }), { signal });
+  } finally {
+    await opened.release();
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+function manifestOf(job: StoredJob, files: readonly DeliveredFile[]) {
+  return {
+    schedule: job.schedule_name,
+    schedule_id: job.schedule_id,
+    export_id: job.id,
+    tenant: job.tenant,
+    request: job.request,
+    format: job.options.format,
+    compression: job.options.compression,
+    columns: job.options.columns,
+    // What was stored at this time or later, and before the other.
+    recorded_from: job.slice.recordedFrom ?? null,
+    recorded_before: job.recorded_before,
+    rows: files.reduce((sum, { rows }) => sum + rows, 0),
+    files,
+  };
+}

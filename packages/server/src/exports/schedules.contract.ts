@@ -1,0 +1,192 @@
+import { type Static, Type } from 'typebox';
+import { routesUnder } from '../platform/http/contract.ts';
+import {
+  cursorSchema,
+  instantSchema,
+  limitSchema,
+  nullable,
+  oneOf,
+  pageOf,
+  problem,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
+import { csvRequestSchema } from './contract.ts';
+import { exportFormats, exportStates, scheduleStarts, scheduleStates } from './values.ts';
+
+const { store, kind, where, dataset, columns, compression, header, profile } =
+  csvRequestSchema.properties;
+
+/** What a schedule exports of what was stored, as the body of an export has it. */
+const selection = { store, kind, where, dataset, columns, compression, header, profile };
+
+const nameSchema = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$',
+  description:
+    'such as nightly: letters, digits and ._-; one of each name in a tenant; by default the format and some letters',
+});
+const cronSchema = Type.String({
+  maxLength: 200,
+  description: 'five fields in UTC, such as 0 2 * * *: each day at 02:00',
+});
+const credentialsSchema = Type.Object(
+  {
+    access_key_id: Type.String({ minLength: 1, maxLength: 200 }),
+    secret_access_key: Type.String({ minLength: 1, maxLength: 500 }),
+  },
+  { additionalProperties: false, description: 'of S3; the secret is sealed, and never shown' },
+);
+
+/** An export that is delivered by itself. */
+export const scheduleSchema = Type.Object({
+  id: Type.String(),
+  tenant: tenantSchema,
+  name: Type.String(),
+  cron: Type.String(),
+  format: oneOf(exportFormats),
+  request: Type.Object({}, { additionalProperties: true, description: 'what is exported' }),
+  to: Type.String({ description: 'where it delivers' }),
+  access_key_id: nullable(Type.String({ description: 'of S3; null for a folder' })),
+  state: oneOf(
+    scheduleStates,
+    'running: a run is under way. failing: the last run failed; its records go out in the next, an hour later at the latest. paused: nothing begins by itself',
+  ),
+  due_at: nullable({ ...instantSchema, description: 'when the next run begins; null: paused' }),
+  delivered_before: nullable({
+    ...instantSchema,
+    description: 'what was stored before is delivered; null: nothing yet',
+  }),
+  last_run: nullable(
+    Type.Object(
+      {
+        id: Type.String({ description: 'of the export' }),
+        state: oneOf(exportStates),
+        rows: nullable(Type.Integer()),
+        delivered_to: Type.String(),
+        delivered_at: nullable({ ...instantSchema, description: 'null: not yet, or never' }),
+        created_at: instantSchema,
+        error: nullable(Type.String()),
+      },
+      { description: 'null before the first' },
+    ),
+  ),
+  created_by: Type.String({ description: 'the name of the token' }),
+  created_at: instantSchema,
+});
+export type Schedule = Static<typeof scheduleSchema>;
+
+/** The body of `POST /exports/schedules`. */
+export const newScheduleSchema = Type.Object(
+  {
+    tenant: tenantSchema,
+    name: Type.Optional(nameSchema),
+    cron: cronSchema,
+    format: oneOf(exportFormats),
+    to: Type.String({
+      minLength: 1,
+      maxLength: 1000,
+      description:
+        'a folder below one of SVC_EXPORT_ROOTS, or s3://bucket/path?region=…&endpoint=…; with {tenant}, {schedule} and {date}, the day on which the run begins',
+    }),
+    credentials: Type.Optional(credentialsSchema),
+    starts: Type.Optional(
+      oneOf(
+        scheduleStarts,
+        'all (default): the first run delivers all that is stored. now: only what is stored from now on',
+      ),
+    ),
+    ...selection,
+  },
+  { additionalProperties: false },
+);
+export type NewSchedule = Static<typeof newScheduleSchema>;
+
+/** The body of `PATCH /exports/schedules/:id`. Only what is named changes. */
+export const scheduleChangeSchema = Type.Object(
+  {
+    enabled: Type.Optional(Type.Boolean({ description: 'false pauses it' })),
+    cron: Type.Optional(cronSchema),
+    credentials: Type.Optional(credentialsSchema),
+  },
+  { additionalProperties: false, minProperties: 1 },
+);
+export type ScheduleChange = Static<typeof scheduleChangeSchema>;
+
+const byId = Type.Object({ id: Type.String() });
+const shown = { description: 'As it is now.', schema: scheduleSchema };
+
+/** The routes of schedules. */
+export const schedulesContract = routesUnder('Exports', {
+  createSchedule: {
+    method: 'POST',
+    path: '/exports/schedules',
+    summary: 'Have exports delivered by themselves',
+    description:
+      'Each run delivers what was stored since the last one that was delivered, into a folder of its own: files, then manifest.json, and _SUCCESS last. See docs/schedules.md. The place is tried first: a small object is written, read back and removed there.',
+    scope: 'admin',
+    stepUp: true,
+    body: newScheduleSchema,
+    responses: {
+      201: { description: 'Made.', schema: scheduleSchema },
+      400: problem,
+      409: problem,
+    },
+  },
+  listSchedules: {
+    method: 'GET',
+    path: '/exports/schedules',
+    summary: 'List schedules and how their last runs went',
+    description: 'By tenant and name.',
+    scope: 'analytics:read',
+    query: Type.Object(
+      {
+        tenant: Type.Optional(tenantSchema),
+        limit: Type.Optional(limitSchema),
+        cursor: Type.Optional(cursorSchema),
+      },
+      { additionalProperties: false },
+    ),
+    responses: { 200: { description: 'One page.', schema: pageOf(scheduleSchema) }, 400: problem },
+  },
+  getSchedule: {
+    method: 'GET',
+    path: '/exports/schedules/:id',
+    summary: 'Show a schedule',
+    description: 'GET /exports?schedule= lists its runs.',
+    scope: 'analytics:read',
+    params: byId,
+    responses: { 200: shown, 404: problem },
+  },
+  changeSchedule: {
+    method: 'PATCH',
+    path: '/exports/schedules/:id',
+    summary: 'Pause or resume a schedule, change its times or its credentials',
+    description:
+      'A schedule that goes on begins one run for all times that it missed, at its next time. New credentials are tried first.',
+    scope: 'admin',
+    stepUp: { when: 'credentials' },
+    params: byId,
+    body: scheduleChangeSchema,
+    responses: { 200: shown, 400: problem, 404: problem },
+  },
+  runSchedule: {
+    method: 'POST',
+    path: '/exports/schedules/:id/run',
+    summary: 'Begin a run now',
+    description: 'Also of a paused one. While a run is under way, the next one begins after it.',
+    scope: 'admin',
+    params: byId,
+    responses: { 200: shown, 404: problem },
+  },
+  deleteSchedule: {
+    method: 'DELETE',
+    path: '/exports/schedules/:id',
+    summary: 'Delete a schedule',
+    description: 'A run under way is cancelled. What was delivered stays, and so do its exports.',
+    scope: 'admin',
+    stepUp: true,
+    params: byId,
+    responses: { 204: { description: 'Deleted.' }, 404: problem },
+  },
+});

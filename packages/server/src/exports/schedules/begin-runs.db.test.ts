@@ -1,0 +1,253 @@
+import { mkdtempSync } from 'node:fs';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { createLog } from '../../platform/log.ts';
+import { type ObjectStore, storeUnavailable } from '../../platform/objects/objects.ts';
+import { freeze } from '../../records/read/testing/freeze.ts';
+import { ingest as store } from '../../records/read/testing/walk.ts';
+import type { WorkContext } from '../jobs/context.ts';
+import { cancelOpenJob } from '../jobs/queries.ts';
+import { noteGoneExports } from '../jobs/sweep.ts';
+import { useTestExports } from '../jobs/testing/test-exports.ts';
+import { beginRuns, markRuns } from './begin-runs.ts';
+import * as queries from './queries.ts';
+import { openTarget, parseTarget } from './target.ts';
+
+const exports = useTestExports();
+const root = mkdtempSync(join(tmpdir(), 'svcctl-runs-'));
+afterAll(() => rm(root, { recursive: true, force: true }));
+const tools = { roots: [root], log: createLog('silent'), onBegun() {} };
+const signal = new AbortController().signal;
+
+let tenants = 0;
+let tenant = '';
+const schedule = () => ({ tenant, id: `sch_${tenant}` });
+beforeEach(async () => {
+  tenant = `T${++tenants}`;
+  await exports.db.query(sql`delete from exports`);
+  await exports.db.query(sql`delete from export_schedules`);
+  const row: queries.NewRow = {
+    ...{ ...schedule(), name: 'n', cron: '0 2 * * *', format: 'ndjson', request: { tenant } },
+    ...{ target: `${root}/{tenant}`, access_key_id: null, secret: null, delivered_before: null },
+    ...{ due_at: null, created_by: 'test', token_id: 'tok' },
+  };
+  await queries.insertSchedule(exports.db, row);
+});
+
+/** The place of deliveries, but something is done before an object is put. */
+function placeWith(beforePut: (key: string) => void = () => {}): Pick<WorkContext, 'openTarget'> {
+  return {
+    async openTarget() {
+      const target = parseTarget(`${root}/{tenant}`, [root]);
+      const own = await openTarget(target, undefined);
+      const put: ObjectStore['put'] = async (key, path, ending) => {
+        beforePut(key);
+        await own.put(key, path, ending);
+      };
+      return { place: root, store: { ...own, put } };
+    },
+  };
+}
+
+const begin = async () => {
+  await queries.setDue(exports.db, schedule());
+  return beginRuns({ ...tools, db: exports.db }, signal);
+};
+const mark = (place = placeWith()) => markRuns({ ...tools, ...exports.context(place) }, { signal });
+/** One look at what is to be done, as the loop of a process has it. */
+async function runWhole(): Promise<void> {
+  await begin();
+  await exports.work(placeWith());
+  await mark();
+}
+/** All event ids in folders that have their marker. */
+async function delivered(): Promise<string[]> {
+  const ids: string[] = [];
+  const own = join(root, tenant);
+  for (const folder of await readdir(own).catch(() => [])) {
+    const names = await readdir(join(own, folder));
+    if (!names.includes('_SUCCESS')) continue;
+    for (const name of names.filter((each) => each.startsWith('part-'))) {
+      const lines = (await readFile(join(own, folder, name), 'utf8')).trim().split('\n');
+      ids.push(...lines.map((line) => JSON.parse(line).event_id));
+    }
+  }
+  return ids.sort();
+}
+const idsOf = (kind: string, count: number) =>
+  Array.from({ length: count }, (_, n) => `${kind}-${n}`);
+const killed = () => {
+  throw new Error('killed');
+};
+
+describe('a run', () => {
+  test('that is killed at any put of its delivery is whole in the end, and nothing goes twice', async () => {
+    await exports.ingest(tenant, 70, 'a');
+    await begin();
+    const before: string[] = [];
+    // Each attempt comes one put further than the one before.
+    for (let most = 0; ; most += 1) {
+      let puts = 0;
+      await exports.db.query(sql`update exports set failures = 0, not_before = null`);
+      await exports.work(
+        placeWith((key) => {
+          if (puts === most) killed();
+          puts += 1;
+          before.push(key);
+        }),
+      );
+      // Without its marker nothing of it counts.
+      expect(await delivered()).toEqual([]);
+      if (puts < most || (await exports.job(await lastId())).state === 'completed') break;
+    }
+    expect(new Set(before).size).toBeGreaterThan(2);
+    // While the marker is missing, no other run begins.
+    await exports.ingest(tenant, 10, 'b');
+    expect(await begin()).toBe(0);
+    expect(await mark(placeWith(killed))).toHaveLength(1);
+    expect(await delivered()).toEqual([]);
+    await mark();
+    expect(await delivered()).toEqual(idsOf('a', 70).sort());
+    await runWhole();
+    expect(await delivered()).toEqual([...idsOf('a', 70), ...idsOf('b', 10)].sort());
+  });
+
+  test('that is cancelled, failed or erased is made up for by the next', async () => {
+    await exports.ingest(tenant, 20, 'a');
+    for (const end of ['cancel', 'fail', 'erase'] as const) {
+      await begin();
+      const id = await lastId();
+      if (end === 'cancel') await cancelOpenJob(exports.db, { tenant, id });
+      else if (end === 'fail') {
+        for (let n = 0; n < 5; n += 1) await exports.work(placeWith(killed));
+      } else {
+        const window = { store: null, from: '2001-03-01', until: '2001-03-02' };
+        await exports.db.transaction((connection) =>
+          noteGoneExports(connection, {
+            tenant,
+            kind: 'erase',
+            days: [{ store: 'A', day: '2001-03-01' }],
+            window,
+          }),
+        );
+      }
+      const { state } = await exports.job(id);
+      expect(state).toBe(end === 'cancel' ? 'cancelled' : 'failed');
+      expect(await delivered()).toEqual([]);
+    }
+    await exports.ingest(tenant, 5, 'b');
+    await runWhole();
+    expect(await delivered()).toEqual([...idsOf('a', 20), ...idsOf('b', 5)].sort());
+  });
+
+  test('waits for a place that does not answer, and fails where the key is refused', async () => {
+    await exports.ingest(tenant, 20, 'a');
+    await begin();
+    await exports.work(
+      placeWith(() => {
+        throw storeUnavailable('The object cannot be written', 'the store says SlowDown');
+      }),
+    );
+    const id = await lastId();
+    expect(await exports.job(id)).toMatchObject({ state: 'waiting' });
+    expect(await begin()).toBe(0);
+    const refused = Object.assign(new Error('no'), {
+      ...{ name: 'AccessDenied', $metadata: { httpStatusCode: 403 } },
+    });
+    for (let n = 0; n < 5; n += 1) {
+      await exports.db.query(sql`update exports set not_before = null`);
+      await exports.work(
+        placeWith(() => {
+          throw storeUnavailable('It cannot be written', 'the store says AccessDenied', {
+            cause: refused,
+          });
+        }),
+      );
+    }
+    expect(await exports.job(id)).toMatchObject({ state: 'failed' });
+    const failed = await queries.findSchedule(exports.db, { id: schedule().id, reach: null });
+    expect(failed?.last_run?.error).toContain('AccessDenied');
+    await runWhole();
+    expect(await delivered()).toEqual(idsOf('a', 20).sort());
+  });
+
+  test('begins again an hour after it failed', async () => {
+    await begin();
+    await exports.db.query(sql`
+      update exports set state = 'failed', finished_at = now() - interval '59 minutes'`);
+    expect(await beginRuns({ ...tools, db: exports.db }, signal)).toBe(0);
+    await exports.db.query(sql`update exports set finished_at = now() - interval '1 hour'`);
+    expect(await beginRuns({ ...tools, db: exports.db }, signal)).toBe(1);
+  });
+
+  test('that another release has made without delivering it is made again', async () => {
+    await exports.ingest(tenant, 8, 'a');
+    await begin();
+    await exports.db.query(sql`update exports set state = 'completed', finished_at = now()`);
+    await runWhole();
+    expect(await delivered()).toEqual(idsOf('a', 8).sort());
+  });
+
+  test('begins once, however many processes look', async () => {
+    await exports.ingest(tenant, 8, 'a');
+    await queries.setDue(exports.db, schedule());
+    const looks = Array.from({ length: 6 }, () => beginRuns({ ...tools, db: exports.db }, signal));
+    expect((await Promise.all(looks)).reduce((sum, begun) => sum + begun, 0)).toBe(1);
+    await exports.work(placeWith());
+    await Promise.all([mark(), mark()]);
+    expect(await delivered()).toEqual(idsOf('a', 8).sort());
+  });
+});
+
+test('records that are stored while runs begin go out once, in either tier', async () => {
+  const kinds: string[] = [];
+  const writer = async (of: number) => {
+    for (let n = 0; n < 6; n += 1) {
+      const kind = `w${of}x${n}`;
+      await exports.ingest(tenant, 5, kind);
+      kinds.push(kind);
+    }
+  };
+  let isWriting = true;
+  const writing = Promise.all([writer(1), writer(2), writer(3)]).finally(() => {
+    isWriting = false;
+  });
+  for (let n = 0; isWriting || n < 3; n += 1) {
+    await runWhole();
+    const what = {
+      tenant,
+      id: `seg_${tenant}_${n}`,
+      filter: `store = '${n % 2 === 0 ? 'A' : 'B'}'`,
+    };
+    if (!isWriting) await freeze(exports.db, exports.cold, what);
+  }
+  await writing;
+  await runWhole();
+  expect(await delivered()).toEqual(kinds.flatMap((kind) => idsOf(kind, 5)).sort());
+});
+
+test('late records of many months go out in few files', async () => {
+  const line = (month: number, n: number) =>
+    JSON.stringify({
+      ...{ tenant, store: 'A', event_id: `m${month}-${n}`, enrichment: { n } },
+      occurred_at: `2001-${String(month).padStart(2, '0')}-0${n + 1}T00:00:00Z`,
+    });
+  const all = (n: number) => Array.from({ length: 12 }, (_, month) => line(month + 1, n));
+  await store(exports.db, exports.cold, [[...all(0), ...all(3), ...all(6)]]);
+  await runWhole();
+  await store(exports.db, exports.cold, [[...all(1), ...all(4)]]);
+  await runWhole();
+  const { parts_total: parts, rows_total: rows } = await exports.job(await lastId());
+  expect({ parts, rows }).toEqual({ parts: 12, rows: 24 });
+  expect(await delivered()).toHaveLength(60);
+});
+
+async function lastId(): Promise<string> {
+  const [job] = await exports.db.query<{ id: string }>(
+    sql`select id from exports where tenant = ${tenant} order by created_at desc, id desc limit 1`,
+  );
+  return job?.id ?? '';
+}

@@ -1,0 +1,121 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { expect, test, vi } from 'vitest';
+import { startS3 } from '../../../test/s3.ts';
+import { startTestService } from '../../../test/service.ts';
+import { use } from '../../../test/use.ts';
+import { createS3Store } from '../../platform/objects/s3.ts';
+import { usualLimits } from '../../platform/objects/s3-client.ts';
+
+const world = use(
+  async () => {
+    const s3 = await startS3();
+    const origin = new URL(new URL(s3.url).searchParams.get('endpoint') ?? '').origin;
+    const service = await startTestService({ SVC_EXPORT_ROOTS: origin });
+    return { s3, service };
+  },
+  async ({ s3, service }) => {
+    await service.stop();
+    await s3.close();
+  },
+);
+
+// The server knows one key, which the environment of this process has.
+const keyOf = () => ({
+  access_key_id: process.env['AWS_ACCESS_KEY_ID'] ?? '',
+  secret_access_key: process.env['AWS_SECRET_ACCESS_KEY'] ?? '',
+});
+const make = (tenant: string, more: object = {}) => {
+  const to = world.s3.urlOf('out of us/{tenant}/{date}');
+  const body = { tenant, cron: '0 2 * * *', format: 'parquet', to, credentials: keyOf(), ...more };
+  return world.service.call('POST', '/exports/schedules', { body });
+};
+const read = async (id: string) =>
+  (await world.service.call('GET', `/exports/schedules/${id}`)).json;
+const run = (id: string) => world.service.call('POST', `/exports/schedules/${id}/run`);
+async function store(tenant: string, ids: readonly string[]) {
+  const records = ids.map((event_id) => ({
+    ...{ tenant, store: 'A', event_id, occurred_at: '2001-03-01T00:00:00Z', enrichment: {} },
+  }));
+  await world.service.call('POST', '/enrichment/records', { body: { records } });
+}
+async function list(): Promise<string[]> {
+  const bucket = await createS3Store(world.s3.urlOf('out of us'), usualLimits);
+  const keys: string[] = [];
+  for await (const { key } of bucket.list('')) keys.push(key);
+  await bucket.close();
+  return keys.sort();
+}
+
+test('a schedule delivers to a bucket with a key of its own, and nobody reads its secret', async () => {
+  const { service, s3 } = world;
+  await store('S', ['a', 'b', 'c']);
+  const made = await make('S');
+  expect(made.status, made.text).toBe(201);
+  const { id } = made.json;
+  expect(await list()).toEqual([]);
+  s3.clear();
+  await run(id);
+  await vi.waitUntil(async () => (await read(id)).last_run?.delivered_at, { timeout: 60_000 });
+  const row = await read(id);
+  const today = new Date().toISOString().slice(0, 10);
+  const names = (await list()).map((key) => key.split('/').at(-1));
+  expect(names).toEqual(['_SUCCESS', 'manifest.json', 'part-00001.parquet']);
+  expect((await list())[0]).toMatch(new RegExp(`^S/${today}/`));
+  // Whatever is read only on the way out was signed with the key.
+  expect(
+    s3.requests.every((each) => each.headers.authorization?.includes(keyOf().access_key_id)),
+  ).toBe(true);
+  const puts = s3.requests.filter((each) => each.method === 'PUT').map((each) => each.path);
+  expect(puts.at(-1)).toContain('_SUCCESS');
+  const shown = JSON.stringify([row, (await service.call('GET', '/audit')).json]);
+  expect(row.access_key_id).toBe(keyOf().access_key_id);
+  const [stored] = await service.db.query<{ secret: Buffer }>(
+    sql`select secret from export_schedules where id = ${id}`,
+  );
+  expect(stored?.secret.toString('latin1')).not.toContain(keyOf().secret_access_key);
+  expect(shown).not.toMatch(/"secret/);
+  // Nothing of the delivery is left on the local disk.
+  await expect(readFile(join(service.dataDir, 'spool', 'part-00001.parquet'))).rejects.toThrow();
+});
+
+test('a key that was revoked fails the run, and a new one delivers all of it', async () => {
+  const { service, s3 } = world;
+  await store('K', ['a']);
+  const { id } = (await make('K')).json;
+  s3.behave(() => 'deny');
+  await run(id);
+  await vi.waitUntil(
+    async () => {
+      await service.db.query(sql`update exports set not_before = null where tenant = 'K'`);
+      return (await read(id)).state === 'failing';
+    },
+    { timeout: 120_000, interval: 100 },
+  );
+  const { last_run: last } = await read(id);
+  expect(last.error).toContain('AccessDenied');
+  expect(last.error).not.toContain('SVC_BLOB_URL');
+  const change = () =>
+    service.call('PATCH', `/exports/schedules/${id}`, { body: { credentials: keyOf() } });
+  // A key that does not work either changes nothing.
+  expect((await change()).json).toMatchObject({ code: 'export_target_unusable' });
+  s3.behave(() => 'pass');
+  expect((await change()).status).toBe(200);
+  await store('K', ['b']);
+  await run(id);
+  await vi.waitUntil(async () => (await read(id)).last_run?.delivered_at, { timeout: 60_000 });
+  expect((await read(id)).last_run.rows).toBe(2);
+});
+
+test('a bucket is refused that cannot be written, read and cleared', async () => {
+  const { s3 } = world;
+  for (const method of ['PUT', 'GET', 'DELETE']) {
+    s3.behave((each) => (each === method ? 'deny' : 'pass'));
+    const answer = await make('N');
+    expect([answer.status, answer.json.code], method).toEqual([400, 'export_target_unusable']);
+    expect(answer.json.detail).toContain('AccessDenied');
+  }
+  s3.behave(() => 'pass');
+  expect(await world.service.all('/exports/schedules?tenant=N')).toEqual([]);
+});
