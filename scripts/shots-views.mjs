@@ -42,6 +42,8 @@ export const views = [
   },
   { name: 'exports', place: '/exports' },
   { name: 'exports-drawer', place: '/exports', prepare: openRow },
+  { name: 'exports-schedules', place: '/exports?view=schedules' },
+  { name: 'exports-schedules-new', place: '/exports?view=schedules&panel=new-schedule' },
   { name: 'exports-remove', place: '/exports', prepare: ask(/^REMOVE FILE/, openRow) },
   { name: 'retention', place: '/retention' },
   { name: 'retention-tenant', place: '/retention', prepare: openRow },

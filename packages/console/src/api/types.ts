@@ -23,6 +23,7 @@ import type {
   monthSumSchema,
   moveSchema,
   newEndpointSchema,
+  newScheduleSchema,
   newTagSchema,
   newTargetSchema,
   newTokenSchema,
@@ -38,6 +39,7 @@ import type {
   retryPreviewSchema,
   retryRequestSchema,
   runSchema,
+  scheduleSchema,
   sessionSchema,
   sharesSchema,
   tagSchema,
@@ -76,6 +78,9 @@ export type NewToken = Static<typeof newTokenSchema>;
 /** A token just made: the only time that it is told. */
 export type MadeToken = AccessToken & { token: string };
 export type Session = Static<typeof sessionSchema>;
+/** An export that is delivered by itself. */
+export type Schedule = Static<typeof scheduleSchema>;
+export type NewSchedule = Static<typeof newScheduleSchema>;
 export type Notice = Static<typeof noticeSchema>;
 export type NotifyTarget = Static<typeof targetSchema>;
 export type NewTarget = Static<typeof newTargetSchema>;

@@ -12,6 +12,7 @@ import { WarningIcon } from '../ui/icons.tsx';
 import { Loaded } from '../ui/list.tsx';
 import { At } from '../ui/marks.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
+import { panelHref } from '../ui/panel-place.ts';
 import { exportsKey } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { shellLine, sliceText } from '../ui/words.ts';
@@ -79,6 +80,7 @@ function Body({ job, cancelling }: { job: ExportJob; cancelling: Cancelling }): 
         <Standing job={job} />
         {(job.state === 'failed' || job.state === 'erased') && <Fault job={job} />}
         <ManifestPart job={job} />
+        {job.schedule !== null && <DeliveryFacts job={job} schedule={job.schedule} />}
         <h3 className="caps below-8">FILE</h3>
         <FileFacts job={job} />
         <h3 className="caps below-8">REQUEST</h3>
@@ -158,6 +160,28 @@ function FileFacts({ job }: { job: ExportJob }): ReactNode {
           ) : undefined,
       }}
     />
+  );
+}
+
+/** Of a run of a schedule: which, where it delivers, and whether all of it is there. */
+function DeliveryFacts(props: {
+  job: ExportJob;
+  schedule: NonNullable<ExportJob['schedule']>;
+}): ReactNode {
+  const { job, schedule } = props;
+  const href = panelHref('/exports', { kind: 'schedule', id: schedule.id }, { view: 'schedules' });
+  return (
+    <>
+      <h3 className="caps below-8">DELIVERY</h3>
+      <Facts
+        isWrapped
+        facts={{
+          schedule: <a href={href}>{schedule.name}</a>,
+          folder: job.delivered_to && copied(job.delivered_to),
+          delivered: job.delivered_at === null ? 'not yet' : <At at={job.delivered_at} />,
+        }}
+      />
+    </>
   );
 }
 

@@ -40,7 +40,10 @@ const factColumns: readonly Column<ExportJob>[] = [
     card: 'note',
     value: ({ bytes }) => (bytes === 0 ? null : bytes),
   }),
-  column.text('requested_by', 'BY', 96, { rank: 5 }),
+  column.text('requested_by', 'BY', 96, {
+    rank: 5,
+    value: ({ schedule, requested_by }) => schedule?.name ?? requested_by,
+  }),
   column.moment('created_at', 'ASKED', 88, { rank: 1, card: 'note' }),
   column.own('expires_at', 'EXPIRES', 80, { rank: 4, cell: (job) => <Expiry job={job} /> }),
 ];

@@ -1,30 +1,100 @@
 import { type ReactNode, useMemo } from 'react';
 import { exportFilters } from '../api/views.ts';
 import { ListFilters } from '../ui/filters.tsx';
+import { FreshnessBanner } from '../ui/freshness.tsx';
+import { noneOf } from '../ui/hash-state.ts';
 import classes from '../ui/list-page.module.css';
-import { ListPage } from '../ui/list-page.tsx';
+import { ListPage, ViewSwitch } from '../ui/list-page.tsx';
+import type { Change } from '../ui/list-search.ts';
 import { PollNote, pollMillis } from '../ui/poll.tsx';
+import { useSession } from '../ui/session.ts';
 import { idOf } from '../ui/table/column.ts';
 import { PagedList } from '../ui/table/list.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
 import { ExportDrawer } from './export-drawer.tsx';
 import { exportColumns } from './exports-table.tsx';
-import { exportsPanels, validateExportsSearch } from './search.ts';
-import { followMillis, useCancel, useExport, useExports } from './use-exports.ts';
+import { NewSchedulePanel } from './new-schedule-panel.tsx';
+import { ScheduleDrawer } from './schedule-drawer.tsx';
+import { SchedulesView } from './schedules-view.tsx';
+import {
+  type ExportsSearch,
+  exportsPanels,
+  exportsViews,
+  validateExportsSearch,
+} from './search.ts';
+import { type Cancelling, followMillis, useCancel, useExport, useExports } from './use-exports.ts';
+import { useSchedule } from './use-schedules.ts';
 import { isOpen } from './words.ts';
 
-/** The page EXPORTS: the jobs with their live progress, their files, and what proves them. */
+/** The page EXPORTS: the jobs, and the schedules of which some of them are runs. */
 export function ExportsPage(): ReactNode {
   const [search, update, panel] = usePageSearch('/exports', validateExportsSearch, exportsPanels);
-  const open = panel.idOf('export');
+  const isAdmin = useSession().hasScope('admin');
+  const { view = 'exports' } = search;
+  const [opened, schedule] = [panel.idOf('export'), panel.idOf('schedule')];
+  const job = useExport(opened);
+  const one = useSchedule(schedule);
+  const cancelling = useCancel();
+  const views = (
+    <ViewSwitch
+      label="What of the exports is shown"
+      views={exportsViews}
+      view={view}
+      isCaps
+      onView={(next) =>
+        update({
+          ...noneOf(exportFilters),
+          view: next === 'exports' ? undefined : next,
+          panel: undefined,
+        })
+      }
+    />
+  );
+  return (
+    <ListPage>
+      {view === 'schedules' ? (
+        <SchedulesView
+          {...{ views, search, update, isAdmin, open: schedule }}
+          onOpen={(id) => panel.open('schedule', id)}
+          onNew={() => panel.open('new-schedule')}
+        />
+      ) : (
+        <JobsView
+          {...{ views, search, update, cancelling, open: opened }}
+          onOpen={(id) => panel.open('export', id)}
+        />
+      )}
+      {opened !== undefined && (
+        <ExportDrawer id={opened} job={job} cancelling={cancelling} onClose={panel.close} />
+      )}
+      {schedule !== undefined && (
+        <ScheduleDrawer id={schedule} schedule={one} isAdmin={isAdmin} onClose={panel.close} />
+      )}
+      {panel.place?.kind === 'new-schedule' && isAdmin && (
+        <NewSchedulePanel onClose={panel.close} onMade={(id) => panel.open('schedule', id)} />
+      )}
+    </ListPage>
+  );
+}
+
+/** The jobs with their live progress, their files, and what proves them. */
+function JobsView(props: {
+  views: ReactNode;
+  search: ExportsSearch;
+  update: (change: Change) => void;
+  cancelling: Cancelling;
+  open: string | undefined;
+  onOpen: (id: string) => void;
+}): ReactNode {
+  const { search, update, cancelling } = props;
   const list = useExports(search);
   const rows = list.data?.data ?? [];
-  const job = useExport(open);
-  const cancelling = useCancel();
   const columns = useMemo(() => exportColumns(cancelling), [cancelling]);
   return (
-    <ListPage queries={open === undefined ? [list] : [list, job]}>
+    <>
+      <FreshnessBanner queries={[list]} isAgeElsewhere />
       <div className={classes.bar}>
+        {props.views}
         <ListFilters
           label="What is shown"
           className={classes.short}
@@ -48,13 +118,10 @@ export function ExportsPage(): ReactNode {
         update={update}
         filters={exportFilters}
         words={{ none: 'No exports yet', advice: howToExport }}
-        open={open}
-        onOpen={(id) => panel.open('export', id)}
+        open={props.open}
+        onOpen={props.onOpen}
       />
-      {open !== undefined && (
-        <ExportDrawer id={open} job={job} cancelling={cancelling} onClose={panel.close} />
-      )}
-    </ListPage>
+    </>
   );
 }
 

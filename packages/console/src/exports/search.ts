@@ -1,12 +1,22 @@
 import { exportFilters } from '../api/views.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
 
-/** The view state of the page EXPORTS, as the hash has it. */
-export type ExportsSearch = ListSearch<typeof exportFilters>;
+export const exportsViews = ['exports', 'schedules'] as const;
+export type ExportsView = (typeof exportsViews)[number];
 
-/** The panels of the page: an export job, by its id. */
-export const exportsPanels = ['export'] as const;
+/** The view state of the page EXPORTS, as the hash has it. */
+export type ExportsSearch = ListSearch<typeof exportFilters> & {
+  /** Undefined means the exports. */
+  view?: ExportsView;
+};
+
+/** The panels of the page: an export job or a schedule, by its id, and a new schedule. */
+export const exportsPanels = ['export', 'schedule', 'new-schedule'] as const;
 
 export function validateExportsSearch(search: Record<string, unknown>): ExportsSearch {
-  return readList(search, exportFilters, exportsPanels, { open: 'export' });
+  const view = exportsViews.find((each) => each !== 'exports' && each === search.view);
+  return {
+    ...readList(search, exportFilters, exportsPanels, { open: 'export' }),
+    ...(view && { view }),
+  };
 }

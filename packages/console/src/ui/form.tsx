@@ -68,7 +68,10 @@ export function faultText(error: Error | null): string {
 }
 
 /** These codes name no field, but are about a URL. */
-const urlCodes = ['target_invalid', 'target_blocked'];
+const urlCodes = [
+  ...['target_invalid', 'target_blocked'],
+  ...['export_target_refused', 'export_target_unusable'],
+];
 
 /**
  * What the service refuses, by the field of the form that it is about; `''` collects the rest. There is none when the

@@ -1,6 +1,6 @@
 import { ActionIcon } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { ExportState, JobState } from '../api/values.ts';
+import type { ExportState, JobState, ScheduleState } from '../api/values.ts';
 import {
   AbandonedIcon,
   CloseIcon,
@@ -16,7 +16,7 @@ import classes from './jobs.module.css';
 /** The state of a job as it is shown. One with faults went on to its end, but not all of it is right. */
 export type ShownState = JobState | 'with faults';
 
-type State = ShownState | ExportState;
+type State = ShownState | ExportState | ScheduleState;
 
 const marks: Readonly<Record<State, readonly [icon: () => ReactNode, tone: string]>> = {
   queued: [QueuedIcon, 'data'],
@@ -26,6 +26,7 @@ const marks: Readonly<Record<State, readonly [icon: () => ReactNode, tone: strin
   completed: [DeliveredIcon, 'ok'],
   'with faults': [WarningIcon, 'danger'],
   failed: [AbandonedIcon, 'danger'],
+  failing: [WarningIcon, 'danger'],
   cancelled: [DiscardedIcon, 'muted'],
   erased: [DiscardedIcon, 'muted'],
 };

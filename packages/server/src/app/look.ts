@@ -8,7 +8,7 @@ import {
   readOverdue,
   troublesOf,
 } from '../checks/index.ts';
-import { listOpenExports } from '../exports/index.ts';
+import { listOpenExports, listTroubledSchedules } from '../exports/index.ts';
 import { AppError, isDatabaseAway } from '../kernel/errors.ts';
 import { once } from '../kernel/once.ts';
 import type { StoreState } from '../kernel/values.ts';
@@ -59,6 +59,7 @@ export function lookAround(
     sampleCounters: async () => [],
     retention: once(() => readRetentionOverview(db, tenants)),
     exports: () => listOpenExports(db, tenants),
+    schedules: () => listTroubledSchedules(db, tenants),
     overdueRemovals: () => countOverdue(db, watch, tenants),
     async storeProblems() {
       const isUnusable = unusable.includes(watch.state().state);

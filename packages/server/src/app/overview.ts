@@ -27,11 +27,13 @@ async function readOverview(host: Host, actor: Actor): Promise<Overview> {
   const { webhooks, work: retries } = isAdmin
     ? await readWebhooksOverview(db, actor)
     : { webhooks: null, work: [] };
-  const exports = hasScope(actor, 'analytics:read') ? await look.exports() : [];
+  const isExporter = hasScope(actor, 'analytics:read');
+  const exports = isExporter ? await look.exports() : [];
   const troubles = await findTroubles({
     ...look,
     retention: async () => ofRetention,
     exports: async () => exports,
+    ...(isExporter ? {} : { schedules: async () => [] }),
     webhooks: async () => troublesOf(webhooks),
     ...(isReader ? {} : hiddenFromOthers),
     // What is of no tenant is known to those who reach all.

@@ -1,5 +1,5 @@
 import { pruneAudit } from '../access/index.ts';
-import { noteGoneExports } from '../exports/index.ts';
+import { listGoneDeliveries, noteGoneExports } from '../exports/index.ts';
 import { addIcebergRoutes, sweepSnapshots } from '../iceberg/index.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { createGate } from '../kernel/gate.ts';
@@ -125,10 +125,12 @@ export function createRetention({ settings, log, db, cold, paceOf }: Host): Rete
  * it needs both `records` and `exports`, and `retention`, which calls it, must not know of exports.
  */
 export async function onGone(connection: Connection, gone: Gone): Promise<GoneEffects> {
+  const delivered = gone.kind === 'erase' ? await listGoneDeliveries(connection, gone) : [];
   return {
     tagsRemoved: await removeErasedTags(connection, gone),
     versionsChanged: await noteGoneRecords(connection, gone),
     exportsRemoved: await noteGoneExports(connection, gone),
+    ...(delivered.length > 0 && { delivered }),
   };
 }
 

@@ -100,6 +100,8 @@ export type Look = {
   }>;
   /** The exports that have not ended. */
   readonly exports: () => Promise<readonly WorkRow[]>;
+  /** The schedules of exports that fail or are late. */
+  readonly schedules: () => Promise<readonly TroubledSchedule[]>;
   /** Objects that should have been removed from the store minutes ago. */
   readonly overdueRemovals: () => Promise<number>;
   /** What is wrong with the store of cold data, a sentence each. */
@@ -111,6 +113,15 @@ export type Look = {
   readonly fullDisks: () => Promise<readonly FullDisk[]>;
   /** The last good backup where another is overdue, or undefined where there is none; null when none is overdue. */
   readonly overdueBackup: () => Promise<{ taken_at: string; place: string } | undefined | null>;
+};
+
+/** A schedule of exports that needs somebody. `since` is RFC 3339. */
+export type TroubledSchedule = {
+  readonly id: string;
+  readonly tenant: string;
+  readonly name: string;
+  readonly state: 'failing' | 'late';
+  readonly since: string | null;
 };
 
 /** What can be wrong with an endpoint. */

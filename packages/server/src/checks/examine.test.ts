@@ -29,6 +29,7 @@ const well: Look = {
   ...nothing,
   retention: async () => ofRetention(),
   exports: async () => [],
+  schedules: async () => [],
   overdueRemovals: async () => 0,
   storeProblems: async () => [],
   webhooks: async () => ({ abandoned: 0, endpoints: { failing: 0 }, named: [] }),
@@ -46,6 +47,12 @@ const ill: Look = {
     work: [{ state: 'waiting' }, { state: 'running' }] as WorkRow[],
   }),
   exports: async () => [],
+  schedules: async () => [
+    {
+      ...{ id: 'sch_1', tenant: 'TX', name: 'nightly', state: 'failing' as const },
+      since: '2026-03-05T14:07:09.123456Z',
+    },
+  ],
   overdueRemovals: async () => 4,
   storeProblems: async () => ['the store of cold data cannot be used'],
   webhooks: async () => ({
@@ -84,6 +91,7 @@ describe('findTroubles', () => {
       ['endpoints_disabled', 2, null],
       ['endpoints_held', 4, null],
       ['deliveries_abandoned', 72, null],
+      ['schedules_behind', 1, 'sch_1'],
       ['backup_overdue', 1, null],
       ['run_failed', 2, 'run_1'],
       ['notices_undelivered', 2, null],

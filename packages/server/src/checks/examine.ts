@@ -3,6 +3,7 @@ import type { Labelled } from '../platform/metrics/figures.ts';
 import { type Check, type Look, type Problem, rowOf, type ToldCheck } from './check.ts';
 import type { Finding, Trouble } from './contract.ts';
 import { databaseChecks } from './database.ts';
+import { exportChecks } from './exports.ts';
 import type { Found } from './notices/reconcile.ts';
 import { machineChecks, processChecks } from './processes.ts';
 import { retentionChecks } from './retention.ts';
@@ -19,7 +20,7 @@ import { webhookChecks } from './webhooks.ts';
 /** All that the service checks, in the order in which svcctl doctor tells it. */
 export const checks: readonly (Check | ToldCheck)[] = [
   ...[...processChecks, ...machineChecks, ...databaseChecks],
-  ...[...retentionChecks, ...webhookChecks],
+  ...[...retentionChecks, ...webhookChecks, ...exportChecks],
 ].toSorted((one, other) => placeOf(one) - placeOf(other));
 
 function placeOf(check: Check): number {

@@ -12,6 +12,7 @@ const troubleTexts = {
   endpoints_disabled: 'an endpoint was disabled for its failures',
   endpoints_held: 'deliveries wait for an endpoint that was disabled by hand',
   deliveries_abandoned: 'webhooks were given up after their last attempt',
+  schedules_behind: 'a schedule of exports fails or is late',
   backup_overdue: 'a backup is overdue',
   run_failed: 'a retention run failed, or some of its moves did',
   verification_failed: 'a verification could not be finished',

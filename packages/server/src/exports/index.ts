@@ -4,9 +4,14 @@ export type { WorkContext } from './jobs/context.ts';
 export { createExportKind } from './jobs/do-job.ts';
 export { listEndedExports, listOpenExports } from './jobs/list.ts';
 export { listExportsAsJobs } from './jobs/listed.ts';
-export { noteGoneExports, startSweeps } from './jobs/sweep.ts';
+export { listGoneDeliveries, noteGoneExports, startSweeps } from './jobs/sweep.ts';
 export { addExportRoutes } from './routes.ts';
 export { startSchedules } from './schedules/begin-runs.ts';
-export { findTarget, listSealedSchedules, replaceSealedSchedule } from './schedules/queries.ts';
+export {
+  findTarget,
+  listSealedSchedules,
+  listTroubledSchedules,
+  replaceSealedSchedule,
+} from './schedules/queries.ts';
 export { addScheduleRoutes } from './schedules/schedules.ts';
 export { openTarget, parseTarget } from './schedules/target.ts';

@@ -4,6 +4,7 @@ import { exportStates } from './values.ts';
 export const exportFilters = {
   tenant: tenantFilter,
   state: { choices: exportStates, help: 'only in this state' },
+  schedule: { value: 'id', help: 'only runs of this schedule', label: 'Schedule, by its id' },
 } as const;
 
 export const scheduleFilters = { tenant: tenantFilter } as const;

@@ -87,7 +87,8 @@ export function shortWaitOf(
 }
 
 /**
- * Where erased records may still be. hot_pages: in PostgreSQL's files; ids: only event ids; wal: in PostgreSQL's log.
+ * Where erased records may still be. hot_pages: in PostgreSQL's files; ids: only event ids; wal: in PostgreSQL's log;
+ * deliveries: in folders of schedules.
  */
 export const remainKinds = [
   'hot_pages',
@@ -95,6 +96,7 @@ export const remainKinds = [
   'wal',
   'objects',
   'backups',
+  'deliveries',
   'incidents',
   'keys',
   'attempts',

@@ -160,15 +160,7 @@ function makersOf(
       const headers = { prefer: 'respond-async' };
       return (await call('POST', '/exports/csv', { headers, body: { tenant } })).id;
     },
-    // It has a run.
-    async schedule() {
-      const body = { tenant, format: 'csv', cron: '0 2 * * *', to: `${deliveries}/${++made}` };
-      const id = await idOf('POST', '/exports/schedules', body);
-      await call('POST', `/exports/schedules/${id}/run`);
-      const read = () => call('GET', `/exports/schedules/${id}`);
-      await vi.waitUntil(async () => (await read()).last_run?.delivered_at, { timeout: 60_000 });
-      return id;
-    },
+    schedule: () => makeSchedule(call, { tenant, to: `${deliveries}/${++made}` }),
     async policy() {
       await call('PUT', `/retention/policies/${tenant}`, { body: { hot_days: 3 } });
       return tenant;
@@ -224,6 +216,19 @@ function makersOf(
     },
   };
   return makers;
+}
+
+/** Makes a schedule, and has it run once. */
+async function makeSchedule(
+  call: Caller['call'],
+  { tenant, to }: { tenant: string; to: string },
+): Promise<string> {
+  const body = { tenant, to, format: 'csv', cron: '0 2 * * *' };
+  const { id } = await call('POST', '/exports/schedules', { body });
+  await call('POST', `/exports/schedules/${id}/run`);
+  const read = () => call('GET', `/exports/schedules/${id}`);
+  await vi.waitUntil(async () => (await read()).last_run?.delivered_at, { timeout: 60_000 });
+  return id;
 }
 
 /** A tenant that does not exist, with ids that do not exist and look like those of the other. */

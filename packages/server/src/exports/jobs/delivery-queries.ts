@@ -58,3 +58,20 @@ export async function setMarked(
       error = case when state = 'erased' then error else ${error} end
     where tenant = ${tenant} and id = ${id} and delivered_at is null`);
 }
+
+/** Lists the folders of runs of schedules that may hold records of these stores and days, the newest first. */
+export async function listDeliveries(
+  db: Queryable,
+  tenant: string,
+  { stores, days, limit }: { stores: readonly string[]; days: readonly string[]; limit: number },
+): Promise<string[]> {
+  const rows = await db.query<{ delivered_to: string }>(sql`
+    select delivered_to from exports e
+    where tenant = ${tenant} and delivery is not null and rows_total > 0
+      and (slice->>'store' is null or slice->>'store' = any(${[...stores]}::text[]))
+      and exists (select from export_parts p
+        where p.tenant = e.tenant and p.export_id = e.id and p.rows > 0 and exists (
+          select from unnest(${[...days]}::date[]) as gone(day) where day between p.min_day and p.max_day))
+    order by e.created_at desc, id desc limit ${limit}`);
+  return rows.map((row) => row.delivered_to);
+}

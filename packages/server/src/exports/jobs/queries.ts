@@ -408,15 +408,25 @@ export async function pruneJobs(db: Queryable): Promise<void> {
     delete from export_parts p using old where p.tenant = old.tenant and p.export_id = old.id`);
 }
 
-/** Lists the jobs that may hold records which are gone now: those that are queued or running, or have a file. */
+/**
+ * Lists the jobs that may hold records which are gone now: those that are queued or running, or have a file. Of a run of
+ * a schedule that is cut the first and the last day are told.
+ */
 export async function listWithRecords(
   db: Queryable,
   tenant: string,
-): Promise<(JobId & { slice: PinnedJobSlice })[]> {
-  return db.query<JobId & { slice: PinnedJobSlice }>(sql`
-    select tenant, id, slice from exports
+): Promise<
+  (JobId & { slice: PinnedJobSlice; first_day: string | null; last_day: string | null })[]
+> {
+  return db.query(sql`
+    select tenant, id, slice, cut.first_day::text as first_day, cut.last_day::text as last_day
+    from exports e left join lateral (
+      select min(min_day) as first_day, max(max_day) as last_day from export_parts p
+      where e.schedule_id is not null and p.tenant = e.tenant and p.export_id = e.id
+    ) cut on true
     where tenant = ${tenant} and files_removed_at is null
       and (state in ('queued', 'running') or state = 'completed' and expires_at > now())
+      and not (state = 'completed' and schedule_id is not null and rows_total = 0)
     order by id`);
 }
 

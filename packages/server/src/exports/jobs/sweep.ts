@@ -1,9 +1,11 @@
+import { dayAfter } from '../../kernel/day.ts';
 import type { Log } from '../../platform/log.ts';
 import { isFenced, type StoreFence } from '../../platform/objects/fence.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import type { DayWindow, Gone } from '../../records/index.ts';
+import { listDeliveries } from './delivery-queries.ts';
 import { type JobId, jobFolder, type PinnedJobSlice } from './job.ts';
 import * as queries from './queries.ts';
 
@@ -74,7 +76,13 @@ export async function noteGoneExports(connection: Connection, gone: Gone): Promi
   const { tenant, kind } = gone;
   await queries.lockQueue(connection, tenant);
   const jobs = await queries.listWithRecords(connection, tenant);
-  const ids = jobs.filter(({ slice }) => hasLost(slice, gone)).map(({ id }) => id);
+  const ids = jobs
+    .filter(({ slice, first_day: first, last_day: last }) => {
+      // A run of a schedule may be of any day; once it is cut, its parts tell which.
+      const days = first === null || last === null ? {} : { from: first, until: dayAfter(last) };
+      return hasLost({ ...slice, ...days }, gone);
+    })
+    .map(({ id }) => id);
   if (ids.length === 0) return 0;
   return queries.endJobs(connection, {
     tenant,
@@ -83,6 +91,19 @@ export async function noteGoneExports(connection: Connection, gone: Gone): Promi
     fileText: `${causes[kind]}, so its file was removed. Start the export again without them.`,
   });
 }
+
+/** Folders in which schedules may have delivered some of these records, the newest first, so many at most. */
+export function listGoneDeliveries(connection: Connection, gone: Gone): Promise<string[]> {
+  const { tenant, days } = gone;
+  const distinct = (of: readonly string[]) => [...new Set(of)];
+  return listDeliveries(connection, tenant, {
+    stores: distinct(days.map(({ store }) => store)),
+    days: distinct(days.map(({ day }) => day)),
+    limit: mostDeliveries,
+  });
+}
+
+const mostDeliveries = 1000;
 
 /**
  * Whether any of these days belongs to the slice. It does not look at kind and split, so it may end a file that lost

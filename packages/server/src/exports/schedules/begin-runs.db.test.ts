@@ -10,7 +10,7 @@ import { freeze } from '../../records/read/testing/freeze.ts';
 import { ingest as store } from '../../records/read/testing/walk.ts';
 import type { WorkContext } from '../jobs/context.ts';
 import { cancelOpenJob } from '../jobs/queries.ts';
-import { noteGoneExports } from '../jobs/sweep.ts';
+import { listGoneDeliveries, noteGoneExports } from '../jobs/sweep.ts';
 import { useTestExports } from '../jobs/testing/test-exports.ts';
 import { beginRuns, markRuns } from './begin-runs.ts';
 import * as queries from './queries.ts';
@@ -91,7 +91,7 @@ describe('a run', () => {
     // Each attempt comes one put further than the one before.
     for (let most = 0; ; most += 1) {
       let puts = 0;
-      await exports.db.query(sql`update exports set failures = 0, not_before = null`);
+      await exports.db.query(sql`update exports set failures = 0, due_at = null`);
       await exports.work(
         placeWith((key) => {
           if (puts === most) killed();
@@ -158,7 +158,7 @@ describe('a run', () => {
       ...{ name: 'AccessDenied', $metadata: { httpStatusCode: 403 } },
     });
     for (let n = 0; n < 5; n += 1) {
-      await exports.db.query(sql`update exports set not_before = null`);
+      await exports.db.query(sql`update exports set due_at = null`);
       await exports.work(
         placeWith(() => {
           throw storeUnavailable('It cannot be written', 'the store says AccessDenied', {
@@ -181,14 +181,6 @@ describe('a run', () => {
     expect(await beginRuns({ ...tools, db: exports.db }, signal)).toBe(0);
     await exports.db.query(sql`update exports set finished_at = now() - interval '1 hour'`);
     expect(await beginRuns({ ...tools, db: exports.db }, signal)).toBe(1);
-  });
-
-  test('that another release has made without delivering it is made again', async () => {
-    await exports.ingest(tenant, 8, 'a');
-    await begin();
-    await exports.db.query(sql`update exports set state = 'completed', finished_at = now()`);
-    await runWhole();
-    expect(await delivered()).toEqual(idsOf('a', 8).sort());
   });
 
   test('begins once, however many processes look', async () => {
@@ -251,3 +243,46 @@ async function lastId(): Promise<string> {
   );
   return job?.id ?? '';
 }
+
+test('an erasure names the folders that have records of its days, and keeps files of other days', async () => {
+  const line = (month: number) =>
+    JSON.stringify({
+      ...{ tenant, store: 'A', event_id: `m${month}`, enrichment: {} },
+      occurred_at: `2001-0${month}-05T00:00:00Z`,
+    });
+  const folders: string[] = [];
+  for (const month of [1, 2]) {
+    await store(exports.db, exports.cold, [[line(month)]]);
+    await runWhole();
+    folders.push((await exports.job(await lastId())).delivered_to ?? '');
+  }
+  const gone = {
+    ...{ tenant, kind: 'erase' as const, window: null },
+    days: [{ store: 'A', day: '2001-01-05' }],
+  };
+  await exports.db.transaction(async (connection) => {
+    expect(await listGoneDeliveries(connection, gone)).toEqual([folders[0]]);
+    expect(await noteGoneExports(connection, gone)).toBe(1);
+  });
+  expect((await exports.job(await lastId())).state).toBe('completed');
+});
+
+test('a schedule is told of when its last run failed, and when the next is late', async () => {
+  const troubles = () => queries.listTroubledSchedules(exports.db, null);
+  const due = (ago: string) =>
+    exports.db.query(sql`update export_schedules set due_at = now() - ${ago}::interval`);
+  await due('29 minutes');
+  expect(await troubles()).toEqual([]);
+  await due('31 minutes');
+  expect(await troubles()).toMatchObject([{ id: schedule().id, state: 'late' }]);
+  expect(await queries.listTroubledSchedules(exports.db, ['other'])).toEqual([]);
+  await runWhole();
+  expect(await troubles()).toEqual([]);
+  await exports.ingest(tenant, 3, 'a');
+  await begin();
+  await exports.db.query(sql`
+    update exports set state = 'failed', finished_at = now() where id = ${await lastId()}`);
+  expect(await troubles()).toMatchObject([{ id: schedule().id, state: 'failing' }]);
+  await exports.db.query(sql`update export_schedules set enabled = false`);
+  expect(await troubles()).toEqual([]);
+});

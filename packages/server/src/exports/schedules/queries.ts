@@ -26,19 +26,15 @@ export type StoredSchedule = JobId &
 /** The last run of the schedule `s`. */
 const lastRun = sql`left join lateral (
     select id, state, rows_total, delivered_to, delivered_at, created_at, finished_at, error,
-      state in ('queued', 'running') or delivery is not null and delivered_at is null as is_open,
-      state in ('completed', 'erased') and delivery is null as is_undone
+      state in ('queued', 'running') or delivery is not null and delivered_at is null as is_open
     from exports where schedule_id = s.id order by exports.created_at desc, id desc limit 1
   ) e on true`;
-
-/** Delivered by no one: a process of the release before has made the file alone. */
-const lastState = sql`case when e.is_undone then 'failed' else e.state end`;
 
 const columns = sql`s.tenant, s.id, s.name, s.cron, s.format, s.request, s.target, s.access_key_id, s.secret,
   s.enabled, ${instantText('s.due_at')} as due_at, ${instantText('s.delivered_before')} as delivered_before,
   s.created_by, s.token_id, ${instantText('s.created_at')} as created_at,
   coalesce(e.is_open, false) as is_running,
-  case when e.id is not null then json_build_object('id', e.id, 'state', ${lastState}, 'rows', e.rows_total,
+  case when e.id is not null then json_build_object('id', e.id, 'state', e.state, 'rows', e.rows_total,
     'delivered_to', e.delivered_to, 'delivered_at', ${instantText('e.delivered_at')},
     'created_at', ${instantText('e.created_at')}, 'error', e.error) end as last_run`;
 
@@ -143,7 +139,7 @@ const againAfter = raw(`interval '1 hour'`);
 
 /** Whether the schedule `s` with the last run `e` is to begin a run now. */
 const isDue = sql`s.deleted_at is null and not coalesce(e.is_open, false) and (s.due_at <= now()
-  or s.enabled and ${lastState} = 'failed' and e.finished_at <= now() - ${againAfter})`;
+  or s.enabled and e.state = 'failed' and e.finished_at <= now() - ${againAfter})`;
 
 /** Lists schedules that are to begin a run, those that wait the longest first. */
 export async function listDue(db: Queryable, limit: number): Promise<StoredSchedule[]> {
@@ -181,6 +177,29 @@ export async function dropSecrets(db: Queryable): Promise<void> {
     update export_schedules s set secret = null
     where deleted_at is not null and secret is not null and not exists (
       select from exports e where e.schedule_id = s.id and e.delivery is not null and e.delivered_at is null)`);
+}
+
+/** So many schedules that need somebody are told of by name. */
+const mostTroubled = 100;
+
+/**
+ * The schedules that go on by themselves and need somebody: the last run failed, or the next should have begun half an
+ * hour ago, or has lacked its marker for so long.
+ */
+export async function listTroubledSchedules(
+  db: Queryable,
+  reach: readonly string[] | null,
+): Promise<
+  { id: string; tenant: string; name: string; state: 'failing' | 'late'; since: string | null }[]
+> {
+  const long = raw(`now() - interval '30 minutes'`);
+  return db.query(sql`
+    select s.id, s.tenant, s.name, case when e.state = 'failed' then 'failing' else 'late' end as state,
+      ${instantText('coalesce(e.finished_at, s.due_at)')} as since
+    from export_schedules s ${lastRun}
+    where s.deleted_at is null and s.enabled and ${isReached(reach)} and (e.state = 'failed'
+      or s.due_at < ${long} or e.is_open and e.finished_at < ${long})
+    order by s.tenant, s.name limit ${mostTroubled}`);
 }
 
 /** The sealed secrets of schedules. */

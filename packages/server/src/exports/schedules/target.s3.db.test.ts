@@ -88,7 +88,7 @@ test('a key that was revoked fails the run, and a new one delivers all of it', a
   await run(id);
   await vi.waitUntil(
     async () => {
-      await service.db.query(sql`update exports set not_before = null where tenant = 'K'`);
+      await service.db.query(sql`update exports set due_at = null where tenant = 'K'`);
       return (await read(id)).state === 'failing';
     },
     { timeout: 120_000, interval: 100 },

@@ -90,4 +90,6 @@ export type GoneEffects = {
   readonly tagsRemoved: number;
   readonly versionsChanged: number;
   readonly exportsRemoved: number;
+  /** Folders of schedules that may hold erased records, the newest first; earlier erasures have none. */
+  readonly delivered?: readonly string[];
 };

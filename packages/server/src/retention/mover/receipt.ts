@@ -6,6 +6,8 @@ import type { Matches } from './find-matches.ts';
 import type { MoverContext } from './move.ts';
 import { type EraseScope, goneOf } from './scope.ts';
 
+/** How many folders of deliveries the receipt names. */
+const namedFolders = 20;
 /** How many event ids without a record the receipt lists. */
 const listedIds = 1000;
 
@@ -63,10 +65,8 @@ export function receiptOf(
 }
 
 /** What an erasure cannot take away at once, or at all. */
-function remainsOf(
-  planned: EraseReceipt,
-  { objects_removed_after, scrub_due, scrubbed }: ErasureState,
-): EraseRemain[] {
+function remainsOf(planned: EraseReceipt, state: ErasureState): EraseRemain[] {
+  const { objects_removed_after, scrub_due, scrubbed } = state;
   const remains: EraseRemain[] = [];
   const add = (what: EraseRemain['what'], note: string, until: string | null = null) =>
     remains.push({ what, until, note });
@@ -89,6 +89,15 @@ function remainsOf(
       'objects',
       'The replaced objects stay for those who still read them. Local copies (object-cache/) stay until their process needs the room or ends.',
       objects_removed_after,
+    );
+  }
+  const delivered = state.effects?.delivered ?? [];
+  if (delivered.length > 0) {
+    const named = delivered.slice(0, namedFolders).join(', ');
+    const more = delivered.length - namedFolders;
+    add(
+      'deliveries',
+      `Schedules have delivered records of these days, and the service removes nothing there: ${named}${more > 0 ? ` and ${more} more` : ''}.`,
     );
   }
   add('ids', 'Event ids may stay in PostgreSQL’s statistics until it gathers others.');

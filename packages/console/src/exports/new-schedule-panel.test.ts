@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { toNewSchedule } from './new-schedule-panel.tsx';
+
+const values: Parameters<typeof toNewSchedule>[0] = {
+  ...{
+    tenant: ' TX ',
+    name: '',
+    cron: '0 2 * * *',
+    to: '/srv/exports/{date}',
+    store: '',
+    where: '',
+  },
+  ...{ keyId: 'left from before', secret: 's', format: 'csv', starts: 'now' },
+};
+
+test('what is left empty is left out, and a folder has no key', () => {
+  expect(toNewSchedule(values)).toEqual({
+    ...{ tenant: 'TX', cron: '0 2 * * *', to: '/srv/exports/{date}', format: 'csv', starts: 'now' },
+  });
+});
+
+test('a bucket has its key, and the secret is sent as it was given', () => {
+  const made = toNewSchedule({ ...values, to: ' s3://acme/x ', keyId: ' AK ', secret: ' s ' });
+  expect(made).toMatchObject({
+    to: 's3://acme/x',
+    credentials: { access_key_id: 'AK', secret_access_key: ' s ' },
+  });
+});

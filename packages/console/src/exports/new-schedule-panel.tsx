@@ -1,0 +1,127 @@
+import { NativeSelect, PasswordInput, TextInput } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { api } from '../api/client.ts';
+import type { NewSchedule, Schedule } from '../api/types.ts';
+import { type ExportFormat, exportFormats } from '../api/values.ts';
+import { useAct } from '../ui/act.ts';
+import { ActionForm, faultsOf } from '../ui/form.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
+import { exportsKey } from '../ui/poll.tsx';
+import { notify } from '../ui/toasts.tsx';
+
+/** The form for a schedule. The service tries its place before it makes it. */
+export function NewSchedulePanel(props: {
+  onClose: () => void;
+  onMade: (id: string) => void;
+}): ReactNode {
+  return (
+    <Panel
+      kind="EXPORTS"
+      title="a schedule"
+      id="new-schedule"
+      closeLabel="Close the new schedule"
+      onClose={props.onClose}
+    >
+      <PanelBody>
+        <ScheduleForm onMade={props.onMade} />
+      </PanelBody>
+    </Panel>
+  );
+}
+
+const empty = {
+  ...{ tenant: '', name: '', cron: '0 2 * * *', to: '', store: '', where: '' },
+  ...{ keyId: '', secret: '' },
+};
+type Values = typeof empty & { format: ExportFormat; starts: 'all' | 'now' };
+
+/** The body for a new schedule: what is left empty is left out. */
+export function toNewSchedule(values: Values): NewSchedule {
+  const { keyId, secret, format, starts, tenant, cron, to, ...others } = values;
+  const given = Object.entries(others).flatMap(([name, text]) =>
+    text.trim() === '' ? [] : [[name, text.trim()]],
+  );
+  return {
+    ...{ tenant: tenant.trim(), cron: cron.trim(), to: to.trim(), format, starts },
+    ...Object.fromEntries(given),
+    ...(isBucket(to) && {
+      credentials: { access_key_id: keyId.trim(), secret_access_key: secret },
+    }),
+  };
+}
+
+const isBucket = (to: string) => /^\s*s3:/i.test(to);
+
+function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
+  const [values, setValues] = useState<Values>({ ...empty, format: 'parquet', starts: 'all' });
+  const make = useAct({
+    call: () => api.post<Schedule>('/exports/schedules', toNewSchedule(values)),
+    onDone: ({ id, name }) => {
+      notify({ text: `Made ${name}` });
+      onMade(id);
+    },
+    changes: exportsKey,
+  });
+  const set = (change: Partial<Values>) => {
+    setValues((before) => ({ ...before, ...change }));
+    make.reset();
+  };
+  const fields = ['tenant', 'name', 'cron', 'to', 'store', 'where', 'credentials'];
+  const faults = faultsOf(make.error, fields, { url: 'to' });
+  const text = (name: keyof typeof empty, label: string, placeholder: string) => (
+    <TextInput
+      label={label}
+      placeholder={placeholder}
+      autoComplete="off"
+      spellCheck={false}
+      maxLength={2000}
+      value={values[name]}
+      error={faults[name === 'keyId' ? 'credentials' : name]}
+      onChange={(event) => set({ [name]: event.currentTarget.value })}
+    />
+  );
+  return (
+    <ActionForm
+      label="New schedule"
+      call={make}
+      onSend={() => make.mutate()}
+      button="Try the place, and make it"
+      fault={faults['']}
+      isFaultAbove
+    >
+      {text('tenant', 'Tenant', 'TX')}
+      {text('name', 'Name', 'nightly')}
+      {text('cron', 'When: minute, hour, day, month, weekday, in UTC', '0 2 * * *')}
+      {text('to', 'To', 's3://bucket/{tenant}/{date}?region=eu-central-1')}
+      {isBucket(values.to) && (
+        <>
+          {text('keyId', 'Access key id', 'AKIA…')}
+          <PasswordInput
+            label="Secret access key"
+            autoComplete="off"
+            maxLength={500}
+            value={values.secret}
+            onChange={(event) => set({ secret: event.currentTarget.value })}
+          />
+        </>
+      )}
+      <NativeSelect
+        label="Format"
+        value={values.format}
+        data={[...exportFormats]}
+        onChange={(event) => set({ format: event.currentTarget.value as ExportFormat })}
+      />
+      <NativeSelect
+        label="Begins with"
+        value={values.starts}
+        data={[
+          { value: 'all', label: 'all that is stored' },
+          { value: 'now', label: 'what is stored from now on' },
+        ]}
+        onChange={(event) => set({ starts: event.currentTarget.value as Values['starts'] })}
+      />
+      {text('store', 'Only of this store', 'all')}
+      {text('where', 'Only where', 'score >= 0.9')}
+    </ActionForm>
+  );
+}

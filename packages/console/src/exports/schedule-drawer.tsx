@@ -1,0 +1,169 @@
+import { Button } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { api } from '../api/client.ts';
+import type { ExportRequest, Schedule } from '../api/types.ts';
+import { useAct } from '../ui/act.ts';
+import { AskButton } from '../ui/confirm-dialog.tsx';
+import { CliBlock } from '../ui/copy-button.tsx';
+import { copied, Facts } from '../ui/facts.tsx';
+import { formatCount } from '../ui/format.ts';
+import { sliceHref, stringifySearch } from '../ui/hash-state.ts';
+import { WarningIcon } from '../ui/icons.tsx';
+import { Loaded } from '../ui/list.tsx';
+import { At } from '../ui/marks.tsx';
+import { Panel, PanelBody } from '../ui/panel.tsx';
+import { exportHref } from '../ui/panel-place.ts';
+import { exportsKey } from '../ui/poll.tsx';
+import { notify } from '../ui/toasts.tsx';
+import { shellLine, sliceText } from '../ui/words.ts';
+import { ScheduleMark } from './schedules-view.tsx';
+import { schedulePath, usePause, useRunNow } from './use-schedules.ts';
+
+/** The drawer of one schedule: what it delivers where, how far it is, and how its last run went. */
+export function ScheduleDrawer(props: {
+  id: string;
+  schedule: UseQueryResult<Schedule>;
+  isAdmin: boolean;
+  onClose: () => void;
+}): ReactNode {
+  const { id, schedule } = props;
+  return (
+    <Panel
+      kind="SCHEDULE"
+      title={schedule.data?.name ?? id}
+      id={id}
+      closeLabel="Close schedule"
+      onClose={props.onClose}
+    >
+      <Loaded query={schedule} name="the schedule" rows={14} isPanel>
+        {(data) => (
+          <>
+            {props.isAdmin && <Actions schedule={data} onDeleted={props.onClose} />}
+            <PanelBody label="The schedule">
+              <Body schedule={data} />
+            </PanelBody>
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Actions({
+  schedule,
+  onDeleted,
+}: {
+  schedule: Schedule;
+  onDeleted: () => void;
+}): ReactNode {
+  const run = useRunNow();
+  const pause = usePause();
+  const { name, state, due_at: due } = schedule;
+  const isPaused = due === null && state !== 'running';
+  const remove = useAct({
+    call: () => api.delete(schedulePath(schedule.id)),
+    onDone: () => {
+      notify({ text: `Deleted ${name}` });
+      onDeleted();
+    },
+    failed: `Not deleted: ${name}`,
+    changes: exportsKey,
+  });
+  return (
+    <div className="drawer-actions">
+      <Button
+        variant="filled"
+        disabled={state === 'running'}
+        loading={run.isPending}
+        onClick={() => run.mutate(schedule)}
+      >
+        RUN NOW
+      </Button>
+      <Button loading={pause.isPending} onClick={() => pause.mutate(schedule)}>
+        {isPaused ? 'RESUME' : 'PAUSE'}
+      </Button>
+      <AskButton
+        text="DELETE …"
+        isBusy={remove.isPending}
+        title="Delete this schedule?"
+        answer="Delete"
+        onYes={() => remove.mutate()}
+      >
+        {`${name} delivers nothing more, and a run that is under way is cancelled. What it delivered stays where it is.`}
+      </AskButton>
+    </div>
+  );
+}
+
+function Body({ schedule }: { schedule: Schedule }): ReactNode {
+  const { last_run: last, id } = schedule;
+  // The schema of a schedule says only that it is an object.
+  const request = schedule.request as ExportRequest;
+  return (
+    <>
+      <p role="status" className="below-16">
+        <ScheduleMark state={schedule.state} />
+      </p>
+      {last?.error != null && (
+        <div className="note-box alarm below-16" role="alert">
+          <WarningIcon />
+          <p>{last.error}</p>
+        </div>
+      )}
+      <h3 className="caps below-8">WHEN</h3>
+      <Facts
+        isWrapped
+        facts={{
+          cron: `${schedule.cron} (UTC)`,
+          'next run': schedule.due_at === null ? 'paused' : <At at={schedule.due_at} />,
+          delivered:
+            schedule.delivered_before === null ? (
+              'nothing yet'
+            ) : (
+              <>
+                what was stored before <At at={schedule.delivered_before} />
+              </>
+            ),
+        }}
+      />
+      <h3 className="caps below-8">LAST RUN</h3>
+      {last === null ? (
+        <p className="below-16">There was none yet.</p>
+      ) : (
+        <Facts
+          isWrapped
+          facts={{
+            run: <a href={exportHref(last.id)}>{last.state}</a>,
+            begun: <At at={last.created_at} />,
+            rows: last.rows === null ? null : formatCount(last.rows),
+            folder: copied(last.delivered_to),
+            delivered: last.delivered_at === null ? 'not yet' : <At at={last.delivered_at} />,
+            'all runs': <a href={`#/exports${stringifySearch({ schedule: id })}`}>in the list</a>,
+          }}
+        />
+      )}
+      <h3 className="caps below-8">WHAT AND WHERE</h3>
+      <Facts
+        isWrapped
+        facts={{
+          slice: <a href={sliceHref(request)}>{sliceText(request)}</a>,
+          where: request.where,
+          dataset: request.dataset,
+          format: schedule.format,
+          to: copied(schedule.to),
+          'access key': schedule.access_key_id ?? undefined,
+          made: (
+            <>
+              <At at={schedule.created_at} /> by {schedule.created_by}
+            </>
+          ),
+        }}
+      />
+      <CliBlock
+        title="Its runs on the command line"
+        line={shellLine(['svcctl', 'schedules', 'history', id])}
+      />
+    </>
+  );
+}

@@ -1,0 +1,136 @@
+import { Button } from '@mantine/core';
+import { type ReactNode, useMemo } from 'react';
+import type { Schedule } from '../api/types.ts';
+import type { ScheduleState } from '../api/values.ts';
+import { scheduleFilters } from '../api/views.ts';
+import { ListFilters } from '../ui/filters.tsx';
+import { FreshnessBanner } from '../ui/freshness.tsx';
+import { JobMark } from '../ui/job-line.tsx';
+import { ListBar } from '../ui/list-page.tsx';
+import type { Change } from '../ui/list-search.ts';
+import { Moment } from '../ui/marks.tsx';
+import { type Column, idOf } from '../ui/table/column.ts';
+import { columnsOf } from '../ui/table/columns.tsx';
+import { PagedList } from '../ui/table/list.tsx';
+import type { ExportsSearch } from './search.ts';
+import { useRunNow, useSchedules } from './use-schedules.ts';
+
+/** The schedules: when each runs next, what it delivered last, and whether that went well. */
+export function SchedulesView(props: {
+  views: ReactNode;
+  search: ExportsSearch;
+  update: (change: Change) => void;
+  isAdmin: boolean;
+  open: string | undefined;
+  onOpen: (id: string) => void;
+  onNew: () => void;
+}): ReactNode {
+  const { search, update, isAdmin } = props;
+  const list = useSchedules(search);
+  const { mutate: run } = useRunNow();
+  const columns = useMemo(
+    () => (isAdmin ? [...factColumns, actionColumn(run)] : factColumns),
+    [isAdmin, run],
+  );
+  return (
+    <>
+      <FreshnessBanner queries={[list]} isAgeElsewhere />
+      <ListBar
+        left={
+          <>
+            {props.views}
+            <ListFilters
+              label="What is shown"
+              filters={scheduleFilters}
+              search={search}
+              update={update}
+              searched="tenant"
+            />
+          </>
+        }
+        queries={[list]}
+      >
+        {isAdmin && (
+          <Button variant="filled" onClick={props.onNew}>
+            New schedule
+          </Button>
+        )}
+      </ListBar>
+      <PagedList
+        list="schedules"
+        label="Schedules"
+        one="schedule"
+        columns={columns}
+        keyOf={idOf}
+        query={list}
+        search={search}
+        update={update}
+        filters={scheduleFilters}
+        words={{ none: 'No schedules yet', advice }}
+        open={props.open}
+        onOpen={props.onOpen}
+      />
+    </>
+  );
+}
+
+const advice = (
+  <p>
+    A schedule delivers what was stored since its last run to a bucket or a folder, each record
+    once.
+  </p>
+);
+
+const column = columnsOf<Schedule>();
+
+const factColumns: readonly Column<Schedule>[] = [
+  column.own('state', 'STATE', 104, {
+    card: 'note',
+    cell: ({ state }) => <ScheduleMark state={state} />,
+  }),
+  column.text('name', 'NAME', 144, { isMain: true, card: 'title' }),
+  column.text('tenant', 'TENANT', 88, { rank: 1, card: 'fact' }),
+  column.text('cron', 'CRON, UTC', 104, { rank: 3, card: 'fact' }),
+  column.text('format', 'FORMAT', 76, { rank: 4 }),
+  column.text('to', 'TO', 240, { grow: 1, rank: 2, card: 'line' }),
+  column.own('due_at', 'NEXT', 96, {
+    card: 'fact',
+    cell: ({ due_at: at }) => (at === null ? <Nothing /> : <Moment at={at} />),
+  }),
+  column.own('delivered', 'DELIVERED', 96, {
+    card: 'fact',
+    cell: ({ last_run: last }) =>
+      last?.delivered_at ? <Moment at={last.delivered_at} /> : <Nothing />,
+    value: ({ last_run: last }) => last?.delivered_at ?? null,
+  }),
+];
+
+function Nothing(): ReactNode {
+  return <span className="muted">–</span>;
+}
+
+function actionColumn(onRun: (schedule: Schedule) => void): Column<Schedule> {
+  return column.action(96, (schedule, tabIndex) => (
+    <Button
+      size="compact-xs"
+      tabIndex={tabIndex}
+      disabled={schedule.state === 'running'}
+      onClick={() => onRun(schedule)}
+    >
+      RUN NOW
+      <span className="visually-hidden"> {schedule.name}</span>
+    </Button>
+  ));
+}
+
+/** The state of a schedule as a word with a shape and a colour. */
+export function ScheduleMark({ state }: { state: ScheduleState }): ReactNode {
+  return <JobMark state={state} title={stateTitles[state]} />;
+}
+
+const stateTitles: Readonly<Record<ScheduleState, string>> = {
+  waiting: 'runs at its next time',
+  running: 'a run is under way',
+  failing: 'the last run failed; the next delivers its records, too',
+  paused: 'nothing begins by itself',
+};

@@ -1,0 +1,56 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import { api } from '../api/client.ts';
+import type { Page, Schedule } from '../api/types.ts';
+import { scheduleFilters } from '../api/views.ts';
+import { useAct } from '../ui/act.ts';
+import { listParams } from '../ui/list-search.ts';
+import { exportsKey, useRead } from '../ui/poll.tsx';
+import { notify } from '../ui/toasts.tsx';
+import type { ExportsSearch } from './search.ts';
+import { followMillis } from './use-exports.ts';
+
+export function schedulePath(id: string): string {
+  return `/exports/schedules/${encodeURIComponent(id)}`;
+}
+
+const isRunning = ({ state }: Schedule) => state === 'running';
+
+/** Reads a page of schedules, and reads it often while a run is under way. */
+export function useSchedules(search: ExportsSearch): UseQueryResult<Page<Schedule>> {
+  const params = listParams(scheduleFilters, search);
+  return useRead<Page<Schedule>>([...exportsKey, 'schedules', params], '/exports/schedules', {
+    params,
+    follow: [({ data }) => data.some(isRunning), followMillis],
+  });
+}
+
+/** Reads one schedule. Without an id nothing is read. */
+export function useSchedule(id: string | undefined): UseQueryResult<Schedule> {
+  return useRead<Schedule>([...exportsKey, 'schedule', id], schedulePath(id ?? ''), {
+    isWanted: id !== undefined,
+    isOne: true,
+    follow: [isRunning, followMillis],
+  });
+}
+
+/** Begins a run of a schedule now. */
+export function useRunNow() {
+  return useAct({
+    call: ({ id }: Schedule) => api.post<Schedule>(`${schedulePath(id)}/run`, undefined),
+    onDone: (_answer, { name }) => notify({ text: `A run of ${name} begins` }),
+    failed: 'No run was begun',
+    changes: exportsKey,
+  });
+}
+
+/** Pauses a schedule, or has it go on. */
+export function usePause() {
+  return useAct({
+    call: ({ id, state }: Schedule) =>
+      api.patch<Schedule>(schedulePath(id), { enabled: state === 'paused' }),
+    onDone: ({ state, name }) =>
+      notify({ text: state === 'paused' ? `Paused ${name}` : `${name} goes on` }),
+    failed: 'Not changed',
+    changes: exportsKey,
+  });
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { prepareCli } from '../testing/prepare-cli.ts';
+import { json, pages } from '../testing/receiver.ts';
+import { ends } from '../testing/run.ts';
+
+const { api, cli } = prepareCli();
+
+const made = {
+  ...{ id: 'sch_1', tenant: 'TX', name: 'nightly', cron: '0 2 * * *', format: 'parquet' },
+  ...{ request: { tenant: 'TX' }, to: 's3://acme/x', access_key_id: 'AK', state: 'waiting' },
+  ...{ due_at: '2026-03-06T02:00:00.000000Z', delivered_before: null, last_run: null },
+  ...{ created_by: 'ops', created_at: '2026-03-05T10:00:00.000000Z' },
+};
+const bodyOf = () => JSON.parse(String(api.requests.at(-1)?.body));
+
+test('schedules create sends what was given, with the secret from stdin, and prints the id', async () => {
+  api.on('POST /exports/schedules', json(made, 201));
+  const words = ['schedules', 'create', '--tenant', 'TX', '--cron', '0 2 * * *'];
+  const key = ['--access-key-id', 'AK', '--secret-access-key', '-'];
+  const more = ['--to', 's3://acme/x', ...key, '--columns', 'event_id,kind', '--starts', 'now'];
+  const running = cli([...words, ...more], { stdin: 'SECRET\n' });
+  await ends(running, 0, 'sch_1\n', ['Made nightly of TX.']);
+  expect(bodyOf()).toEqual({
+    ...{ tenant: 'TX', cron: '0 2 * * *', to: 's3://acme/x', format: 'parquet', starts: 'now' },
+    columns: ['event_id', 'kind'],
+    credentials: { access_key_id: 'AK', secret_access_key: 'SECRET' },
+  });
+});
+
+test('a key without its secret, and a change of nothing, are refused before anything is asked', async () => {
+  const create = 'schedules create --tenant T --cron x --to /x --access-key-id AK';
+  expect(await cli(create)).toMatchObject({ code: 2, stderr: expect.stringMatching(/need each/) });
+  expect((await cli('schedules change sch_1')).code).toBe(2);
+  expect(api.requests).toEqual([]);
+});
+
+test('schedules pause and resume say how it goes on, and history asks for its runs', async () => {
+  api.on('PATCH /exports/schedules/sch_1', json({ ...made, due_at: null, state: 'paused' }));
+  await ends(cli('schedules pause sch_1'), 0, '', ['Paused nightly.']);
+  expect(bodyOf()).toEqual({ enabled: false });
+  api.on('PATCH /exports/schedules/sch_1', json(made));
+  await ends(cli('schedules resume sch_1'), 0, '', ['Its next run: 2026-03-06 02:00:00']);
+  api.on('GET /exports', pages([]));
+  await ends(cli('schedules history sch_1 --json'), 0, '[]\n', []);
+  expect(api.requests.at(-1)?.query).toMatchObject({ schedule: 'sch_1' });
+});
+
+test('schedules show tells what it delivered, and why its last run failed', async () => {
+  const last = {
+    ...{ id: 'exp_1', state: 'failed', rows: 7, delivered_to: 's3://acme/x/1', delivered_at: null },
+    ...{ created_at: '2026-03-05T02:00:00.000000Z', error: 'the store says AccessDenied' },
+  };
+  api.on('GET /exports/schedules/sch_1', json({ ...made, state: 'failing', last_run: last }));
+  const { stdout } = await cli('schedules show sch_1', { isTerminal: true, columns: 140 });
+  for (const text of ['failing', 'exp_1, failed', 's3://acme/x/1', 'AccessDenied', '(UTC)']) {
+    expect(stdout).toContain(text);
+  }
+});
