@@ -156,7 +156,7 @@ describe('the alerts', { timeout: 120_000 }, () => {
     );
   });
 
-  test('fire for endpoints that are disabled, notices that fail and objects that stay', async () => {
+  test('fire for endpoints that are disabled, notices that fail, schedules and objects that stay', async () => {
     const { id } = await endpointOf('held', { enabled: false });
     await report('held');
     await db.query(sql`
@@ -169,10 +169,16 @@ describe('the alerts', { timeout: 120_000 }, () => {
     await db.query(sql`
       insert into object_removals (tenant, object_key, move_id, remove_after)
       values ('T', 'records/tenant=T/gone', 'mov_1', now() - interval '1 hour')`);
+    await db.query(sql`
+      insert into export_schedules (tenant, id, name, cron, format, request, target, due_at, created_by, token_id)
+      values ('T', 'sch_1', 'late', '0 2 * * *', 'csv', '{"tenant":"T"}', '/nowhere',
+        now() - interval '1 hour', 'test', 'tok_1')`);
     await until(
       'firing',
       ...['SvcctlEndpointsHeld', 'SvcctlNoticesUndelivered', 'SvcctlRemovalsOverdue'],
+      'SvcctlSchedulesBehind',
     );
+    await db.query(sql`delete from export_schedules`);
     await db.query(sql`
       update webhook_endpoints set disabled_reason = 'failing', failures_in_row = 20 where id = ${id}`);
     await until('firing', 'SvcctlEndpointsDisabled');

@@ -22,7 +22,7 @@ export type ScheduleOptions = Pick<WorkContext, 'db' | 'source' | 'openTarget'> 
 
 /** A minute of cron is noticed within this time. */
 const lookMillis = 5_000;
-/** A marker that could not be written is tried again after this time. */
+/** A marker that could not be written, or a run that could not begin, is tried again after this time. */
 const pauseMillis = 60_000;
 const markMillis = 30_000;
 const atOnce = 100;
@@ -51,7 +51,7 @@ export function startSchedules(options: ScheduleOptions): Repeated {
             })) {
               pausedUntil.set(id, performance.now() + pauseMillis);
             }
-            await beginRuns(options, ending);
+            await beginRuns(options, ending, pausedUntil);
           },
         },
       );
@@ -99,19 +99,22 @@ export async function markRuns(
   return failed;
 }
 
-/** Begins a run of each schedule that is due. Returns how many were begun. */
+/** Begins a run of each schedule that is due and not paused after a failure. Returns how many were begun. */
 export async function beginRuns(
   options: Pick<ScheduleOptions, 'db' | 'roots' | 'log' | 'onBegun'>,
   signal: AbortSignal,
+  pausedUntil = new Map<string, number>(),
 ): Promise<number> {
   const { db, log } = options;
   let begun = 0;
   for (const schedule of await queries.listDue(db, atOnce)) {
     signal.throwIfAborted();
+    if (pausedUntil.has(schedule.id)) continue;
     try {
       if (await beginRun(db, schedule, options)) begun += 1;
     } catch (err) {
       signal.throwIfAborted();
+      pausedUntil.set(schedule.id, performance.now() + pauseMillis);
       log.warn({ err, scheduleId: schedule.id }, 'a run of a schedule could not begin');
     }
   }
