@@ -17,6 +17,7 @@ import { readTemplate } from '../typed/template.ts';
 import { defaultColumns, type ExportFormat, exportFileName } from '../values.ts';
 import { type JobVersion, toExportJob } from './job.ts';
 import * as queries from './queries.ts';
+import { findVersionContent } from './version-queries.ts';
 
 /** Who asks for which export, in which format. */
 export type CreateCall = {
@@ -135,7 +136,7 @@ async function pinVersion(
 ): Promise<Pinned> {
   // An erasure takes this lock, too: it either finds the job, or has ended before and is known here.
   await queries.lockQueue(connection, slice.tenant);
-  const state = await queries.findVersionContent(connection, { tenant: slice.tenant, id });
+  const state = await findVersionContent(connection, { tenant: slice.tenant, id });
   const { recordedBefore } = slice;
   if (state === undefined || recordedBefore === undefined) {
     throw new AppError('version_not_found', { detail: 'The dataset version was just deleted.' });

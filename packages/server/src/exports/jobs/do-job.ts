@@ -22,6 +22,7 @@ import { type FileEnds, partKey, type StoredJob, type StoredManifest } from './j
 import { addFile, makeParts } from './make-parts.ts';
 import type { DonePart, PartRow } from './queries.ts';
 import * as queries from './queries.ts';
+import { findSplits } from './version-queries.ts';
 import { isReadBack, partSlice } from './write-part.ts';
 
 type JobCall = Hold & { readonly job: StoredJob & Held };
@@ -273,7 +274,7 @@ async function splitsOf({ db }: WorkContext, job: StoredJob): Promise<Manifest['
   const { tenant, version, request } = job;
   if (version === null || version.shares === null) return null;
   if (request.split !== undefined || request.where !== undefined) return null;
-  const splits = await queries.findSplits(db, { tenant, id: version.id });
+  const splits = await findSplits(db, { tenant, id: version.id });
   if (splits === null) return null;
   return Object.fromEntries(
     Object.entries(splits).map(([name, { count, digest }]) => [

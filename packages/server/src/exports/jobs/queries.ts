@@ -130,38 +130,6 @@ export async function insertParts(
     update exports set parts_total = ${parts.length} where tenant = ${tenant} and id = ${id}`);
 }
 
-/** What a version holds now: what was frozen, or what is left of it. `triple` is null while that is being counted. */
-export type VersionContent = {
-  state: 'counting' | 'ready' | 'failed';
-  triple: { count: number; bytes: number; digest: string } | null;
-  error: string | null;
-};
-
-export async function findVersionContent(
-  db: Queryable,
-  { tenant, id }: JobId,
-): Promise<VersionContent | undefined> {
-  const rows = await db.query<VersionContent>(sql`
-    select state, error, case
-      when change is null and is_counted then json_build_object('count', count, 'bytes', bytes, 'digest', digest::text)
-      when state = 'ready' then json_build_object('count', current_count, 'bytes', current_bytes,
-        'digest', current_digest::text)
-    end as triple
-    from dataset_versions where tenant = ${tenant} and id = ${id}`);
-  return rows[0];
-}
-
-/** Finds the records and digests (decimal text) of a version's splits; null while they are not counted. */
-export async function findSplits(
-  db: Queryable,
-  { tenant, id }: JobId,
-): Promise<Record<string, { count: number; digest: string }> | null> {
-  const rows = await db.query<{ splits: Record<string, { count: number; digest: string }> | null }>(
-    sql`select splits from dataset_versions where tenant = ${tenant} and id = ${id} and state = 'ready'`,
-  );
-  return rows[0]?.splits ?? null;
-}
-
 /** Finds a job of the tenants in reach; null means all tenants. */
 export async function findJob(
   db: Queryable,
