@@ -402,6 +402,8 @@ CREATE INDEX exports_schedule_idx ON public.exports USING btree (schedule_id, cr
 
 CREATE INDEX exports_tenant_created_at_idx ON public.exports USING btree (tenant, created_at, id);
 
+CREATE INDEX exports_unmarked_idx ON public.exports USING btree (tenant, id) WHERE ((delivery IS NOT NULL) AND (delivered_at IS NULL));
+
 create table iceberg_manifests (
   scope text collate "C" not null,
   tenant text collate "C" not null,
@@ -429,7 +431,6 @@ create table iceberg_snapshots (
   constraint iceberg_snapshots_parent_key UNIQUE (scope, parent_id),
   constraint iceberg_snapshots_pkey PRIMARY KEY (scope, id)
 );
-CREATE INDEX exports_unmarked_idx ON public.exports USING btree (tenant, id) WHERE ((delivery IS NOT NULL) AND (delivered_at IS NULL));
 
 create table incident_keys (
   tenant text collate "C" not null,

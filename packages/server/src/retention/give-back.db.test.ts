@@ -80,10 +80,10 @@ testOnOneServer(
     expect((await measureHotSpace(mover.db)).dead_bytes).toBe(0);
     await moveOut(tenant);
     const { dead_bytes: dead } = await measureHotSpace(mover.db);
-    expect(dead).toBeGreaterThan(full.march + full.april - 200_000);
+    expect(dead).toBeGreaterThan(full.march + full.april - 300_000);
 
     const freed = await giveBack();
-    expect(freed).toBeGreaterThan(full.march + full.april - 200_000);
+    expect(freed).toBeGreaterThan(full.march + full.april - 300_000);
     expect(await sizeOf(march)).toBeLessThan(130_000);
     expect(await sizeOf(april)).toBeLessThan(130_000);
     expect((await measureHotSpace(mover.db)).dead_bytes).toBe(0);

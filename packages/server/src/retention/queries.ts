@@ -19,7 +19,7 @@ export type MonthSpace = {
 /**
  * Lists the months by the sizes of their files and the counters; no record is read. A record takes about its `bytes` in
  * heap and index. The estimate adds 128 bytes a record, for an index in disorder and the overhead of large values, and
- * 64 KiB a month, so that it does not call dead what is live.
+ * 128 KiB a month, so that it does not call dead what is live.
  */
 export async function listMonthSpaces(db: Queryable): Promise<MonthSpace[]> {
   return db.query<MonthSpace>(sql`
@@ -33,7 +33,7 @@ export async function listMonthSpaces(db: Queryable): Promise<MonthSpace[]> {
       left join live on live.month = replace(right(child.relname, 7), '_', '-')
       where inhparent = 'enrichment_records'::regclass
     )
-    select name, size_bytes, live_bytes, greatest(size_bytes - live_bytes - 65536, 0) as dead_bytes
+    select name, size_bytes, live_bytes, greatest(size_bytes - live_bytes - 131072, 0) as dead_bytes
     from partition order by name`);
 }
 
