@@ -6,6 +6,7 @@ import { exportCommands } from './commands/exports.mjs';
 import { importCommands } from './commands/imports.mjs';
 import { recordCommands } from './commands/records.mjs';
 import { retentionCommands } from './commands/retention.mjs';
+import { scheduleCommands } from './commands/schedules.mjs';
 import { tailCommands } from './commands/tails.mjs';
 import { register, webhookCommands } from './commands/webhooks.mjs';
 import { drawnFault, faults } from './faults.mjs';
@@ -19,6 +20,7 @@ const commands = [
   ...tailCommands,
   ...importCommands,
   ...exportCommands,
+  ...scheduleCommands,
   ...retentionCommands,
   ...webhookCommands,
   ...accessCommands,

@@ -78,12 +78,14 @@ export async function makeWorld(
 
   /** @type {any} */
   const world = {
-    settings: { ...quickSettings, ...settings },
+    settings: { ...quickSettings, SVC_EXPORT_ROOTS: join(dir, 'deliveries'), ...settings },
     startedAt: Date.now(),
     ...{ dir, store, databaseProxy, receiver, ground, programs, agent },
     ...{ records: new RecordModel(), tags: new TagModel(), webhooks },
     /** How far each tenant has been followed, and what was told of it. */
     tails: new Map(),
+    /** The schedule of each tenant, and the folder into which it delivers. */
+    schedules: new Map(),
     /** Tokens that were minted: by name, whether they may still be used. */
     tokens: new Map(),
     /** Runs, jobs, versions that were asked for and have to end. */
