@@ -237,6 +237,24 @@ test('late records of many months go out in few files', async () => {
   expect(await delivered()).toHaveLength(60);
 });
 
+test('what came for two stores and months goes out once from one segment', async () => {
+  const lines = ['A', 'B'].flatMap((place) =>
+    [1, 2].map((month) =>
+      JSON.stringify({
+        ...{ tenant, store: place, event_id: `${place}${month}`, enrichment: {} },
+        occurred_at: `2001-0${month}-05T00:00:00Z`,
+      }),
+    ),
+  );
+  await exports.ingest(tenant, 1, 'first');
+  await runWhole();
+  await store(exports.db, exports.cold, [lines]);
+  await freeze(exports.db, exports.cold, { tenant, id: `seg_${tenant}` });
+  await runWhole();
+  expect(await exports.job(await lastId())).toMatchObject({ state: 'completed', rows_total: 4 });
+  expect(await delivered()).toEqual(['A1', 'A2', 'B1', 'B2', 'first-0']);
+});
+
 async function lastId(): Promise<string> {
   const [job] = await exports.db.query<{ id: string }>(
     sql`select id from exports where tenant = ${tenant} order by created_at desc, id desc limit 1`,

@@ -145,14 +145,15 @@ function eachWindowSql(windows: readonly DayWindow[]): string {
   return `(${each.join(' or ')})`;
 }
 
-function inRange({ first, last }: KeyRange): string {
+function inRange({ first, last, minDay, maxDay }: KeyRange): string {
   const end = `${midnight(last.day)} + interval 1 day`;
   if (first.store === last.store) {
     return `(store = ${literal(first.store)} and occurred_at >= ${midnight(first.day)} and occurred_at < ${end})`;
   }
   const [from, to] = [literal(first.store), literal(last.store)];
   return `((store > ${from} or store = ${from} and occurred_at >= ${midnight(first.day)})
-    and (store < ${to} or store = ${to} and occurred_at < ${end}))`;
+    and (store < ${to} or store = ${to} and occurred_at < ${end})
+    and occurred_at >= ${midnight(minDay)} and occurred_at < ${midnight(maxDay)} + interval 1 day)`;
 }
 
 function midnight(day: string): string {

@@ -286,7 +286,7 @@ function inRange(
   return [
     sql`(tenant, store, ${name}) >= (${tenant}, ${first.store}, ${start})`,
     sql`(tenant, store, ${name}) < (${tenant}, ${last.store}, ${end})`,
-    // These conditions follow from the others, but with them PostgreSQL can leave out whole months.
+    // A range of what came lately has days of one month alone. By these PostgreSQL also leaves out whole months.
     sql`${name} >= ${column.start(minDay)}`,
     sql`${name} < ${column.start(dayAfter(maxDay))}`,
   ];
