@@ -261,40 +261,56 @@ test.each(['copied', 'verified'] as const)(
   },
 );
 
-test('what was pinned meanwhile never gets the records, so it is done anew', async () => {
-  let pins = 0;
-  const pin = () =>
-    withPin(mover.db, 'pinned', {
-      read: async (snapshot, recordedBefore) => {
-        const rows = await snapshot.query(
-          sql`select count from leaf_tenants where tenant = 'pinned'`,
-        );
-        return { rows, recordedBefore };
-      },
-      write: async (connection, { rows, recordedBefore }) => {
-        expect(rows).toEqual([]);
-        pins += 1;
-        await connection.query(sql`
-          insert into dataset_versions (tenant, id, name, dataset, slices, tags, recorded_before, count, bytes, digest, parts, created_by)
-          values ('pinned', ${`ver_${pins}`}, ${`v${pins}`}, 'training', '[]', '[]',
-            ${recordedBefore}::timestamptz, 0, 0, 0, '[]', 'me')`);
+test.each([
+  [
+    'a version',
+    'pinned',
+    (tenant: string, at: string, n: number) => sql`
+      insert into dataset_versions (tenant, id, name, dataset, slices, tags, recorded_before, count, bytes, digest, parts, created_by)
+      values (${tenant}, ${`ver_${n}`}, ${`v${n}`}, 'training', '[]', '[]', ${at}::timestamptz, 0, 0, 0, '[]', 'me')`,
+  ],
+  [
+    'a schedule',
+    'scheduled',
+    (tenant: string, at: string, n: number) => sql`
+      insert into export_schedules (tenant, id, name, cron, format, request, target, delivered_before, created_by, token_id)
+      values (${tenant}, ${`sch_${n}`}, ${`s${n}`}, '0 2 * * *', 'csv', '{}', '/nowhere', ${at}::timestamptz, 'me', 'tok')`,
+  ],
+])(
+  'what %s pinned meanwhile never gets the records, so it is done anew',
+  async (_, tenant, note) => {
+    let pins = 0;
+    let pinnedAt = '';
+    const pin = () =>
+      withPin(mover.db, tenant, {
+        read: async (snapshot, recordedBefore) => {
+          const rows = await snapshot.query(
+            sql`select count from leaf_tenants where tenant = ${tenant}`,
+          );
+          return { rows, recordedBefore };
+        },
+        write: async (connection, { rows, recordedBefore }) => {
+          expect(rows).toEqual([]);
+          pins += 1;
+          pinnedAt = recordedBefore;
+          await connection.query(note(tenant, recordedBefore, pins));
+        },
+      });
+    await importRows(tenant, rowsOf(tenant), {
+      async onTransition(to, when) {
+        if (to === 'verified' && when === 'after' && pins === 0) await pin();
       },
     });
-  await importRows('pinned', rowsOf('pinned'), {
-    async onTransition(to, when) {
-      if (to === 'verified' && when === 'after' && pins === 0) await pin();
-    },
-  });
-  expect(await journal(mover, 'pinned')).toMatchObject([
-    { state: 'failed', error_code: 'pinned_meanwhile' },
-    { state: 'removed' },
-  ]);
-  const early = await mover.db.query(sql`
-    select 1 from stored_parts part join dataset_versions version using (tenant)
-    where tenant = 'pinned' and part.recorded_at <= version.recorded_before`);
-  expect(early).toEqual([]);
-  expect(await differences(mover, 'pinned')).toEqual([]);
-});
+    expect(await journal(mover, tenant)).toMatchObject([
+      { state: 'failed', error_code: 'pinned_meanwhile' },
+      { state: 'removed' },
+    ]);
+    const early = await mover.db.query(sql`
+    select 1 from stored_parts where tenant = ${tenant} and recorded_at <= ${pinnedAt}::timestamptz`);
+    expect(early).toEqual([]);
+    expect(await differences(mover, tenant)).toEqual([]);
+  },
+);
 
 test('an erasure after a kill finds what the import had copied', async () => {
   await expect(importRows('erased', rowsOf('erased'), dieAt('verified', 'after'))).rejects.toThrow(

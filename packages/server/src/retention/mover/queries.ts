@@ -406,12 +406,14 @@ export async function readClock(db: Queryable): Promise<string> {
   return row?.at ?? '';
 }
 
-/** Whether what the tenant had at some moment was pinned at this time or later, by an export or a version. */
+/** Whether what the tenant had at some moment was pinned at this time or later, by an export, a version or a schedule. */
 export async function isPinnedSince(db: Queryable, tenant: string, at: string): Promise<boolean> {
   const rows = await db.query(sql`
     select 1 as one from exports where tenant = ${tenant} and recorded_before >= ${at}::timestamptz
     union all
     select 1 from dataset_versions where tenant = ${tenant} and recorded_before >= ${at}::timestamptz
+    union all
+    select 1 from export_schedules where tenant = ${tenant} and delivered_before >= ${at}::timestamptz
     limit 1`);
   return rows.length > 0;
 }
