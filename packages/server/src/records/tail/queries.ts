@@ -88,7 +88,8 @@ export async function listStoredRecords(
   const last = of(({ last_at }) => last_at);
   const order = raw('record.number, record.occurred_at, record.event_id');
   const fits = own === undefined ? raw('true') : whereSql(parseWhere(own));
-  const rows = await db.query<PartRecord & { is_last: boolean }>(sql`
+  const rows = await db.query<PartRecord & { is_last: boolean }>(
+    sql`
     select number, ${recordColumns}, ${fits} as fits, place = count as is_last from (
       select *, sum(bytes) over (order by ${order}) - bytes as bytes_before,
         row_number() over (order by ${order}) as place, count(*) over () as count
@@ -107,7 +108,9 @@ export async function listStoredRecords(
           order by record.occurred_at, record.event_id limit ${raw(String(limit + 1))}
         ) record
       ) record
-    ) record where bytes_before < ${pageBytes} and place <= ${limit} order by ${order}`);
+    ) record where bytes_before < ${pageBytes} and place <= ${limit} order by ${order}`,
+    { isPlannedAnew: own !== undefined },
+  );
   return { rows, isCut: rows.at(-1)?.is_last === false };
 }
 
