@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
+import { AppError } from '../kernel/errors.ts';
 import type { Gate } from '../kernel/gate.ts';
 import { type ListedSnapshot, tableMetadata } from './metadata.ts';
 import type { Scope } from './queries.ts';
@@ -26,12 +27,17 @@ export async function loadTable(tools: TableTools, tenants: readonly string[] | 
   const scope = scopeOf(tenants);
   const signal = AbortSignal.timeout(timeoutMillis);
   return tools.turns.run(async () => {
-    for (;;) {
-      await bringUpToDate(tools, scope, signal);
-      const described = await describe(tools, scope, signal);
-      if (described !== null) return described;
-      // A database that was set back knows snapshots whose files were removed since.
-      await queries.forgetScope(tools.db, scope);
+    try {
+      for (;;) {
+        await bringUpToDate(tools, scope, signal);
+        const described = await describe(tools, scope, signal);
+        if (described !== null) return described;
+        // A database that was set back knows snapshots whose files were removed since.
+        await queries.forgetScope(tools.db, scope);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      throw new AppError('cold_tier_unavailable', { retryAfterSeconds: 30, cause: error });
     }
   });
 }
@@ -55,8 +61,10 @@ async function describe(tools: TableTools, scope: Scope, signal: AbortSignal) {
     snapshots: rows.map(toListed).reverse(),
   });
   const key = `${folderOf(scope)}/${newest.id}-${oldest.id}.metadata.json`;
-  if ((await store.head(key, signal)) === null)
+  if ((await store.head(key, signal)) === null) {
+    await tools.fence.advance(signal);
     await putBytes(tools, key, Buffer.from(JSON.stringify(metadata)), signal);
+  }
   return { 'metadata-location': uriOf(store, key), metadata, config: {} };
 }
 
