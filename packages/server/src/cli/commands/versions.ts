@@ -234,7 +234,9 @@ const bundle: Verb = {
     const dir = required(options.dir, '--dir');
     const { makeBundle } = await import('../exports/bundle.ts');
     const client = await context.connect();
-    const version = await findVersion(context, client, { word: name, tenant: options.tenant });
+    const found = await findVersion(context, client, { word: name, tenant: options.tenant });
+    // What is left of one that has lost records is known when it is counted.
+    const version = await followCounting(context, client, found);
     await makeBundle(context, client, { version, dir, mayReplace: options.force === true });
   },
 };

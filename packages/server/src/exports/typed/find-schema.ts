@@ -29,7 +29,9 @@ export function createSchemaFinder(tiers: { db: Database; cold: ColdReader }): F
       return { columns: [], sampled: 0, count: 0, left_out: 0 };
     }
     return gate.run(async () => {
-      const { where: _where, split: _split, kind: _kind, ...whole } = slice;
+      // What only records tell is left out: the tiers pick a sample differently by it.
+      const { store, from, until, dataset, tags } = slice;
+      const whole = { tenant, store, from, until, dataset, tags, tenants };
       const { count, records } = await readSliceSample(tiers, whole, { size, textBytes });
       const own = records.filter((record) => kind === undefined || record.kind === kind);
       const inference = new ColumnInference();

@@ -67,7 +67,16 @@ export function readTemplate(template: TemplateName | object): Template {
 }
 
 const string = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
-const reference = /\{\{(.*?)\}\}/gs;
+
+/** Finds where references stand in a text, each from its `index` up to its `end`. */
+function* referencesIn(value: string): Generator<{ index: number; end: number; inside: string }> {
+  for (let index = value.indexOf('{{'); index >= 0; ) {
+    const close = value.indexOf('}}', index + 2);
+    if (close < 0) throw fault('a {{ has no end: }}');
+    yield { index, end: close + 2, inside: value.slice(index + 2, close) };
+    index = value.indexOf('{{', close + 2);
+  }
+}
 
 /** The text of a template, cut into what stays and its references. Keys stay. */
 function* piecesOf(text: string): Generator<string | Reference> {
@@ -75,10 +84,10 @@ function* piecesOf(text: string): Generator<string | Reference> {
   for (const { 0: token, 1: colon, index } of text.matchAll(string)) {
     if (colon !== undefined || !token.includes('{{')) continue;
     const value = JSON.parse(token) as string;
-    const found = [...value.matchAll(reference)];
-    if (value.replace(reference, '').includes('{{')) throw fault('a {{ has no end: }}');
+    const found = [...referencesIn(value)];
     const [only] = found;
-    const whole = only?.[0] === value ? readReference(only[1] ?? '', true) : null;
+    const isAlone = only?.index === 0 && only.end === value.length;
+    const whole = isAlone ? readReference(only.inside, true) : null;
     yield text.slice(at, index);
     at = index + token.length;
     if (whole?.isJson) {
@@ -89,8 +98,8 @@ function* piecesOf(text: string): Generator<string | Reference> {
     let from = 0;
     for (const one of found) {
       yield escaped(value.slice(from, one.index));
-      yield readReference(one[1] ?? '', false);
-      from = one.index + one[0].length;
+      yield readReference(one.inside, false);
+      from = one.end;
     }
     yield `${escaped(value.slice(from))}"`;
   }
