@@ -295,8 +295,9 @@ export type Counted = {
 };
 
 /**
- * Ends the counting of a version; the first one tells what it has where nothing else could. Returns false, and changes nothing, when records of it went since it was read. A
- * version that has lost nothing after all is no longer marked as changed.
+ * Ends the counting of a version; the first one tells what it has where nothing else could. Returns false, and changes
+ * nothing, when records of it went since it was read. A version that has lost nothing after all is no longer marked as
+ * changed; one that was counted for the first time keeps the time, by which a comparison that is under way notices.
  */
 export async function setCounted(
   db: Queryable,
@@ -314,7 +315,7 @@ export async function setCounted(
       digest = case when is_counted then digest else ${triple.digest}::numeric end, is_counted = true,
       splits = ${splits === null ? null : JSON.stringify(splits)}::json, ungrouped = ${ungrouped},
       change = case when not ${isWhole} then change end,
-      changed_at = case when not ${isWhole} then changed_at end
+      changed_at = case when not is_counted or not ${isWhole} then changed_at end
     where ${unchanged(version)} returning id`);
   return rows.length === 1;
 }

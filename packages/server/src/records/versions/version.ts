@@ -29,7 +29,7 @@ export function toVersion(row: StoredVersion): Version {
     warnings: warningsOf(row),
     current: isCounted ? { count, bytes, digest: hex(digest) } : null,
     change: row.change,
-    changed_at: row.changed_at,
+    changed_at: row.change === null ? null : row.changed_at,
     error: row.error,
     created_at: row.created_at,
     created_by: row.created_by,
