@@ -190,7 +190,7 @@ test('finds stores of any tenant, and goes through the lines by key', async () =
   await found.filter({ hasText: 'CA › DFW' }).waitFor();
   const active = () =>
     page.evaluate<string>(
-      `document.getElementById(document.querySelector('[role="combobox"]')
+      `document.getElementById(document.querySelector('[role="dialog"] [role="combobox"]')
         .getAttribute('aria-activedescendant')).textContent`,
     );
   expect(await active()).toContain('CA › DFW');

@@ -149,7 +149,7 @@ test('shows every list as cards on a phone, none of them wider than the page', a
   }
 });
 
-test('keeps path, figures and filters of the records in one row each on half a screen', async () => {
+test('keeps path and figures of the records in one row each on half a screen, and filters in two', async () => {
   const page = await filled.open(bigLeaf, { viewport: { width: 1024, height: 768 } });
   await recordRows(page).first().waitFor();
   // A figure that is just being drawn anew has no box.
@@ -162,8 +162,8 @@ test('keeps path, figures and filters of the records in one row each on half a s
   const node = page.getByRole('region', { name: 'The chosen node' });
   const figures = node.locator('dl > div');
   await expectOneRow(figures.last(), figures.nth(1));
-  const [first, last] = [page.getByLabel('Kind, exactly'), page.getByLabel(/^To day/)];
-  await expectOneRow(last, first);
+  await expectOneRow(page.getByLabel(/^From day/), page.getByLabel('Kind, exactly'));
+  await expectOneRow(page.getByLabel(/^To day/), page.getByLabel('What must hold of a record'));
   const path = await node.getByRole('navigation').boundingBox();
   const link = await node.getByRole('button', { name: 'Copy link' }).boundingBox();
   expect(link?.y).toBeLessThan((path?.y ?? 0) + (path?.height ?? 0));
