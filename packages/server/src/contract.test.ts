@@ -78,6 +78,7 @@ test('the walk finds tenants and stores wherever they stand', () => {
   const ids = found.map(({ id }) => id).filter((id) => !readsNames.includes(id));
   expect(ids.toSorted()).toEqual([
     'createEndpoint',
+    'createSchedule',
     'createTag',
     'createToken',
     'createVersion',

@@ -4,6 +4,8 @@ import {
   cursorSchema,
   instantSchema,
   limitSchema,
+  newStoreSchema,
+  newTenantSchema,
   nullable,
   oneOf,
   pageOf,
@@ -13,11 +15,19 @@ import {
 import { csvRequestSchema } from './contract.ts';
 import { exportFormats, exportStates, scheduleStarts, scheduleStates } from './values.ts';
 
-const { store, kind, where, dataset, columns, compression, header, profile } =
-  csvRequestSchema.properties;
+const { kind, where, dataset, columns, compression, header, profile } = csvRequestSchema.properties;
 
 /** What a schedule exports of what was stored, as the body of an export has it. */
-const selection = { store, kind, where, dataset, columns, compression, header, profile };
+const selection = {
+  store: Type.Optional(newStoreSchema),
+  kind,
+  where,
+  dataset,
+  columns,
+  compression,
+  header,
+  profile,
+};
 
 const nameSchema = Type.String({
   minLength: 1,
@@ -79,7 +89,7 @@ export type Schedule = Static<typeof scheduleSchema>;
 /** The body of `POST /exports/schedules`. */
 export const newScheduleSchema = Type.Object(
   {
-    tenant: tenantSchema,
+    tenant: newTenantSchema,
     name: Type.Optional(nameSchema),
     cron: cronSchema,
     format: oneOf(exportFormats),
