@@ -183,6 +183,19 @@ describe('a run', () => {
     expect(await beginRuns({ ...tools, db: exports.db }, signal)).toBe(1);
   });
 
+  test('begins although a hundred that are due before it cannot', async () => {
+    await exports.db.query(sql`
+      insert into export_schedules (tenant, id, name, cron, format, request, target, due_at, created_by, token_id)
+      select tenant, id || n, name || n, cron, format, request, '/elsewhere', now() - interval '1 hour', 'test', 'tok'
+      from export_schedules, generate_series(1, 100) n`);
+    const paused = new Map<string, number>();
+    await queries.setDue(exports.db, schedule());
+    const look = () => beginRuns({ ...tools, db: exports.db }, signal, paused);
+    expect(await look()).toBe(0);
+    expect(paused.size).toBe(100);
+    expect(await look()).toBe(1);
+  });
+
   test('begins once, however many processes look', async () => {
     await exports.ingest(tenant, 8, 'a');
     await queries.setDue(exports.db, schedule());

@@ -66,7 +66,7 @@ export function startSchedules(options: ScheduleOptions): Repeated {
 async function findWork(db: Database, except: readonly string[]): Promise<boolean> {
   const [unmarked, due] = [
     await listUnmarked(db, { except, limit: 1 }),
-    await queries.listDue(db, 1),
+    await queries.listDue(db, { except, limit: 1 }),
   ];
   return unmarked.length + due.length > 0;
 }
@@ -107,11 +107,13 @@ export async function beginRuns(
 ): Promise<number> {
   const { db, log } = options;
   let begun = 0;
-  for (const schedule of await queries.listDue(db, atOnce)) {
+  for (const schedule of await queries.listDue(db, {
+    except: [...pausedUntil.keys()],
+    limit: atOnce,
+  })) {
     signal.throwIfAborted();
-    if (pausedUntil.has(schedule.id)) continue;
     try {
-      if (await beginRun(db, schedule, options)) begun += 1;
+      if (await beginRun(db, schedule, options.roots)) begun += 1;
     } catch (err) {
       signal.throwIfAborted();
       pausedUntil.set(schedule.id, performance.now() + pauseMillis);
@@ -130,7 +132,7 @@ export async function beginRuns(
 async function beginRun(
   db: Database,
   schedule: queries.StoredSchedule,
-  { roots, log }: Pick<ScheduleOptions, 'roots' | 'log'>,
+  roots: ScheduleOptions['roots'],
 ): Promise<boolean> {
   const { tenant, id, request, delivered_before: from } = schedule;
   const target = parseTarget(schedule.target, roots);
@@ -141,11 +143,9 @@ async function beginRun(
     async write(connection: Connection, { slice, triple }) {
       const { recordedBefore } = slice;
       if (from !== null && recordedBefore <= from) {
-        log.warn(
-          { scheduleId: id, recordedBefore, from },
-          'the clock of the database was set back',
+        throw new Error(
+          `the clock of the database was set back, from ${from} to ${recordedBefore}`,
         );
-        return false;
       }
       await lockQueue(connection, tenant);
       const due = await queries.lockDue(connection, schedule);

@@ -142,9 +142,13 @@ const isDue = sql`s.deleted_at is null and not coalesce(e.is_open, false) and (s
   or s.enabled and e.state = 'failed' and e.finished_at <= now() - ${againAfter})`;
 
 /** Lists schedules that are to begin a run, those that wait the longest first. */
-export async function listDue(db: Queryable, limit: number): Promise<StoredSchedule[]> {
+export async function listDue(
+  db: Queryable,
+  { except, limit }: { except: readonly string[]; limit: number },
+): Promise<StoredSchedule[]> {
   return db.query<StoredSchedule>(sql`
-    select ${columns} from export_schedules s ${lastRun} where ${isDue} order by s.due_at limit ${limit}`);
+    select ${columns} from export_schedules s ${lastRun}
+    where ${isDue} and s.id <> all(${[...except]}::text[]) order by s.due_at limit ${limit}`);
 }
 
 /** Locks a schedule until the end of the transaction, and finds it as it is then, if it is to begin a run. */
