@@ -192,6 +192,7 @@ describe('a schedule is refused', () => {
     return [answer.json.code, error.path, error.message];
   };
   const bucket = 's3://acme/x?region=eu-central-1';
+  const keys = { access_key_id: 'A', secret_access_key: 'S' };
   test.each([
     [{ cron: 'daily' }, '/cron', /five fields/],
     [{ cron: '0 0 30 2 *' }, '/cron', /no date ever fits/],
@@ -206,6 +207,11 @@ describe('a schedule is refused', () => {
     [{ format: 'parquet', compression: 'gzip' }, '/compression', /Parquet/],
     [{ header: true }, '/header', /CSV/],
     [{ name: 'a/b' }, '/name', /./],
+    [{ to: `${bucket.slice(0, 11)}y//z?region=x`, credentials: keys }, '/to', /empty segment/],
+    [{ tenant: '.tmp', to: `${root}/{tenant}` }, '/to', /begins with \.tmp/],
+    [{ tenant: '_svcctl-store', to: `${root}/{tenant}/x` }, '/to', /begins with _svcctl-store/],
+    [{ tenant: '..', to: `${root}/x/{tenant}` }, '/to', /\.\./],
+    [{ to: `${root}/${'x'.repeat(255)}{tenant}` }, '/to', /longer than 255 bytes/],
   ])('with %j', async (body, path, message) => {
     expect(await refused(body)).toEqual(['request_invalid', path, expect.stringMatching(message)]);
   });
@@ -223,11 +229,14 @@ describe('a schedule is refused', () => {
 
   test('when its place cannot be used', async () => {
     await writeFile(join(root, 'file'), '');
-    const [code, , detail] = await refused({ to: `${root}/file/x` });
-    expect([code, detail]).toEqual([
-      'export_target_unusable',
-      expect.stringContaining('a file stands where a folder'),
-    ]);
+    // Only where a run would write is there anything to find.
+    for (const to of [`${root}/file/x`, `${root}/file`, `${root}/{schedule}`]) {
+      const [code, , detail] = await refused({ to, name: 'file' });
+      expect([code, detail]).toEqual([
+        'export_target_unusable',
+        expect.stringContaining('a file stands where a folder'),
+      ]);
+    }
     const credentials = { access_key_id: 'A', secret_access_key: 'S' };
     const to = 's3://acme/x?endpoint=http://127.0.0.1:9';
     const [away, , why] = await refused({ to, credentials });
@@ -240,6 +249,6 @@ describe('a schedule is refused', () => {
 
 test('a place is tried without leaving anything behind', async () => {
   await mkdir(join(root, 'tried'));
-  await make({ tenant: 'Q', to: `${root}/tried/{date}` });
+  await make({ tenant: 'Q', to: `${root}/tried/{tenant}/{date}` });
   expect(await readdir(join(root, 'tried'))).toEqual([]);
 });

@@ -92,7 +92,7 @@ async function createSchedule(
   const dueAt = nextOf(cron);
   const target = parseTarget(to, tools.roots);
   const own = credentialsFor(to, credentials);
-  await tryTarget(target, own, tools);
+  await tryTarget(target, { tenant, schedule: name, ...(own && { credentials: own }) }, tools);
   const write = async (connection: Connection, deliveredBefore: string | null) => {
     if ((await queries.countSchedules(connection, tenant)) >= mostSchedules) {
       throw new AppError('schedules_full', {
@@ -182,7 +182,10 @@ async function changeSchedule(
   const now = found(await queries.findSchedule(db, { id, reach: actor.tenants }));
   const own = credentials && credentialsFor(now.target, credentials);
   if (cron !== undefined) nextOf(cron);
-  if (own !== undefined) await tryTarget(parseTarget(now.target, tools.roots), own, tools);
+  if (own !== undefined) {
+    const run = { tenant: now.tenant, schedule: now.name, credentials: own };
+    await tryTarget(parseTarget(now.target, tools.roots), run, tools);
+  }
   return withSchedule(db, { id, ...caller }, async (connection, before) => {
     const enabled = change.enabled ?? before.enabled;
     const isSame = enabled === before.enabled && cron === undefined;

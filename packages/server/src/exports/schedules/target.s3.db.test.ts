@@ -108,6 +108,17 @@ test('a key that was revoked fails the run, and a new one delivers all of it', a
   expect((await read(id)).last_run.rows).toBe(2);
 });
 
+test('a key that may write below a folder alone is tried there', async () => {
+  const { s3 } = world;
+  const to = s3.urlOf('out of us/own');
+  s3.behave((_, path) => (path.includes('/own/') ? 'pass' : 'deny'));
+  const made = await make('O', { to });
+  expect(made.status, made.text).toBe(201);
+  s3.behave((_, path) => (path.includes('/own/') ? 'deny' : 'pass'));
+  expect((await make('O', { to })).json.code).toBe('export_target_unusable');
+  s3.behave(() => 'pass');
+});
+
 test('a bucket is refused that cannot be written, read and cleared', async () => {
   const { s3 } = world;
   for (const method of ['PUT', 'GET', 'DELETE']) {

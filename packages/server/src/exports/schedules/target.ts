@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
 import { createFileStore } from '../../platform/objects/file-system.ts';
 import { assertObjectKey, type ObjectStore } from '../../platform/objects/objects.ts';
 import { aroundCalls } from '../../platform/objects/patient-store.ts';
@@ -39,12 +40,6 @@ export function parseTarget(to: string, roots: readonly string[]): Target {
     if (placeholders.some((known) => known === name)) continue;
     const all = placeholders.map((known) => `{${known}}`).join(', ');
     throw invalidInput('/to', `has the placeholder {${name}}; there are ${all}`);
-  }
-  try {
-    // Runs have folders of their own below.
-    assertObjectKey(`${target.path.replace(/[{}]/g, '')}/x`.replace(/^\//, ''));
-  } catch {
-    throw invalidInput('/to', 'has an empty folder, . or .., a backslash, or is too long');
   }
   return target;
 }
@@ -151,20 +146,32 @@ function toTargetError(error: unknown): unknown {
 
 const tryMillis = 20_000;
 
-/** Writes a small object where the schedule delivers, reads it back, and removes it. Throws `export_target_unusable`. */
+/**
+ * Writes a small object into the folder that a run would have now, reads it back, and removes it. Throws 400
+ * `request_invalid` when the folder has a name that cannot be, and `export_target_unusable`.
+ */
 export async function tryTarget(
   target: Target,
-  credentials: S3Credentials | undefined,
+  { credentials, ...own }: { tenant: string; schedule: string; credentials?: S3Credentials },
   { spoolDir }: Pick<TargetTools, 'spoolDir'>,
 ): Promise<void> {
+  const run = { ...own, exportId: newId('exp'), recordedBefore: new Date().toISOString() };
+  const folder = folderOfRun(target, run).slice(target.place.length + 1);
+  const key = `${folder}/_svcctl-test-${randomBytes(8).toString('hex')}`;
+  try {
+    assertObjectKey(key);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw invalidInput('/to', `is no place for runs: ${error.message}`);
+  }
   const store = await openTarget(target, credentials);
-  const fixed = target.path.replace(/\{.*$/s, '').replace(/[^/]*$/, '');
-  const key = `${fixed}_svcctl-test-${randomBytes(8).toString('hex')}`;
   const dir = await mkdtemp(join(spoolDir, 'target-'));
   const late = AbortSignal.timeout(tryMillis);
+  let removeFolders = async () => {};
   try {
     const [path, content] = [join(dir, 'test'), randomBytes(64)];
     await writeFile(path, content);
+    removeFolders = await makeFolders(store.pathOf(key));
     await store.put(key, path, late);
     const hash = createHash('sha256');
     await store.get(key, { begin() {}, write: (bytes) => void hash.update(bytes) }, late);
@@ -181,7 +188,23 @@ export async function tryTarget(
       cause: error,
     });
   } finally {
+    await removeFolders();
     await rm(dir, { recursive: true, force: true });
     await store.close();
   }
+}
+
+/** Makes the folders above a file. Returns what removes those that were not there before and are empty again. */
+async function makeFolders(path: string | null): Promise<() => Promise<void>> {
+  if (path === null) return async () => {};
+  const folder = dirname(path);
+  // What cannot be made is told when the file is put.
+  const first = await mkdir(folder, { recursive: true, mode: 0o755 }).catch(() => undefined);
+  return async () => {
+    let made = folder;
+    while (first !== undefined && made.length >= first.length) {
+      await rmdir(made).catch(() => {});
+      made = dirname(made);
+    }
+  };
 }
