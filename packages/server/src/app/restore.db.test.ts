@@ -198,6 +198,21 @@ test('a restored database has all rows, its own store and key, and an audit chai
   await expect(restore()).rejects.toMatchObject({ code: 'database_not_empty' });
 });
 
+test('a run of a schedule does not go on after a restore: its folder may be whole by now', async () => {
+  const from = join(service.dataDir, 'runs');
+  await service.db.query(sql`
+    insert into exports (tenant, id, format, request, options, file_name, slice, recorded_before, requested_by,
+      token_id, not_before, due_at, schedule_id)
+    select 'T', id, 'csv', '{}', '{}', 'f', '{}', now(), 'test', 'tok', 'infinity', 'infinity', schedule
+    from (values ('exp_1', 'sch_1'), ('exp_2', null)) as job(id, schedule)`);
+  const env = { DATABASE_URL: service.db.url, SVC_DATA_DIR: service.dataDir };
+  await backUp(toolsFor(env), optionsFor(from));
+  await service.db.query(sql`delete from exports`);
+  await restore({ from });
+  const states = sql`select state from exports order by id`;
+  expect(await target.db.query(states)).toMatchObject([{ state: 'failed' }, { state: 'queued' }]);
+});
+
 test('a database that holds anything is refused, and stays as it was', async () => {
   const before = await contentOf(service.db);
   const env = { DATABASE_URL: service.db.url };

@@ -121,7 +121,11 @@ export async function emptyTable(connection: Connection, table: string): Promise
   await connection.query(sql`truncate ${named(table)}`);
 }
 
-/** Notes that the restore has ended: from now on a service may start. */
+/**
+ * Notes that the restore has ended: from now on a service may start. A run of a schedule may have gone on after the backup,
+ * and its folder be whole: the next run delivers the same into a folder of its own. One that lacks its marker only writes
+ * the same marker again.
+ */
 export async function endRestore(
   db: Queryable,
   backup: { id: string; takenAt: string; records: number; sizeBytes: number },
@@ -132,6 +136,10 @@ export async function endRestore(
     update backups set finished_at = ${backup.takenAt}, taken_at = ${backup.takenAt}, records = ${backup.records},
       size_bytes = ${backup.sizeBytes}
     where id = ${backup.id} and finished_at is null`);
+  await db.query(sql`
+    update exports set state = 'failed', finished_at = now(), expires_at = now(), error_code = 'export_failed',
+      error = 'The database was restored from a backup. The next run delivers the same into another folder.'
+    where schedule_id is not null and state in ('queued', 'running')`);
   await db.query(sql`update restores set finished_at = now() where backup_id = ${backup.id}`);
 }
 
