@@ -3,6 +3,7 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import type { ExportState } from '../values.ts';
 import type { Delivery } from './deliver.ts';
 import type { JobId } from './job.ts';
+import { mayBeDelivered } from './queries.ts';
 
 /**
  * Stores that all of a run lies in its folder but the marker, and that its schedule has delivered what it covers.
@@ -67,10 +68,10 @@ export async function listDeliveries(
 ): Promise<string[]> {
   const rows = await db.query<{ delivered_to: string }>(sql`
     select delivered_to from exports e
-    where tenant = ${tenant} and delivery is not null and rows_total > 0
+    where tenant = ${tenant} and delivered_to is not null
       and (slice->>'store' is null or slice->>'store' = any(${[...stores]}::text[]))
       and exists (select from export_parts p
-        where p.tenant = e.tenant and p.export_id = e.id and p.rows > 0 and exists (
+        where p.tenant = e.tenant and p.export_id = e.id and ${mayBeDelivered} and exists (
           select from unnest(${[...days]}::date[]) as gone(day) where day between p.min_day and p.max_day))
     order by e.created_at desc, id desc limit ${limit}`);
   return rows.map((row) => row.delivered_to);

@@ -362,15 +362,23 @@ export async function markRemoved(db: Queryable, { tenant, id }: JobId): Promise
 }
 
 /**
- * Deletes jobs older than 90 days that have no objects any more. What was delivered stays known for as long as somebody
- * may ask where the records of a person went.
+ * Whether this part may lie in the folder of its run, which is why runs are remembered also when they failed or were
+ * cancelled: a part that is made anew, or whose run is about to be stopped, may be there.
+ */
+export const mayBeDelivered = sql`p.rows is distinct from 0`;
+
+/**
+ * Deletes jobs older than 90 days that have no objects any more. What was delivered, if only in part, stays known for as
+ * long as somebody may ask where the records of a person went.
  */
 export async function pruneJobs(db: Queryable): Promise<void> {
   await db.query(sql`
     with old as (
       delete from exports
       where created_at < now() - interval '90 days' and files_removed_at is not null
-        and (delivery is null or rows_total = 0)
+        and (delivered_to is null or rows_total = 0 or delivery is null and not exists (
+          select from export_parts p
+          where p.tenant = exports.tenant and p.export_id = exports.id and ${mayBeDelivered}))
       returning tenant, id
     )
     delete from export_parts p using old where p.tenant = old.tenant and p.export_id = old.id`);

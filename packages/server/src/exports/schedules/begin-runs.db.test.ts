@@ -9,7 +9,7 @@ import { type ObjectStore, storeUnavailable } from '../../platform/objects/objec
 import { freeze } from '../../records/read/testing/freeze.ts';
 import { ingest as store } from '../../records/read/testing/walk.ts';
 import type { WorkContext } from '../jobs/context.ts';
-import { cancelOpenJob } from '../jobs/queries.ts';
+import { cancelOpenJob, pruneJobs } from '../jobs/queries.ts';
 import { listGoneDeliveries, noteGoneExports } from '../jobs/sweep.ts';
 import { useTestExports } from '../jobs/testing/test-exports.ts';
 import { beginRuns, markRuns } from './begin-runs.ts';
@@ -287,15 +287,51 @@ test('an erasure names the folders that have records of its days, and keeps file
     await runWhole();
     folders.push((await exports.job(await lastId())).delivered_to ?? '');
   }
-  const gone = {
-    ...{ tenant, kind: 'erase' as const, window: null },
-    days: [{ store: 'A', day: '2001-01-05' }],
-  };
+  const gone = goneOn('2001-01-05');
   await exports.db.transaction(async (connection) => {
     expect(await listGoneDeliveries(connection, gone)).toEqual([folders[0]]);
     expect(await noteGoneExports(connection, gone)).toBe(1);
   });
   expect((await exports.job(await lastId())).state).toBe('completed');
+});
+
+const goneOn = (day: string) => ({
+  ...{ tenant, kind: 'erase' as const, window: null },
+  days: [{ store: 'A', day }],
+});
+
+test('an erasure names folders of runs that did not end well, which are remembered for it', async () => {
+  await begin();
+  await exports.work(placeWith());
+  await mark();
+  await exports.ingest(tenant, 20, 'a');
+  const folders: (string | null)[] = [];
+  for (const end of ['cancel', 'fail'] as const) {
+    await begin();
+    const id = await lastId();
+    // Its manifest does not come any more, its parts are there.
+    for (let n = 0; n < (end === 'fail' ? 5 : 1); n += 1) {
+      await exports.work(placeWith((key) => void (key.includes('manifest') && killed())));
+    }
+    if (end === 'cancel') await cancelOpenJob(exports.db, { tenant, id });
+    const { state, delivered_to: folder } = await exports.job(id);
+    expect(state).toBe(end === 'cancel' ? 'cancelled' : 'failed');
+    expect(await readdir(folder ?? '')).toContain('part-00001.ndjson');
+    folders.push(folder);
+  }
+  await exports.db.query(sql`
+    update exports set created_at = now() - interval '91 days', files_removed_at = now()`);
+  await pruneJobs(exports.db);
+  const list = (day: string) =>
+    exports.db.transaction((connection) => listGoneDeliveries(connection, goneOn(day)));
+  expect(new Set(await list('2001-03-01'))).toEqual(new Set(folders));
+  expect(await list('2001-01-05')).toEqual([]);
+  expect(await exports.db.query(sql`select from exports`)).toHaveLength(2);
+  // Of a run that is to fail by this erasure.
+  await begin();
+  await exports.work(placeWith((key) => void (key.includes('manifest') && killed())));
+  const { delivered_to: open } = await exports.job(await lastId());
+  expect(await list('2001-03-01')).toContain(open);
 });
 
 test('a schedule is told of when its last run failed, and when the next is late', async () => {
