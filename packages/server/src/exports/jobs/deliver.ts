@@ -98,7 +98,7 @@ async function openFolder(
   if (to.startsWith(`${place}/`)) return { store, folder: to.slice(place.length + 1) };
   await store.close();
   throw new AppError('export_target_refused', {
-    detail: `${to} does not lie below ${place} any more: SVC_EXPORT_ROOTS has changed. Start the next run.`,
+    detail: `${to} does not lie below ${place} any more: SVC_EXPORT_ROOTS has changed. Have the operator of the service list the folder again that it had, or delete the schedule and make another one.`,
   });
 }
 
