@@ -2,7 +2,7 @@ import { recordDigest } from '../packages/server/dist/kernel/digest.js';
 import { microsOf } from './values.mjs';
 
 const enrichments =
-  /"enrichment":(\{"marker":"mk\w+","n":9007199254740993,"x":1\.50e\+3(?:,"pad":"[^"]*")?\})/g;
+  /"enrichment":(\{"marker":"mk\w+","n":9007199254740993,"x":1\.50(?:e\+3)?(?:,"pad":"[^"]*")?\})/g;
 
 /**
  * The records in a text of JSON or NDJSON, with the digest of what it says to the letter: key and digest of each, in

@@ -26,7 +26,7 @@ async function runSchedule(world, at, own) {
     return;
   }
   // One whose answer was lost may be there: the next has another name and folder.
-  const name = `sim ${performance.now()}`;
+  const name = `sim-${performance.now()}`;
   const to = join(world.settings.SVC_EXPORT_ROOTS, name);
   const schedule = { id: '', to };
   world.schedules.set(own, schedule);
