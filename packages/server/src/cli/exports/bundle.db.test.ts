@@ -87,6 +87,17 @@ test('a version without shares is one split', async () => {
   expect(await read('whole/README.md')).toContain('num_examples: 61\n');
 });
 
+test('the card of a version with groups and a where tells both, and what was counted', async () => {
+  const made =
+    'records versions create --tenant T --dataset training --name some --where bytes>0 --split 50/25/25 --group-by store';
+  await ok(made);
+  await ok('records versions bundle some --tenant T --dir some');
+  const card = await read('some/README.md');
+  expect(card).toContain('\nIt has the records that fit bytes\\>0.\n');
+  expect(card).toContain('\nRecords with the same store are in one split.\n');
+  expect(card).toMatch(/Its digest is `[0-9a-f]{16}`/);
+});
+
 test('leaves a bundle that is there as it is, and replaces it on demand', async () => {
   await ends(cli(make), 1, ['SHA256SUMS']);
   const before = await read('b/SHA256SUMS');

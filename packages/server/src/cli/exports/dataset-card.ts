@@ -52,7 +52,11 @@ export function datasetCard({
     `# ${shown(name)}`,
     '',
     `The version ${shown(name)} of the dataset ${dataset} of ${shown(tenant)}, frozen at ${version.created_at}${note === null ? '' : `: ${shown(note)}`}.`,
-    'Its digest is `' + version.digest + '`, its id `' + version.id + '`.',
+    ...(version.where === null ? [] : [`It has the records that fit ${shown(version.where)}.`]),
+    ...(version.group_by === null
+      ? []
+      : [`Records with the same ${shown(version.group_by)} are in one split.`]),
+    'Its digest is `' + (version.current ?? version).digest + '`, its id `' + version.id + '`.',
     '',
     '| split | rows | bytes | digest | export |',
     '|---|---:|---:|---|---|',
