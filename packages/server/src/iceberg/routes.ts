@@ -1,11 +1,13 @@
 import type { HttpServer } from '../platform/http/server.ts';
 import type { S3Place } from '../platform/objects/s3-url.ts';
 import { icebergContract } from './contract.ts';
+import { dialect } from './dialect.ts';
 import { loadTable, type TableTools } from './load-table.ts';
 
 /** Adds the catalogue that readers of Iceberg ask. */
 export function addIcebergRoutes(http: HttpServer, tools: TableTools): void {
   const namespace = ['svcctl'];
+  http.speak(dialect);
   http.route(icebergContract.getIcebergConfig, async () => ({
     defaults: placeOf(tools.store.s3),
     overrides: {},

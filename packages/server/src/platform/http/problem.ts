@@ -4,11 +4,26 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode, errorCatalogue } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
 
+type Answer = { readonly request: FastifyRequest; readonly reply: FastifyReply };
+
+/** What clients of a specification of others expect of the paths below `path`, which they also ask for without `/api/v1`. */
+export type Dialect = {
+  /** Such as `/iceberg/`. */
+  readonly path: string;
+  /** Members that an error has beside those of a problem. */
+  members(error: AppError, request: FastifyRequest): object;
+  /** What to answer where there is no route; undefined: as everywhere. */
+  missing(request: FastifyRequest): AppError | undefined;
+};
+
 /**
  * Sends an error as RFC 9457 `application/problem+json`. An error that is no AppError becomes `internal_error`, and
  * only the log says what it was. Returns the code.
  */
-export function sendProblem(raw: unknown, request: FastifyRequest, reply: FastifyReply): ErrorCode {
+export function sendProblem(
+  raw: unknown,
+  { request, reply, dialect }: Answer & { readonly dialect?: Dialect | undefined },
+): ErrorCode {
   const error = toAppError(raw, request);
   const { code } = error;
   if (error.status === 500) request.log.error({ err: raw }, error.message);
@@ -31,29 +46,10 @@ export function sendProblem(raw: unknown, request: FastifyRequest, reply: Fastif
         request_id: request.id,
         errors: error.errors,
         ...error.members,
-        ...(isOfIceberg(request) && { error: icebergError(error, request) }),
+        ...dialect?.members(error, request),
       }),
     );
   return code;
-}
-
-/** Whether a request goes to the catalogue of Iceberg tables, whose clients expect errors in a form of their own. */
-export function isOfIceberg({ url }: Pick<FastifyRequest, 'url'>): boolean {
-  return /^\/api\/v1\/iceberg\//.test(url);
-}
-
-/** The form of errors by the REST specification of Iceberg, whose types are names of exceptions in Java. */
-function icebergError({ status, detail, code }: AppError, { url }: FastifyRequest) {
-  const types: Readonly<Record<number, string>> = {
-    401: 'NotAuthorizedException',
-    403: 'ForbiddenException',
-    404: url.includes('/tables/') ? 'NoSuchTableException' : 'NoSuchNamespaceException',
-    405: 'UnsupportedOperationException',
-    429: 'SlowDownException',
-    503: 'ServiceUnavailableException',
-  };
-  const type = types[status] ?? (status < 500 ? 'BadRequestException' : 'ServiceFailureException');
-  return { message: detail ?? errorCatalogue[code].title, type, code: status };
 }
 
 /** Answers bytes that are not HTTP or not a whole request, for which there is no request object to answer. */

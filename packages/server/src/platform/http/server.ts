@@ -22,7 +22,7 @@ import {
 import type { InputOf, RouteContract } from './contract.ts';
 import {
   bodyTooLarge,
-  isOfIceberg,
+  type Dialect,
   refuseConnection,
   refuseUnreadable,
   sendProblem,
@@ -64,6 +64,8 @@ export type HttpServer = {
    * contract's responses.
    */
   route<C extends RouteContract>(contract: C, handler: Handler<C>): void;
+  /** Speaks to clients of some paths as they expect it. */
+  speak(dialect: Dialect): void;
   /**
    * Has each answer from now on close its connection, so that clients and proxies send their next request elsewhere.
    * Requests are still served.
@@ -106,6 +108,9 @@ export type HttpOptions = {
 /** Makes a fastify server. Every answer carries `x-request-id`, and every error is a problem document. */
 export function createHttpServer(options: HttpOptions): HttpServer {
   const onProblem = (code: ErrorCode) => options.onProblem?.(code);
+  const dialects: Dialect[] = [];
+  const dialectOf = ({ url }: FastifyRequest) =>
+    dialects.find(({ path }) => url.startsWith(basePath + path));
   const fastify = Fastify({
     // Fastify's message about listening is left out, because the app says when it is ready.
     loggerInstance: quiet(options.log),
@@ -123,12 +128,12 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     frameworkErrors(error, request, reply) {
       // Such a request has passed no hook, so its headers must be set here.
       setCommonHeaders(request, reply);
-      onProblem(sendProblem(error, request, reply));
+      onProblem(sendProblem(error, { request, reply, dialect: dialectOf(request) }));
     },
     clientErrorHandler: refuseUnreadable,
     http: { maxHeaderSize, headersTimeout: 15_000, connectionsCheckingInterval: 2_000 },
-    // Readers of Iceberg expect no more than this before the paths of their specification.
-    rewriteUrl: ({ url = '' }) => (url.startsWith('/iceberg/') ? basePath + url : url),
+    rewriteUrl: ({ url = '' }) =>
+      dialects.some(({ path }) => url.startsWith(path)) ? basePath + url : url,
     routerOptions: { querystringParser: () => ({}), maxParamLength: 1000 },
   });
   const contracts: RouteContract[] = [];
@@ -138,9 +143,10 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const connections = guardConnections(server, options.connections ?? usualLimits);
   answerUnusual(server);
   fastify.addHook('preClose', async () => connections.drain());
-  addHooks(fastify, { isLeaving: () => isLeaving, isSecure: options.isSecure === true });
+  const isSecure = options.isSecure === true;
+  addHooks(fastify, { isLeaving: () => isLeaving, isSecure, dialectOf });
   fastify.setErrorHandler((error, request, reply) => {
-    onProblem(sendProblem(error, request, reply));
+    onProblem(sendProblem(error, { request, reply, dialect: dialectOf(request) }));
   });
   fastify.decorateRequest('jsonText', '');
   fastify.decorateRequest('traceParent', null);
@@ -156,6 +162,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     isLeaving: () => isLeaving,
     cutConnections: () => connections.cut(),
+    speak: (dialect) => void dialects.push(dialect),
     route(contract, handler) {
       contracts.push(contract);
       if (!('streamedBody' in contract)) addRoute(fastify, contract, handler, parts);
@@ -184,7 +191,15 @@ function answerUnusual(server: Server): void {
 /** What is done for each request before its route is called, and after: headers, refusals and compression. */
 function addHooks(
   fastify: FastifyInstance,
-  { isLeaving, isSecure }: { isLeaving: () => boolean; isSecure: boolean },
+  {
+    isLeaving,
+    isSecure,
+    dialectOf,
+  }: {
+    isLeaving: () => boolean;
+    isSecure: boolean;
+    dialectOf: (request: FastifyRequest) => Dialect | undefined;
+  },
 ): void {
   // These hooks are no async functions: promises that nobody needs took a tenth of the time of a small request.
   fastify.addHook('onRequest', (request, reply, done) => {
@@ -202,12 +217,9 @@ function addHooks(
         detail: 'TRACE would answer what was sent, token and all. See /docs.',
       });
     }
-    if (request.is404 && isOfIceberg(request) && !['GET', 'HEAD'].includes(request.method)) {
-      throw new AppError('method_not_allowed', {
-        detail: 'The table is only read. Records come by POST /api/v1/enrichment/records.',
-      });
-    }
     if (request.is404) {
+      const own = dialectOf(request)?.missing(request);
+      if (own !== undefined) throw own;
       throw new AppError('route_not_found', {
         detail: `There is no ${request.method} ${request.url.split('?')[0]}. See /docs.`,
       });
