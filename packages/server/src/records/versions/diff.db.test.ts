@@ -189,3 +189,20 @@ test('refuses what is no version, or of another tenant, and cursors of other pai
   await db.query(sql`delete from dataset_versions where id = ${to}`);
   await fails({ id, to, cursor }, 'version_not_found');
 });
+
+test('notices what went while the only page was read', async () => {
+  await store('during', 10);
+  const [id, to] = [await make('during', 'v1'), await make('during', 'v2', { where: 'n < 5' })];
+  let isChanged = false;
+  const transaction: typeof db.transaction = async (work, options) => {
+    const result = await db.transaction(work, options);
+    if (!isChanged)
+      await db.query(sql`update dataset_versions set changed_at = now() where id = ${to}`);
+    isChanged = true;
+    return result;
+  };
+  const during = { ...tools, db: { ...db, transaction } };
+  await expect(diffVersions(during, testActor, { id, to })).rejects.toMatchObject({
+    code: 'version_changed',
+  });
+});

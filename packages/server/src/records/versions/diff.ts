@@ -42,11 +42,13 @@ export async function diffVersions(
     throw invalidInput('?to', 'is a version of another tenant');
   }
   const changes = `${own.changedAt} ${other.changedAt}`;
-  if (known !== undefined && known !== changes) {
+  const assertUnchanged = (before: string | undefined, now: string) => {
+    if (before === undefined || before === now) return;
     throw new AppError('version_changed', {
       detail: 'Records of one of the versions were erased or deleted meanwhile. Compare them anew.',
     });
-  }
+  };
+  assertUnchanged(known, changes);
   const number = Number(at);
   const plans = planDiff(own, other);
   const total = Math.max(0, ...Object.values(plans).map((plan) => plan?.parts.length ?? 0));
@@ -59,6 +61,9 @@ export async function diffVersions(
     gone: await read(plans.gone),
     moved: plans.moved === null ? null : await read(plans.moved),
   };
+  // What went between two reads of this page is in one of them.
+  const [ownNow, otherNow] = [await find(tools, actor, id), await find(tools, actor, to)];
+  assertUnchanged(changes, `${ownNow.changedAt} ${otherNow.changedAt}`);
   const done = Math.min(number + 1, total);
   const next = done < total ? ({ direction: 'next', key: [String(done), changes] } as const) : null;
   return {

@@ -122,7 +122,8 @@ type VersionAct = {
 
 /**
  * Freezes the records that are in a dataset of a tenant now. Throws 400 `request_invalid` for shares that do not add up
- * to 100, for groups without shares or of no field, for a wrong `where`, and for a tenant out of reach, and 409 `dataset_empty` or `version_name_taken`.
+ * to 100, for groups without shares or of no field, for a wrong `where`, and for a tenant out of reach, and 409
+ * `dataset_empty` or `version_name_taken`.
  */
 export async function createVersion(
   db: Database,
