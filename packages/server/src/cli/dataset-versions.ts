@@ -1,6 +1,7 @@
 import { AppError } from '../kernel/errors.ts';
 import { numberOf } from '../kernel/values.ts';
 import type { SplitName } from '../records/values.ts';
+import { addDiffs } from '../records/view.ts';
 import type { Client, RouteAnswer } from './client.ts';
 import { columnsOf } from './columns.ts';
 import type { Context } from './context.ts';
@@ -181,24 +182,12 @@ export async function walkDiff(
       progress.update(all.stretches_done, 0);
       const cursor = all.next_cursor;
       const page = await withRetries(io, () => read(cursor));
-      const { moved } = all;
-      all = {
-        ...page,
-        added: join(all.added, page.added, limit),
-        gone: join(all.gone, page.gone, limit),
-        moved: moved === null || page.moved === null ? null : join(moved, page.moved, limit),
-      };
+      all = addDiffs(all, page, limit);
     }
   } finally {
     progress.clear();
   }
   return all;
-}
-
-/** The stretches follow one another in the order of the keys. */
-function join(before: Difference, next: Difference, limit: number): Difference {
-  const records = [...before.records, ...next.records].slice(0, limit);
-  return { count: before.count + next.count, records };
 }
 
 /** How two versions differ, as lines for a terminal. */

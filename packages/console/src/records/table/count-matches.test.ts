@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { addCounts, foundText } from './count-matches.tsx';
+import { addCounts } from '../../api/views.ts';
+import { foundText } from './count-matches.tsx';
 
 const page = (count: number, looked: number, next_cursor: string | null) => ({
   ...{ count, looked, bytes: 10 * count, searched_to: null, next_cursor },

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { RecordCount } from '../../api/types.ts';
+import { addCounts } from '../../api/views.ts';
 import { formatCount } from '../../ui/format.ts';
 import { type RecordsSearch, sliceOf } from '../search.ts';
 import tableClasses from './table.module.css';
@@ -60,14 +61,4 @@ export function CountMatches({ search }: { search: RecordsSearch }): ReactNode {
 export function foundText({ count, looked, next_cursor }: RecordCount): string {
   const text = `${formatCount(count)} of ${formatCount(looked)} fit`;
   return next_cursor === null ? text : `${text} so far`;
-}
-
-/** Adds the next stretch to what was counted. */
-export function addCounts(before: RecordCount, next: RecordCount): RecordCount {
-  return {
-    ...next,
-    count: before.count + next.count,
-    bytes: before.bytes + next.bytes,
-    looked: before.looked + next.looked,
-  };
 }

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { DatasetVersion, VersionDiff } from '../../api/types.ts';
+import { addDiffs } from '../../api/views.ts';
 import { formatCount, formatInstant } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { SmallTable } from '../../ui/numbers.tsx';
@@ -105,24 +106,10 @@ function useDiff(id: string, to: string) {
       let all = await page();
       while (all.next_cursor !== null) {
         setRead(`${all.stretches_done} of ${all.stretches_total} stretches are read…`);
-        all = joinDiffs(all, await page(all.next_cursor));
+        all = addDiffs(all, await page(all.next_cursor), named);
       }
       return all;
     },
   });
   return { query, read };
-}
-
-/** Adds the next stretch to what was read. Stretches follow one another in the order of the records. */
-export function joinDiffs(before: VersionDiff, next: VersionDiff): VersionDiff {
-  const join = (a: VersionDiff['added'], b: VersionDiff['added']) => ({
-    count: a.count + b.count,
-    records: [...a.records, ...b.records].slice(0, named),
-  });
-  return {
-    ...next,
-    added: join(before.added, next.added),
-    gone: join(before.gone, next.gone),
-    moved: before.moved === null || next.moved === null ? null : join(before.moved, next.moved),
-  };
 }

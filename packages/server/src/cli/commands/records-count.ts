@@ -1,5 +1,6 @@
 import { numberOf } from '../../kernel/values.ts';
 import { datasetNames } from '../../records/values.ts';
+import { addCounts } from '../../records/view.ts';
 import type { Client, RouteAnswer, RouteQuery } from '../client.ts';
 import type { Context } from '../context.ts';
 import { printDetails } from '../details.ts';
@@ -72,12 +73,7 @@ export async function walkCount(
       progress.update(all.looked, 0);
       const cursor = all.next_cursor;
       const page = await withRetries(io, () => read(cursor));
-      all = {
-        ...page,
-        count: all.count + page.count,
-        bytes: all.bytes + page.bytes,
-        looked: all.looked + page.looked,
-      };
+      all = addCounts(all, page);
     }
   } finally {
     progress.clear();
