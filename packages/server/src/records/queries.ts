@@ -12,7 +12,7 @@ import {
   tenantConditions,
   where,
 } from './slice/queries.ts';
-import type { Slice } from './slice/slice.ts';
+import { type Slice, unfiltered } from './slice/slice.ts';
 import type { Level } from './values.ts';
 
 /** The counters of one row of the tree. The digest is decimal text. */
@@ -287,19 +287,6 @@ export async function findRecord(db: Queryable, key: RecordKey): Promise<RecordR
     select ${recordColumns} from enrichment_records
     where tenant = ${tenant} and store = ${store} and occurred_at = ${occurredAt} and event_id = ${eventId}`);
   return rows[0];
-}
-
-function unfiltered(slice: Slice): Slice {
-  return {
-    ...slice,
-    kind: undefined,
-    source: undefined,
-    eventId: undefined,
-    where: undefined,
-    recordedBefore: undefined,
-    recordedFrom: undefined,
-    split: undefined,
-  };
 }
 
 /** Returns the records of a slice that follow the cursor, in the order of reading. */

@@ -197,16 +197,18 @@ export function contains(outer: DayWindow, inner: DayWindow): boolean {
 
 /** Returns whether the counters of leaves alone can say how many records the slice has. */
 export function isCounted(slice: Slice): boolean {
-  return (
-    slice.kind === undefined &&
-    slice.source === undefined &&
-    slice.eventId === undefined &&
-    slice.where === undefined &&
-    slice.largerThan === undefined &&
-    slice.recordedBefore === undefined &&
-    slice.recordedFrom === undefined &&
-    slice.split === undefined
-  );
+  return ofRecords.every((name) => slice[name] === undefined);
+}
+
+/** What of a slice only the records themselves can tell. */
+const ofRecords = [
+  ...(['kind', 'source', 'eventId', 'where', 'largerThan', 'split', 'beside'] as const),
+  ...(['recordedBefore', 'recordedFrom'] as const),
+];
+
+/** Returns the slice of all records in the same places. */
+export function unfiltered(slice: Slice): Slice {
+  return { ...slice, ...Object.fromEntries(ofRecords.map((name) => [name, undefined])) };
 }
 
 function daysWindow(from: string | undefined, to: string | undefined) {
