@@ -6,6 +6,7 @@ import {
   newTenantSchema,
   problem,
 } from '../platform/http/schemas.contract.ts';
+import { parquetType } from './values.ts';
 
 /** Days of stores of a tenant. */
 const planSchema = Type.Object(
@@ -62,7 +63,7 @@ export const importContract = {
     scope: 'enrichment:write',
     query: Type.Object({ tenant: newTenantSchema }, { additionalProperties: false }),
     streamedBody: {
-      'application/vnd.apache.parquet': Type.String({ format: 'binary' }),
+      [parquetType]: Type.String({ format: 'binary' }),
     },
     responses: {
       200: { description: 'The records are stored.', schema: importedSchema },

@@ -1,6 +1,6 @@
 import { numberOf } from '../kernel/values.ts';
 import { type ListedKind, ofTenants } from '../platform/jobs/listed.ts';
-import { listedImports } from './mover/queries.ts';
+import { listedImports } from './mover/import-queries.ts';
 import { listedRuns } from './runs/queries.ts';
 import { listedVerifications } from './verify/queries.ts';
 

@@ -8,6 +8,9 @@
 export const moveKinds = ['move', 'compact', 'delete', 'erase', 'forget', 'import'] as const;
 export type MoveKind = (typeof moveKinds)[number];
 
+/** The type of the body with imported days. */
+export const parquetType = 'application/vnd.apache.parquet';
+
 /** The kinds of work that a plan announces: hot days become cold, or whole days are deleted. */
 export const planKinds = ['move', 'delete'] as const;
 

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { Imported, ImportPlan } from '../../contract.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { parquetType } from '../../retention/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
@@ -165,8 +166,6 @@ function tellOtherWay(tenant: string, error: unknown, note: Sending['note']): vo
   if (!(error instanceof ApiError) && !isAway) throw error;
   note(`${tenant} goes through ingest: ${error.message}`);
 }
-
-const parquetType = 'application/vnd.apache.parquet';
 
 /** Cuts days of stores into portions that the service takes at once. */
 function* portions(leaves: Leaves): Generator<Leaves> {

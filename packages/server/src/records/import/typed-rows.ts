@@ -32,9 +32,9 @@ const plainKinds: ReadonlySet<string> = new Set([
 export function isPlainType({ kind, isJson, parts, names }: ColumnType, depth = 1): boolean {
   if (isJson || depth > maxNesting) return false;
   if (kind === 'LIST' || kind === 'ARRAY' || kind === 'STRUCT') {
-    return (
-      new Set(names).size === names.length && parts.every((part) => isPlainType(part, depth + 1))
-    );
+    // DuckDB tells the fields of a STRUCT apart without regard to case.
+    const told = new Set(names.map((name) => name.toLowerCase()));
+    return told.size === names.length && parts.every((part) => isPlainType(part, depth + 1));
   }
   return plainKinds.has(kind);
 }

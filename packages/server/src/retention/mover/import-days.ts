@@ -12,12 +12,14 @@ import { fromFileSystem } from '../../platform/objects/objects.ts';
 import { readUpload, sumTriples, type Upload, UploadFault } from '../../records/segments.ts';
 import { type Imported, type ImportPlan, retentionContract } from '../contract.ts';
 import { findDueDays } from '../policies/queries.ts';
+import { parquetType } from '../values.ts';
 import { findErasureState } from './erase-queries.ts';
 import { waitForTenant } from './erase-records.ts';
+import { listHeldDays, readClock } from './import-queries.ts';
 import type { ImportRequest } from './import-steps.ts';
 import { journalMove, newSegment } from './journal.ts';
 import { isSmall, type Move, type MoverContext } from './move.ts';
-import { listHeldDays, readClock } from './queries.ts';
+
 import { nothingSofar, resumeMoves, runMove } from './run-move.ts';
 
 export type DayImportOptions = MoverContext & {
@@ -101,8 +103,6 @@ async function receive({ raw }: FastifyRequest, path: string, dir: string): Prom
     raw.off('timeout', fallSilent);
   }
 }
-
-const parquetType = 'application/vnd.apache.parquet';
 
 export function createDayImporter(options: DayImportOptions): DayImporter {
   const { db, duckdb, maxEnrichmentBytes, lockMillis: waitMillis = 10_000 } = options;

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { replaceSegments, writeSegmentFromRecords } from '../../records/segments.ts';
 import { MoveFault } from './fail.ts';
+import { isPinnedSince, noteStored } from './import-queries.ts';
 import type { KindSteps, Move } from './move.ts';
-import { isPinnedSince, noteStored } from './queries.ts';
 
 /** What the journal has of an import: when its records count as stored, and the name of the token that sent them. */
 export type ImportRequest = { readonly recorded_at: string; readonly requested_by: string };

@@ -1,40 +1,14 @@
 import sql, { raw } from 'sql-template-tag';
-import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { areObjectsHeld } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import {
-  type DayTriple,
-  type GoneEffects,
-  type LiveSegment,
-  type SegmentDay,
-  type StoreDay,
-  sumTriples,
-  type Triple,
-} from '../../records/segments.ts';
+import type { DayTriple, GoneEffects, LiveSegment, Triple } from '../../records/segments.ts';
 import type { MoveKind, MoveState } from '../values.ts';
 import type { Move, MoveSegment } from './move.ts';
 
 const columns = raw(
   'tenant, id, kind, state, first_day::text as first_day, last_day::text as last_day, request',
 );
-
-/** Where the list of all jobs finds imports. */
-export const listedImports: ListedTable = {
-  name: 'moves',
-  state: sql`case when j.state = 'failed' then 'failed' when j.state in ('switched', 'removed') then 'completed'
-    when j.error_code is not null then 'waiting' else 'running' end`,
-  requestedAt: 'planned_at',
-  startedAt: 'planned_at',
-  finishedAt: 'switched_at',
-  requestedBy: sql`j.request ->> 'requested_by'`,
-  done: sql`case when j.switched_at is null then 0 else j.source_count end`,
-  total: sql`j.source_count`,
-  error: sql`j.error`,
-  told: sql`json_build_object('first_day', j.first_day, 'last_day', j.last_day)`,
-  isInReach: isOfTenants,
-  isListed: sql`j.kind = 'import'`,
-};
 
 export type NewMove = {
   tenant: string;
@@ -382,63 +356,4 @@ export async function listDaysOfSegments(
  */
 export async function lockPolicies(connection: Connection): Promise<void> {
   await connection.query(sql`select tenant from retention_policies where tenant = '*' for share`);
-}
-
-/** Lists those of these days of stores that hold records. */
-export async function listHeldDays(
-  db: Queryable,
-  tenant: string,
-  days: readonly StoreDay[],
-): Promise<StoreDay[]> {
-  return db.query<StoreDay>(sql`
-    select counter.store, counter.day::text as day
-    from unnest(${days.map(({ store }) => store)}::text[], ${days.map(({ day }) => day)}::date[])
-      as asked(store, day)
-    join leaf_days counter on counter.tenant = ${tenant} and counter.store = asked.store
-      and counter.day = asked.day and counter.count > 0`);
-}
-
-/** Returns the time by the database's clock, spelled as in answers. */
-export async function readClock(db: Queryable): Promise<string> {
-  const [row] = await db.query<{ at: string }>(
-    sql`select ${instantText('clock_timestamp()')} as at`,
-  );
-  return row?.at ?? '';
-}
-
-/** Whether what the tenant had at some moment was pinned at this time or later, by an export, a version or a schedule. */
-export async function isPinnedSince(db: Queryable, tenant: string, at: string): Promise<boolean> {
-  const rows = await db.query(sql`
-    select 1 as one from exports where tenant = ${tenant} and recorded_before >= ${at}::timestamptz
-    union all
-    select 1 from dataset_versions where tenant = ${tenant} and recorded_before >= ${at}::timestamptz
-    union all
-    select 1 from export_schedules where tenant = ${tenant} and delivered_before >= ${at}::timestamptz
-    limit 1`);
-  return rows.length > 0;
-}
-
-/** Tells tails and the counters of hours of records that were stored at a time, and are counted in all others. */
-export async function noteStored(
-  connection: Connection,
-  tenant: string,
-  { recordedAt, days }: { recordedAt: string; days: readonly SegmentDay[] },
-): Promise<void> {
-  const of = (column: keyof SegmentDay) => days.map((day) => day[column]);
-  const { count, bytes } = sumTriples(days);
-  await connection.query(sql`
-    with counted as (
-      update leaf_tenants set stored_at = greatest(next_instant(stored_at), clock_timestamp())
-      where tenant = ${tenant} returning stored_at
-    )
-    insert into stored_parts (tenant, stored_at, store, day, recorded_at, first_at, last_at, count)
-    select ${tenant}, counted.stored_at, store, day, ${recordedAt}::timestamptz, first_at, last_at, count
-    from counted cross join unnest(${of('store')}::text[], ${of('day')}::date[],
-      ${of('first_at')}::timestamptz[], ${of('last_at')}::timestamptz[], ${of('count')}::bigint[])
-      as given(store, day, first_at, last_at, count)`);
-  await connection.query(sql`
-    insert into stored_hours as counter (tenant, hour, count, bytes)
-    values (${tenant}, date_trunc('hour', now(), 'UTC'), ${count}, ${bytes})
-    on conflict (tenant, hour) do update set
-      count = counter.count + excluded.count, bytes = counter.bytes + excluded.bytes`);
 }
