@@ -12,7 +12,7 @@ import {
   temporaryFolder,
 } from '../platform/objects/objects.ts';
 import { openObjectStore } from '../platform/objects/open-store.ts';
-import { aroundCalls } from '../platform/objects/patient-store.ts';
+import { withErrors } from '../platform/objects/patient-store.ts';
 import {
   type BackupName,
   type Manifest,
@@ -42,13 +42,7 @@ export async function openPlace(text: string, cwd: string): Promise<Place> {
 
 /** Returns the same store, but what it says of a store of cold data it says of a place of backups. */
 function speakOfPlace(store: ObjectStore): Place {
-  return aroundCalls(store, async (work) => {
-    try {
-      return await work();
-    } catch (error) {
-      throw toPlaceError(error);
-    }
-  });
+  return withErrors(store, toPlaceError);
 }
 
 /** Makes an error of the place out of one of a store. Any other is returned as it came. */

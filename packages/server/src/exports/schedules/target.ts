@@ -5,7 +5,7 @@ import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { createFileStore } from '../../platform/objects/file-system.ts';
 import { assertObjectKey, type ObjectStore } from '../../platform/objects/objects.ts';
-import { aroundCalls } from '../../platform/objects/patient-store.ts';
+import { withErrors } from '../../platform/objects/patient-store.ts';
 import { createS3Store } from '../../platform/objects/s3.ts';
 import { type S3Credentials, usualLimits } from '../../platform/objects/s3-client.ts';
 import { parseS3Url } from '../../platform/objects/s3-url.ts';
@@ -122,13 +122,7 @@ export async function openTarget(
   const store = place.startsWith('/')
     ? createFileStore(place, { isShared: true })
     : await createS3Store(`${place}${query}`, usualLimits, credentials);
-  return aroundCalls(store, async (work) => {
-    try {
-      return await work();
-    } catch (error) {
-      throw toTargetError(error);
-    }
-  });
+  return withErrors(store, toTargetError);
 }
 
 function toTargetError(error: unknown): unknown {

@@ -47,10 +47,24 @@ export function createPatientStore(
   };
 }
 
+/** The same store, but what its calls throw is what `translate` makes of it. */
+export function withErrors(
+  store: ObjectStore,
+  translate: (error: unknown) => unknown,
+): ObjectStore {
+  return aroundCalls(store, async (work) => {
+    try {
+      return await work();
+    } catch (error) {
+      throw translate(error);
+    }
+  });
+}
+
 /**
  * The same store, but each call about its objects is made by `call`. A list is given out when all of it has come.
  */
-export function aroundCalls(
+function aroundCalls(
   store: ObjectStore,
   call: <T>(work: () => Promise<T>, signal: AbortSignal | undefined) => Promise<T>,
 ): ObjectStore {
