@@ -59,8 +59,7 @@ function Actions({
 }): ReactNode {
   const run = useRunNow();
   const pause = usePause();
-  const { name, state, due_at: due } = schedule;
-  const isPaused = due === null && state !== 'running';
+  const { name, state } = schedule;
   const remove = useAct({
     call: () => api.delete(schedulePath(schedule.id)),
     onDone: () => {
@@ -81,7 +80,7 @@ function Actions({
         RUN NOW
       </Button>
       <Button loading={pause.isPending} onClick={() => pause.mutate(schedule)}>
-        {isPaused ? 'RESUME' : 'PAUSE'}
+        {state === 'paused' ? 'RESUME' : 'PAUSE'}
       </Button>
       <AskButton
         text="DELETE …"
