@@ -64,11 +64,9 @@ export function startSchedules(options: ScheduleOptions): Repeated {
 }
 
 async function findWork(db: Database, except: readonly string[]): Promise<boolean> {
-  const [unmarked, due] = [
-    await listUnmarked(db, { except, limit: 1 }),
-    await queries.listDue(db, { except, limit: 1 }),
-  ];
-  return unmarked.length + due.length > 0;
+  const [unmarked] = await listUnmarked(db, { except, limit: 1 });
+  if (unmarked !== undefined) return true;
+  return (await queries.listDue(db, { except, limit: 1 })).length > 0;
 }
 
 /** Writes the markers of runs that lack only these. Returns the ids of those where it failed. */
