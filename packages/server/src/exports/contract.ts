@@ -39,7 +39,12 @@ const selectionProperties = {
       description: 'id of a dataset version: its records; excludes store, days, kind and dataset',
     }),
   ),
-  split: Type.Optional(oneOf(splitNames, 'only this part of the version; needs `version`')),
+  split: Type.Optional(
+    oneOf(
+      splitNames,
+      'only this part of the version; needs `version`. Of a version with groups it goes with Prefer: respond-async',
+    ),
+  ),
 };
 
 const bodyProperties = {

@@ -120,6 +120,19 @@ test('the records of a version with a where are read by a job alone, which may n
   await db.query(sql`update dataset_versions set where_text = null`);
 });
 
+test('a split of groups is read by a job alone, and the whole version by a stream', async () => {
+  await db.query(sql`update dataset_versions set group_by = 'user.id' where id = 'ver_split'`);
+  const request = { tenant: 'TX', version: 'ver_split', split: 'test' } as const;
+  await expect(select(request)).rejects.toMatchObject({
+    code: 'request_invalid',
+    errors: [{ path: '/split', message: expect.stringContaining('Prefer: respond-async') }],
+  });
+  const job = { place: '/', isJob: true } as const;
+  expect((await toSelection(db, request, testActor, job)).slice.groupBy).toBe('user.id');
+  expect((await select({ tenant: 'TX', version: 'ver_split' })).slice.groupBy).toBe('user.id');
+  await db.query(sql`update dataset_versions set group_by = null`);
+});
+
 test('a split is read by the shares of its version', async () => {
   const shares = { train: 80, validation: 15, test: 5 };
   const { slice, version } = await select({ tenant: 'TX', version: 'ver_split', split: 'test' });

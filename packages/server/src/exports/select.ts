@@ -32,7 +32,7 @@ const excludedByVersion = ['store', 'month', 'from', 'to', 'kind', 'dataset'] as
 
 /**
  * Finds out which records a request means. `place` begins the paths in error messages: `?` for a query, `/` for a body.
- * Only a job reads all records before the first byte, as a `where` needs. Throws 400 `request_invalid`, 404
+ * Only a job reads all records before the first byte, as a `where` and a split of groups need. Throws 400 `request_invalid`, 404
  * `version_not_found`.
  */
 export async function toSelection(
@@ -56,11 +56,14 @@ export async function toSelection(
   if (split !== undefined && version.shares === null) {
     throw invalidInput(`${place}split`, `the version ${version.name} was frozen without shares`);
   }
-  if (slice.where !== undefined && !isJob) throw needsJob(`${place}version`);
+  if (!isJob && slice.where !== undefined) throw needsJob(`${place}version`, 'a where');
+  if (!isJob && slice.groupBy !== undefined && split !== undefined) {
+    throw needsJob(`${place}split`, 'groups');
+  }
   return { slice: { ...slice, split, where: joinWheres(slice.where, where) }, version };
 }
 
-function needsJob(path: string): AppError {
-  const why = path.endsWith('where') ? '' : 'it was frozen with a where: it ';
+function needsJob(path: string, frozenWith?: string): AppError {
+  const why = frozenWith === undefined ? '' : `the version was frozen with ${frozenWith}: it `;
   return invalidInput(path, `${why}goes with the header Prefer: respond-async, as a job`);
 }

@@ -122,7 +122,7 @@ async function run(context: Context, options: Options): Promise<void> {
   const { requestOf } = await import('../exports/download.ts');
   const request = options.wait ? requestOf(context, options) : null;
   const client = await context.connect();
-  const { hasWhere, ...asked } = await sliceOf(context, client, { ...options, tenant });
+  const { isJobOnly, ...asked } = await sliceOf(context, client, { ...options, tenant });
   if (options.profile === 'spreadsheet') {
     const { noteCuts } = await import('../exports/note-cuts.ts');
     await noteCuts(context, client, asked);
@@ -131,7 +131,7 @@ async function run(context: Context, options: Options): Promise<void> {
     await startJob(context, client, asked, options.json === true);
     return;
   }
-  if (options.async || hasWhere || needsJob(options)) {
+  if (options.async || isJobOnly || needsJob(options)) {
     await exportAsJob(context, client, { asked, request });
     return;
   }
@@ -184,7 +184,7 @@ async function sliceOf(
   context: Context,
   client: Client,
   options: Options & { tenant: string },
-): Promise<StreamRequest & { hasWhere: boolean }> {
+): Promise<StreamRequest & { isJobOnly: boolean }> {
   const { tenant, store, month, from, to, kind, where, dataset, profile, split } = options;
   const version = await versionOf(context, client, options);
   const body = {
@@ -208,7 +208,7 @@ async function sliceOf(
     versionRows: version?.rows ?? null,
     body,
     hasHeader: options.header,
-    hasWhere: where !== undefined || (version?.hasWhere ?? false),
+    isJobOnly: where !== undefined || (version?.isJobOnly ?? false),
   };
 }
 
@@ -242,12 +242,14 @@ async function versionOf(
   context: Context,
   client: Client,
   { version: word, tenant, split }: Options & { tenant: string },
-): Promise<{ id: string; rows: number | null; hasWhere: boolean } | null> {
+): Promise<{ id: string; rows: number | null; isJobOnly: boolean } | null> {
   if (word === undefined) return null;
   const { findVersion, versionRows } = await import('../dataset-versions.ts');
   const version = await findVersion(context, client, { word, tenant });
-  const hasWhere = typeof version.where === 'string';
-  return { id: version.id, rows: versionRows(version, split), hasWhere };
+  const isJobOnly =
+    typeof version.where === 'string' ||
+    (typeof version.group_by === 'string' && split !== undefined);
+  return { id: version.id, rows: versionRows(version, split), isJobOnly };
 }
 
 /** Lets a job make the file, and downloads it. */
