@@ -999,6 +999,8 @@ create table webhook_endpoints (
   failing_since timestamp with time zone,
   disable_after_days smallint,
   throttled_until timestamp with time zone,
+  header_names text[] not null default '{}'::text[],
+  headers bytea,
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = enabled))
 );

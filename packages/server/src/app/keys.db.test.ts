@@ -45,8 +45,8 @@ async function rotate({ env = {}, waitSeconds = 60 } = {}) {
   return { ...report, steps };
 }
 
-async function make(tenant: string): Promise<{ id: string; secret: string }> {
-  const body = { tenant, url: receiver.url(`/${tenant}`) };
+async function make(tenant: string, more: object = {}): Promise<{ id: string; secret: string }> {
+  const body = { tenant, url: receiver.url(`/${tenant}`), ...more };
   return (await service.call('POST', '/webhook/endpoints', { body })).json;
 }
 
@@ -61,13 +61,13 @@ function verify(tenant: string, secret: string): number {
 }
 
 test('keys are rotated while webhooks are sent, and every one of them is signed as before', async () => {
-  const { id, secret: first } = await make('A');
+  const { id, secret: first } = await make('A', { headers: { 'X-Key': 'k' } });
   const { secret } = (await service.call('POST', `/webhook/endpoints/${id}/rotate-secret`)).json;
   const target = await service.call('POST', '/notify/targets', {
     body: { kind: 'webhook', url: receiver.url('/notices') },
   });
   const [before] = await list();
-  expect(before).toMatchObject({ seals: true, secrets: 3, processes: 1 });
+  expect(before).toMatchObject({ seals: true, secrets: 4, processes: 1 });
   let isDone = false;
   let reported = 0;
   const sending = (async () => {
@@ -85,15 +85,17 @@ test('keys are rotated while webhooks are sent, and every one of them is signed 
   await sending;
   const [after] = done.keys;
   expect(done.keys).toMatchObject([
-    { seals: true, secrets: 3, processes: 1 },
+    { seals: true, secrets: 4, processes: 1 },
     { id: before?.id, seals: false, is_known: true, secrets: 0 },
   ]);
   expect((await readdir(service.dataDir)).sort()).toContain(`secret-key.${before?.id}`);
   expect(verify('A', secret)).toBe(reported);
   expect(verify('A', first)).toBe(reported);
+  const ofA = receiver.requests.filter(({ path }) => path === '/A');
+  expect(new Set(ofA.map(({ headers }) => headers['x-key']))).toEqual(new Set(['k']));
   // What is made from now on is sealed with the new key, and what was made before still opens.
   await make('B');
-  expect((await list())[0]).toMatchObject({ id: after?.id, secrets: 4 });
+  expect((await list())[0]).toMatchObject({ id: after?.id, secrets: 5 });
   const tried = await service.call('POST', `/notify/targets/${target.json.id}/test`);
   expect(tried.json).toMatchObject({ delivered: true });
   const [entry] = (await service.call('GET', '/audit?limit=1&action=key.rotate')).json.data;
@@ -123,13 +125,13 @@ test('a rotation that was killed is ended by the next one, and no other begun', 
   const files = (await readdir(service.dataDir)).filter((name) => name.startsWith('secret-key'));
   const first = await rotate();
   expect(first.keys[0]?.id).not.toBe(before?.id);
-  expect(first.keys[0]).toMatchObject({ secrets: 4 });
+  expect(first.keys[0]).toMatchObject({ secrets: 5 });
   // Killed after the new key sealed, before anything was sealed anew.
   await makeNextKeyFile(service.dataDir, first.keys[0]?.id ?? '');
   const { wanted } = await findKeyring(service.db, settingsWith());
   await setSealingKey(service.db, wanted);
   const second = await rotate();
-  expect(second.keys[0]).toMatchObject({ id: wanted.id, secrets: 4 });
+  expect(second.keys[0]).toMatchObject({ id: wanted.id, secrets: 5 });
   expect(second.keys.slice(1).map(({ secrets }) => secrets)).toEqual([0, 0, 0]);
   const now = (await readdir(service.dataDir)).filter((name) => name.startsWith('secret-key'));
   expect(now).toHaveLength(files.length + 1);
@@ -160,7 +162,7 @@ test('a secret whose key is lost stays as it is, and is told', async () => {
   await service.db.query(sql`update webhook_endpoints set secret = ${lost} where tenant = 'B'`);
   const { keys } = await rotate();
   expect(keys.at(-1)).toMatchObject({ id: '09090909', is_known: false, secrets: 1 });
-  expect(keys[0]).toMatchObject({ seals: true, secrets: 3 });
+  expect(keys[0]).toMatchObject({ seals: true, secrets: 4 });
 });
 
 test('another key takes the place of one that is lost, once no process runs, and what went with it is named', async () => {

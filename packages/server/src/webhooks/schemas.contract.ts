@@ -96,6 +96,9 @@ export const endpointSchema = Type.Object({
   retry_schedule: nullable(scheduleSchema),
   rate_limit: nullable(rateSchema),
   disable_after_days: nullable(disableAfterSchema),
+  header_names: Type.Array(Type.String(), {
+    description: 'headers that go with each request beside ours; their values are never shown',
+  }),
   failing_since: nullable({
     ...instantSchema,
     description: 'the first failure since the last success; null: the last attempt succeeded',
@@ -149,6 +152,12 @@ export const newEndpointSchema = exactly({
   rate_limit: Type.Optional(rateSchema),
   disable_after_days: Type.Optional(disableAfterSchema),
   description: Type.Optional(descriptionSchema),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description:
+        'more headers for each request, as {"Authorization": "Bearer …"}: at most 20, values in printable ASCII. They are sealed, and never shown',
+    }),
+  ),
   secret: Type.Optional(
     Type.String({
       pattern: '^whsec_[A-Za-z0-9+/]+={0,2}$',
@@ -169,6 +178,14 @@ export const endpointChangeSchema = exactly(
     rate_limit: Type.Optional(nullable(rateSchema)),
     disable_after_days: Type.Optional(nullable(disableAfterSchema)),
     description: Type.Optional(nullable(descriptionSchema)),
+    headers: Type.Optional(
+      nullable(
+        Type.Record(Type.String(), nullable(Type.String()), {
+          description:
+            'headers to set; null takes one away, and null instead of the object all. Others stay, unless the URL leads to another scheme, host or port: then only those named here are sent there',
+        }),
+      ),
+    ),
   },
   { minProperties: 1 },
 );

@@ -82,6 +82,7 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
         'throttled until': throttled !== null ? when(throttled) : undefined,
         'disabled since':
           disabled !== null ? `${when(disabled)}${by === null ? '' : ` by ${by}`}` : undefined,
+        headers: endpoint.header_names.join(', ') || undefined,
         backlog: `${backlogText(endpoint.backlog)} queued or pending`,
         id: copied(endpoint.id),
         created: when(endpoint.created_at),

@@ -25,6 +25,13 @@ test('a change holds only what differs, and null where a default comes back', ()
   expect(toChange(filled, { ...filled, url: 'https://a.example/in' })).toEqual({});
 });
 
+test('headers are set, and taken away by a name alone', () => {
+  const headers = 'Authorization: Bearer a:b \n\nX-Old:\n';
+  expect(toChange(filled, { ...filled, headers })).toEqual({
+    headers: { Authorization: 'Bearer a:b', 'X-Old': null },
+  });
+});
+
 test('what is no number is sent as it was typed, for the service to refuse', () => {
   expect(toNewEndpoint({ ...filled, retry_schedule: 'soon' }).retry_schedule).toEqual(['soon']);
 });

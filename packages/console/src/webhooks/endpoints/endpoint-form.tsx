@@ -1,6 +1,6 @@
-import { Button, Modal, TextInput } from '@mantine/core';
+import { Button, Modal, Textarea, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ChangeEvent, type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { Endpoint, EndpointChange, EndpointWithSecret, NewEndpoint } from '../../api/types.ts';
 import { Copied } from '../../ui/copy-button.tsx';
@@ -8,7 +8,12 @@ import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { endpointsKey } from '../query-keys.ts';
 
-type FieldProps = { label: string; description?: string; placeholder?: string; maxLength?: number };
+type FieldProps = {
+  label: string;
+  description?: string;
+  placeholder?: string;
+  maxLength?: number;
+};
 
 const fields: Readonly<Record<Exclude<FieldName, 'tenant'>, FieldProps>> = {
   url: { label: 'URL', placeholder: 'https://hooks.example.com/in', maxLength: 2000 },
@@ -37,6 +42,12 @@ const fields: Readonly<Record<Exclude<FieldName, 'tenant'>, FieldProps>> = {
     label: 'Disable it after so many days of failures',
     description: '1 to 30; notices say so a day before. Empty: never',
     maxLength: 3,
+  },
+  headers: {
+    label: 'Headers to add',
+    description:
+      'One a line, as Authorization: Bearer …; a name alone, as Authorization:, takes it away. They are never shown again',
+    maxLength: 10_000,
   },
 };
 
@@ -74,22 +85,22 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
     },
   });
   const faults = faultsOf(save.error, Object.keys(values));
-  const field = (name: FieldName, props: FieldProps) => (
-    <TextInput
-      key={name}
-      name={name}
-      {...props}
-      autoComplete="off"
-      spellCheck={false}
-      value={values[name]}
-      error={faults[name]}
-      onChange={(event) => {
+  const field = (name: FieldName, props: FieldProps) => {
+    const common = {
+      ...{ name, ...props, value: values[name], error: faults[name] },
+      ...{ autoComplete: 'off', spellCheck: false },
+      onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => {
         const text = event.currentTarget.value;
         setValues((all) => ({ ...all, [name]: text }));
         if (faults[name] !== undefined) save.reset();
-      }}
-    />
-  );
+      },
+    };
+    return name === 'headers' ? (
+      <Textarea key={name} {...common} autosize minRows={2} maxRows={8} />
+    ) : (
+      <TextInput key={name} {...common} />
+    );
+  };
   return (
     <ActionForm
       label="Settings of the endpoint"
@@ -116,6 +127,8 @@ type FormValues = {
   retry_schedule: string;
   rate_limit: string;
   disable_after_days: string;
+  /** Those to set or take away; the form begins with none, since their values are never shown. */
+  headers: string;
 };
 
 type FieldName = keyof FormValues;
@@ -132,6 +145,7 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
     retry_schedule: endpoint?.retry_schedule?.join(', ') ?? '',
     rate_limit: number(endpoint?.rate_limit),
     disable_after_days: number(endpoint?.disable_after_days),
+    headers: '',
   };
 }
 
@@ -164,7 +178,20 @@ function parsed(values: FormValues) {
     rate_limit: values.rate_limit === '' ? null : numeral(values.rate_limit),
     disable_after_days:
       values.disable_after_days === '' ? null : numeral(values.disable_after_days),
+    headers: headersOf(values.headers),
   };
+}
+
+/** The headers that are typed, a null for each that is to go; null where nothing is typed. */
+function headersOf(text: string): Record<string, string | null> | null {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  if (lines.length === 0) return null;
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [name = '', ...value] = line.split(':');
+      return [name.trim(), value.join(':').trim() || null];
+    }),
+  );
 }
 
 function words(text: string): string[] {

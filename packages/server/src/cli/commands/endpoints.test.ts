@@ -1,10 +1,13 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
-import { ends } from '../testing/run.ts';
+import { ends, useFolder } from '../testing/run.ts';
 import type { Endpoint } from '../webhooks/endpoints.ts';
 
-const { api, cli, jsonOf } = prepareCli();
+const folder = useFolder();
+const { api, cli, jsonOf } = prepareCli(folder);
 
 const endpoint: Endpoint = {
   id: 'ep_1',
@@ -26,6 +29,7 @@ const endpoint: Endpoint = {
   backlog: { count: 0, is_exact: true, is_discarding: false },
   throttled_until: null,
   previous_secret_until: null,
+  header_names: [],
   created_at: '2026-03-05T10:00:00.000000Z',
   updated_at: '2026-03-05T10:00:00.000000Z',
 };
@@ -36,6 +40,8 @@ const create = 'endpoints create --tenant TX --url https://hooks.acme.example/in
 refusesUsage(api, [
   ['endpoints create --url https://x.example', '--tenant is missing'],
   ['endpoints create --tenant TX', '--url is missing'],
+  [`${create} --header X-Key`, 'written as "Name: value"'],
+  [`${create} --header @nowhere.txt`, 'cannot be read'],
   [`${create} --retry-schedule 5,x`, 'not a list of seconds'],
   [`${create} --max-attempts 0`, 'not a whole number from 1'],
   ['endpoints change ep_1', 'say what to change'],
@@ -81,6 +87,17 @@ test('endpoints change sends only what is named; default and an empty text are n
     await jsonOf([...'endpoints change ep_1 --max-attempts default --description'.split(' '), '']),
   ).toEqual(endpoint);
   expect(bodies()).toEqual([{ rate_limit: 20 }, { max_attempts: null, description: null }]);
+});
+
+test('headers are read from options and files; one without a value is taken away', async () => {
+  await writeFile(join(folder.path, 'headers.txt'), 'Authorization: Bearer a:b\r\n\nX-Old:\n');
+  api.on('PATCH /webhook/endpoints/ep_1', json({ ...endpoint, header_names: ['Authorization'] }));
+  const change = 'endpoints change ep_1 --header @headers.txt'.split(' ');
+  const { stdout } = await cli([...change, 'X-Key: k'], { isTerminal: true });
+  expect(stdout).toMatch(/headers\s+Authorization\n/);
+  expect(bodies()).toEqual([
+    { headers: { Authorization: 'Bearer a:b', 'X-Old': null, 'X-Key': 'k' } },
+  ]);
 });
 
 test('endpoints create and change say what is seldom meant', async () => {

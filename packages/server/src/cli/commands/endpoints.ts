@@ -14,6 +14,7 @@ import {
   type EndpointOptions,
   endpointBody,
   endpointOptions,
+  headersOf,
 } from '../webhooks/endpoint-options.ts';
 import { backlogOf, type Endpoint, endpointFacts, stateOf } from '../webhooks/endpoints.ts';
 
@@ -88,9 +89,12 @@ async function register(context: Context, options: CreateOptions): Promise<void>
   const url = required(options.url, '--url');
   const { max_attempts, retry_schedule, rate_limit, disable_after_days, event_types } =
     endpointBody(options);
+  const headers = await headersOf(context, options);
   const body = {
     tenant,
     url,
+    headers:
+      headers && Object.fromEntries(Object.entries(headers).map(([name, to]) => [name, to ?? ''])),
     event_types,
     // A null means the default, which a new endpoint has anyway.
     max_attempts: max_attempts ?? undefined,
@@ -130,6 +134,7 @@ const change: Verb = {
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --url https://hooks.acme.example/v2',
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --rate-limit 20 --max-attempts default',
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --disable-after 7',
+    'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --header @headers.txt "X-Old-Key:"',
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --event "*" --description ""',
   ],
   options: [...endpointOptions('where it is sent to, https'), ['--json', 'print it as JSON']],
@@ -138,7 +143,11 @@ const change: Verb = {
 
 async function changeEndpoint(context: Context, options: ChangeOptions, id: string): Promise<void> {
   const { description } = options;
-  const body = { ...endpointBody(options), description: description === '' ? null : description };
+  const body = {
+    ...endpointBody(options),
+    description: description === '' ? null : description,
+    headers: await headersOf(context, options),
+  };
   if (Object.values(body).every((value) => value === undefined)) {
     throw usage('Say what to change: --url, --event, …');
   }

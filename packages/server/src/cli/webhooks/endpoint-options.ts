@@ -1,5 +1,7 @@
+import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import { wholeNumber } from '../help.ts';
+import type { Context } from '../context.ts';
+import { usage, wholeNumber } from '../help.ts';
 import type { OptionRow } from '../verb.ts';
 
 /** The settings of an endpoint as options. commander turns null into '', so a default is asked for by a word here. */
@@ -11,6 +13,7 @@ export type EndpointOptions = {
   retrySchedule?: number[] | 'default';
   rateLimit?: number | 'default';
   disableAfter?: number | 'default';
+  header?: string[];
 };
 
 export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
@@ -37,6 +40,10 @@ export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
     'days of failures after which it is disabled, 1 to 30, or default (never)',
     orDefault(wholeNumber(1)),
   ],
+  [
+    '--header <header...>',
+    'more for each request, as "Authorization: Bearer …", or @FILE with one a line; "Name:" takes it away',
+  ],
 ];
 
 /** The same settings, by the names of the API. */
@@ -49,6 +56,31 @@ export function endpointBody(options: EndpointOptions) {
     rate_limit: orNull(options.rateLimit),
     disable_after_days: orNull(options.disableAfter),
   };
+}
+
+/** Headers as `Name: value`, those of a file as well, so that no secret need stand in the shell's history. */
+export async function headersOf(
+  { io }: Context,
+  { header }: EndpointOptions,
+): Promise<Record<string, string | null> | undefined> {
+  if (header === undefined) return undefined;
+  const headers: Record<string, string | null> = {};
+  for (const text of header) {
+    for (const line of text.startsWith('@') ? await linesOf(io.cwd, text.slice(1)) : [text]) {
+      const colon = line.indexOf(':');
+      if (colon < 1) throw usage('A header is written as "Name: value".');
+      headers[line.slice(0, colon).trim()] = line.slice(colon + 1).trim() || null;
+    }
+  }
+  return headers;
+}
+
+async function linesOf(folder: string, path: string): Promise<string[]> {
+  const { readFile } = await import('node:fs/promises');
+  const text = await readFile(resolve(folder, path), 'utf8').catch((error: unknown) => {
+    throw usage(`The headers cannot be read: ${error instanceof Error ? error.message : path}`);
+  });
+  return text.split('\n').filter((line) => line.trim() !== '');
 }
 
 function orDefault<T>(parse: (text: string) => T): (text: string) => T | 'default' {

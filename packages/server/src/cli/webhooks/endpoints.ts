@@ -57,6 +57,7 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
       'disabled after',
       disable_after_days === null ? 'never' : `${numberOf(disable_after_days, 'day')} of failures`,
     ],
+    ...whereAny('headers', endpoint.header_names.join(', ') || null),
     ['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`],
     ...whereAny('old secrets until', until && utc(until)),
     ['created', utc(endpoint.created_at)],

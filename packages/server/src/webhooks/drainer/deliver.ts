@@ -3,6 +3,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { type Traces, traceIdOf } from '../../platform/traces.ts';
 import type { ClaimedRow } from '../claim.ts';
+import { type CustomHeaders, openHeaders } from '../custom-headers.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
 import { type SecretBox, secretBytes } from '../secret.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
@@ -10,17 +11,17 @@ import type { BreakerChange } from './endpoint.ts';
 import type { Ended } from './outcome-writer.ts';
 import { findEndpointConfigs } from './queries.ts';
 
-/** The result for an endpoint whose secret cannot be decrypted: an unsigned delivery is never sent. */
-const unreadable: AttemptResult = {
+/** The result for an endpoint of which something cannot be decrypted: no delivery is sent unsigned, or without a header. */
+const unreadable = (error: string): AttemptResult => ({
   durationMillis: 0,
   status: null,
   failureClass: 'unsendable',
-  error: 'The secret of the endpoint cannot be decrypted. Rotate it.',
+  error,
   response: null,
   retryAfterSeconds: null,
   isOverslept: false,
   isCut: false,
-};
+});
 
 /**
  * Signs and sends a claimed delivery once. `nowMillis` is monotonic and decides which secrets still sign; `wallSeconds`
@@ -34,13 +35,21 @@ export function deliverOnce(
   time: { nowMillis: number; wallSeconds: number; onSent: () => void },
 ): Promise<AttemptResult> {
   const secrets = secretsAt(config, time.nowMillis);
-  if (secrets === null) return Promise.resolve(unreadable);
-  const headers = signatureHeaders({
+  if (secrets === null) {
+    const text = 'The secret of the endpoint cannot be decrypted. Rotate it.';
+    return Promise.resolve(unreadable(text));
+  }
+  if (config.headers === null) {
+    const text = 'The headers of the endpoint cannot be decrypted. Set them again.';
+    return Promise.resolve(unreadable(text));
+  }
+  const signature = signatureHeaders({
     id: row.idempotency_key,
     timestampSeconds: time.wallSeconds,
     body: row.body,
     secrets,
   });
+  const headers = { ...config.headers, ...signature };
   return sender.send({ url: config.url, body: row.body, headers, onSent: time.onSent });
 }
 
@@ -243,6 +252,8 @@ export type EndpointConfig = {
   readonly schedule: readonly number[];
   /** The secret in plain bytes; null when it cannot be decrypted. */
   readonly secret: Buffer | null;
+  /** What an operator adds to each request; null when it cannot be decrypted. */
+  readonly headers: CustomHeaders | null;
   /** Secrets that were rotated out and can be decrypted. Each still signs until that time (monotonic milliseconds). */
   readonly previous: readonly { secret: Buffer; until: number }[];
 };
@@ -277,7 +288,8 @@ export class EndpointConfigs {
     for (const row of rows) {
       const known = this.#known.get(row.endpoint_id);
       // What could not be decrypted may be by now: the keys of a process change while it runs.
-      if (known?.version !== row.config_version || known.secret === null) {
+      const isRead = known !== undefined && known.secret !== null && known.headers !== null;
+      if (known?.version !== row.config_version || !isRead) {
         stale.add(row.endpoint_id);
       }
     }
@@ -290,6 +302,7 @@ export class EndpointConfigs {
         url: row.url,
         schedule: row.retry_schedule ?? defaultSchedule,
         secret: unseal(box, row.secret, row.id),
+        headers: unsealHeaders(box, row.headers, row.id),
         previous: previous.flatMap((sealed, i) => {
           const secret = unseal(box, sealed, row.id);
           return secret === null ? [] : [{ secret, until: this.#now() + (millis[i] ?? 0) }];
@@ -307,6 +320,14 @@ export class EndpointConfigs {
 function unseal(box: SecretBox, sealed: Buffer, endpointId: string): Buffer | null {
   try {
     return secretBytes(box.open(sealed, endpointId));
+  } catch {
+    return null;
+  }
+}
+
+function unsealHeaders(box: SecretBox, sealed: Buffer | null, id: string): CustomHeaders | null {
+  try {
+    return openHeaders(box, id, sealed);
   } catch {
     return null;
   }

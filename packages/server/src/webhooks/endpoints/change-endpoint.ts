@@ -6,6 +6,13 @@ import type { AuditEntry } from '../../platform/audit.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import type { endpointChangeSchema } from '../contract.ts';
 import {
+  type CustomHeaders,
+  changeHeaders,
+  openHeaders,
+  type SealedHeaders,
+  sealHeaders,
+} from '../custom-headers.ts';
+import {
   cancelBacklogJobs,
   discardOfEndpoint,
   discardThenEnable,
@@ -59,7 +66,7 @@ export async function withLocked<Done>(
  */
 export async function changeEndpoint(
   db: Database,
-  options: Pick<WebhookOptions, 'target' | 'wakeUp' | 'audit'>,
+  options: Pick<WebhookOptions, 'secretBox' | 'target' | 'wakeUp' | 'audit'>,
   call: EndpointCall & { readonly body: Change },
 ) {
   const { actor, body: change } = call;
@@ -75,7 +82,11 @@ export async function changeEndpoint(
       const ended = change.enabled === undefined ? [] : await cancelBacklogJobs(connection, [id]);
       const settings = changedSettings(before, change, actor.name);
       const closesBreaker = change.enabled === true;
-      const after = found(await updateEndpoint(connection, id, settings, { closesBreaker }));
+      const isElsewhere = new URL(settings.url).origin !== new URL(before.url).origin;
+      const headers = await newHeaders(connection, options, { id, change, isElsewhere });
+      const after = found(
+        await updateEndpoint(connection, id, settings, { closesBreaker, headers }),
+      );
       const [discarded] = ended;
       await note('change', {
         before,
@@ -87,7 +98,30 @@ export async function changeEndpoint(
   // Deliveries may be due now, because a breaker was closed or a rate was raised.
   if (before.enabled || after.enabled) options.wakeUp.wake([after.id]);
   const isNews = change.url !== undefined || change.event_types !== undefined;
-  return isNews ? { ...after, warnings: await findWarnings(db, after) } : after;
+  if (!isNews) return after;
+  const dropped = before.header_names.filter((name) => !after.header_names.includes(name));
+  const warning = `${dropped.join(', ')}: not sent to the new host. Give the headers anew that it needs.`;
+  const warnings = await findWarnings(db, after);
+  return { ...after, warnings: dropped.length > 0 ? [...warnings, warning] : warnings };
+}
+
+/**
+ * The headers of an endpoint after a change, sealed; null: they stay as they are. They are meant for one receiver, so
+ * those that are not named anew stay behind when the URL leads elsewhere. Those that no key opens are gone as well, which
+ * is the way out of a lost key.
+ */
+async function newHeaders(
+  connection: Connection,
+  { secretBox }: Pick<WebhookOptions, 'secretBox'>,
+  { id, change, isElsewhere }: { id: string; change: Change; isElsewhere: boolean },
+): Promise<SealedHeaders | null> {
+  if (change.headers === undefined && !isElsewhere) return null;
+  const box = secretBox();
+  let before: CustomHeaders = {};
+  const sealed = isElsewhere ? null : found(await findSealed(connection, id)).headers;
+  if (sealed !== null && canOpen(box, sealed, id)) before = openHeaders(box, id, sealed);
+  const given = change.headers === undefined ? {} : change.headers;
+  return sealHeaders(box, id, changeHeaders(before, given));
 }
 
 function changedSettings(row: EndpointSettings, change: Change, by: string): EndpointSettings {
@@ -220,7 +254,8 @@ export async function rotateSecret(
   const secret = newSecret();
   const rotated = await withLocked(db, options, call, async (connection, { id }, note) => {
     const old = found(await findSealed(connection, id));
-    const secrets = { fresh: box.seal(secret, id), previous: canOpen(box, old, id) ? old : null };
+    const previous = canOpen(box, old.secret, id) ? old.secret : null;
+    const secrets = { fresh: box.seal(secret, id), previous };
     const after = found(await updateSecret(connection, id, secrets));
     await note('rotate_secret', { after: { previous_secret_until: after.previous_secret_until } });
     return after;

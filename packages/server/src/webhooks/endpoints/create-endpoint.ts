@@ -4,6 +4,7 @@ import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { newEndpointSchema } from '../contract.ts';
+import { changeHeaders, sealHeaders } from '../custom-headers.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret, secretBytes } from '../secret.ts';
@@ -20,6 +21,7 @@ export async function createEndpoint(
   { actor, request, body }: Caller & { readonly body: Static<typeof newEndpointSchema> },
 ) {
   const { tenant, secret = newSecret(), enabled = true } = body;
+  const headers = changeHeaders({}, body.headers ?? {});
   assertReach(actor, tenant);
   await refuseHiddenNames(db, '/tenant', [{ tenant }]);
   // Throws when the caller's secret has a wrong form.
@@ -40,6 +42,7 @@ export async function createEndpoint(
     retry_schedule: body.retry_schedule ?? null,
     rate_limit: body.rate_limit ?? null,
     disable_after_days: body.disable_after_days ?? null,
+    ...sealHeaders(options.secretBox(), id, headers),
     secret: options.secretBox().seal(secret, id),
   };
   const made = await db.transaction(async (connection) => {

@@ -149,6 +149,7 @@ test('a new endpoint takes every type, is enabled, and shows its secret once', a
     throttled_until: null,
     backlog: { count: 0, is_exact: true, is_discarding: false },
     previous_secret_until: null,
+    header_names: [],
     created_at: expect.stringMatching(/\.\d{6}Z$/),
     warnings: [],
     updated_at: made.created_at,

@@ -162,7 +162,8 @@ test('a previous secret that has run out is no longer told', async () => {
 
 test('secrets show in no list, no audit entry, no log and no row', async () => {
   const given = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
-  const { id } = await make({ secret: given });
+  const headers = { Authorization: 'Bearer a-token-of-the-receiver' };
+  const { id } = await make({ secret: given, headers });
   const { secret: made } = await make();
   const { secret: rotated } = (await call('POST', at(id, '/rotate-secret'))).json;
   await call('PATCH', at(id), { description: 'x' });
@@ -182,6 +183,7 @@ test('secrets show in no list, no audit entry, no log and no row', async () => {
   for (const secret of [given, made, rotated]) {
     expect(everything).not.toContain(secret.slice(6, 30));
   }
+  expect(everything).not.toContain('a-token-of-the-receiver');
 });
 
 test('every write is audited with what it was and has become', async () => {
@@ -269,6 +271,53 @@ test('a ping is one delivery to this endpoint alone, whatever its event types', 
     body: `{"type":"webhook.ping","timestamp":"2026-03-05T14:07:09.000000Z","data":{"endpoint_id":"${id}"}}`,
     max_attempts: 2,
   });
+});
+
+test('headers go with each request; those meant for another host stay behind', async () => {
+  const [one, other] = [await startReceiver(), await startReceiver()];
+  const headers = { Authorization: 'Bearer a', 'X-Key': 'k' };
+  const { id, header_names } = await make({ url: one.url(), headers });
+  expect(header_names).toEqual(['Authorization', 'X-Key']);
+  const sent = async (receiver: typeof one) => {
+    await call('POST', at(id, '/ping'));
+    const {
+      authorization,
+      'x-key': key,
+      'webhook-signature': signature,
+    } = receiver.requests.at(-1)?.headers ?? {};
+    expect(signature).toMatch(/^v1,/);
+    return [authorization, key];
+  };
+  expect(await sent(one)).toEqual(['Bearer a', 'k']);
+  await call('PATCH', at(id), { url: `${one.url()}?v=2`, headers: { authorization: 'Bearer b' } });
+  expect(await sent(one)).toEqual(['Bearer b', 'k']);
+  await call('PATCH', at(id), { headers: { 'X-KEY': null }, description: 'x' });
+  expect(await sent(one)).toEqual(['Bearer b', undefined]);
+  const moved = await call('PATCH', at(id), { url: other.url(), headers: { 'X-Key': 'new' } });
+  expect(moved.json.header_names).toEqual(['X-Key']);
+  expect(moved.json.warnings).toEqual([expect.stringMatching(/^authorization: not sent/)]);
+  expect(await sent(other)).toEqual([undefined, 'new']);
+  await call('PATCH', at(id), { headers: null });
+  expect(await sent(other)).toEqual([undefined, undefined]);
+  await Promise.all([one.close(), other.close()]);
+});
+
+test('nothing is sent without headers that no key opens; setting them again is the way out', async () => {
+  const receiver = await startReceiver();
+  const { id } = await make({ url: receiver.url(), headers: { 'X-A': 'a', 'X-B': 'b' } });
+  const lost = createSecretBox(ringOf(2)).seal('{}', id);
+  await db.query(sql`update webhook_endpoints set headers = ${lost} where id = ${id}`);
+  const failed = await call('POST', at(id, '/ping'));
+  expect(failed.json.outcome).toMatchObject({
+    failure_class: 'unsendable',
+    error: 'The headers of the endpoint cannot be decrypted. Set them again.',
+  });
+  expect(receiver.requests).toHaveLength(0);
+  const { json } = await call('PATCH', at(id), { headers: { 'X-A': 'c' } });
+  expect(json.header_names).toEqual(['X-A']);
+  await call('POST', at(id, '/ping'));
+  expect(receiver.requests.at(-1)?.headers).toMatchObject({ 'x-a': 'c' });
+  await receiver.close();
 });
 
 test('a ping goes past an open breaker, a rate and a backlog, which stay, and tells why it failed', async () => {

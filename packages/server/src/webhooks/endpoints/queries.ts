@@ -3,6 +3,7 @@ import type { Static } from 'typebox';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { endpointSchema } from '../contract.ts';
+import type { SealedHeaders } from '../custom-headers.ts';
 import { breakerClosed, hourNow } from '../queries.ts';
 
 /** An endpoint as callers may see it, without its secrets. Times are RFC 3339 text. */
@@ -67,7 +68,7 @@ export const health = sql`case
 
 export const columns = sql`id, tenant, url, description, event_types, ${health} as health, enabled, disabled_reason,
   ${instantText('disabled_at')} as disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
-  disable_after_days, case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
+  disable_after_days, header_names, case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
   ${breaker} as breaker,
   case when throttled_until > now() then ${instantText('throttled_until')} end as throttled_until,
   ${backlog} as backlog,
@@ -82,17 +83,19 @@ const alive = (id: string, reach: Reach) => sql`webhook_endpoints.id = ${id} and
 
 export async function insertEndpoint(
   db: Queryable,
-  endpoint: EndpointSettings & { id: string; lane: number; tenant: string; secret: Buffer },
+  endpoint: EndpointSettings &
+    SealedHeaders & { id: string; lane: number; tenant: string; secret: Buffer },
 ): Promise<EndpointRow | undefined> {
   const rows = await db.query<EndpointRow>(sql`
     insert into webhook_endpoints (id, lane, tenant, url, description, event_types, enabled,
       disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
-      disable_after_days, secret)
+      disable_after_days, header_names, headers, secret)
     values (${endpoint.id}, ${endpoint.lane}, ${endpoint.tenant}, ${endpoint.url},
       ${endpoint.description}, ${endpoint.event_types}, ${endpoint.enabled},
       ${endpoint.disabled_reason}, case when not ${endpoint.enabled}::boolean then now() end,
       ${endpoint.disabled_by}, ${endpoint.max_attempts}, ${endpoint.retry_schedule},
-      ${endpoint.rate_limit}, ${endpoint.disable_after_days}, ${endpoint.secret})
+      ${endpoint.rate_limit}, ${endpoint.disable_after_days},
+      ${endpoint.header_names}::text[], ${endpoint.headers}, ${endpoint.secret})
     returning ${columns}`);
   return rows[0];
 }
@@ -148,22 +151,32 @@ export async function lockEndpoint(
   return findEndpoint(db, id, reach);
 }
 
-/** The secret of an endpoint that is locked, sealed. */
-export async function findSealed(db: Queryable, id: string): Promise<Buffer | undefined> {
-  const rows = await db.query<{ secret: Buffer }>(
-    sql`select secret from webhook_endpoints where id = ${id}`,
+/** The secret and the headers of an endpoint that is locked, sealed. */
+export async function findSealed(
+  db: Queryable,
+  id: string,
+): Promise<{ secret: Buffer; headers: Buffer | null } | undefined> {
+  const rows = await db.query<{ secret: Buffer; headers: Buffer | null }>(
+    sql`select secret, headers from webhook_endpoints where id = ${id}`,
   );
-  return rows[0]?.secret;
+  return rows[0];
 }
 
-/** Stores the settings of an endpoint that is locked. `closesBreaker` also ends its pause. */
+/**
+ * Stores the settings of an endpoint that is locked, and its headers where they change. `closesBreaker` also ends its
+ * pause.
+ */
 export async function updateEndpoint(
   db: Queryable,
   id: string,
   settings: EndpointSettings,
-  options: { closesBreaker: boolean },
+  options: { closesBreaker: boolean; headers: SealedHeaders | null },
 ): Promise<EndpointRow | undefined> {
-  const { closesBreaker } = options;
+  const { closesBreaker, headers } = options;
+  const headersSet =
+    headers === null
+      ? empty
+      : sql`header_names = ${headers.header_names}::text[], headers = ${headers.headers},`;
   const rows = await db.query<EndpointRow>(sql`
     update webhook_endpoints set url = ${settings.url}, description = ${settings.description},
       event_types = ${settings.event_types}, enabled = ${settings.enabled},
@@ -172,7 +185,7 @@ export async function updateEndpoint(
       max_attempts = ${settings.max_attempts},
       retry_schedule = ${settings.retry_schedule}, rate_limit = ${settings.rate_limit},
       disable_after_days = ${settings.disable_after_days},
-      ${closesBreaker ? sql`${breakerClosed},` : empty} updated_at = now()
+      ${headersSet} ${closesBreaker ? sql`${breakerClosed},` : empty} updated_at = now()
     where id = ${id} returning ${columns}`);
   return rows[0];
 }
@@ -300,7 +313,7 @@ export async function setSealingKey(
 /** The id of the key in a sealed secret, as `keyIdOf` reads it; null: it does not say. */
 const sealedUnder = sql`case when get_byte(sealed, 0) = 2 then encode(substring(sealed from 2 for 4), 'hex') end`;
 
-/** How many secrets of endpoints, those that were rotated out among them, are sealed under each key. */
+/** How many secrets of endpoints, those that were rotated out and headers among them, are sealed under each key. */
 export async function countSealed(
   db: Queryable,
 ): Promise<{ key_id: string | null; count: number }[]> {
@@ -309,11 +322,18 @@ export async function countSealed(
       select secret as sealed from webhook_endpoints
       union all
       select unnest(previous_secrets) from webhook_endpoints
+      union all
+      select headers from webhook_endpoints where headers is not null
     ) secrets group by 1`);
 }
 
 /** An endpoint with its sealed secrets. */
-export type SealedEndpoint = { id: string; secret: Buffer; previous_secrets: Buffer[] };
+export type SealedEndpoint = {
+  id: string;
+  secret: Buffer;
+  previous_secrets: Buffer[];
+  headers: Buffer | null;
+};
 
 /** The next endpoints after `after` that have a secret under another key than this one. */
 export async function listSealedOtherwise(
@@ -321,10 +341,10 @@ export async function listSealedOtherwise(
   { keyId, after, limit }: { keyId: string; after: string; limit: number },
 ): Promise<SealedEndpoint[]> {
   return db.query<SealedEndpoint>(sql`
-    select id, secret, previous_secrets from webhook_endpoints e
+    select id, secret, previous_secrets, headers from webhook_endpoints e
     where id > ${after} and exists (
-      select from unnest(array[e.secret] || e.previous_secrets) as each (sealed)
-      where ${sealedUnder} is distinct from ${keyId})
+      select from unnest(array[e.secret, e.headers] || e.previous_secrets) as each (sealed)
+      where sealed is not null and ${sealedUnder} is distinct from ${keyId})
     order by id limit ${limit}`);
 }
 
@@ -339,7 +359,9 @@ export async function replaceSealed(
 ): Promise<void> {
   await db.query(sql`
     update webhook_endpoints
-    set secret = ${after.secret}, previous_secrets = ${after.previous_secrets}::bytea[]
+    set secret = ${after.secret}, previous_secrets = ${after.previous_secrets}::bytea[],
+      headers = ${after.headers}
     where id = ${before.id} and secret = ${before.secret}
-      and previous_secrets = ${before.previous_secrets}::bytea[]`);
+      and previous_secrets = ${before.previous_secrets}::bytea[]
+      and headers is not distinct from ${before.headers}`);
 }

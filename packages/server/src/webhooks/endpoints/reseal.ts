@@ -30,15 +30,17 @@ export async function resealEndpoints(db: Database, sealing: Sealing): Promise<v
     await replaceSealed(db, endpoint, {
       secret: anew(endpoint.secret),
       previous_secrets: endpoint.previous_secrets.map(anew),
+      headers: endpoint.headers && anew(endpoint.headers),
     });
   }
 }
 
-/** The ids of the endpoints whose secret no key of the box opens, in their order. */
+/** The ids of the endpoints whose secret or headers no key of the box opens, in their order. */
 export async function listUnopened(db: Database, sealing: Sealing): Promise<string[]> {
   const unopened: string[] = [];
-  for await (const { id, secret } of sealedOtherwise(db, sealing)) {
-    if (!canOpen(sealing.box, secret, id)) unopened.push(id);
+  for await (const { id, secret, headers } of sealedOtherwise(db, sealing)) {
+    const canSend = [secret, headers ?? secret].every((sealed) => canOpen(sealing.box, sealed, id));
+    if (!canSend) unopened.push(id);
   }
   return unopened;
 }
