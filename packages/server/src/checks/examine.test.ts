@@ -102,7 +102,11 @@ describe('findTroubles', () => {
     const all = await findTroubles(ill);
     const of = (kind: string) => all.find((each) => each.kind === kind);
     expect(of('endpoints_failing')).toMatchObject({
-      ...{ text: '3 endpoints failing', command: 'svcctl endpoints ls', place: '#/endpoints' },
+      ...{
+        text: '3 endpoints failing',
+        command: 'svcctl endpoints ls --health failing',
+        place: '#/endpoints?health=failing',
+      },
       severity: 'warning',
     });
     expect(of('endpoints_gone')).toMatchObject({

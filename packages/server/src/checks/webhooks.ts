@@ -1,5 +1,6 @@
 import { numberOf } from '../kernel/values.ts';
 import type { WebhooksOverview } from '../webhooks/contract.ts';
+import { endpointHealths } from '../webhooks/values.ts';
 import {
   type Check,
   type EndpointTrouble,
@@ -23,6 +24,7 @@ function ofEndpoints(
     command: (id: string) => string;
   },
 ): ToldCheck {
+  const isHealth = endpointHealths.some((health) => health === state);
   return {
     ...own,
     name: `endpoints_${state}`,
@@ -43,8 +45,14 @@ function ofEndpoints(
       const more = told.length > 0 ? ' more' : '';
       return [...told, ...ifAny(others, `${own.many(others)}${more}`)];
     },
-    command: (id) => (id === undefined ? 'svcctl endpoints ls' : own.command(id)),
-    place: (id) => (id === undefined ? '#/endpoints' : `#/endpoints?panel=endpoint/${id}`),
+    command: (id) =>
+      id === undefined
+        ? `svcctl endpoints ls${isHealth ? ` --health ${state}` : ''}`
+        : own.command(id),
+    place: (id) =>
+      id === undefined
+        ? `#/endpoints${isHealth ? `?health=${state}` : ''}`
+        : `#/endpoints?panel=endpoint/${id}`,
   };
 }
 

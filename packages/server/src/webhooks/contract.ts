@@ -29,7 +29,7 @@ import {
   newEndpointSchema,
   pingedDeliverySchema,
 } from './schemas.contract.ts';
-import { deliveryStatuses } from './values.ts';
+import { deliveryStatuses, endpointHealths } from './values.ts';
 
 export * from './dead-letters.contract.ts';
 export * from './incidents.contract.ts';
@@ -66,6 +66,13 @@ export const webhooksContract = {
     summary: 'List the endpoints, by tenant',
     query: exactly({
       tenant: Type.Optional(tenantSchema),
+      health: Type.Optional(oneOf(endpointHealths)),
+      q: Type.Optional(
+        Type.String({
+          ...{ minLength: 1, maxLength: 200 },
+          description: 'text in the URL before its query, or in the description, in any case',
+        }),
+      ),
       include: includeHours,
       limit: Type.Optional(listLimit),
       cursor: Type.Optional(cursorSchema),

@@ -1,7 +1,14 @@
 import { dayFilters, tenantFilter } from '../kernel/view.ts';
-import { deadLetterStatuses, deliveryStatuses, failureClasses } from './values.ts';
+import { deadLetterStatuses, deliveryStatuses, endpointHealths, failureClasses } from './values.ts';
 
-export const endpointFilters = { tenant: tenantFilter } as const;
+export const endpointFilters = {
+  tenant: tenantFilter,
+  health: { choices: endpointHealths, help: 'only those that fare so' },
+  text: {
+    ...{ param: 'q', help: 'only with this text in the URL or the description' },
+    label: 'Text in the URL or the description',
+  },
+} as const;
 
 /** To whom deliveries go. */
 export const reachFilters = {

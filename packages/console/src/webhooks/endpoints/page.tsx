@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { Endpoint, Page } from '../../api/types.ts';
 import { endpointFilters } from '../../api/views.ts';
 import { ListFilters } from '../../ui/filters.tsx';
+import { filtersOf } from '../../ui/hash-state.ts';
 import { Empty } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
 import { ListPage } from '../../ui/list-page.tsx';
@@ -33,6 +34,7 @@ export function EndpointsPage(): ReactNode {
   const open = panel.idOf('endpoint');
   const rows = list.data?.data;
   const next = list.data?.next_cursor ?? null;
+  const isFiltered = filtersOf(search, endpointFilters).some((value) => value !== undefined);
   return (
     <ListPage queries={[list]}>
       <div className={classes.bar}>
@@ -41,7 +43,7 @@ export function EndpointsPage(): ReactNode {
           filters={endpointFilters}
           search={search}
           update={update}
-          isClearable={false}
+          searched="text"
         />
         <div className={classes.actions}>
           <PollNote queries={[list]} />
@@ -55,9 +57,7 @@ export function EndpointsPage(): ReactNode {
         name="endpoints"
         placeholders={12}
         empty={
-          <Empty
-            title={search.tenant === undefined ? 'No endpoints yet' : 'No endpoint of this tenant'}
-          >
+          <Empty title={isFiltered ? 'No endpoint matches' : 'No endpoints yet'}>
             <p>Incidents of a tenant go to its endpoints. Make one by New endpoint.</p>
           </Empty>
         }
@@ -67,7 +67,7 @@ export function EndpointsPage(): ReactNode {
         rows={rows ?? []}
         keyOf={idOf}
         open={open}
-        place={JSON.stringify([search.tenant, search.cursor])}
+        place={JSON.stringify([filtersOf(search, endpointFilters), search.cursor])}
         onOpen={(id) => panel.open('endpoint', id)}
       />
       {(next !== null || search.cursor !== undefined) && (

@@ -194,6 +194,26 @@ test('lists the endpoints by tenant, each once, over pages', async () => {
   expect(other.json).toMatchObject({ status: 400, code: 'cursor_invalid' });
 });
 
+test('lists those that fare so, or that have a text, which is not looked for in the query', async () => {
+  const tenant = freshTenant();
+  const plain = await make({ tenant, url: `${url}/Plain?key=hidden` });
+  const named = await make({ tenant, description: 'Of the SOC' });
+  const off = await make({ tenant, enabled: false });
+  await service.db.query(sql`update webhook_endpoints set failures_in_row = 20, failing_since = now(),
+    paused_until = now() + interval '1 hour' where id = ${named.id}`);
+  const list = async (filter: string) => {
+    const path = `/webhook/endpoints?tenant=${tenant}&limit=1&${filter}`;
+    return (await service.all(path)).map(({ id }) => id);
+  };
+  expect(await list('health=failing')).toEqual([named.id]);
+  expect(await list('health=disabled')).toEqual([off.id]);
+  expect(await list('health=ok')).toEqual([plain.id]);
+  expect(await list('q=/plain')).toEqual([plain.id]);
+  expect(await list('q=SOC')).toEqual([named.id]);
+  expect(await list('q=hidden')).toEqual([]);
+  expect(await list('q=soc&health=ok')).toEqual([]);
+});
+
 test('a change leaves what it does not name; null goes back to the default', async () => {
   const made = await make({ max_attempts: 3, rate_limit: 5, description: 'old' });
   const moved = await change(made.id, { url: `${url}/2`, rate_limit: null });

@@ -5,6 +5,7 @@ import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { withHours } from '../hours.ts';
+import type { EndpointHealth } from '../values.ts';
 import * as queries from './queries.ts';
 
 /** Who makes a change and by which request, for the audit log. */
@@ -15,11 +16,23 @@ export async function listEndpoints(
   db: Queryable,
   cursorKey: Buffer,
   actor: Actor,
-  request: { tenant?: string; include?: 'hours'; limit?: number; cursor?: string },
+  request: {
+    tenant?: string;
+    health?: EndpointHealth;
+    q?: string;
+    include?: 'hours';
+    limit?: number;
+    cursor?: string;
+  },
 ) {
-  const { limit, cursor, tenant } = request;
-  const page = { cursorKey, scope: { list: 'endpoints', filters: { tenant } }, limit, cursor };
-  const rows = await queries.listEndpoints(db, { tenant, reach: actor.tenants }, toKeyset(page));
+  const { limit, cursor, tenant, health, q } = request;
+  const filters = { tenant, health, q };
+  const page = { cursorKey, scope: { list: 'endpoints', filters }, limit, cursor };
+  const rows = await queries.listEndpoints(
+    db,
+    { ...filters, reach: actor.tenants },
+    toKeyset(page),
+  );
   const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant, row.id]);
   const shown = data.map(toListed);
   return {

@@ -5,6 +5,7 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { endpointSchema } from '../contract.ts';
 import type { SealedHeaders } from '../custom-headers.ts';
 import { breakerClosed, hourNow } from '../queries.ts';
+import type { EndpointHealth } from '../values.ts';
 
 /** An endpoint as callers may see it, without its secrets. Times are RFC 3339 text. */
 export type EndpointRow = Static<typeof endpointSchema>;
@@ -100,19 +101,31 @@ export async function insertEndpoint(
   return rows[0];
 }
 
-/** Lists endpoints by tenant and id, beginning after `after`; null begins with the first. */
+/**
+ * Lists endpoints by tenant and id, beginning after `after`; null begins with the first. `q` is looked for before the
+ * query of URLs, which may hold a secret.
+ */
 export async function listEndpoints(
   db: Queryable,
-  filter: { tenant: string | undefined; reach: Reach },
+  filter: {
+    tenant: string | undefined;
+    health: EndpointHealth | undefined;
+    q: string | undefined;
+    reach: Reach;
+  },
   page: { after: readonly string[] | null; limit: number },
 ): Promise<EndpointRow[]> {
   const [tenant, id] = page.after ?? [null, null];
+  const { health: wanted, q } = filter;
+  const text = sql`lower(split_part(url, '?', 1) || ' ' || coalesce(description, ''))`;
   return db.query<EndpointRow>(sql`
     select ${columns} from webhook_endpoints
     where deleted_at is null
       and (${filter.tenant ?? null}::text is null or tenant = ${filter.tenant ?? null})
       and (${filter.reach}::text[] is null or tenant = any(${filter.reach}::text[]))
       and (${tenant}::text is null or (tenant, id) > (${tenant}, ${id}))
+      ${wanted === undefined ? empty : sql`and ${health} = ${wanted}`}
+      ${q === undefined ? empty : sql`and strpos(${text}, lower(${q})) > 0`}
     order by tenant, id limit ${page.limit}`);
 }
 
