@@ -100,6 +100,56 @@ test('keeps a fault of the days beside them', async () => {
   expect(await question.getByRole('button', { name: 'TAG', exact: true }).isDisabled()).toBe(true);
 });
 
+test('counts how many records of a tag fit a where, until it is stopped, and tags whole days', async () => {
+  const page = await filled.open(bigLeaf, { expected: [/400 \(Bad Request\)/] });
+  await recordRows(page).first().waitFor();
+  await page.getByRole('button', { name: 'TAG…' }).click();
+  const question = panel(page, 'TAG DAYS OF TX › DFW');
+  await question.getByRole('button', { name: 'TAG 1,200 records' }).waitFor();
+  const field = question.getByLabel('Where');
+  await field.pressSequentially('kin');
+  await page.getByRole('option', { name: /^kind/ }).waitFor();
+  await field.press('Escape');
+  await field.fill('kind = "arrival" nad');
+  await field.press('Enter');
+  await question.getByText('at character 18: expected and, or, or the end, found nad').waitFor();
+  const where = 'kind = "arrival"';
+  await field.fill(where);
+  await field.press('Enter');
+  const query = new URLSearchParams({ ...leaf, where });
+  const counted = await filled.service.call('GET', `/enrichment/records/count?${query.toString()}`);
+  expect(counted.json.count).toBeGreaterThan(0);
+  expect(counted.json.count).toBeLessThan(1_200);
+  await question.getByText(`${counted.json.count} of 1,200 fit`, { exact: true }).waitFor();
+
+  let pages = 0;
+  let goOn = () => {};
+  const isStopped = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  await page.route('**/api/v1/enrichment/records/count?*', async (route) => {
+    pages += 1;
+    if (pages === 2) await isStopped;
+    const response = await route.fetch({
+      url: route
+        .request()
+        .url()
+        .replace(/&cursor=\w+/, ''),
+    });
+    const json = { ...(await response.json()), next_cursor: pages === 3 ? null : 'more' };
+    await route.fulfill({ response, json });
+  });
+  await question.getByLabel('First day').fill('2001-03-02');
+  await question.getByText(/^\d+ of 1,\d+ fit so far$/).waitFor();
+  await question.getByRole('button', { name: 'STOP' }).click();
+  await question.getByRole('button', { name: 'COUNT' }).waitFor();
+  goOn();
+  expect(await listTags()).toEqual([]);
+  await question.getByRole('button', { name: /^TAG 1,\d+ records/ }).click();
+  await question.waitFor({ state: 'detached' });
+  expect(await listTags()).toMatchObject([{ from: '2001-03-02' }]);
+});
+
 test('tags a month: its bar, its figures and its calendar follow in place, and UNDO takes it back', async () => {
   const page = await filled.open(`${bigLeaf}&view=days`);
   await expectLabel(day(page, '2001-03-01'), /^1, 2001-03-01: \d+ records, hot, 0 of/);

@@ -106,6 +106,8 @@ function NodePanel({ panel, search, facts, path }: PanelsProps & { path: NodePat
       return (
         <TagPanel
           place={{ ...path, ...chosenDays(search, facts), months: monthsOf(facts) }}
+          where={search.where}
+          digest={facts?.digest}
           onClose={close}
         />
       );

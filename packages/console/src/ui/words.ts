@@ -1,5 +1,11 @@
-import { numberOf, shellQuote } from '../api/values.ts';
+import { type DatasetName, numberOf, shellQuote } from '../api/values.ts';
 import { formatAge } from './format.ts';
+
+/** The datasets as people call them. */
+export const datasetWords: Readonly<Record<DatasetName, string>> = {
+  training: 'training',
+  fine_tuning: 'fine-tuning',
+};
 
 /** An id shortened to its two ends: `dlv…7Kq2`. A short id stays as it is. */
 export function shortId(id: string): string {

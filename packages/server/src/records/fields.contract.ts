@@ -93,15 +93,17 @@ export const fieldSchema = Type.Object({
 });
 export type Field = Static<typeof fieldSchema>;
 
+export const fittingSchema = {
+  ...nullable(shareSchema),
+  description: 'the share of the records of the slice that fit `where`; null without it',
+};
+
 const lookSchema = Type.Object({
   count: Type.Integer({ description: 'records of the slice, from counters' }),
   sampled: Type.Integer({ description: 'records looked at, with `where` those of them that fit' }),
   is_exact: Type.Boolean({ description: 'whether all records were looked at' }),
   unread: Type.Integer({ description: 'records of the sample for which there was no room' }),
-  fitting: {
-    ...nullable(shareSchema),
-    description: 'the share of the records of the slice that fit `where`; null without it',
-  },
+  fitting: fittingSchema,
 });
 export type Look = Static<typeof lookSchema>;
 

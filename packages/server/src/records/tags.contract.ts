@@ -15,7 +15,8 @@ import {
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-import { sliceProperties } from './contract.ts';
+import { sliceProperties, whereSchema } from './contract.ts';
+import { fittingSchema } from './fields.contract.ts';
 import { datasetNames, tiers } from './values.ts';
 
 export const noteSchema = Type.String({
@@ -91,8 +92,9 @@ const shareSchema = Type.Array(
 );
 export const factsSchema = Type.Object({
   count: Type.Integer({ description: 'records of the slice, from counters' }),
-  sampled: Type.Integer({ description: 'records looked at' }),
+  sampled: Type.Integer({ description: 'records looked at, with `where` those of them that fit' }),
   is_exact: Type.Boolean({ description: 'whether all records were looked at' }),
+  fitting: fittingSchema,
   kinds: shareSchema,
   sources: shareSchema,
   models: shareSchema,
@@ -189,13 +191,14 @@ export const tagsContract = {
     tag: 'Records',
     summary: 'Kinds, sources and models of a slice',
     description:
-      'Of all its records when they are few, else of a sample that has its stores, days and hours by their numbers of records, and is the same each time: `is_exact` says which, `sampled` how many of `count`.',
+      'Of all its records when they are few, else of a sample that has its stores, days and hours by their numbers of records, and is the same each time: `is_exact` says which, `sampled` how many of `count`. With `where` they are those of the records that fit, of as many looked at, and `fitting` says how many that are.',
     scope: 'enrichment:read',
     query: Type.Object(
       {
         ...sliceProperties,
         tenant: tenantSchema,
         dataset: Type.Optional(oneOf(datasetNames)),
+        where: Type.Optional(whereSchema),
       },
       { additionalProperties: false },
     ),

@@ -10,7 +10,7 @@ import {
   splitNames,
 } from '../../api/values.ts';
 import { formatCount } from '../../ui/format.ts';
-import { datasetWords } from '../tags/tag-window.ts';
+import { datasetWords } from '../../ui/words.ts';
 import { type Choices, formatNames, isTyped, type Way } from './choice.ts';
 import classes from './export.module.css';
 

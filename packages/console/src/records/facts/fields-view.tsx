@@ -10,7 +10,7 @@ import { CutText } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
-import { datasetWords } from '../tags/tag-window.ts';
+import { datasetWords } from '../../ui/words.ts';
 import classes from './fields.module.css';
 import { FieldPicture } from './picture.tsx';
 import { fieldKey, sampleText, typicalOf, withError } from './use-fields.ts';

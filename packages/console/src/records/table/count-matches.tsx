@@ -1,27 +1,35 @@
 import { Button } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { api } from '../../api/client.ts';
+import { api, type Params } from '../../api/client.ts';
 import type { RecordCount } from '../../api/types.ts';
 import { addCounts } from '../../api/views.ts';
 import { formatCount } from '../../ui/format.ts';
-import { type RecordsSearch, sliceOf } from '../search.ts';
 import tableClasses from './table.module.css';
 
-/** The button that counts the records that fit, and what it has found so far. The search is its key. */
-export function CountMatches({ search }: { search: RecordsSearch }): ReactNode {
-  const [isWanted, setWanted] = useState(false);
+/** What `CountMatches` shows. */
+type Counting = ReturnType<typeof useCount>;
+
+/**
+ * Counts the records that fit a filter, page by page until it is stopped: when it is told to, or with `isAtOnce` by itself.
+ * Null counts nothing.
+ */
+export function useCount(filter: Params | null, isAtOnce = false) {
+  const client = useQueryClient();
+  const key = JSON.stringify(filter);
+  const queryKey = ['records', 'count', key];
+  const [asked, setAsked] = useState({ key, isWanted: isAtOnce });
   const [soFar, setSoFar] = useState<RecordCount | null>(null);
-  const { kind, source, where, dataset } = search;
-  const filter = { ...sliceOf(search), kind, source, where, dataset };
+  const isWanted = filter !== null && (asked.key === key ? asked.isWanted : isAtOnce);
   const query = useQuery<RecordCount>({
-    queryKey: ['records', 'count', filter],
+    queryKey,
     enabled: isWanted,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
     queryFn: async ({ signal }) => {
       const read = (cursor?: string) =>
         api.get<RecordCount>('/enrichment/records/count', { ...filter, cursor }, signal);
+      setSoFar(null);
       let all = await read();
       while (all.next_cursor !== null) {
         setSoFar(all);
@@ -30,29 +38,44 @@ export function CountMatches({ search }: { search: RecordsSearch }): ReactNode {
       return all;
     },
   });
-  const found = query.data ?? (query.isFetching ? soFar : null);
-  if (isWanted && query.isFetching) {
+  return {
+    // What was counted with another filter says nothing of this one.
+    data: query.isPlaceholderData ? undefined : query.data,
+    soFar: query.isFetching ? soFar : null,
+    error: query.error,
+    isCounting: isWanted && query.isFetching,
+    start: () => {
+      setAsked({ key, isWanted: true });
+      if (query.isError) void query.refetch();
+    },
+    stop: () => {
+      setAsked({ key, isWanted: false });
+      // A query that is no longer wanted would read on to its end.
+      void client.cancelQueries({ queryKey });
+    },
+  };
+}
+
+/** The button that counts the records that fit, and what it has found so far. */
+export function CountMatches({ counting }: { counting: Counting }): ReactNode {
+  const { data, soFar, error, isCounting } = counting;
+  if (isCounting) {
     return (
       <>
         <span className={tableClasses.range}>
-          {found === null ? 'counting…' : foundText(found)}
+          {soFar === null ? 'counting…' : foundText(soFar)}
         </span>
-        <Button onClick={() => setWanted(false)}>STOP</Button>
+        <Button onClick={counting.stop}>STOP</Button>
       </>
     );
   }
-  if (query.data !== undefined) {
-    return <span className={tableClasses.range}>{foundText(query.data)}</span>;
-  }
+  if (data !== undefined) return <span className={tableClasses.range}>{foundText(data)}</span>;
   return (
     <Button
-      title={query.error?.message ?? 'Read all records here, and count those that fit'}
-      onClick={() => {
-        setWanted(true);
-        if (query.isError) void query.refetch();
-      }}
+      title={error?.message ?? 'Read all records here, and count those that fit'}
+      onClick={counting.start}
     >
-      {query.isError ? 'NOT COUNTED: TRY AGAIN' : 'COUNT'}
+      {error !== null ? 'NOT COUNTED: TRY AGAIN' : 'COUNT'}
     </Button>
   );
 }

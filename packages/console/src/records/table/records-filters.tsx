@@ -4,8 +4,8 @@ import type { DatasetRow, InputFault } from '../../api/types.ts';
 import { datasetNames } from '../../api/values.ts';
 import { ChoiceFilter, DayFilters, Filters, TextFilter } from '../../ui/filters.tsx';
 import { filtersOf, hasFilter } from '../../ui/hash-state.ts';
-import { type changeFilters, monthEnds, type RecordsSearch } from '../search.ts';
-import { datasetWords } from '../tags/tag-window.ts';
+import { datasetWords } from '../../ui/words.ts';
+import { type changeFilters, monthEnds, type RecordsSearch, sliceOf } from '../search.ts';
 import classes from './table.module.css';
 import { WhereFilter } from './where-filter.tsx';
 
@@ -69,8 +69,9 @@ export function RecordsFilters(props: {
       </span>
       <DayFilters from={from} to={to} first={first} last={last} onChange={onChange} />
       <WhereFilter
-        search={search}
-        facts={props.facts}
+        value={search.where}
+        slice={sliceOf(search)}
+        digest={props.facts?.digest}
         fault={props.fault}
         onChange={(text) => onChange({ where: text })}
       />

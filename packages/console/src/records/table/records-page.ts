@@ -185,10 +185,15 @@ export function useRecords(search: RecordsSearch): Records {
   } as unknown as Records;
 }
 
+/** What is wrong with the `where` of a call that was refused because of it. */
+export function faultOfWhere(error: unknown): InputFault | undefined {
+  const faults = error instanceof ApiError ? error.errors : [];
+  return faults.find(({ code }) => code === 'where_invalid');
+}
+
 /** A page without lines, for a filter that cannot be read. That is no outage, which a banner would tell. */
 function faultyPage(error: unknown): RecordsPage {
-  const faults = error instanceof ApiError ? error.errors : [];
-  const fault = faults.find(({ code }) => code === 'where_invalid');
+  const fault = faultOfWhere(error);
   if (fault === undefined) throw error;
   return { lines: [], next_cursor: null, prev_cursor: null, searched_to: null, fault };
 }

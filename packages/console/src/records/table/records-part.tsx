@@ -18,7 +18,7 @@ import {
   sliceOf,
   withoutPanel,
 } from '../search.ts';
-import { CountMatches } from './count-matches.tsx';
+import { CountMatches, useCount } from './count-matches.tsx';
 import { Jump } from './jump.tsx';
 import { noFilters, RecordsFilters } from './records-filters.tsx';
 import {
@@ -59,6 +59,8 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
     update((before) => withoutPanel(changeSearch(before, change), ['record']));
   };
   const fault = records.data?.fault;
+  const slice = sliceOf(search);
+  const counting = useCount(slice && { ...slice, kind, source, where, dataset });
   useFirstRecords(props.facts, live.count + (records.data?.lines.length ?? 0));
   return (
     <>
@@ -80,7 +82,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
         live={isLive ? live.lines : null}
         open={props.open}
         place={JSON.stringify([
-          sliceOf(search),
+          slice,
           kind,
           source,
           event,
@@ -103,7 +105,7 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
           note={note || (isLive ? `LIVE · ${countOf(live.count, 'record')} came` : '')}
         />
         {where !== undefined && event === undefined && fault === undefined && (
-          <CountMatches key={JSON.stringify(searchedBy(search))} search={search} />
+          <CountMatches counting={counting} />
         )}
         {live.held > 0 && (
           <Button onClick={() => rowsInSight()?.scrollTo(0, 0)}>
@@ -190,11 +192,6 @@ function Order({ search, onChange }: { search: RecordsSearch; onChange: Turn }):
       )}
     </>
   );
-}
-
-function searchedBy(search: RecordsSearch) {
-  const { kind, source, where, dataset } = search;
-  return [sliceOf(search), kind, source, where, dataset];
 }
 
 /** What of the whole the page shows, or a note in its place. */

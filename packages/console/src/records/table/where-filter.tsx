@@ -1,32 +1,36 @@
 import { Combobox, TextInput, useCombobox } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import type { DatasetRow, InputFault } from '../../api/types.ts';
+import type { InputFault } from '../../api/types.ts';
 import listClasses from '../../ui/list-page.module.css';
 import { useFields } from '../facts/use-fields.ts';
-import { type RecordsSearch, sliceOf } from '../search.ts';
+import type { SliceParams } from '../search.ts';
 import { proposalsAt } from './propose.ts';
 import classes from './table.module.css';
 
 /**
- * The filter `where`: it filters when the person presses Enter or leaves it, because half of a sentence is wrong. A fault is
- * told below it, and its place is marked in the text. While it is written, what may come next is proposed.
+ * The field of a `where`: it tells it when the person presses Enter or leaves it, because half of a sentence is wrong. A fault
+ * is told below it, and its place is marked in the text. While it is written, what may come next is proposed.
  */
 export function WhereFilter(props: {
-  search: RecordsSearch;
-  /** The counters of the node: null when it has no records, undefined while they load. */
-  facts: Pick<DatasetRow, 'digest'> | null | undefined;
+  value: string | undefined;
+  /** Of these records the fields are proposed. */
+  slice: SliceParams | null;
+  /** The digest of the node; undefined when it has no records, or while that is not known. */
+  digest: string | undefined;
   fault: InputFault | undefined;
+  /** In a form what the field is, and what it is for. */
+  label?: string;
+  description?: string;
   onChange: (text: string | undefined) => void;
 }): ReactNode {
-  const { search, facts, fault } = props;
-  const { where: value = '' } = search;
+  const { value = '', slice, digest, fault, label, description } = props;
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(value);
   const [caret, setCaret] = useState(0);
   const list = useCombobox({ onDropdownClose: () => list.resetSelectedOption() });
   const [isUsed, setUsed] = useState(false);
-  const asked = { slice: sliceOf(search), dataset: undefined, against: undefined };
-  const fields = useFields(asked, facts?.digest, isUsed).data?.fields ?? [];
+  const asked = { slice, dataset: undefined, against: undefined };
+  const fields = useFields(asked, digest, isUsed).data?.fields ?? [];
   const { from, to, options } = proposalsAt(text, caret, fields);
   useEffect(() => setText(value), [value]);
   useEffect(() => {
@@ -58,9 +62,13 @@ export function WhereFilter(props: {
       <Combobox.Target withExpandedAttribute>
         <TextInput
           ref={input}
-          className={`relative ${classes.where}`}
-          classNames={{ error: `${listClasses.dayFault} ${listClasses.sentenceFault}` }}
-          aria-label="What must hold of a record"
+          {...(label === undefined
+            ? {
+                className: `relative ${classes.where}`,
+                classNames: { error: `${listClasses.dayFault} ${listClasses.sentenceFault}` },
+                'aria-label': 'What must hold of a record',
+              }
+            : { label, description, classNames: { input: 'mono' } })}
           aria-autocomplete="list"
           placeholder={'where: score >= 0.9 and model = "v3"'}
           error={text.trim() === value ? fault?.message : undefined}
@@ -75,8 +83,12 @@ export function WhereFilter(props: {
             write(own, selectionStart ?? own.length)
           }
           onBlur={send}
-          onKeyDown={({ key }) => {
+          onKeyDown={(event) => {
+            const { key } = event;
             const isChosen = list.dropdownOpened && list.getSelectedOptionIndex() !== -1;
+            // Neither sends a form around the field, nor closes a panel with the proposals.
+            if (key === 'Enter' || (key === 'Escape' && list.dropdownOpened))
+              event.preventDefault();
             if (key === 'Enter' && !isChosen) send();
             if (key === 'Escape' && !list.dropdownOpened) setText(value);
           }}

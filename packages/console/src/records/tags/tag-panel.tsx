@@ -10,11 +10,15 @@ import { WarningIcon } from '../../ui/icons.tsx';
 import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
-import { countOf } from '../../ui/words.ts';
+import { countOf, datasetWords } from '../../ui/words.ts';
+import type { SliceParams } from '../search.ts';
+import { CountMatches, useCount } from '../table/count-matches.tsx';
+import { faultOfWhere } from '../table/records-page.ts';
+import { WhereFilter } from '../table/where-filter.tsx';
 import {
-  datasetWords,
   faultOf,
   quartersOf,
+  sliceOfTag,
   type TagPlace,
   type TagValues,
   tagOf,
@@ -24,25 +28,33 @@ import classes from './tags.module.css';
 import { DatasetChoice } from './tags-view.tsx';
 import { useCreateTag, useTagPreview } from './use-tags.ts';
 
-export type TagPanelProps = { place: TagPlace; onClose: () => void };
+export type TagPanelProps = {
+  place: TagPlace;
+  /** The table's filter by what is in the records. A tag does not have it: the panel tells how many fit. */
+  where: string | undefined;
+  /** The digest of the node; undefined when it has no records, or while that is not known. */
+  digest: string | undefined;
+  onClose: () => void;
+};
 
 /**
  * The panel that tags: it asks which dataset and which days, and shows how many records that is, and whether some would
  * be in both datasets.
  */
-export function TagPanel({ place, onClose }: TagPanelProps): ReactNode {
+export function TagPanel(props: TagPanelProps): ReactNode {
+  const { place, onClose } = props;
   const name = [place.tenant, place.store].filter((part) => part !== undefined).join(' › ');
   return (
     <Panel kind="TAG DAYS OF" title={name} id="tag" closeLabel="Close tag" onClose={onClose}>
       <PanelBody>
-        <TagForm place={place} onClose={onClose} />
+        <TagForm {...props} />
       </PanelBody>
     </Panel>
   );
 }
 
 /** The form of the panel. It can be sent once the preview of these very days is there. */
-function TagForm({ place, onClose }: TagPanelProps): ReactNode {
+function TagForm({ place, where, digest, onClose }: TagPanelProps): ReactNode {
   const [values, setValues] = useTagValues(place);
   const fault = faultOf(values);
   const preview = useTagPreview(fault === null ? tagOf(place, values) : null);
@@ -75,8 +87,43 @@ function TagForm({ place, onClose }: TagPanelProps): ReactNode {
         value={values.note}
         onChange={(event) => set({ note: event.currentTarget.value })}
       />
+      <Fitting
+        slice={fault === null ? sliceOfTag(tagOf(place, values)) : null}
+        first={where}
+        digest={digest}
+      />
       <Preview fault={fault} known={known} preview={preview} dataset={values.dataset} />
     </ActionForm>
+  );
+}
+
+/** Counts which records of the days fit a `where`. The tag is of all of them; a version keeps those that fit. */
+function Fitting(props: {
+  /** The tag's tenant, store and days; null while they are wrong. */
+  slice: SliceParams | null;
+  first: string | undefined;
+  digest: string | undefined;
+}): ReactNode {
+  const { slice, first, digest } = props;
+  const [where, setWhere] = useState(first);
+  const isAsked = slice !== null && where !== undefined;
+  const counting = useCount(isAsked ? { ...slice, where } : null, true);
+  const fault = faultOfWhere(counting.error);
+  return (
+    <div>
+      <WhereFilter
+        label="Where"
+        description="Only counts: the tag is of whole days, and a version that is frozen with this keeps those that fit."
+        value={where}
+        slice={slice}
+        digest={digest}
+        fault={fault}
+        onChange={setWhere}
+      />
+      <div className={`row gap-8 ${classes.fitting}`} role="status">
+        {isAsked && fault === undefined && <CountMatches counting={counting} />}
+      </div>
+    </div>
   );
 }
 

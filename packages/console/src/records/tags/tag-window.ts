@@ -1,6 +1,6 @@
 import type { NewTag } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
-import { monthEnds } from '../search.ts';
+import { monthEnds, type SliceParams } from '../search.ts';
 
 /** Which days a new tag covers: all days, also future ones; the month of the node; or a range. */
 const windowKinds = ['all', 'month', 'range'] as const;
@@ -25,11 +25,6 @@ export type TagValues = {
   readonly from: string;
   readonly to: string;
   readonly note: string;
-};
-
-export const datasetWords: Readonly<Record<DatasetName, string>> = {
-  training: 'training',
-  fine_tuning: 'fine-tuning',
 };
 
 /** The first values of the form: the chosen days, else the month, else the months with records, else all days. */
@@ -87,6 +82,11 @@ export function tagOf(place: TagPlace, values: TagValues): NewTag {
     dataset,
     ...(note.trim() !== '' && { note: note.trim() }),
   };
+}
+
+/** Which records a tag is of. */
+export function sliceOfTag({ dataset: _dataset, note: _note, ...slice }: NewTag): SliceParams {
+  return slice;
 }
 
 function isDay(text: string): boolean {

@@ -10,10 +10,9 @@ import { CutText } from '../../ui/marks.tsx';
 import { type Column, idOf } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { DataTable } from '../../ui/table/data-table.tsx';
-import { countOf } from '../../ui/words.ts';
+import { countOf, datasetWords } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { windowText } from '../search.ts';
-import { datasetWords } from './tag-window.ts';
 import classes from './tags.module.css';
 import { useDeleteTag } from './use-tags.ts';
 

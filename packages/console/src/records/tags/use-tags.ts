@@ -10,10 +10,9 @@ import { useAct } from '../../ui/act.ts';
 import { reasonOf } from '../../ui/outage.ts';
 import { calmPollMillis, useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
-import { countOf } from '../../ui/words.ts';
+import { countOf, datasetWords } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
 import { treeKey } from '../tree/branch-pages.ts';
-import { datasetWords } from './tag-window.ts';
 
 /** At most this many tags are read: half of what a tenant may have, and more than anyone reads. */
 const mostTags = 500;

@@ -70,7 +70,8 @@ const facts = (request: SliceRequest & { tenant: string }) =>
   readFacts({ db, cold }, testActor, request);
 
 test('a tenant without records has nothing', async () => {
-  const nothing = { count: 0, sampled: 0, is_exact: true, kinds: [], sources: [], models: [] };
+  const looked = { count: 0, sampled: 0, is_exact: true, fitting: null };
+  const nothing = { ...looked, kinds: [], sources: [], models: [] };
   expect(await facts({ tenant: 'nobody' })).toEqual(nothing);
 });
 
@@ -84,6 +85,9 @@ async function exactAnswers() {
     { dataset: 'training' },
     { dataset: 'training', from: '2001-01-03', to: '2001-01-09' },
     { dataset: 'fine_tuning' },
+    { where: 'kind = ""' },
+    { where: 'n < 15', dataset: 'training' },
+    { where: 'n = "none"' },
   ] as const) {
     answers.push(await facts({ tenant: 'few', ...request }));
   }
@@ -112,7 +116,18 @@ test('of few records all are looked at, in both tiers alike', async () => {
     [12, true],
     [6, true],
     [0, true],
+    [60, true],
+    [12, true],
+    [60, true],
   ]);
+  const fitting = (share: number) => ({ share, low: share, high: share });
+  expect(hot[6]).toMatchObject({
+    ...{ sampled: 30, fitting: fitting(0.5), kinds: [{ value: '', count: 30 }] },
+  });
+  // Of the first 15 records those of A in two days, which are 3 of 12.
+  expect(hot[7]).toMatchObject({ sampled: 3, fitting: fitting(0.25) });
+  expect(hot[8]).toMatchObject({ sampled: 0, fitting: fitting(0), kinds: [] });
+  expect(hot[0]?.fitting).toBeNull();
   await freeze(db, cold, { tenant: 'few', id: 'seg_1', filter: 'length(event_id) = 3' });
   expect(await exactAnswers()).toEqual(hot);
   await freeze(db, cold, { tenant: 'few', id: 'seg_2', lastDay: '2001-01-02' });

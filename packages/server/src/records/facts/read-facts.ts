@@ -5,6 +5,7 @@ import type { ColdReader } from '../segments/segment.ts';
 import type { SliceRequest } from '../slice/slice.ts';
 import type { Facts } from '../tags.contract.ts';
 import type { SampleSize } from './pick-days.ts';
+import { fittingShare } from './read-fields.ts';
 import { readSample, type Sample } from './read-sample.ts';
 
 export const usualSize: SampleSize = {
@@ -18,11 +19,14 @@ export async function readFacts(
   request: SliceRequest & { tenant: string },
   size = usualSize,
 ): Promise<Facts> {
-  const { count, records } = await readSample(tiers, actor, request, { size, textBytes: 0 });
+  const sample = await readSample(tiers, actor, request, { size, textBytes: 0 });
+  const { count } = sample;
+  const records = sample.records.filter(({ fits }) => fits);
   return {
     count,
     sampled: records.length,
-    is_exact: records.length === count,
+    is_exact: sample.records.length === count,
+    fitting: request.where === undefined ? null : fittingShare(sample),
     kinds: topValues(records, 'kind'),
     sources: topValues(records, 'source'),
     models: topValues(records, 'model'),

@@ -99,7 +99,7 @@ async function look(
 }
 
 /** How many of the records of a slice fit its `where`. */
-function fittingShare(sample: Sample): Share {
+export function fittingShare(sample: Sample): Share {
   const design = designOf(
     sample,
     sample.records.map(({ place }) => place),

@@ -77,7 +77,12 @@ export async function readSliceSample(
       async (connection) => {
         const tagged = { ...(await withTags(connection, slice)), tenant };
         const { textBytes } = options;
-        const size = textBytes === 0 ? options.size : await fitSize(connection, tagged, options);
+        // What a `where` reads of the records is bounded, too, where no texts are wanted.
+        const readBytes = where === undefined ? textBytes : Math.max(textBytes, whereBytes);
+        const size =
+          readBytes === 0
+            ? options.size
+            : await fitSize(connection, tagged, { size: options.size, textBytes: readBytes });
         const phase = phaseOf(tenant);
         const stores = await queries.pickStores(connection, tagged, { size, phase });
         const isSmall = (stores[0]?.total ?? 0) <= size.records;
@@ -98,6 +103,8 @@ export async function readSliceSample(
     };
   });
 }
+
+const whereBytes = 16 * 2 ** 20;
 
 /** Returns a sample of fewer records, if as many as are wanted had more bytes than are to be read. */
 async function fitSize(
