@@ -175,6 +175,25 @@ test('exports Parquet of chosen columns and a field, and says the same as a comm
   await drawerOf(page).getByText('event_id, enrichment.origin.iata').waitFor();
 });
 
+test('shows the columns of a typed file before it is made, as the service infers them', async () => {
+  const page = await filled.open(bigLeaf);
+  await page.getByRole('button', { name: /^EXPORT/ }).click();
+  await page.getByText('Parquet', { exact: true }).click();
+  const columns = page.locator('details').filter({ hasText: 'of fields' });
+  expect(await columns.count()).toBe(0);
+  await page.getByLabel('Typed fields').check();
+  await columns.waitFor(patient);
+  const { json } = await filled.service.call(
+    'GET',
+    '/exports/schema?tenant=TX&store=DFW&month=2001-03',
+  );
+  expect(json.columns.length).toBeGreaterThan(1);
+  const text = await columns.innerText();
+  expect(text).toContain(`${json.columns.length} columns of fields, by 1,200 records`);
+  for (const { name } of json.columns) expect(text).toContain(name);
+  expect(text).toMatch(/origin\s+STRUCT\("iata" VARCHAR/);
+});
+
 test('exports one split of a dataset version, whatever node was chosen', async () => {
   const body = { tenant: 'TX', store: 'DFW', month: '2001-03', dataset: 'training' };
   const tagged = await filled.service.call('POST', '/enrichment/tags', { body });

@@ -15,7 +15,10 @@ const readMillis = 10_000;
  * s, and sometimes more.
  */
 const coldReadMillis = 60_000;
-const coldReads = ['/enrichment/records', '/enrichment/facts', '/exports/estimate'];
+const coldReads = [
+  ...['/enrichment/records', '/enrichment/facts', '/enrichment/fields'],
+  ...['/exports/estimate', '/exports/schema'],
+];
 const writeMillis = 30_000;
 
 /** These calls send a token in their body: a 401 to them is about that token, not about the session. */

@@ -47,6 +47,7 @@ import type {
   tenantStateSchema,
   testResultSchema,
   tokenSchema,
+  typedSchema,
   verificationSchema,
   versionDiffSchema,
   versionSchema,
@@ -92,6 +93,9 @@ export type AuditVerdict = Static<typeof auditVerdictSchema>;
 
 /** The body of an export request, of any format, as its job stores it. */
 export type ExportRequest = Static<typeof csvRequestSchema> & { typed?: true };
+
+/** The columns of the fields in a typed file. */
+export type TypedSchema = Static<typeof typedSchema>;
 
 export type Tag = Static<typeof tagSchema>;
 export type NewTag = Static<typeof newTagSchema>;

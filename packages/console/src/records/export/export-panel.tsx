@@ -33,6 +33,7 @@ import { ColumnChoice, DatasetChoice, FormatChoice, ProfileChoice, WayChoice } f
 import classes from './export.module.css';
 import { ExportOutcome, ExportProgressBar } from './export-progress.tsx';
 import { canPickFile, type ExportState, useExport } from './export-run.ts';
+import { TypedColumns } from './typed-columns.tsx';
 
 export type ExportPanelProps = {
   /** Whether the panel is open. If not, a running export goes on, made small. */
@@ -144,6 +145,7 @@ function Order(props: OrderProps): ReactNode {
         )}
         <fieldset className="stack gap-12" disabled={common.isFixed}>
           <FormatChoice {...common} />
+          {isTyped(choice) && <TypedColumns choice={choice} isKnown={!isAwaited} />}
           <DatasetChoice {...common} versions={versions} isLacking={isLacking} />
           <ColumnChoice {...common} byDefault={byDefault} fault={fault} />
           {format === 'csv' && <ProfileChoice {...common} />}
