@@ -202,6 +202,12 @@ export async function listDue(
     select distinct t.tenant from ${raw(table)} t
     where t.tenant ${raw(page.isAfter ? '>' : '>=')} ${page.from} ${isWanted} ${inReach} ${more}
     order by t.tenant limit ${limit})`;
+  // Looks the days up along the key, tenant by tenant. From the join alone PostgreSQL may begin with the days, and then
+  // reads those of all tenants for each stretch, for it knows neither that few are hot nor that nothing is deleted.
+  const lookUp = (
+    until: Sql,
+  ) => sql`d.day < t.${until} and d.day < (select max(${until}) from bounded)
+    and d.tenant = any(array(select tenant from bounded where ${until} is not null))`;
   return db.query<DueTenant>(sql`
     with bounded as materialized (
       select policy.tenant, policy.hold, ${bounds(before)} from (
@@ -222,7 +228,7 @@ export async function listDue(
       select t.tenant, min(d.day) as first_day, max(d.day) as last_day,
         sum(d.count - d.cold_count)::bigint as count, sum(d.bytes - d.cold_bytes)::bigint as bytes
       from bounded t join tenant_days d on d.tenant = t.tenant left join kept on kept.tenant = t.tenant
-      where d.has_hot and d.day < t.move_until
+      where d.has_hot and ${lookUp(raw('move_until'))}
         and (t.delete_until is null or d.day >= t.delete_until or ${isKept})
       group by t.tenant
     ), gone as (
@@ -235,7 +241,7 @@ export async function listDue(
       from (
         select t.tenant, d.day, d.count, d.bytes, ${isKept} as is_kept
         from bounded t join tenant_days d on d.tenant = t.tenant left join kept on kept.tenant = t.tenant
-        where d.day < t.delete_until and d.count > 0
+        where d.count > 0 and ${lookUp(raw('delete_until'))}
       ) days group by tenant
     ), open as (
       select t.tenant, bool_or(m.kind <> 'delete') as has_moves, bool_or(m.kind = 'delete') as has_deletes
