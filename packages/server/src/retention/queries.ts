@@ -11,30 +11,53 @@ export type MonthSpace = {
   /** The name of the partition. */
   name: string;
   size_bytes: number;
-  /** An estimate of what the live records need, with their share of the index, by the counters. */
+  /** An estimate of what the live records need, with their share of the index; 0 for a month that is small anyway. */
   live_bytes: number;
   dead_bytes: number;
 };
 
+/** A month with no more than this says nothing of what is dead in it: empty tables and indexes take some, too. */
+const freeBytes = 2 ** 17;
+
 /**
  * Lists the months by the sizes of their files and the counters; no record is read. A record takes about its `bytes` in
  * heap and index. The estimate adds 128 bytes a record, for an index in disorder and the overhead of large values, and
- * 128 KiB a month, so that it does not call dead what is live.
+ * 128 KiB a month, so that it does not call dead what is live. Only the counters of months that are larger than that are
+ * read: in most months nothing is hot, but counters stay. With 1,975 tenants of 60 months, those of all leaves were 7,900
+ * blocks, where a month of hot records is 1,550.
  */
 export async function listMonthSpaces(db: Queryable): Promise<MonthSpace[]> {
-  return db.query<MonthSpace>(sql`
-    with live as (
+  const partitions = await db.query<{ name: string; month: string; size_bytes: number }>(sql`
+    select child.relname as name, replace(right(child.relname, 7), '_', '-') as month,
+      table_bytes(child.oid) as size_bytes
+    from pg_inherits join pg_class child on child.oid = inhrelid
+    where inhparent = 'enrichment_records'::regclass order by name`);
+  const months = partitions.flatMap((of) => (of.size_bytes > freeBytes ? [of.month] : []));
+  // Planned for these months, since for any ten of them PostgreSQL might rather read all counters.
+  if (months.length === 0) {
+    return partitions.map(({ name, size_bytes }) => ({
+      name,
+      size_bytes,
+      live_bytes: 0,
+      dead_bytes: 0,
+    }));
+  }
+  const live = await db.query<{ month: string; bytes: number }>(
+    sql`
       select month, sum(bytes - cold_bytes + 128 * (count - cold_count))::bigint as bytes
-      from leaf_months where count > cold_count group by month
-    ), partition as (
-      select child.relname as name, table_bytes(child.oid) as size_bytes,
-        coalesce(live.bytes, 0) as live_bytes
-      from pg_inherits join pg_class child on child.oid = inhrelid
-      left join live on live.month = replace(right(child.relname, 7), '_', '-')
-      where inhparent = 'enrichment_records'::regclass
-    )
-    select name, size_bytes, live_bytes, greatest(size_bytes - live_bytes - 131072, 0) as dead_bytes
-    from partition order by name`);
+      from tenant_months where month = any(${months}::text[]) and count > cold_count group by month`,
+    { isPlannedAnew: true },
+  );
+  const liveBytes = new Map(live.map(({ month, bytes }) => [month, bytes]));
+  return partitions.map(({ name, month, size_bytes }) => {
+    const live_bytes = liveBytes.get(month) ?? 0;
+    return {
+      name,
+      size_bytes,
+      live_bytes,
+      dead_bytes: Math.max(size_bytes - live_bytes - freeBytes, 0),
+    };
+  });
 }
 
 /**

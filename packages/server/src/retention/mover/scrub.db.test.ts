@@ -145,8 +145,8 @@ const scrubOf = async (id: string | null) => {
 /** By the counters, which tell what a month is worth. */
 async function makeLarge(month: string): Promise<void> {
   await mover.db.query(sql`
-    insert into leaf_months (tenant, store, month, count, bytes, digest, first_at, last_at)
-    values ('large', 'S', ${month}, 1000, ${2 ** 28}, 0, now(), now()) on conflict do nothing`);
+    insert into tenant_months (tenant, month, count, bytes, digest, first_at, last_at)
+    values ('huge', ${month}, 1000, ${2 ** 28}, 0, now(), now()) on conflict do nothing`);
 }
 
 /** Vacuum takes 400 ms a page, and a statement 2 s, at most. */
