@@ -1,5 +1,5 @@
-// npm run build: compiles packages/server/src and packages/console/src into their dist folders. What is up to date is
-// not built again, unless --force is given.
+// npm run build: compiles the src folders of packages/server, packages/console and packages/receive into their dist
+// folders. What is up to date is not built again, unless --force is given.
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -16,12 +16,13 @@ import { installed, isMain, root, run, tellingFaults } from './program.mjs';
 
 const server = join(root, 'packages', 'server');
 const webConsole = join(root, 'packages', 'console');
+const receive = join(root, 'packages', 'receive');
 const manifest = join(server, 'package.json');
 /** Where the server's manifest lies while npm packs: that of the package, which lies in its place, is for nobody else. */
 export const manifestBefore = join(server, '.package.json.before');
 
 /**
- * The two builds. Each runs only when its inputs have changed: its sources, and the files beside them that shape its
+ * The builds. Each runs only when its inputs have changed: its sources, and the files beside them that shape its
  * output.
  */
 const targets = [
@@ -49,6 +50,12 @@ const targets = [
       await runTool('vite', ['build', webConsole, '--logLevel', 'warn'], env);
       compressFiles(join(webConsole, 'dist'));
     },
+  },
+  {
+    output: join(receive, 'dist'),
+    sources: () => files(join(receive, 'src')).filter(isSource),
+    settings: ['tsconfig.base.json', tsconfigOf(receive)],
+    compile: () => compileSources(receive),
   },
 ];
 const buildNotes = '.tsbuildinfo';
@@ -110,16 +117,20 @@ function fingerprint({ sources, settings }) {
 }
 
 async function compileServer() {
-  const project = join(root, tsconfigOf(server));
+  await compileSources(server);
+  await bundleProgram(join(server, 'dist'));
+}
+
+async function compileSources(folder) {
+  const project = join(root, tsconfigOf(folder));
   // The compiler keeps its notes on what it has built in the output folder: when that is removed, everything is
   // compiled again.
-  const notes = join(server, 'dist', buildNotes);
+  const notes = join(folder, 'dist', buildNotes);
   await runTool('tsc', [
     ...['--project', project, '--noEmitOnError'],
     ...['--incremental', '--tsBuildInfoFile', notes],
   ]);
-  removeStale(join(server, 'src'), join(server, 'dist'));
-  await bundleProgram(join(server, 'dist'));
+  removeStale(join(folder, 'src'), join(folder, 'dist'));
 }
 
 /**

@@ -47,6 +47,7 @@ async function checkTypes() {
   const projects = [
     'packages/server/tsconfig.json',
     'packages/console/tsconfig.json',
+    'packages/receive/tsconfig.json',
     'e2e/tsconfig.json',
     'scripts/tsconfig.benches.json',
   ];

@@ -77,6 +77,12 @@ export const consoleRules = [
   { files: /^main\.tsx$/, may: [anything] },
 ];
 
+/** The package for receivers depends on nothing at all, neither of npm nor of Node. */
+const receiveRules = [
+  { files: /\.test\.ts$/, may: [/^/] },
+  { files: /^/, may: [anything], packages: [] },
+];
+
 /** Answers one sentence for each import under `folder` that the rules forbid. */
 export function findForbiddenImports(folder, rules = serverRules) {
   return sourcesIn(folder).flatMap((path) =>
@@ -206,7 +212,7 @@ function importsOf(text) {
 }
 
 if (isMain(import.meta.url)) {
-  const checked = { server: serverRules, console: consoleRules };
+  const checked = { server: serverRules, console: consoleRules, receive: receiveRules };
   for (const [name, rules] of Object.entries(checked)) {
     const source = join(root, 'packages', name, 'src');
     for (const fault of [

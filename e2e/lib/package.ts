@@ -47,13 +47,27 @@ export async function installPackage(): Promise<Package> {
   };
 }
 
-/** Packs the server; returns the path of the archive. */
-async function pack(folder: string): Promise<string> {
-  const args = ['pack', '--workspace', 'packages/server', '--pack-destination', folder];
+/** Packs a workspace; returns the path of the archive. */
+async function pack(folder: string, workspace = 'packages/server'): Promise<string> {
+  const args = ['pack', '--workspace', workspace, '--pack-destination', folder];
   const { code, output } = await runNpm(args);
   if (code !== 0) throw new Error(`npm pack failed:\n${output}`);
-  const { version } = await readManifest(join(root, 'packages', 'server'));
-  return join(folder, `svcctl-${version}.tgz`);
+  const { name, version } = await readManifest(join(root, workspace));
+  return join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`);
+}
+
+/** The package for receivers in an empty folder, as npm installs it, and beside it what its users have. */
+export async function installReceive(): Promise<{ folder: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'svcctl-receive-'));
+  const archive = await pack(folder, 'packages/receive');
+  const { code, output } = await runNpm([
+    ...['install', ...quiet, '--offline', '--ignore-scripts', '--prefix', folder, archive],
+  ]);
+  if (code !== 0) throw new Error(`npm install failed:\n${output}`);
+  for (const name of ['express', 'fastify', 'pg', '@types']) {
+    await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  }
+  return { folder, remove: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }) };
 }
 
 async function link(folder: string, archive: string): Promise<void> {
@@ -69,6 +83,7 @@ async function link(folder: string, archive: string): Promise<void> {
 }
 
 export async function readManifest(folder: string): Promise<{
+  name: string;
   version: string;
   dependencies: Record<string, string>;
 }> {
