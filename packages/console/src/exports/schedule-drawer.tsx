@@ -3,7 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { ExportRequest, Schedule } from '../api/types.ts';
-import { useAct } from '../ui/act.ts';
+import { changedBut, useAct } from '../ui/act.ts';
 import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CliBlock } from '../ui/copy-button.tsx';
 import { copied, Facts } from '../ui/facts.tsx';
@@ -67,7 +67,7 @@ function Actions({
       onDeleted();
     },
     failed: `Not deleted: ${name}`,
-    changes: exportsKey,
+    changes: changedBut(exportsKey, schedule.id),
   });
   return (
     <div className="drawer-actions">

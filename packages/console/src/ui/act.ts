@@ -23,6 +23,21 @@ type Act<Answer, Given> = {
     | ((client: QueryClient, given: Given, error: Error | null) => unknown);
 };
 
+/**
+ * What a deletion changes, if it is done: all under `key` but the row itself, whose drawer may stay open for a moment, and
+ * which is not there to be read again.
+ */
+export function changedBut(
+  key: QueryKey,
+  goneId: string | null,
+): NonNullable<Act<unknown, unknown>['changes']> {
+  return (client, _given, error) =>
+    client.invalidateQueries({
+      queryKey: key,
+      predicate: ({ queryKey }) => error !== null || queryKey.at(-1) !== goneId,
+    });
+}
+
 /** Makes a call that changes something, tells when it fails, and reads what it changes again. */
 export function useAct<Answer, Given = void>(act: Act<Answer, Given>) {
   const { call, onDone, failed, changes } = act;

@@ -150,7 +150,7 @@ test.each([
   ['records?dataset=tests', '?dataset'],
   ['records?where=n%20%3E', '?where'],
   ['datasets?where=n%20%3E%205', '?where'],
-  ['facts?tenant=TX&where=n%20%3E%205', '?where'],
+  ['facts?tenant=TX&where=n%20%3E', '?where'],
   ['records?dataset=training', '?dataset'],
   ['facts', '?tenant'],
   ['facts?tenant=TX&to=2001-01-01', '?from'],

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { Endpoint, EndpointWithSecret, PingedDelivery } from '../../api/types.ts';
-import { useAct } from '../../ui/act.ts';
+import { changedBut, useAct } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
@@ -254,10 +254,6 @@ function useAction<T>(
     call,
     onDone,
     failed: 'Not done',
-    changes: (client, _given, error) =>
-      client.invalidateQueries({
-        queryKey: webhooksKey,
-        predicate: ({ queryKey }) => error !== null || queryKey.at(-1) !== goneId,
-      }),
+    changes: changedBut(webhooksKey, goneId),
   });
 }
