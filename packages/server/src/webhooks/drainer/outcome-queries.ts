@@ -32,9 +32,16 @@ export type OutcomeRow = {
   response: Buffer | null;
 };
 
-/** Makes a session plan each statement once, and not for each set of values, until this is called again. */
+/**
+ * Makes a session plan each statement once, and not for each set of values, until this is called again. A plan looks
+ * deliveries up by the keys that are given, whatever the planner knows: it took a backlog that came after a quiet night
+ * for a single row, and read all of it for each batch. Only a bitmap scan cannot do without a key.
+ */
 export async function planOnce(session: Queryable): Promise<void> {
-  await session.query(sql`set plan_cache_mode = force_generic_plan`);
+  await session.query(sql`
+    select set_config(name, value, false) from (values ('plan_cache_mode', 'force_generic_plan'),
+      ('enable_seqscan', 'off'), ('enable_indexscan', 'off'), ('enable_indexonlyscan', 'off')
+    ) as settings (name, value)`);
   await session.query(sql`discard plans`);
 }
 
