@@ -198,8 +198,12 @@ async function renderCommands() {
 
 async function collectHelps(words) {
   const help = await helpOf(words);
-  const [, commands = ''] = help.split(/^Commands:\n/m);
-  const names = [...commands.split('\n\n')[0].matchAll(/^ {2}([a-z][\w-]*)/gm)]
+  // The help of the program has its commands below several headings.
+  const [, commands = ''] = help.split(
+    words.length === 0 ? /^ {2}-h, --help.*\n/m : /^Commands:\n/m,
+  );
+  const listed = words.length === 0 ? commands : commands.split('\n\n')[0];
+  const names = [...listed.matchAll(/^ {2}([a-z][\w-]*)/gm)]
     .map(([, name]) => name)
     .filter((name) => name !== 'help');
   const below = await Promise.all(names.map((name) => collectHelps([...words, name])));

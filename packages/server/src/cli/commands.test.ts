@@ -126,6 +126,11 @@ const otherCalls: Readonly<Record<string, Call>> = {
   'database distribute': ['--dry-run'],
   listen: [''],
   logout: [''],
+  // What they do is tested on a file of profiles: see commands/profile.test.ts.
+  'profile ls': ['', 'array'],
+  'profile use': ['ops'],
+  'profile show': ['', 'object'],
+  'profile rm': ['ops'],
   config: ['', 'array'],
   completion: ['bash'],
   __complete: ['tenant'],

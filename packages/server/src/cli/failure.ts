@@ -7,6 +7,7 @@ import type { Connection } from './connection.ts';
 import { type Io, styled } from './io.ts';
 import { notJson } from './parse-answer.ts';
 import { printable } from './table.ts';
+import { ownWords } from './words.ts';
 
 /** An error as the command line prints it. */
 export type Failure = {
@@ -161,13 +162,8 @@ function tokenHints(connection: Connection): string[] {
 
 /** The command that the arguments name, such as "svcctl records ls". */
 function commandPath(program: Command, argv: readonly string[]): string {
-  let command = program;
-  let path = program.name();
-  for (const word of argv) {
-    const next = command.commands.find((candidate) => candidate.name() === word);
-    if (next === undefined) continue;
-    command = next;
-    path += ` ${word}`;
-  }
-  return path;
+  const names: string[] = [];
+  let command: Command | null = ownWords(program, argv).command;
+  for (; command !== null; command = command.parent) names.unshift(command.name());
+  return names.join(' ');
 }

@@ -8,7 +8,7 @@ import { createRowPrinter, type JsonOption } from './output.ts';
 import { type ListRoute, walkPages } from './pages.ts';
 import { checkDays } from './slice.ts';
 import type { Column } from './table.ts';
-import { jsonOption, optionsOf, type Verb } from './verb.ts';
+import { type Format, formatOptions, jsonOption, optionsOf, type Verb } from './verb.ts';
 
 /** What was printed of a list. */
 export type Listed = {
@@ -32,7 +32,12 @@ type Below = {
   readonly next?: string;
 };
 
-type Options = { limit?: number; json?: JsonOption };
+type Options = {
+  limit?: number;
+  json?: JsonOption;
+  output?: Format;
+  header?: boolean;
+};
 type RowOf<R extends ListRoute> =
   RouteAnswer<R> extends { data: readonly (infer Row)[] } ? Row : never;
 
@@ -65,13 +70,15 @@ export function list<
       ...options,
       ...(limit === undefined ? [] : [limitOption(limit)]),
       jsonOption,
+      ...formatOptions,
     ],
-    async act(context: Context, { json, limit: most, ...rest }: Options, argument: string) {
+    async act(context: Context, options: Options, argument: string) {
+      const { json, output: format, header: hasHeader = true, limit: most, ...rest } = options;
       const given = rest as Given;
       const output = {
         columns: typeof columns === 'function' ? columns(given) : columns,
         fields: await fieldsOf(json, route),
-        json,
+        ...{ json, format, hasHeader },
       };
       if (Object.values(filters).some(({ isDay }) => isDay)) checkDays(given);
       const asked = { ...paramsOf(filters, given as Chosen<F>), ...query?.(given, argument) };
@@ -99,10 +106,14 @@ export function list<
         };
       }
       await printer.end();
-      if (json !== undefined || !context.isTerminal) return;
+      if (isForPrograms(options) || !context.isTerminal) return;
       context.hint(typeof below === 'function' ? below(listed, given) : lineBelow(listed, below));
     },
   };
+}
+
+function isForPrograms({ json, output }: Options): boolean {
+  return json !== undefined || (output !== undefined && output !== 'table' && output !== 'wide');
 }
 
 function limitOption({

@@ -1,7 +1,8 @@
 import { indentJson, pickMembers } from '../kernel/json-slices.ts';
 import type { Context } from './context.ts';
 import { usage } from './help.ts';
-import { type Column, createTable } from './table.ts';
+import { type Column, createTable, printable, type Shape } from './table.ts';
+import type { Format } from './verb.ts';
 
 /** What commander makes of `--json [fields]`: true without fields, undefined without the option. */
 export type JsonOption = true | string | undefined;
@@ -12,8 +13,10 @@ export type Output<Row> = {
   /** Names that `--json a,b` may select. */
   readonly fields: readonly string[];
   readonly json: JsonOption;
-  /** With `isNdjson`, JSON is printed as one object a line instead of an array. */
-  readonly isNdjson?: boolean;
+  /** Without one, a table on a terminal, and lines with tabs on a pipe. */
+  readonly format?: Format | undefined;
+  /** Whether tables and CSV begin with the titles of their columns; they do unless this is false. */
+  readonly hasHeader?: boolean;
 };
 
 /** Prints the rows of a list. Rows are given as the texts that the API wrote, and JSON output is exactly these. */
@@ -23,22 +26,76 @@ export type RowPrinter = {
   end(): Promise<void>;
 };
 
-/** Makes the printer for a list, as the options and the stream ask for: JSON, a table, or lines with tabs. */
+/**
+ * Makes the printer for a list, as the options and the stream ask for. Throws `usage_invalid` where they contradict each
+ * other.
+ */
 export function createRowPrinter<Row>(context: Context, output: Output<Row>): RowPrinter {
-  const pick = picker(output.json, output.fields);
-  if (output.isNdjson === true) {
-    return {
-      write: (rows) => context.out.write(rows.map((row) => `${pick(row)}\n`).join('')),
-      end: async () => {},
-    };
+  const { columns, json, hasHeader } = output;
+  const format = output.format ?? (json === undefined ? undefined : 'json');
+  const pick = picker(json, output.fields);
+  if (json !== undefined && format !== 'json' && format !== 'ndjson') {
+    throw usage(`--json and -o ${format} exclude each other.`);
   }
-  if (output.json !== undefined) return createArrayPrinter(context, pick);
-  const table = createTable(context, output.columns);
-  return {
-    write: (rows) => table.write(rows.map((row) => JSON.parse(row) as Row)),
+  const parsed = (rows: readonly string[]) => rows.map((row) => JSON.parse(row) as Row);
+  const lines = (lineOf: (row: string) => string): RowPrinter => ({
+    write: (rows) => context.out.write(rows.map((row) => `${lineOf(row)}\n`).join('')),
     end: async () => {},
-  };
+  });
+  switch (format) {
+    case 'json':
+      return createArrayPrinter(context, pick);
+    case 'ndjson':
+      return lines(pick);
+    case 'name':
+      return lines((row) => nameOf(JSON.parse(row), columns, context.io.now()));
+    case 'csv':
+      return createCsvPrinter(context, columns, parsed, hasHeader);
+    case 'table':
+    case 'wide':
+    case undefined: {
+      const shape: Shape = { hasHeader, isTable: format !== undefined, isWide: format === 'wide' };
+      const table = createTable(context, columns, shape);
+      return {
+        write: (rows) => table.write(parsed(rows)),
+        async end() {
+          const hidden = table.hidden();
+          if (hidden.length > 0) context.hint(`not shown: ${hidden.join(', ')} · all: -o wide`);
+        },
+      };
+    }
+  }
 }
+
+/** What names a row in another command: its id, or else its first column. */
+function nameOf<Row>(row: Row, [first]: readonly Column<Row>[], nowMillis: number): string {
+  return printable(String((row as { id?: string }).id ?? first?.value(row, nowMillis) ?? ''));
+}
+
+function createCsvPrinter<Row>(
+  context: Context,
+  columns: readonly Column<Row>[],
+  parsed: (rows: readonly string[]) => Row[],
+  hasHeader = true,
+): RowPrinter {
+  const nowMillis = context.io.now();
+  let isFirst = hasHeader;
+  const print = async (rows: readonly Row[]) => {
+    const { spreadsheetCell } = await import('../kernel/spreadsheet-cell.ts');
+    const lineOf = (cells: readonly (string | number | null)[]) =>
+      `${cells.map((cell) => spreadsheetCell(String(cell ?? ''))).join(',')}
+`;
+    const head = isFirst
+      ? [columns.map(({ title }) => title.toLowerCase().replace(/[^a-z0-9]+/g, '_'))]
+      : [];
+    isFirst = false;
+    const cells = rows.map((row) => columns.map((column) => column.value(row, nowMillis)));
+    await context.out.write([...head, ...cells].map(lineOf).join(''));
+  };
+  return { write: (rows) => print(parsed(rows)), end: () => (isFirst ? print([]) : resolved()) };
+}
+
+const resolved = async () => {};
 
 /** Prints the rows of a list that was not brought page by page. */
 export async function printRows<Row>(

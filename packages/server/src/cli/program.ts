@@ -7,7 +7,10 @@ export type HelpOutput = { writeOut(text: string): void; writeErr(text: string):
 
 const footer = `
 Where commands find the service, first found wins: SVC_URL and SVC_TOKEN; --profile or SVC_PROFILE;
-the service of SVC_DATA_DIR; the default profile (svcctl login); the service of ./data.
+the service of SVC_DATA_DIR; the default profile (svcctl login); the service of ./data. Which it is: svcctl profile show
+
+Words of the same meaning are understood: list for ls, get for show, add for create, delete and remove for rm, and the
+other way round; --state for --status.
 
 A busy service (429) is asked again up to three times when it says to wait five seconds or less; else the
 error says when to try again.
@@ -42,94 +45,125 @@ function verb<Name extends string>(
   return { name, summary, load, takes };
 }
 
-/** In the order of the help. */
-const parts: readonly Part[] = [
-  verb(
-    'status',
-    'whether all is well, and how it went lately',
-    () => import('./commands/status.ts'),
-  ),
-  verb('ps', 'the processes of the service', () => import('./commands/ps.ts')),
-  verb(
-    'doctor',
-    'what is wrong with the service, and what to do',
-    () => import('./commands/doctor.ts'),
-  ),
-  noun('records', 'enrichment records: browse, read, store', () => import('./commands/records.ts')),
-  noun(
-    'analytics',
-    'slices of records for analysis',
-    () => import('./commands/analytics-export.ts'),
-  ),
-  noun('exports', 'export jobs and their files', () => import('./commands/exports.ts')),
-  noun(
-    'schedules',
-    'exports that are delivered by themselves',
-    () => import('./commands/schedules.ts'),
-  ),
-  noun('jobs', 'jobs of all kinds: list, wait, cancel', () => import('./commands/jobs.ts')),
-  noun(
-    'retention',
-    'cold data: policies, moves, verification',
-    () => import('./commands/retention.ts'),
-  ),
-  noun('dlq', 'failed webhook deliveries: look, retry, discard', () => import('./commands/dlq.ts')),
-  noun('endpoints', 'where webhooks are sent', () => import('./commands/endpoints.ts')),
-  noun('incidents', 'what webhooks report', () => import('./commands/incidents.ts')),
-  noun('deliveries', 'webhook deliveries in every state', () => import('./commands/deliveries.ts')),
-  noun('notify', 'who is told of what is wrong', () => import('./commands/notify.ts')),
-  noun('tokens', 'access tokens', () => import('./commands/tokens.ts')),
-  noun('audit', 'who did what, when and from where', () => import('./commands/audit.ts')),
-  noun(
-    'database',
-    'the database itself: spread it over workers',
-    () => import('./commands/database.ts'),
-  ),
-  noun(
-    'keys',
-    'the keys that webhook secrets are encrypted with',
-    () => import('./commands/keys.ts'),
-  ),
-  verb(
-    'backup',
-    'back up database and cold data; verify backups',
-    () => import('./commands/backup.ts'),
-  ),
-  verb(
-    'restore',
-    'restore a backup into an empty database, or try it',
-    () => import('./commands/restore.ts'),
-    '[options] <from>',
-  ),
-  verb('serve', 'run the service', () => import('./commands/serve.ts')),
-  verb('demo', 'run the service with real data, to look at', () => import('./commands/demo.ts')),
-  verb('drain', 'deliver what is due, and end', () => import('./commands/drain.ts')),
-  verb(
-    'listen',
-    'receive webhooks here, and fail if told to',
-    () => import('./commands/listen.ts'),
-  ),
-  verb('login', 'store an access token for later commands', () => import('./commands/session.ts')),
-  verb('logout', 'forget a stored access token', () => import('./commands/session.ts')),
-  verb(
-    'whoami',
-    'say which token and which service are in use',
-    () => import('./commands/session.ts'),
-  ),
-  verb('config', 'print the settings in force', () => import('./commands/config.ts')),
-  verb(
-    'version',
-    'this release, and whether it can start on the database',
-    () => import('./commands/version.ts'),
-  ),
-  verb(
-    'completion',
-    'print a completion script for bash, zsh or fish',
-    () => import('./commands/completion.ts'),
-    '<shell>',
-  ),
-  verb('__complete', '', () => import('./commands/completion.ts'), ''),
-];
+/** In the order of the help, below its headings. */
+const groups: Readonly<Record<string, readonly Part[]>> = {
+  'Often used:': [
+    verb(
+      'status',
+      'whether all is well, and how it went lately',
+      () => import('./commands/status.ts'),
+    ),
+    noun(
+      'records',
+      'enrichment records: browse, read, store',
+      () => import('./commands/records.ts'),
+    ),
+    noun('exports', 'export jobs and their files', () => import('./commands/exports.ts')),
+    noun(
+      'dlq',
+      'failed webhook deliveries: look, retry, discard',
+      () => import('./commands/dlq.ts'),
+    ),
+    verb(
+      'doctor',
+      'what is wrong with the service, and what to do',
+      () => import('./commands/doctor.ts'),
+    ),
+  ],
+  'Records:': [
+    noun(
+      'analytics',
+      'slices of records for analysis',
+      () => import('./commands/analytics-export.ts'),
+    ),
+    noun(
+      'schedules',
+      'exports that are delivered by themselves',
+      () => import('./commands/schedules.ts'),
+    ),
+    noun(
+      'retention',
+      'cold data: policies, moves, verification',
+      () => import('./commands/retention.ts'),
+    ),
+  ],
+  'Webhooks:': [
+    noun('endpoints', 'where webhooks are sent', () => import('./commands/endpoints.ts')),
+    noun('incidents', 'what webhooks report', () => import('./commands/incidents.ts')),
+    noun(
+      'deliveries',
+      'webhook deliveries in every state',
+      () => import('./commands/deliveries.ts'),
+    ),
+    verb(
+      'listen',
+      'receive webhooks here, and fail if told to',
+      () => import('./commands/listen.ts'),
+    ),
+  ],
+  'Operate:': [
+    noun('jobs', 'jobs of all kinds: list, wait, cancel', () => import('./commands/jobs.ts')),
+    verb('ps', 'the processes of the service', () => import('./commands/ps.ts')),
+    noun('notify', 'who is told of what is wrong', () => import('./commands/notify.ts')),
+    noun('tokens', 'access tokens', () => import('./commands/tokens.ts')),
+    noun('audit', 'who did what, when and from where', () => import('./commands/audit.ts')),
+    noun(
+      'keys',
+      'the keys that webhook secrets are encrypted with',
+      () => import('./commands/keys.ts'),
+    ),
+    noun(
+      'database',
+      'the database itself: spread it over workers',
+      () => import('./commands/database.ts'),
+    ),
+    verb(
+      'backup',
+      'back up database and cold data; verify backups',
+      () => import('./commands/backup.ts'),
+    ),
+    verb(
+      'restore',
+      'restore a backup into an empty database, or try it',
+      () => import('./commands/restore.ts'),
+      '[options] <from>',
+    ),
+  ],
+  'Server:': [
+    verb('serve', 'run the service', () => import('./commands/serve.ts')),
+    verb('demo', 'run the service with real data, to look at', () => import('./commands/demo.ts')),
+    verb('drain', 'deliver what is due, and end', () => import('./commands/drain.ts')),
+    verb('config', 'print the settings in force', () => import('./commands/config.ts')),
+    verb(
+      'version',
+      'this release, and whether it can start on the database',
+      () => import('./commands/version.ts'),
+    ),
+  ],
+  'This command line:': [
+    verb(
+      'login',
+      'store an access token for later commands',
+      () => import('./commands/session.ts'),
+    ),
+    verb('logout', 'forget a stored access token', () => import('./commands/session.ts')),
+    noun('profile', 'the services you have signed in to', () => import('./commands/profile.ts')),
+    verb(
+      'whoami',
+      'say which token and which service are in use',
+      () => import('./commands/session.ts'),
+    ),
+    verb(
+      'completion',
+      'print a completion script for bash, zsh or fish',
+      () => import('./commands/completion.ts'),
+      '<shell>',
+    ),
+    verb('__complete', '', () => import('./commands/completion.ts'), ''),
+  ],
+};
+
+const parts = Object.values(groups).flat();
 
 /**
  * Makes the tree of all commands, of which only those are filled that `words`, the command line, names: with all of
@@ -141,13 +175,17 @@ export async function createProgram(
 ): Promise<Command> {
   const program = emptyProgram(context, help);
   const isWhole = words === undefined || words.includes('completion');
-  for (const { name, summary, takes, load } of parts) {
-    const command = addNoun(program, name, summary, { hidden: summary === '' });
-    if (!isWhole && !words.includes(name)) continue;
-    const described = (await load())[name];
-    if (takes === undefined) addVerbs(command, context, described as Verbs);
-    else fillVerb(command, context, described as Described);
+  for (const [heading, group] of Object.entries(groups)) {
+    program.commandsGroup(heading);
+    for (const { name, summary, takes, load } of group) {
+      const command = addNoun(program, name, summary, { hidden: summary === '' });
+      if (!isWhole && !words.includes(name)) continue;
+      const described = (await load())[name];
+      if (takes === undefined) addVerbs(command, context, described as Verbs);
+      else fillVerb(command, context, described as Described);
+    }
   }
+  program.helpCommand('help [command]', 'tell more of a command');
   // Only now, so that the commands below do not inherit it.
   return program.configureHelp({ subcommandTerm });
 }

@@ -11,6 +11,7 @@ import {
 } from './failure.ts';
 import { type Io, OutputClosed } from './io.ts';
 import { createProgram } from './program.ts';
+import { ownWords } from './words.ts';
 
 /** Runs one command line and answers its exit code. Never throws. */
 export async function runCli(argv: readonly string[], io: Io): Promise<number> {
@@ -25,7 +26,7 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
   });
   try {
     if (argv.length === 0) program.outputHelp();
-    else await program.parseAsync(helpWords(program, argv), { from: 'user' });
+    else await program.parseAsync(ownWords(program, argv).words, { from: 'user' });
     await printHelp();
     await context.out.flush();
     return 0;
@@ -52,7 +53,7 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
       }
     }
     const failure = describe(error);
-    const isJson = argv.some((word) => word === '--json' || word.startsWith('--json='));
+    const isJson = /(^| )(--json\b|(-o|--output)[ =]?(nd)?json( |$))/.test(argv.join(' '));
     io.stderr.write(isJson ? `${failureJson(failure)}\n` : failureText(io, failure));
     return failure.exitCode;
   }
@@ -76,19 +77,6 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
         : hintsFor(failure, context.connection());
     return { ...failure, hints: [...failure.hints, ...hints] };
   }
-}
-
-/** `help dlq ls` means `dlq ls --help`; commander knows it of one word only. A word that is no command is told as one. */
-function helpWords(program: Command, argv: readonly string[]): readonly string[] {
-  const [first, ...path] = argv;
-  if (first !== 'help' || path.length === 0) return argv;
-  let command: Command = program;
-  for (const word of path) {
-    const next = command.commands.find((each) => each.name() === word);
-    if (next === undefined && command.commands.length > 0) return path;
-    command = next ?? command;
-  }
-  return [...path, '--help'];
 }
 
 /** Turns what commander says about a command line into an error of the catalogue. */

@@ -22,6 +22,16 @@ export type Column<Row> = {
 
 type TableWriter<Row> = {
   write(rows: readonly Row[]): Promise<void>;
+  /** The titles of the columns that were left out because the terminal is too narrow. */
+  hidden(): readonly string[];
+};
+
+export type Shape = {
+  readonly hasHeader?: boolean | undefined;
+  /** Whether columns are aligned in a pipe, too. */
+  readonly isTable?: boolean;
+  /** Whether all columns are shown as a whole, however narrow the terminal is. */
+  readonly isWide?: boolean;
 };
 
 const gap = '  ';
@@ -34,27 +44,36 @@ const narrowest = 8;
 export function createTable<Row>(
   context: Context,
   columns: readonly Column<Row>[],
+  { hasHeader = true, isTable = false, isWide = false }: Shape = {},
 ): TableWriter<Row> {
   const nowMillis = context.io.now();
-  if (!context.isTerminal) {
+  if (!context.isTerminal && !isTable) {
     return {
       async write(rows) {
         if (rows.length > 0)
           await context.out.write(rows.map((row) => tabbed(columns, row, nowMillis)).join(''));
       },
+      hidden: () => [],
     };
   }
+  const isBounded = context.isTerminal && !isWide;
+  const available = isBounded ? (context.io.stdout.columns ?? 80) : Number.POSITIVE_INFINITY;
   let layout: Layout<Row> | undefined;
   return {
     async write(rows) {
       if (rows.length === 0) return;
       let text = '';
       if (layout === undefined) {
-        layout = layOut(columns, rows, { available: context.io.stdout.columns ?? 80, nowMillis });
-        text = `${styled(context.io, context.io.stdout, 'dim', titleLine(layout))}\n`;
+        layout = layOut(columns, rows, { available, nowMillis });
+        const titles = styled(context.io, context.io.stdout, 'dim', titleLine(layout));
+        if (hasHeader) text = `${titles}\n`;
       }
       for (const row of rows) text += `${line(layout, row, nowMillis)}\n`;
       await context.out.write(text);
+    },
+    hidden() {
+      const shown = layout?.map(({ column }) => column) ?? columns;
+      return columns.filter((column) => !shown.includes(column)).map(({ title }) => title);
     },
   };
 }

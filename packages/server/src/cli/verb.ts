@@ -45,6 +45,16 @@ export const jsonOption: OptionRow = [
   '--json [fields]',
   'print JSON: everything, or these fields (separated by commas)',
 ];
+
+/** How a list is printed. */
+const formats = ['table', 'wide', 'json', 'ndjson', 'csv', 'name'] as const;
+export type Format = (typeof formats)[number];
+
+/** The options of lists, beside --json. */
+export const formatOptions: readonly OptionRow[] = [
+  ['-o, --output <format>', 'print the list so (default: table)', formats],
+  ['--no-header', 'print no titles of columns'],
+];
 export const yesOption: OptionRow = ['--yes', 'do not ask'];
 
 /** Filters as options. */

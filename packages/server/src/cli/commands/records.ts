@@ -200,7 +200,7 @@ async function printPages(
     columns: asked.columns,
     fields: await fieldsOf(json, 'GET /enrichment/records'),
     json,
-    isNdjson: ndjson === true,
+    format: ndjson === true ? 'ndjson' : undefined,
   });
   const client = await context.connect();
   let printed = 0;
@@ -289,7 +289,7 @@ async function printTail(context: Context, options: TailOptions): Promise<void> 
     columns,
     fields: await fieldsOf(json, 'GET /enrichment/records'),
     json,
-    isNdjson: ndjson === true,
+    format: ndjson === true ? 'ndjson' : undefined,
   });
   const client = await context.connect();
   const begin = since === undefined ? undefined : timeOf(since, context.io.now());

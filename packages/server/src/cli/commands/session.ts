@@ -78,7 +78,8 @@ export const logout: Described = {
   act: forget,
 };
 
-async function forget(context: Context, options: LogoutOptions): Promise<void> {
+/** Forgets a profile; without a name the one in use. */
+export async function forget(context: Context, options: LogoutOptions): Promise<void> {
   const { io } = context;
   const { readProfiles, unknownProfile, writeProfiles } = await import('../connection.ts');
   const file = await readProfiles(io.env);

@@ -1,3 +1,4 @@
+import { quotedCell, spreadsheetCell } from '../../kernel/spreadsheet-cell.ts';
 import type { Profile } from '../values.ts';
 
 /** How a profile writes cells and rows, within RFC 4180. */
@@ -17,31 +18,11 @@ export const dialects = {
 /** Text is always quoted, numbers and times never, and NULL is nothing at all, so that NULL and "" differ. */
 function encodeMachine(cell: Cell): string {
   if (cell === null) return '';
-  return cell.isText ? quoted(cell.text) : cell.text;
+  return cell.isText ? quotedCell(cell.text) : cell.text;
 }
 
-/**
- * First characters that make a spreadsheet run a cell as a formula, and their full-width forms, also behind characters
- * that are not seen. See https://owasp.org/www-community/attacks/CSV_Injection
- */
-const formula = /^(?:(?! )[\p{Zs}\p{Cf}])*[=+\-@\t\r\n＝＋－＠]/u;
-const number = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
-/** Where a comma is for decimals, spreadsheets cut rows at semicolons. */
-const needsQuotes = /[",;\r\n]/;
-
-/**
- * Quotes a cell where RFC 4180 demands it, and puts an apostrophe before what would run as a formula. A number such as
- * -5 is no formula.
- */
 function encodeSpreadsheet(cell: Cell): string {
-  if (cell === null) return '';
-  const isGuarded = formula.test(cell.text) && !number.test(cell.text);
-  const text = isGuarded ? `'${cell.text}` : cell.text;
-  return needsQuotes.test(text) ? quoted(text) : text;
-}
-
-function quoted(text: string): string {
-  return `"${text.includes('"') ? text.replaceAll('"', '""') : text}"`;
+  return cell === null ? '' : spreadsheetCell(cell.text);
 }
 
 /** A cell of machine CSV. null is NULL; `isText` says that the cell was quoted. */
