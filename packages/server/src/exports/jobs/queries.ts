@@ -1,6 +1,13 @@
-import sql, { raw } from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import { type HeldTable, isLocked } from '../../platform/jobs/held-queries.ts';
-import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
+import {
+  findJobRow,
+  isOfTenants,
+  type JobSource,
+  type ListedTable,
+  listJobRows,
+  selectJobs,
+} from '../../platform/jobs/listed-queries.ts';
 import type { StateRow } from '../../platform/metrics/figures.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, areObjectsHeld } from '../../platform/postgres/locks.ts';
@@ -43,11 +50,15 @@ export const exportJobs: HeldTable = {
   takingLock: 'exportJobTaking',
 };
 
+const source: JobSource = {
+  ...{ name: 'exports', requestedAt: 'created_at', isInReach: isOfTenants },
+};
+
 /** Where the list of all jobs finds exports. */
 export const listedExports: ListedTable = {
-  ...{ name: 'exports', isInReach: isOfTenants, requestedBy: raw('j.requested_by') },
+  ...{ ...source, requestedBy: raw('j.requested_by') },
   state: sql`case when j.state = 'erased' then 'completed' else ${shownState} end`,
-  ...{ requestedAt: 'created_at', startedAt: 'started_at', finishedAt: 'finished_at' },
+  ...{ startedAt: 'started_at', finishedAt: 'finished_at' },
   ...{ done: raw('j.rows_done'), total: raw('j.rows_total'), error: raw('j.error') },
   told: sql`json_build_object('file_name', j.file_name, 'is_erased', j.state = 'erased')`,
 };
@@ -136,10 +147,7 @@ export async function findJob(
   id: string,
   reach: readonly string[] | null,
 ): Promise<StoredJob | undefined> {
-  const rows = await db.query<StoredJob>(sql`
-    select ${jobColumns} from exports
-    where id = ${id} and (${reach}::text[] is null or tenant = any(${reach}::text[]))`);
-  return rows[0];
+  return findJobRow<StoredJob>(db, source, jobColumns, { id, reach });
 }
 
 export type JobFilter = {
@@ -155,19 +163,11 @@ export async function listJobs(
   { tenant, state, schedule, reach }: JobFilter,
   page: { after: readonly string[] | null; limit: number },
 ): Promise<ShownJob[]> {
-  const [createdAt, id] = page.after ?? [null, null];
-  const ofTenant = tenant === undefined ? raw('true') : sql`tenant = ${tenant}`;
-  const inState = state === undefined ? raw('true') : sql`${shownState} = ${state}`;
-  const ofSchedule = schedule === undefined ? raw('true') : sql`schedule_id = ${schedule}`;
-  const inReach = reach === null ? raw('true') : sql`tenant = any(${reach}::text[])`;
-  const behind =
-    page.after === null
-      ? raw('true')
-      : sql`(exports.created_at, id) < (${createdAt}::timestamptz, ${id})`;
-  return db.query<ShownJob>(sql`
-    select ${shownColumns} from exports where ${ofTenant} and ${inState} and ${ofSchedule} and ${inReach}
-      and ${behind}
-    order by exports.created_at desc, id desc limit ${page.limit}`);
+  const conditions: Sql[] = [];
+  if (tenant !== undefined) conditions.push(sql`tenant = ${tenant}`);
+  if (state !== undefined) conditions.push(sql`${shownState} = ${state}`);
+  if (schedule !== undefined) conditions.push(sql`schedule_id = ${schedule}`);
+  return listJobRows<ShownJob>(db, source, shownColumns, { reach, conditions }, page);
 }
 
 /** Jobs that are queued or running, the oldest first. An index has only these. */
@@ -176,10 +176,9 @@ export async function listOpenJobs(
   reach: readonly string[] | null,
   limit: number,
 ): Promise<ShownJob[]> {
-  const inReach = reach === null ? raw('true') : sql`tenant = any(${reach}::text[])`;
   return db.query<ShownJob>(sql`
-    select ${shownColumns} from exports where state in ('queued', 'running') and ${inReach}
-    order by exports.created_at, id limit ${limit}`);
+    ${selectJobs(source, shownColumns, reach)} and j.state in ('queued', 'running')
+    order by j.created_at, j.id limit ${limit}`);
 }
 
 /** Counts them by state, for the metrics. */

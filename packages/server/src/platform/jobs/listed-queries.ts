@@ -1,15 +1,26 @@
-import sql, { raw, type Sql } from 'sql-template-tag';
+import sql, { join, raw, type Sql } from 'sql-template-tag';
 import type { Queryable, Row } from '../postgres/database.ts';
 import { instantText } from '../postgres/sql-text.ts';
 import type { JobState } from './values.ts';
 
-/** Where the jobs of a kind are read for the list of all jobs. In all statements the table is called `j`. */
-export type ListedTable = {
+/** Where the jobs of a kind are read. In all statements the table is called `j`. */
+export type JobSource = {
   readonly name: string;
+  /** The column with the time of the request; an index of it and the id makes pages cheap. */
+  readonly requestedAt: string;
+  /** Selects the rows that whoever reaches only these tenants may see; null means all tenants. */
+  isInReach(reach: Reach): Sql;
+  /** Selects the rows that are jobs of the kind, where not all of the table are. */
+  readonly isListed?: Sql;
+};
+
+/** The tenants that whoever asks reaches; null means all. */
+type Reach = readonly string[] | null;
+
+/** What the list of all jobs tells of those of a kind. */
+export type ListedTable = JobSource & {
   /** The state, as the list names it. */
   readonly state: Sql;
-  /** Columns with the times; an index of the time of the request and the id makes pages cheap. */
-  readonly requestedAt: string;
   readonly startedAt: string | null;
   readonly finishedAt: string | null;
   readonly requestedBy: Sql;
@@ -18,10 +29,6 @@ export type ListedTable = {
   readonly error: Sql;
   /** An object of what the summary needs beside. */
   readonly told: Sql;
-  /** Selects the rows that whoever reaches only these tenants may see; null means all tenants. */
-  isInReach(reach: readonly string[] | null): Sql;
-  /** Selects the rows that are jobs of the kind, where not all of the table are. */
-  readonly isListed?: Sql;
 };
 
 /** A job as its table tells it. */
@@ -44,50 +51,73 @@ export function isOfTenants(reach: readonly string[] | null): Sql {
   return reach === null ? raw('true') : sql`j.tenant = any(${reach}::text[])`;
 }
 
+/** Lists jobs of a kind that meet some conditions, the latest first, beginning after `page.after`. */
+export async function listJobRows<Shown extends Row>(
+  db: Queryable,
+  source: JobSource,
+  columns: Sql,
+  { reach, conditions = [] }: { reach: Reach; conditions?: readonly Sql[] },
+  page: { after: readonly string[] | null; limit: number },
+): Promise<Shown[]> {
+  const [requestedAt, id] = page.after ?? [];
+  const at = raw(`j.${source.requestedAt}`);
+  const isAfter =
+    page.after === null ? raw('true') : sql`(${at}, j.id) < (${requestedAt}::timestamptz, ${id})`;
+  return db.query<Shown>(sql`
+    ${selectJobs(source, columns, reach)} and ${join([...conditions, isAfter], ' and ')}
+    order by ${at} desc, j.id desc limit ${page.limit}`);
+}
+
+/** Finds a job of a kind; undefined when it is unknown or out of reach. */
+export async function findJobRow<Shown extends Row>(
+  db: Queryable,
+  source: JobSource,
+  columns: Sql,
+  { id, reach }: { id: string; reach: Reach },
+): Promise<Shown | undefined> {
+  const rows = await db.query<Shown>(sql`${selectJobs(source, columns, reach)} and j.id = ${id}`);
+  return rows[0];
+}
+
+/** The jobs of a kind that are in reach; conditions may follow. */
+export function selectJobs(source: JobSource, columns: Sql, reach: Reach): Sql {
+  return sql`select ${columns} from ${raw(source.name)} j
+    where ${source.isListed ?? raw('true')} and ${source.isInReach(reach)}`;
+}
+
 type ListFilter = {
-  reach: readonly string[] | null;
+  reach: Reach;
   tenant: string | undefined;
   state: JobState | undefined;
 };
 
-/** Lists jobs of a kind, the latest first. */
+/** Lists jobs of a kind for the list of all jobs, the latest first. */
 export async function listOfKind(
   db: Queryable,
   table: ListedTable,
   { reach, tenant, state }: ListFilter,
   page: { after: readonly string[] | null; limit: number },
 ): Promise<ListedRow[]> {
-  const [requestedAt, id] = page.after ?? [];
-  const at = raw(`j.${table.requestedAt}`);
-  const ofTenant = tenant === undefined ? raw('true') : sql`j.tenant = ${tenant}`;
-  const inState = state === undefined ? raw('true') : sql`${table.state} = ${state}`;
-  const isAfter =
-    page.after === null ? raw('true') : sql`(${at}, j.id) < (${requestedAt}::timestamptz, ${id})`;
-  return select(
-    db,
-    table,
-    sql`${table.isInReach(reach)} and ${ofTenant} and ${inState} and ${isAfter}
-      order by ${at} desc, j.id desc limit ${page.limit}`,
-  );
+  const conditions: Sql[] = [];
+  if (tenant !== undefined) conditions.push(sql`j.tenant = ${tenant}`);
+  if (state !== undefined) conditions.push(sql`${table.state} = ${state}`);
+  return listJobRows<ListedRow>(db, table, listedColumns(table), { reach, conditions }, page);
 }
 
-/** Finds a job of a kind; undefined when it is unknown or out of reach. */
+/** Finds a job of a kind for the list of all jobs; undefined when it is unknown or out of reach. */
 export async function findOfKind(
   db: Queryable,
   table: ListedTable,
-  { id, reach }: { id: string; reach: readonly string[] | null },
+  of: { id: string; reach: Reach },
 ): Promise<ListedRow | undefined> {
-  const rows = await select(db, table, sql`j.id = ${id} and ${table.isInReach(reach)}`);
-  return rows[0];
+  return findJobRow<ListedRow>(db, table, listedColumns(table), of);
 }
 
-function select(db: Queryable, table: ListedTable, rest: Sql): Promise<ListedRow[]> {
+function listedColumns(table: ListedTable): Sql {
   const timeOf = (column: string | null) =>
     column === null ? raw('null') : instantText(`j.${column}`);
-  return db.query<ListedRow>(sql`
-    select j.id, ${table.state} as state, j.tenant, ${table.requestedBy} as requested_by,
+  return sql`j.id, ${table.state} as state, j.tenant, ${table.requestedBy} as requested_by,
       ${timeOf(table.requestedAt)} as requested_at, ${timeOf(table.startedAt)} as started_at,
       ${timeOf(table.finishedAt)} as finished_at, ${table.done} as done, ${table.total} as total,
-      ${table.error} as error, ${table.told} as told
-    from ${raw(table.name)} j where ${table.isListed ?? raw('true')} and ${rest}`);
+      ${table.error} as error, ${table.told} as told`;
 }

@@ -4,7 +4,7 @@ import type { StateRow } from '../metrics/figures.ts';
 import type { Queryable, Row } from '../postgres/database.ts';
 import { hasFreeShare, heldLocks } from '../postgres/shares.ts';
 import { instantText } from '../postgres/sql-text.ts';
-import type { ListedTable } from './listed-queries.ts';
+import { findJobRow, type JobSource, type ListedTable, listJobRows } from './listed-queries.ts';
 
 /** Where the jobs of a kind are stored. In all statements the table is called `j`. */
 export type JobTable = {
@@ -58,12 +58,14 @@ export function listedOf(
   own: Pick<ListedTable, 'total' | 'told'>,
 ): ListedTable {
   return {
-    ...{ name, state: shownState, done, isInReach, ...own },
-    ...{ requestedAt: 'requested_at', startedAt: 'started_at', finishedAt: 'finished_at' },
+    ...{ ...sourceOf(name), state: shownState, done, ...own },
+    ...{ startedAt: 'started_at', finishedAt: 'finished_at' },
     requestedBy: raw('j.requested_by'),
     error: sql`case when ${isWaiting} then j.waiting_for else j.error end`,
   };
 }
+
+const sourceOf = (name: string): JobSource => ({ name, requestedAt: 'requested_at', isInReach });
 
 /** Lists jobs, the latest first. There are few enough to sort them, because old ones are deleted. */
 export async function listJobs<Shown extends Row>(
@@ -72,23 +74,16 @@ export async function listJobs<Shown extends Row>(
   reach: readonly string[] | null,
   page: { after: readonly string[] | null; limit: number },
 ): Promise<Shown[]> {
-  const [requestedAt, id] = page.after ?? [null, null];
-  return db.query<Shown>(sql`
-    select ${shownColumns(table)} from ${raw(table.name)} j
-    where ${isInReach(reach)}
-      and (${id}::text is null or (j.requested_at, j.id) < (${requestedAt}::timestamptz, ${id}))
-    order by j.requested_at desc, j.id desc limit ${page.limit}`);
+  return listJobRows<Shown>(db, sourceOf(table.name), shownColumns(table), { reach }, page);
 }
 
 /** Finds a job; undefined when it is unknown or out of reach. */
 export async function findJob<Shown extends Row>(
   db: Queryable,
   table: JobTable,
-  { id, reach }: { id: string; reach: readonly string[] | null },
+  of: { id: string; reach: readonly string[] | null },
 ): Promise<Shown | undefined> {
-  const rows = await db.query<Shown>(sql`
-    select ${shownColumns(table)} from ${raw(table.name)} j where j.id = ${id} and ${isInReach(reach)}`);
-  return rows[0];
+  return findJobRow<Shown>(db, sourceOf(table.name), shownColumns(table), of);
 }
 
 /** Counts the jobs that have not ended, and what is done of them, for the metrics. */

@@ -1,5 +1,11 @@
-import sql, { join, raw, type Sql } from 'sql-template-tag';
-import type { ListedTable } from '../../platform/jobs/listed-queries.ts';
+import sql, { join, raw } from 'sql-template-tag';
+import {
+  findJobRow,
+  type JobSource,
+  type ListedTable,
+  listJobRows,
+  selectJobs,
+} from '../../platform/jobs/listed-queries.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { JobRow } from '../contract.ts';
@@ -51,32 +57,28 @@ export async function insertRetryJob(db: Queryable, job: NewRetryJob): Promise<J
 /** Selects jobs whose makers could touch no other tenants than these; null means all. */
 const isInReach = (reach: Reach) => sql`(${reach}::text[] is null or j.reach <@ ${reach}::text[])`;
 
+const source: JobSource = {
+  ...{ name: 'dead_letter_jobs', requestedAt: 'created_at' },
+  ...{ isListed: sql`j.action = 'retry'`, isInReach },
+};
+
 /** Where the list of all jobs finds bulk retries. */
 export const listedRetries: ListedTable = {
-  ...{ name: 'dead_letter_jobs', isListed: sql`j.action = 'retry'`, isInReach },
+  ...source,
   ...{ state: raw('j.state'), requestedBy: raw('j.created_by'), error: raw('null') },
-  ...{ requestedAt: 'created_at', startedAt: null, finishedAt: 'finished_at' },
+  ...{ startedAt: null, finishedAt: 'finished_at' },
   ...{ done: raw('j.rows_done + j.rows_skipped'), total: raw('j.rows_total') },
   told: sql`json_build_object('status', j.status, 'endpoint_id', j.endpoint_id,
     'failure_class', j.failure_class, 'is_limited', j.reach is not null, 'skipped', j.rows_skipped)`,
 };
 
-async function selectRetryJobs(db: Queryable, reach: Reach, rest: Sql): Promise<JobRow[]> {
-  return db.query<JobRow>(sql`
-    select ${columns} from dead_letter_jobs j
-    where j.action = 'retry' and ${isInReach(reach)} and ${rest}`);
-}
-
 /** Lists bulk retries, the newest first, beginning after `after`. */
 export async function listRetryJobs(
   db: Queryable,
   reach: Reach,
-  { after, limit }: { after: readonly string[] | null; limit: number },
+  page: { after: readonly string[] | null; limit: number },
 ): Promise<JobRow[]> {
-  const [at = null, id = null] = after ?? [];
-  const isAfter = sql`(${id}::text is null or (j.created_at, j.id) < (${at}::timestamptz, ${id}))`;
-  const rest = sql`${isAfter} order by j.created_at desc, j.id desc limit ${limit}`;
-  return selectRetryJobs(db, reach, rest);
+  return listJobRows<JobRow>(db, source, columns, { reach }, page);
 }
 
 /** Bulk retries that have not ended, the oldest first. An index has only these. */
@@ -85,8 +87,9 @@ export async function listOpenRetryJobs(
   reach: Reach,
   limit: number,
 ): Promise<JobRow[]> {
-  const rest = sql`j.state in ('running', 'paused') order by j.created_at, j.id limit ${limit}`;
-  return selectRetryJobs(db, reach, rest);
+  return db.query<JobRow>(sql`
+    ${selectJobs(source, columns, reach)} and j.state in ('running', 'paused')
+    order by j.created_at, j.id limit ${limit}`);
 }
 
 /** Finds a bulk retry; undefined when it is unknown or its maker could touch more tenants than the caller. */
@@ -95,8 +98,7 @@ export async function findRetryJob(
   reach: Reach,
   id: string,
 ): Promise<JobRow | undefined> {
-  const rows = await selectRetryJobs(db, reach, sql`j.id = ${id}`);
-  return rows[0];
+  return findJobRow<JobRow>(db, source, columns, { id, reach });
 }
 
 /**
@@ -118,8 +120,8 @@ export async function changeJob(
   return rows[0];
 }
 
-/** How far a bulk retry has got: the status that it works on, and the last row of that status it looked at. */
-export type RetryJobProgress = {
+/** How far a job has got: the status that it works on, and the last row of that status it looked at. */
+type JobProgress = {
   max_attempts?: number;
   status?: DeadLetterStatus;
   after?: readonly [at: string, id: string] | null;
@@ -134,7 +136,7 @@ export type OpenJob = JobFilter &
      */
     failed_until: string;
     reach: Reach;
-    position: RetryJobProgress | null;
+    position: JobProgress | null;
   };
 
 /**
@@ -175,6 +177,20 @@ export async function findWaitMillis(db: Queryable): Promise<number | null> {
   return rows[0]?.millis ?? null;
 }
 
+/** What a batch of a job has done. */
+export type Batch = {
+  progress: JobProgress;
+  done: number;
+  skipped: number;
+  /** How many of those skipped can be retried once their endpoints are enabled again. */
+  left?: number;
+  isLast: boolean;
+  /** Seconds until the job may go on, whatever its rate. */
+  waitSeconds?: number;
+  /** The endpoints that have something to send now. */
+  endpointIds: readonly string[];
+};
+
 /**
  * Notes a batch of a job. When the job may go on by its rate is stored with it, so that the rate holds over all
  * processes together.
@@ -182,16 +198,7 @@ export async function findWaitMillis(db: Queryable): Promise<number | null> {
 export async function advanceJob(
   db: Queryable,
   id: string,
-  batch: {
-    progress: RetryJobProgress;
-    done: number;
-    skipped: number;
-    /** How many of those skipped can be retried once their endpoints are enabled again. */
-    left?: number;
-    isLast: boolean;
-    /** Seconds until the job may go on, whatever its rate. */
-    waitSeconds?: number;
-  },
+  batch: Omit<Batch, 'endpointIds'>,
 ): Promise<void> {
   const { max_attempts, status, after } = batch.progress;
   const state = batch.isLast ? sql`'completed'` : sql`j.state`;
