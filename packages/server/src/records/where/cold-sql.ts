@@ -1,14 +1,9 @@
+import { foldPattern } from '../../kernel/where/like.ts';
+import { numberKey } from '../../kernel/where/number-key.ts';
+import type { Check } from '../../kernel/where/where.ts';
 import { literal } from '../../platform/duckdb.ts';
-import { foldPattern } from './like.ts';
-import { coldNumberKeySql, numberKey } from './number-key.ts';
-import {
-  type Check,
-  type Column,
-  type Comparison,
-  columnTypes,
-  type Place,
-  type Where,
-} from './where.ts';
+import { coldNumberKeySql } from './number-key.ts';
+import { type Column, type Comparison, columnTypes, type Place, type Where } from './where.ts';
 
 // This file turns a `where` into a condition of DuckDB on the rows of segments, which is true or false and never null, as
 // queries.ts does for PostgreSQL.

@@ -1,29 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
+import { complements, digits, exponentDigits, shift } from '../../kernel/where/number-key.ts';
 
-// Numbers of JSON have any number of digits and any exponent, and no type of either engine holds them all. So they are
-// compared as texts, their keys, which order by their bytes as the numbers do: the sign, where the point stands, and the
-// digits without zeros at either end. 5, 5.0 and 0.5E1 have one key.
-
-/** Added to the place of the point, so that it always has eleven digits. */
-const shift = 20_000_000_000;
-/**
- * Of an exponent so many digits count. One that is longer stands for a number that is larger, or smaller, than all that a
- * `where` can say.
- */
-const exponentDigits = 10;
-const [digits, complements] = ['0123456789', '9876543210'];
-
-/** Returns the key of a number that a `where` says. */
-export function numberKey(text: string): string {
-  const [mantissa = '', exponent = '0'] = text.toLowerCase().replace(/^-/, '').split('e');
-  const [whole = '', fraction = ''] = mantissa.split('.');
-  const significant = `${whole}${fraction}`.replace(/^0+/, '');
-  if (significant === '') return '1';
-  const place = shift + significant.length - fraction.length + Number(exponent);
-  const size = `${place}${significant.replace(/0+$/, '')}`;
-  if (!text.startsWith('-')) return `2${size}`;
-  return `0${size.replace(/\d/g, (digit) => complements[Number(digit)] ?? '')}~`;
-}
+// The keys of numbers, as kernel/where/number-key.ts makes them, in the SQL of both engines.
 
 /** The parts of a number are found in two steps, in the SQL of either engine. First the mantissa and the exponent, */
 const split = { mantissa: part(1), exponent: part(2) };

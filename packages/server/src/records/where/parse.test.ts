@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../kernel/errors.ts';
-import { parseWhere, whereLimits } from './parse.ts';
-import type { Check, Where } from './where.ts';
+import { whereLimits } from '../../kernel/where/parse.ts';
+import type { Check } from '../../kernel/where/where.ts';
+import { parseWhere } from './parse.ts';
+import type { Where } from './where.ts';
 
 function compare(of: string | string[], check: Check, more: object = {}): Where {
   const place = typeof of === 'string' ? { column: of } : { path: of };

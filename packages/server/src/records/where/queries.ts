@@ -1,14 +1,9 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag';
-import { foldPattern } from './like.ts';
-import { numberKey, numberKeySql } from './number-key.ts';
-import {
-  type Check,
-  type Column,
-  type Comparison,
-  columnTypes,
-  type Place,
-  type Where,
-} from './where.ts';
+import { foldPattern } from '../../kernel/where/like.ts';
+import { numberKey } from '../../kernel/where/number-key.ts';
+import type { Check } from '../../kernel/where/where.ts';
+import { numberKeySql } from './number-key.ts';
+import { type Column, type Comparison, columnTypes, type Place, type Where } from './where.ts';
 
 // This file turns a `where` into a condition of PostgreSQL on enrichment_records, which is true or false and never null.
 // Nothing in it throws, whatever a record holds: no part is cast before its type is known. The enrichment stays `json`,
