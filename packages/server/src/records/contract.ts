@@ -353,18 +353,23 @@ export const recordsContract = {
     tag: 'Records',
     summary: 'Page through records',
     description:
-      'In the order tenant, store, occurred_at, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source`, `event_id` or `where` a page may be short, or empty, while next_cursor is set, and `searched_to` says how far it has looked: at 10,000 records at most, with a `where` at 16 MiB of them; with an `event_id` and without a dataset at a million hot ones, and at the cold ones of all segments that may hold the event.',
+      'In the order tenant, store, occurred_at, event_id, or with `order=newest` or `oldest` by time over all stores of a tenant: occurred_at, store, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source`, `event_id` or `where` a page may be short, or empty, while next_cursor is set, and `searched_to` says how far it has looked: at 10,000 records at most, with a `where` at 16 MiB of them; with an `event_id` and without a dataset at a million hot ones, and at the cold ones of all segments that may hold the event.',
     scope: 'enrichment:read',
     query: Type.Object(
       {
         ...recordFilters,
         event_id: Type.Optional(eventIdSchema),
         where: Type.Optional(whereSchema),
-        order: Type.Optional(oneOf(orders)),
+        order: Type.Optional(
+          oneOf(
+            orders,
+            '`asc` (by default) and `desc`: store by store; `newest` and `oldest`: by time over all stores of a tenant, which they need, without an `event_id` unless a store is given',
+          ),
+        ),
         start: Type.Optional(
           Type.String({
             description:
-              '`last`, or a time, which needs a store: where the first page begins. Its cursors lead both ways',
+              '`last`, or a time, which needs a store, or a tenant and an order by time: where the first page begins. Its cursors lead both ways',
             examples: ['last', '2026-03-05T14:07:09Z'],
           }),
         ),
@@ -389,7 +394,7 @@ export const recordsContract = {
               },
               {
                 description:
-                  'how far a page with a filter has looked where it is not full and more records follow; null for pages that are full, the last one, and those that prev_cursor leads to. Without a store: all of the tenant',
+                  'how far a page with a filter has looked where it is not full and more records follow; null for pages that are full, the last one, and those that prev_cursor leads to. Without a store: all of the tenant, or by time all of its stores up to `occurred_at`',
               },
             ),
           ),

@@ -194,6 +194,8 @@ export type ScanOptions = {
   after: RecordKey | null;
   isInclusive?: boolean | undefined;
   descending: boolean;
+  /** Only the records of a tenant between these times are read, both inclusive, in the order of time. */
+  times?: Times | undefined;
   limit: number;
   /** How many rows a page that filters by what only records tell looks at; null without such a filter. */
   scanLimit: number | null;
@@ -202,6 +204,8 @@ export type ScanOptions = {
   /** Only these parts of the slice are read. They must come in the order of reading. */
   stretches?: readonly Stretch[] | undefined;
 };
+
+export type Times = { readonly first_at: string; readonly last_at: string };
 
 /** The records of a store from one time to another, both inclusive, and none before the cursor's time. */
 export type Stretch = {
@@ -223,7 +227,7 @@ export async function listRecords(
   slice: Slice,
   options: ScanOptions,
 ): Promise<RecordRow[]> {
-  const order = recordOrder(options.descending);
+  const order = recordOrder(options);
   const isFiltered = options.scanLimit !== null;
   // The labels are filtered outside the limit: a page looks at `scanLimit` rows and then ends, even if none of them
   // fits. Otherwise a rare label would make one page read a whole slice.
@@ -269,7 +273,7 @@ export async function findScanEnd(
 
 /** Returns the records that a page with a `where` looks at: as many as may be, or fewer if they are large. */
 function lookedRows(slice: Slice, options: ScanOptions): Sql {
-  const before = sql`over (order by ${recordOrder(options.descending)} rows unbounded preceding)`;
+  const before = sql`over (order by ${recordOrder(options)} rows unbounded preceding)`;
   return sql`select * from (
       select *, sum(bytes) ${before} - bytes as looked_before, row_number() ${before} as number
       from (${scanRows(unfiltered(slice), options)} limit ${options.scanLimit}) record
@@ -291,7 +295,8 @@ export async function findRecord(db: Queryable, key: RecordKey): Promise<RecordR
 
 /** Returns the records of a slice that follow the cursor, in the order of reading. */
 function scanRows(slice: Slice, options: ScanOptions): Sql {
-  const order = recordOrder(options.descending);
+  const order = recordOrder(options);
+  if (options.times !== undefined) return timeRows(slice, options.times, options);
   if (options.stretches !== undefined) return stretchRows(slice, options.stretches, options);
   return sql`select * from ${scanTable(slice)} record
     ${where(scanConditions(slice, options))} order by ${order}`;
@@ -321,21 +326,56 @@ function stretchRows(slice: Slice, stretches: readonly Stretch[], options: ScanO
       sql`(occurred_at <> ${occurredAt}::timestamptz or store <> ${store} or event_id ${isBeyond} ${eventId})`,
     );
   }
-  // Without a limit, or with one given as a parameter, the planner would expect whole months in each stretch.
-  const wanted = options.scanLimit ?? options.limit;
-  const most = raw(String(innerLimits.find((size) => size >= wanted) ?? wanted));
   return sql`select record.* from (
       select store, first_at, last_at, number from unnest(
         ${of('store')}::text[], ${of('first_at')}::timestamptz[], ${of('last_at')}::timestamptz[]
       ) with ordinality as given(store, first_at, last_at, number) order by number
     ) stretch cross join lateral (
       select * from enrichment_records record ${where(conditions)}
-      order by ${recordOrder(options.descending)} limit ${most}
-    ) record order by stretch.number, ${recordOrder(options.descending)}`;
+      order by ${recordOrder(options)} limit ${innerLimit(options)}
+    ) record order by stretch.number, ${recordOrder(options)}`;
 }
 
-/** There are only a few limits, so that only a few statements are prepared. */
-const innerLimits = [101, 501, 10_000];
+/**
+ * Without a limit, or with one given as a parameter, the planner would expect whole months in each stretch. There are
+ * only a few limits, so that only a few statements are prepared.
+ */
+function innerLimit({ scanLimit, limit }: ScanOptions): Sql {
+  const wanted = scanLimit ?? limit;
+  return raw(String([101, 501, 10_000].find((size) => size >= wanted) ?? wanted));
+}
+
+/**
+ * Reads all stores of a tenant by time. No index has the records in this order, but the counters say which stores have
+ * some between these times, and of each of them the index of the key finds the next ones.
+ */
+function timeRows(slice: Slice, { first_at, last_at }: Times, options: ScanOptions): Sql {
+  const between = sql`between ${first_at}::timestamptz and ${last_at}::timestamptz`;
+  const days = [
+    sql`day between ${first_at.slice(0, 10)}::date and ${last_at.slice(0, 10)}::date`,
+    sql`has_hot and last_at >= ${first_at}::timestamptz and first_at <= ${last_at}::timestamptz`,
+  ];
+  const conditions = [
+    sql`tenant = ${slice.tenant} and store = own.store`,
+    sql`occurred_at between own.first_at and own.last_at`,
+    // This condition bounds all stores, so that PostgreSQL can leave out whole months.
+    sql`occurred_at ${between}`,
+    ...labelConditions(slice),
+  ];
+  if (options.after !== null) {
+    const [, store, occurredAt, eventId] = options.after;
+    const isBeyond = raw((options.descending ? '<' : '>') + (options.isInclusive ? '=' : ''));
+    conditions.push(
+      sql`(occurred_at <> ${occurredAt}::timestamptz or (store, event_id) ${isBeyond} (${store}, ${eventId}))`,
+    );
+  }
+  return sql`select record.* from (
+      select store, first_at, last_at ${fromDays('leaf_days', slice, days)} offset 0
+    ) own cross join lateral (
+      select * from enrichment_records record ${where(conditions)}
+      order by ${recordOrder({ descending: options.descending })} limit ${innerLimit(options)}
+    ) record order by ${recordOrder(options)}`;
+}
 
 function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
   const conditions = recordConditions(slice);
@@ -357,12 +397,12 @@ function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
  * The columns are qualified: a bare occurred_at would mean the formatted output column, and PostgreSQL would sort
  * instead of reading along the key.
  */
-function recordOrder(descending: boolean): Sql {
-  return raw(
-    ['tenant', 'store', 'occurred_at', 'event_id']
-      .map((column) => `record.${column}${descending ? ' desc' : ''}`)
-      .join(', '),
-  );
+function recordOrder({ descending, times }: Pick<ScanOptions, 'descending' | 'times'>): Sql {
+  const columns =
+    times === undefined
+      ? ['tenant', 'store', 'occurred_at', 'event_id']
+      : ['occurred_at', 'store', 'event_id'];
+  return raw(columns.map((column) => `record.${column}${descending ? ' desc' : ''}`).join(', '));
 }
 
 function after(columns: readonly string[], values: readonly string[]): Sql {

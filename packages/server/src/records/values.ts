@@ -37,8 +37,11 @@ export function tierOf({ count, cold_count }: { count: number; cold_count: numbe
   return tier;
 }
 
-/** The two orders of a list by time: `asc` is oldest first, `desc` is newest first. */
-export const orders = ['asc', 'desc'] as const;
+/**
+ * The orders of records: `asc` goes tenant by tenant and store by store, the oldest of each first, and `desc` the other
+ * way. `newest` and `oldest` go by time alone, over all stores of a tenant.
+ */
+export const orders = ['asc', 'desc', 'newest', 'oldest'] as const;
 
 /** The three splits among which the shares of a dataset version divide its records. */
 export const splitNames = ['train', 'validation', 'test'] as const;

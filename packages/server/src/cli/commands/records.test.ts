@@ -175,7 +175,7 @@ refusesUsage(api, [
   ['records show --tenant TX --event a', 'one record is named by'],
   ['records show --tenant TX --limit 0', 'not a whole number from 1 on'],
   ['records show --tenant TX --limit 2 --all', 'cannot be used with'],
-  ['records show --tenant TX --order up', 'Allowed choices are asc, desc'],
+  ['records show --tenant TX --order up', 'Allowed choices are asc, desc, newest, oldest'],
 ]);
 
 test('a record that does not exist ends with 3', async () => {

@@ -126,10 +126,11 @@ const sliceOptions: readonly OptionRow[] = [
 const show: Verb = {
   summary: 'show one record, or page through many',
   description:
-    'Shows one record (--store, --at and --event name it), or pages through the records of a tenant in the order of store, time and event. JSON is printed to the letter, as it was stored.',
+    'Shows one record (--store, --at and --event name it), or pages through the records of a tenant in the order of store, time and event, or by time over all stores (--order newest or oldest). JSON is printed to the letter, as it was stored.',
   examples: [
     'svcctl records show --tenant TX --store DFW --month 2026-03',
     'svcctl records show --tenant TX --from 2026-03-01 --to 2026-03-07 --ndjson > week.ndjson',
+    'svcctl records show --tenant TX --order newest',
     `svcctl records show --tenant TX --where 'score >= 0.9 and model = "v3"'`,
     'svcctl records show --tenant TX --store DFW --at 2026-03-05T14:07:09.123456Z --event fl-0812',
   ],
@@ -138,8 +139,12 @@ const show: Verb = {
     ['--at <time>', 'when the one record happened, as its occurred_at says'],
     ['--event <id>', 'the event id of the one record'],
     ['--dataset <name>', 'only tagged so', datasetNames],
-    ['--order <order>', 'oldest first or newest first', orders],
-    ['--start <time>', 'begin at this time in a store, or with the last page: last'],
+    [
+      '--order <order>',
+      'asc, desc: store by store; newest, oldest: by time over all stores',
+      orders,
+    ],
+    ['--start <time>', 'begin at this time in a store or by time, or with the last page: last'],
     [
       '--limit <rows>',
       `rows, at most (default: ${rowsOnTerminal} on a terminal, else all)`,

@@ -2,6 +2,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
+import { planColdTimes } from './by-time.ts';
 import { readTwice, type SegmentRows, withRows } from './open-segments.ts';
 import {
   beyondTenant,
@@ -20,6 +21,7 @@ import * as queries from './queries.ts';
 import { fetchSql, findSql, type Located, locateSql, positionSql } from './scan-sql.ts';
 import {
   compareRows,
+  compareRowTimes,
   cutAt,
   type Scan,
   type ScanLimits,
@@ -45,6 +47,7 @@ export function createColdTier(db: Queryable, cold: ColdReader, limits: ScanLimi
     async scan(slice, scanOptions) {
       const options = { ...scanOptions, limits };
       return readTwice(async () => {
+        if (options.isByTime) return scanTimes({ db, cold }, slice, options);
         const ofEvent = await searchHolders({ db, cold }, slice, options);
         if (ofEvent !== null) return ofEvent;
         const found = await lookUp(db, slice, options);
@@ -66,6 +69,14 @@ type Tiers = { db: Queryable; cold: ColdReader };
 type Found = { days: DayInSegment[]; options: PlanOptions };
 
 type LimitedScan = ScanOptions & { readonly limits: ScanLimits };
+
+async function scanTimes(tiers: Tiers, slice: Slice, options: LimitedScan): Promise<Scan> {
+  const looks = (days: readonly Sized[]) => looksOf(slice, days, options);
+  const found = await planColdTimes(tiers.db, slice, { ...options, looks });
+  if (!('plan' in found)) return { rows: [], end: found.end };
+  if (found.plan.parts.length === 0) return { rows: [], end: found.plan.end };
+  return readPlan(tiers, found.slice, { ...options, plan: found.plan, looks: found.looks });
+}
 
 /**
  * Searches an event in the segments that may hold it, of so many tenants that they can be open at once; null when those
@@ -106,7 +117,6 @@ async function searchHolders(
 async function lookUp(db: Queryable, slice: Slice, options: LimitedScan): Promise<Found> {
   const { after, until = null, descending, limits } = options;
   const isOfEvent = slice.eventId !== undefined;
-  const usual = isCounted(slice) ? options.limit : limits[isOfEvent ? 'ofEvent' : 'filtered'];
   const sizes = isOfEvent ? [limits.days] : lookUps;
   for (const [attempt, size] of sizes.entries()) {
     const days = await queries.listSegmentDays(db, slice, {
@@ -116,8 +126,7 @@ async function lookUp(db: Queryable, slice: Slice, options: LimitedScan): Promis
       limit: size,
     });
     const mayBeMore = days.length >= size;
-    const isBounded = slice.where !== undefined && !isOfEvent;
-    const limit = isBounded ? Math.min(usual, rowsIn(days, limits.bytes)) : usual;
+    const limit = looksOf(slice, days, options);
     const found = { days, options: { after, descending, limit, mayBeMore, areWhole: isOfEvent } };
     if (!mayBeMore || attempt === sizes.length - 1) return found;
     if (planScan(days, found.options).isFull) return found;
@@ -125,8 +134,18 @@ async function lookUp(db: Queryable, slice: Slice, options: LimitedScan): Promis
   throw new Error('no look-up is the last');
 }
 
+type Sized = { readonly count: number; readonly bytes: number };
+
+/** Returns how many of the next rows are looked at. */
+function looksOf(slice: Slice, days: readonly Sized[], { limit, limits }: LimitedScan): number {
+  if (isCounted(slice)) return limit;
+  if (slice.eventId !== undefined) return limits.ofEvent;
+  if (slice.where === undefined) return limits.filtered;
+  return Math.min(limits.filtered, rowsIn(days, limits.bytes));
+}
+
 /** Returns about how many of the next rows have so many bytes together, and at least one. */
-function rowsIn(days: readonly DayInSegment[], bytes: number): number {
+function rowsIn(days: readonly Sized[], bytes: number): number {
   let [rows, left] = [0, bytes];
   for (const day of days) {
     if (day.bytes >= left) return Math.max(1, rows + Math.floor((day.count * left) / day.bytes));
@@ -179,15 +198,15 @@ async function readPlan(
     looks: number | null;
   },
 ): Promise<Scan> {
-  const { plan, looks, limit, descending, after, isInclusive = false } = options;
-  const bound = { after, isInclusive, descending };
+  const { plan, looks, limit, descending, isByTime = false, after, isInclusive = false } = options;
+  const bound = { after, isInclusive, descending, isByTime };
   return withRows(tiers, plan.parts, async (files) => {
     let parts = files;
     let { end } = plan;
     // A few rows are read whole at once. Of many rows, or with a filter, those that the page shows are found first, by
     // reading the narrow columns alone.
     const isSmall = plan.rowCount <= limit + spareRows && plan.bytes <= pageBytes;
-    if (!isCounted(slice) || !isSmall) {
+    if (isByTime || !isCounted(slice) || !isSmall) {
       const located = await locate(
         tiers.cold,
         locateSql(files, slice, { ...bound, limit, lookLimit: looks }),
@@ -202,7 +221,8 @@ async function readPlan(
     }
     const rows =
       parts.length === 0 ? [] : await fetchRows(tiers.cold, fetchSql(parts, slice, bound));
-    rows.sort((a, b) => (descending ? -compareRows(a, b) : compareRows(a, b)));
+    const compare = isByTime ? compareRowTimes : compareRows;
+    rows.sort((a, b) => (descending ? -compare(a, b) : compare(a, b)));
     const shown = rows.slice(0, limit);
     return { rows: shown, end: cutAt(shown, limit) ?? end };
   });

@@ -3,6 +3,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { RecordKey, Stretch } from '../queries.ts';
 import * as queries from '../queries.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
+import { scanHotTimes } from './by-time.ts';
 import { boundary, firstDayBeyond, storeDayOf } from './plan-scan.ts';
 import { type HotDay, listHotDays } from './queries.ts';
 import { cutAt, type Scan, type ScanLimits, type ScanOptions, type Tier } from './tier.ts';
@@ -11,6 +12,7 @@ import { cutAt, type Scan, type ScanLimits, type ScanOptions, type Tier } from '
 export function createHotTier(db: Database, limits: ScanLimits): Tier {
   return {
     async scan(slice, options) {
+      if (options.isByTime) return scanHotTimes(db, slice, options, limits);
       // Records have an index of their event ids.
       const isOfEvent = slice.eventId !== undefined && slice.dataset === undefined;
       if (isOfEvent || isCounted(slice)) return scanWhole(db, slice, options);

@@ -9,7 +9,8 @@ import {
   type OpenObject,
 } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { piecesOf, rowsAt, type SegmentPiece } from '../segments/pieces.ts';
+import type { Times } from '../queries.ts';
+import { groupsAt, piecesOf, rowsAt, type SegmentPiece } from '../segments/pieces.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { clip, maxSegments, type RowRange } from './plan-scan.ts';
 import { listPieces, type Segment } from './queries.ts';
@@ -68,6 +69,8 @@ export type SegmentRows = {
    * Only rows of this time are needed, and the first one after it. All rows are those of one day of a store then.
    */
   readonly at?: string;
+  /** Only rows between these times are needed. */
+  readonly times?: Times;
 };
 
 /**
@@ -80,15 +83,19 @@ export async function withRows<T>(
   read: (parts: FilePart[]) => Promise<T>,
 ): Promise<T> {
   const pieces = await findPieces({ db, cold }, rows);
-  const parts = rows.map(({ segment, ranges, at }, n) => {
+  const parts = rows.map(({ segment, ranges, at, times }, n) => {
     const known = pieces[n];
     const [first, last] = [ranges[0], ranges.at(-1)];
     if (known === undefined || first === undefined || last === undefined) {
       return { segment, ranges, pieces: undefined };
     }
+    if (times !== undefined) {
+      const groups = groupsAt(known, times);
+      return { segment, ranges: groups, pieces: piecesOf(known, groups) };
+    }
     const whole: RowRange = [first[0], last[1]];
     const span = at === undefined ? whole : rowsAt(known, whole, at);
-    return { segment, ranges: clip(ranges, span), pieces: piecesOf(known, span) };
+    return { segment, ranges: clip(ranges, span), pieces: piecesOf(known, [span]) };
   });
   const readFiles = (paths: string[]) =>
     read(parts.map(({ ranges }, n) => ({ path: paths[n] ?? '', ranges })));

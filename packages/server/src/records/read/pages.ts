@@ -40,6 +40,8 @@ export async function listRecords(
 ): Promise<string> {
   const { order = 'asc', limit = 100, cursor, start, ...filters } = request;
   const slice = toSlice(filters, actor, '?');
+  const isByTime = isOfTime(order) && request.store === undefined;
+  if (isByTime) checkByTime(order, request);
   const scope: CursorScope = { list: 'records', filters: { ...filters, order } };
   if (cursor !== undefined && start !== undefined) {
     throw invalidInput('?start', 'goes without a cursor');
@@ -58,7 +60,8 @@ export async function listRecords(
   const { shown, readOn, searched } = await readPage(records, await withTags(db, slice), {
     after: position === null ? null : (position.key as unknown as RecordKey),
     isInclusive: position?.isInclusive,
-    descending: (order === 'desc') !== isBack,
+    descending: isDescending(order) !== isBack,
+    isByTime,
     limit,
   });
   const [onward, turned] = isBack ? (['prev', 'next'] as const) : (['next', 'prev'] as const);
@@ -66,27 +69,56 @@ export async function listRecords(
   const behind = position === null ? null : encode(turnRound(position, shown[0], turned));
   return isBack
     ? pageJson(shown.reverse(), { next: behind, prev: ahead, searched: null })
-    : pageJson(shown, { next: ahead, prev: behind, searched });
+    : pageJson(shown, {
+        next: ahead,
+        prev: behind,
+        searched: searched && searchedTo(searched, isByTime),
+      });
 
   function encode(at: Position): string {
     return encodeCursor(cursorKey, scope, at);
   }
 }
 
-/** The position of a time in the list of a store. Throws 400 `request_invalid`. */
-function positionAt(start: string, { tenant, store, order }: PageRequest): Position {
+type Order = (typeof orders)[number];
+
+function isOfTime(order: Order): boolean {
+  return order === 'newest' || order === 'oldest';
+}
+
+function isDescending(order: Order): boolean {
+  return order === 'desc' || order === 'newest';
+}
+
+/** Refuses what has no order by time over several stores. Throws 400 `request_invalid`. */
+function checkByTime(order: Order, { tenant, event_id }: PageRequest): void {
+  if (tenant === undefined) {
+    throw invalidInput('?order', `${order} goes with a tenant, over whose stores it goes by time`);
+  }
+  if (event_id !== undefined) {
+    throw invalidInput(
+      '?event_id',
+      `goes with order=asc or desc, or with a store, not with ${order}`,
+    );
+  }
+}
+
+/** The position of a time in the list of a store, or in that of a tenant by time. Throws 400 `request_invalid`. */
+function positionAt(start: string, { tenant, store, order = 'asc' }: PageRequest): Position {
   const micros = parseInstant(start);
   if (micros === null) {
     throw invalidInput('?start', `must be "last" or a time: ${instantFault(start)}`);
   }
-  if (tenant === undefined || store === undefined) {
-    throw invalidInput('?start', 'a time goes with a tenant and a store, whose order it is in');
+  if (tenant === undefined || (store === undefined && !isOfTime(order))) {
+    const detail =
+      'a time goes with a tenant and a store, or with a tenant and order=newest or oldest';
+    throw invalidInput('?start', detail);
   }
-  // No event id is before the one, none after the other.
-  const eventId = order === 'desc' ? '\u{10FFFF}' : '';
+  // No name is before the one, none after the other.
+  const name = isDescending(order) ? '\u{10FFFF}' : '';
   return {
     direction: 'next',
-    key: [tenant, store, formatMicros(micros), eventId],
+    key: [tenant, store ?? name, formatMicros(micros), name],
     isInclusive: true,
   };
 }
@@ -159,19 +191,24 @@ export async function getRecord(
  */
 function pageJson(
   rows: RecordRow[],
-  page: { next: string | null; prev: string | null; searched: RecordKey | null },
+  page: {
+    next: string | null;
+    prev: string | null;
+    searched: ReturnType<typeof searchedTo> | null;
+  },
 ): string {
   const data = rows.map(recordJson).join(',');
   const rest = {
     next_cursor: page.next,
     prev_cursor: page.prev,
-    searched_to: page.searched === null ? null : searchedTo(page.searched),
+    searched_to: page.searched,
   };
   return `{"data":[${data}],${JSON.stringify(rest).slice(1)}`;
 }
 
-/** Tells a place that need not be that of a record: see `boundary` and `beyondTenant`. */
-function searchedTo([tenant, store, occurred_at]: RecordKey) {
+/** Tells a place that need not be that of a record: see `boundary`, `dayEdge` and `beyondTenant`. */
+function searchedTo([tenant, store, occurred_at]: RecordKey, isByTime: boolean) {
+  if (isByTime) return { tenant, store: null, occurred_at };
   if (store === '')
     return { tenant: tenant.replace(/\u0001$/, ''), store: null, occurred_at: null };
   return { tenant, store, occurred_at };

@@ -1,12 +1,17 @@
 import { addDays } from '../../kernel/day.ts';
-import type { RecordKey } from '../queries.ts';
+import type { RecordKey, Times } from '../queries.ts';
 import { firstDay } from '../slice/slice.ts';
 import type { DayInSegment, DayKey, Segment } from './queries.ts';
 
 /** Rows of a segment's object, counted from 0; both ends are included. */
 export type RowRange = readonly [first: number, last: number];
 
-type SegmentPart = { readonly segment: Segment; readonly ranges: readonly RowRange[] };
+type SegmentPart = {
+  readonly segment: Segment;
+  readonly ranges: readonly RowRange[];
+  /** Of these rows only those between two times are read. */
+  readonly times?: Times;
+};
 
 /** Which rows of which segments one scan reads, and how far it gets with them. */
 export type ScanPlan = {

@@ -1,6 +1,7 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import { compareText } from '../../kernel/names.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 import { mayHold } from '../segments/event-filter.ts';
 import type { SegmentPiece } from '../segments/pieces.ts';
 import type { LiveSegment } from '../segments/segment.ts';
@@ -17,6 +18,9 @@ import { mergeSpans } from '../tags/windows.ts';
 
 /** A segment in the catalogue, with all that is needed to open it. */
 export type Segment = Omit<LiveSegment, 'id'> & { tenant: string; segment_id: string };
+
+/** A segment, with the number and the bytes of all its records. */
+export type WholeSegment = Segment & { count: number; bytes: number };
 
 /** Where in a segment the records of a store's day stand. */
 export type DayInSegment = Segment & {
@@ -181,6 +185,61 @@ function dayOrder(table: string, columns: readonly string[], descending: boolean
   return raw(columns.map((column) => `${table}.${column}${descending ? ' desc' : ''}`).join(', '));
 }
 
+/** What one of the tiers has of a slice on a day, and the times between which all of both tiers lie. */
+export type TimeDay = {
+  day: string;
+  count: number;
+  bytes: number;
+  first_at: string;
+  last_at: string;
+};
+
+type Tier = 'hot' | 'cold';
+
+/** Returns the next days on which the tenant of a slice has records in a tier, in the order of time or in reverse. */
+export async function listTimeDays(
+  db: Queryable,
+  slice: Slice,
+  options: { tier: Tier; from: string | null; descending: boolean; limit: number },
+): Promise<TimeDay[]> {
+  const { tier, from, descending, limit } = options;
+  const conditions = dayConditions({ ...slice, dataset: undefined });
+  if (from !== null) {
+    conditions.push(sql`day ${raw(descending ? '<=' : '>=')} ${from}::date`);
+  }
+  if (slice.dataset !== undefined) {
+    const spans = mergeSpans(taggedWindows(slice)).map(
+      (span) => sql`day >= ${span.from}::date and day < ${span.until}::date`,
+    );
+    conditions.push(spans.length === 0 ? raw('false') : sql`(${join(spans, ' or ')})`);
+  }
+  return db.query<TimeDay>(sql`
+    select day::text as day, ${tierSums[tier]}
+    from tenant_days ${where([...conditions, tierDays[tier]])}
+    group by day order by day ${raw(descending ? 'desc' : 'asc')} limit ${raw(String(limit))}`);
+}
+
+/** Returns the same of the tagged stores alone, for days from one to another, both included. */
+export async function listTaggedDays(
+  db: Queryable,
+  slice: Slice,
+  options: { tier: Tier; first: string; last: string; descending: boolean },
+): Promise<TimeDay[]> {
+  const { tier, first, last, descending } = options;
+  const between = [sql`day between ${first}::date and ${last}::date`, tierDays[tier]];
+  return db.query<TimeDay>(sql`
+    select day::text as day, ${tierSums[tier]} ${fromDays('leaf_days', slice, between)}
+    group by day order by day ${raw(descending ? 'desc' : 'asc')}`);
+}
+
+const tierDays: Record<Tier, Sql> = { hot: sql`has_hot`, cold: sql`cold_count > 0` };
+
+const dayTimes = sql`${instantText('min(first_at)')} as first_at, ${instantText('max(last_at)')} as last_at`;
+const tierSums: Record<Tier, Sql> = {
+  hot: sql`sum(count - cold_count)::bigint as count, sum(bytes - cold_bytes)::bigint as bytes, ${dayTimes}`,
+  cold: sql`sum(cold_count)::bigint as count, sum(cold_bytes)::bigint as bytes, ${dayTimes}`,
+};
+
 /** Returns the bytes of the cold records on a slice's days, as NDJSON and as they are stored. */
 export async function sumColdBytes(
   db: Queryable,
@@ -207,7 +266,7 @@ export async function listHolders(
     limit: number;
     filters: number;
   },
-): Promise<{ holders: (Segment & { count: number; bytes: number })[]; last: string | null }> {
+): Promise<{ holders: WholeSegment[]; last: string | null }> {
   const { beyond, descending, limit, filters } = options;
   const direction = raw(descending ? 'desc' : 'asc');
   const conditions = segmentConditions(slice);
@@ -226,7 +285,7 @@ export async function listHolders(
   const keys = found?.holders ?? [];
   const last = slice.tenant === undefined ? (found?.last ?? null) : null;
   if (keys.length === 0) return { holders: [], last };
-  const holders = await db.query<Segment & { count: number; bytes: number }>(sql`
+  const holders = await db.query<WholeSegment>(sql`
     select segment.tenant, segment.id as segment_id, segment.count, segment.bytes, ${segmentColumns}
     from unnest(${keys.map(([tenant]) => tenant)}::text[], ${keys.map(([, id]) => id)}::text[]) as asked(tenant, id)
     join segments segment on segment.tenant = asked.tenant and segment.id = asked.id
@@ -239,11 +298,11 @@ export async function listSegmentsOf(
   db: Queryable,
   slice: Slice,
   page: { after: readonly [string, string] | null; limit: number },
-): Promise<Segment[]> {
+): Promise<WholeSegment[]> {
   const conditions = segmentConditions(slice);
   if (page.after !== null) conditions.push(sql`(tenant, id) > (${join([...page.after])})`);
-  return db.query<Segment>(sql`
-    select segment.tenant, segment.id as segment_id, ${segmentColumns}
+  return db.query<WholeSegment>(sql`
+    select segment.tenant, segment.id as segment_id, segment.count, segment.bytes, ${segmentColumns}
     from segments segment ${where(conditions)} order by segment.tenant, segment.id
     limit ${page.limit}`);
 }

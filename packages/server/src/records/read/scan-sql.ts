@@ -1,7 +1,7 @@
 import { literal } from '../../platform/duckdb.ts';
 import { pageBytes, type RecordKey } from '../queries.ts';
 import { digestSumSql, instantSql, readSegments, segmentOrder } from '../segments/segment-sql.ts';
-import { coldConditions, coldLabelConditions } from '../slice/cold-sql.ts';
+import { coldConditions, coldLabelConditions, coldPlaceConditions } from '../slice/cold-sql.ts';
 import type { Slice } from '../slice/slice.ts';
 import type { RowRange } from './plan-scan.ts';
 
@@ -15,7 +15,13 @@ export type FilePart = {
   readonly rows?: readonly number[] | null;
 };
 
-type KeyBound = { after: RecordKey | null; isInclusive: boolean; descending: boolean };
+type KeyBound = {
+  after: RecordKey | null;
+  isInclusive: boolean;
+  descending: boolean;
+  /** The order is that of time: the rows were not picked by the catalogue, and are those of one tenant. */
+  isByTime?: boolean | undefined;
+};
 
 /** The answer of `locateSql`, which comes as JSON. */
 export type Located = {
@@ -23,8 +29,8 @@ export type Located = {
   looked: number;
   last: RecordKey | null;
   /**
-   * The first and the last row that are shown of each part, which is named by its position; with a `where` all of its
-   * rows.
+   * The first and the last row that are shown of each part, which is named by its position; with a `where`, and by time,
+   * all of its rows.
    */
   parts: { part: number; first_row: number; last_row: number; rows: number[] | null }[] | null;
 };
@@ -40,8 +46,8 @@ const recordJson = `to_json({tenant: tenant, store: store, event_id: event_id,
 
 /** Reads the records themselves, in no particular order. */
 export function fetchSql(parts: readonly FilePart[], slice: Slice, bound: KeyBound): string {
-  // With a `where` the rows that fit are known.
-  const own = slice.where === undefined ? conditionsOf(slice) : [];
+  // With a `where`, and by time, the rows that fit are known.
+  const own = slice.where === undefined && !bound.isByTime ? conditionsOf(slice) : [];
   return parts
     .map((part) => `select ${recordJson} from ${rowsOf(part, [...own, ...keyConditions(bound)])}`)
     .join(' union all ');
@@ -58,6 +64,7 @@ export function locateSql(
 ): string {
   const isOfAll = options.lookLimit === null;
   const hasWhere = slice.where !== undefined;
+  const place = options.isByTime ? coldPlaceConditions(slice) : [];
   const [own, labels] = [conditionsOf(slice), conditionsOf({ ...slice, where: undefined })];
   const matches = own.length === 0 ? 'true' : `coalesce(${own.join(' and ')}, false)`;
   const columns = 'file_row_number as at_row, tenant, store, occurred_at, event_id, bytes';
@@ -70,12 +77,12 @@ export function locateSql(
     .map(
       (part, n) =>
         `select ${n} as part, ${columns}, ${rest}
-        from ${rowsOf(part, [...keyConditions(options), ...(isOfAll ? labels : [])])}`,
+        from ${rowsOf(part, [...keyConditions(options), ...place, ...(isOfAll ? labels : [])])}`,
     )
     .join(' union all ');
-  const [order, reverse] = options.descending
-    ? [ordered('desc'), ordered('asc')]
-    : [ordered('asc'), ordered('desc')];
+  const [order, reverse] = (options.descending ? ['desc', 'asc'] : ['asc', 'desc']).map(
+    (direction) => ordered(direction, options),
+  );
   const near = isOfAll
     ? rows
     : `select * from (${rows}) order by ${order} limit ${options.lookLimit}`;
@@ -87,7 +94,7 @@ export function locateSql(
       from (select * from looked where matches order by ${order} limit ${options.limit})
     ), bounds as (
       select part, min(at_row) as first_row, max(at_row) as last_row,
-        ${hasWhere ? 'list(at_row)' : 'null'} as rows
+        ${hasWhere || options.isByTime ? 'list(at_row)' : 'null'} as rows
       from shown where bytes_before < ${pageBytes} group by part
     )
     select to_json({
@@ -164,11 +171,16 @@ function conditionsOf(slice: Slice): string[] {
 }
 
 /** Returns the conditions for rows after a key. */
-function keyConditions({ after, isInclusive, descending }: KeyBound): string[] {
+function keyConditions({ after, isInclusive, descending, isByTime }: KeyBound): string[] {
   if (after === null) return [];
   const [tenant, store, occurredAt, eventId] = after;
   const at = instant(occurredAt);
   const beyond = descending ? '<' : '>';
+  if (isByTime) {
+    const beside = `(store ${beyond} ${literal(store)} or store = ${literal(store)}
+      and event_id ${beyond}${isInclusive ? '=' : ''} ${literal(eventId)})`;
+    return [`occurred_at ${beyond}= ${at}`, `(occurred_at <> ${at} or ${beside})`];
+  }
   return [
     `(tenant ${beyond} ${literal(tenant)} or tenant = ${literal(tenant)} and (
       store ${beyond} ${literal(store)} or store = ${literal(store)} and (
@@ -177,10 +189,11 @@ function keyConditions({ after, isInclusive, descending }: KeyBound): string[] {
   ];
 }
 
-function ordered(direction: 'asc' | 'desc'): string {
-  return ['tenant', ...segmentOrder.split(', ')]
-    .map((column) => `${column} ${direction}`)
-    .join(', ');
+function ordered(direction: string, { isByTime }: Pick<KeyBound, 'isByTime'>): string {
+  const columns = isByTime
+    ? ['occurred_at', 'store', 'event_id']
+    : ['tenant', ...segmentOrder.split(', ')];
+  return columns.map((column) => `${column} ${direction}`).join(', ');
 }
 
 function instant(text: string): string {

@@ -4,14 +4,14 @@ import { type ColdReader, sumTriples, type Triple } from '../segments/segment.ts
 import { isCounted, type Slice } from '../slice/slice.ts';
 import { withTags } from '../tags/windows.ts';
 import { queryInGroups, readTwice } from './open-segments.ts';
-import { listSegmentsOf, type Segment } from './queries.ts';
+import { listSegmentsOf, type WholeSegment } from './queries.ts';
 import { sumSql } from './scan-sql.ts';
 
 const pageSize = 500;
 
 /** Returns all segments that may hold records of a slice. There are a few thousand at most. */
-export async function listSliceSegments(db: Queryable, slice: Slice): Promise<Segment[]> {
-  const segments: Segment[] = [];
+export async function listSliceSegments(db: Queryable, slice: Slice): Promise<WholeSegment[]> {
+  const segments: WholeSegment[] = [];
   for (;;) {
     const last = segments.at(-1);
     const after = last === undefined ? null : ([last.tenant, last.segment_id] as const);

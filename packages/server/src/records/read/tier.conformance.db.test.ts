@@ -114,6 +114,16 @@ const requests: PageRequest[] = [
   { limit: 500, tenant: 'Ünï', dataset: 'fine_tuning', order: 'desc' },
   { limit: 2, tenant: 'Ünï', dataset: 'fine_tuning', source: '' },
   { limit: 2, tenant: 'Ünï', dataset: 'training' },
+  { limit: 4, tenant: 'CA', order: 'newest' },
+  { limit: 3, tenant: 'Ünï', order: 'oldest' },
+  { limit: 2, tenant: 'CA', store: 'A', order: 'newest' },
+  { limit: 3, tenant: 'CA', order: 'oldest', month: '2001-02' },
+  { limit: 1, tenant: 'CA', order: 'newest', kind: 'null' },
+  { limit: 2, tenant: 'Ünï', order: 'oldest', where: 'f = 1 or deep.a.3.b = ""' },
+  { limit: 3, tenant: 'CA', order: 'newest', dataset: 'training' },
+  { limit: 2, tenant: 'CA', order: 'oldest', dataset: 'fine_tuning', source: '' },
+  { limit: 2, tenant: 'CA', order: 'newest', dataset: 'training', where: 'e = 100' },
+  { limit: 2, tenant: 'nobody', order: 'newest' },
 ];
 
 /** Of some stores and days, and of all there are. */

@@ -7,6 +7,8 @@ export type ScanOptions = {
   after: RecordKey | null;
   isInclusive?: boolean | undefined;
   descending: boolean;
+  /** Whether the records of a tenant are read by their times, instead of store by store. */
+  isByTime?: boolean | undefined;
   /** How many records are wanted at most. */
   limit: number;
   /** Records after this key are not wanted. */
@@ -78,6 +80,15 @@ export function compareRows(a: RecordRow, b: RecordRow): number {
   );
 }
 
+/** Returns the order of keys by time, in which those of one tenant can be. */
+export function compareTimes(a: RecordKey, b: RecordKey): number {
+  return compareText(a[2], b[2]) || compareText(a[1], b[1]) || compareText(a[3], b[3]);
+}
+
+export function compareRowTimes(a: RecordRow, b: RecordRow): number {
+  return compareTimes(keyOf(a), keyOf(b));
+}
+
 /** Returns the last key of rows that were cut because of their number or their bytes; null when they were not cut. */
 export function cutAt(rows: readonly RecordRow[], limit: number): RecordKey | null {
   const last = rows.at(-1);
@@ -122,9 +133,14 @@ function isShort(slice: Slice, scan: Scan, options: ScanOptions): boolean {
 }
 
 /** Merges two scans of the same stretch, as far as both have looked. A record that is in both is kept once. */
-function mergeScans(a: Scan, b: Scan, options: { descending: boolean; limit: number }): Scan {
+function mergeScans(
+  a: Scan,
+  b: Scan,
+  options: Pick<ScanOptions, 'descending' | 'isByTime' | 'limit'>,
+): Scan {
   const sign = options.descending ? -1 : 1;
-  const order = (x: RecordKey, y: RecordKey) => sign * compareKeys(x, y);
+  const compare = options.isByTime ? compareTimes : compareKeys;
+  const order = (x: RecordKey, y: RecordKey) => sign * compare(x, y);
   const end = nearer(a.end, b.end, order);
   const rows: RecordRow[] = [];
   let [atA, atB] = [0, 0];

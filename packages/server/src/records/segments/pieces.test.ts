@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { piecesOf, rowsAt, type SegmentPiece } from './pieces.ts';
+import { groupsAt, piecesOf, rowsAt, type SegmentPiece } from './pieces.ts';
 
 const at = (minute: number) => `2001-01-01T00:${String(minute).padStart(2, '0')}:00.000000Z`;
 
@@ -24,7 +24,7 @@ test('rows are read with the row groups in which they stand, and the end of the 
     [3, 3],
   ]);
   const stretches = (first: number, last: number) =>
-    piecesOf(pieces, [first, last])?.map(({ start, end }) => [start, end]);
+    piecesOf(pieces, [[first, last]])?.map(({ start, end }) => [start, end]);
   expect(stretches(0, 1)).toEqual([
     [0, 10],
     [33, 40],
@@ -39,6 +39,26 @@ test('rows are read with the row groups in which they stand, and the end of the 
     [33, 40],
   ]);
   expect(stretches(0, 5)).toBeUndefined();
+});
+
+test('the row groups with records between two times are read, and not those beside and between them', () => {
+  const pieces = segment([
+    [1, 9],
+    [10, 19],
+    [2, 3],
+    [4, 12],
+  ]);
+  const groups = groupsAt(pieces, { first_at: at(9), last_at: at(10) });
+  expect(groups).toEqual([
+    [0, 1],
+    [2, 3],
+    [6, 7],
+  ]);
+  expect(piecesOf(pieces, groups)?.map(({ start }) => start)).toEqual([0, 10, 33, 46]);
+  expect(groupsAt(pieces, { first_at: at(4), last_at: at(8) })).toEqual([
+    [0, 1],
+    [6, 7],
+  ]);
 });
 
 test('rows at a time are among those that are kept, and so is the first one after them', () => {

@@ -65,10 +65,11 @@ type Rows = readonly [first: number, last: number];
 /** Returns the pieces that are needed to read rows; undefined when that is all of them. */
 export function piecesOf(
   pieces: readonly SegmentPiece[],
-  [first, last]: Rows,
+  ranges: readonly Rows[],
 ): ObjectPiece[] | undefined {
   const wanted = placed(pieces).filter(
-    ({ rows, row }) => rows === 0 || (row <= last && row + rows > first),
+    ({ rows, row }) =>
+      rows === 0 || ranges.some(([first, last]) => row <= last && row + rows > first),
   );
   if (wanted.length === pieces.length) return undefined;
   return wanted.map(({ start, bytes, sha256 }) => ({
@@ -76,6 +77,18 @@ export function piecesOf(
     end: start + bytes,
     sha256: Buffer.from(sha256, 'hex'),
   }));
+}
+
+/** Returns the row groups that may have records between two times, as their rows. */
+export function groupsAt(
+  pieces: readonly SegmentPiece[],
+  { first_at, last_at }: { readonly first_at: string; readonly last_at: string },
+): Rows[] {
+  return placed(pieces)
+    .filter((piece) => piece.rows > 0)
+    .filter((piece) => piece.first_at === null || piece.first_at <= last_at)
+    .filter((piece) => piece.last_at === null || piece.last_at >= first_at)
+    .map(({ row, rows }): Rows => [row, row + rows - 1]);
 }
 
 /**

@@ -20,8 +20,13 @@ import {
 
 /** Returns all conditions of a slice. Those who read rows that the catalogue has picked need only the labels. */
 export function coldConditions(slice: Slice): string[] {
+  return [...coldLabelConditions(slice), ...coldPlaceConditions(slice)];
+}
+
+/** Returns the conditions on the store and the day of a record. */
+export function coldPlaceConditions(slice: Slice): string[] {
   const { store, from, until, range, dataset } = slice;
-  const conditions = coldLabelConditions(slice);
+  const conditions: string[] = [];
   if (store !== undefined) conditions.push(`store = ${literal(store)}`);
   if (from !== undefined) conditions.push(`occurred_at >= ${midnight(from)}`);
   if (until !== undefined) conditions.push(`occurred_at < ${midnight(until)}`);

@@ -1,0 +1,152 @@
+import { addDays } from '../../kernel/day.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { findScanEnd, listRecords, type RecordKey } from '../queries.ts';
+import { isCounted, type Slice, taggedWindows } from '../slice/slice.ts';
+import { firstDayBeyond, maxSegments, type ScanPlan } from './plan-scan.ts';
+import { dayEdge, planTimes, type TimeDays, type TimePlan } from './plan-times.ts';
+import { listTaggedDays, listTimeDays, type TimeDay, type WholeSegment } from './queries.ts';
+import { listSliceSegments } from './sum-segments.ts';
+import { cutAt, type Scan, type ScanLimits, type ScanOptions } from './tier.ts';
+
+// The records of all stores of a tenant in the order of their times. Neither tier has them so. The counters say on which
+// days some lie, and between which times those of a store, so that a page looks at a stretch of time alone.
+
+/** One scan reads at most this many stretches of time. Each holds about four times as many records as the one before. */
+const maxStretches = 8;
+
+/** So many days are looked up, if each has few records. */
+const maxDays = 600;
+
+/** Reads hot records by time. */
+export async function scanHotTimes(
+  db: Database,
+  slice: Slice,
+  options: ScanOptions,
+  limits: ScanLimits,
+): Promise<Scan> {
+  const tenant = tenantOf(slice);
+  const { descending, limit } = options;
+  const found = await findDays(db, slice, { ...options, tier: 'hot', limits });
+  const scan: Scan = { rows: [], end: options.after };
+  let { after, isInclusive } = options;
+  for (let wanted = limit * 2, n = 0; n < maxStretches; n++, wanted *= 4) {
+    const most = isCounted(slice) ? wanted : limits.filtered;
+    const times = planTimes(found, { tenant, after, descending, wanted: most });
+    if (times === null) return { ...scan, end: found.end };
+    const stretch = {
+      ...{ after, isInclusive, descending, times },
+      limit: limit - scan.rows.length,
+    };
+    if (!isCounted(slice)) return scanFiltered(db, slice, stretch, limits);
+    scan.rows.push(...(await listRecords(db, slice, { ...stretch, scanLimit: null })));
+    scan.end = cutAt(scan.rows, limit) ?? times.end;
+    if (scan.end !== times.end || times.end === null) return scan;
+    [after, isInclusive] = [times.end, false];
+  }
+  return scan;
+}
+
+/** The end is found in the snapshot of the rows: records written in between would move it. */
+function scanFiltered(
+  db: Database,
+  slice: Slice,
+  options: ScanOptions & { times: TimePlan },
+  { filtered: scanLimit, bytes: scanBytes }: ScanLimits,
+): Promise<Scan> {
+  const scan = { ...options, scanLimit, scanBytes };
+  return db.transaction(
+    async (connection) => {
+      const rows = await listRecords(connection, slice, scan);
+      const end = cutAt(rows, options.limit) ?? (await findScanEnd(connection, slice, scan));
+      return { rows, end: end ?? options.times.end };
+    },
+    { isolation: 'repeatable read' },
+  );
+}
+
+/** Finds which segments hold the next cold records, and on which days; null when none do. */
+export async function planColdTimes(
+  db: Queryable,
+  slice: Slice,
+  options: ScanOptions & { limits: ScanLimits; looks: (days: readonly TimeDay[]) => number },
+): Promise<{ plan: ScanPlan; slice: Slice; looks: number } | { end: RecordKey | null }> {
+  const { after, until = null, descending, limits } = options;
+  const tenant = tenantOf(slice);
+  const found = await findDays(db, slice, { ...options, tier: 'cold', limits });
+  const isWanted = ({ day }: TimeDay) =>
+    until === null || (descending ? day >= until[2].slice(0, 10) : day <= until[2].slice(0, 10));
+  const days = found.days.filter(isWanted);
+  const end = days.length < found.days.length ? null : found.end;
+  const looks = options.looks(days);
+  const times = planTimes(
+    { days, end },
+    { tenant, after, descending, wanted: looks, isWhole: true },
+  );
+  if (times === null) return { end };
+  const [first, last] = [times.first_at.slice(0, 10), times.last_at.slice(0, 10)];
+  const span = { tenant, from: first, until: addDays(last, 1), tenants: slice.tenants };
+  const few = fewSegments(
+    days.filter(({ day }) => day >= first && day <= last),
+    await listSliceSegments(db, span),
+  );
+  const [from, to] =
+    few.last === null ? [first, last] : descending ? [few.last, last] : [first, few.last];
+  const sum = (of: 'count' | 'bytes') => few.segments.reduce((total, one) => total + one[of], 0);
+  return {
+    slice: { ...slice, from, until: addDays(to, 1) },
+    looks,
+    plan: {
+      days: [],
+      parts: few.segments.map((segment) => ({ segment, ranges: [[0, segment.count - 1]], times })),
+      ...{ rowCount: sum('count'), bytes: sum('bytes'), isFull: false },
+      end: few.last === null ? times.end : dayEdge(tenant, few.last, descending),
+    },
+  };
+}
+
+/**
+ * Returns the segments that hold the first of some days, so many that they can be open at once, and the last of these
+ * days; null where that is all of them. A single day may lie in more.
+ */
+function fewSegments(
+  days: readonly TimeDay[],
+  segments: readonly WholeSegment[],
+): { segments: readonly WholeSegment[]; last: string | null } {
+  if (segments.length <= maxSegments) return { segments, last: null };
+  let picked: { segments: readonly WholeSegment[]; last: string | null } | undefined;
+  const open = new Set<WholeSegment>();
+  for (const { day } of days) {
+    for (const segment of segments) {
+      if (segment.first_day <= day && segment.last_day >= day) open.add(segment);
+    }
+    if (picked !== undefined && open.size > maxSegments) return picked;
+    picked = { segments: [...open], last: day };
+  }
+  return { segments: [...open], last: null };
+}
+
+/** Finds the next days on which a tier has records of the slice. */
+async function findDays(
+  db: Queryable,
+  slice: Slice,
+  options: Pick<ScanOptions, 'after' | 'descending'> & { tier: 'hot' | 'cold'; limits: ScanLimits },
+): Promise<TimeDays> {
+  const { after, descending, tier, limits } = options;
+  const windows = slice.dataset === undefined ? [] : taggedWindows(slice);
+  const ofStores = windows.filter(({ store }) => store !== null).length;
+  // Of tagged stores the days of each are looked up.
+  const limit = Math.max(1, Math.min(maxDays, Math.floor(limits.days / Math.max(1, ofStores))));
+  const from = after === null ? null : firstDayBeyond(after, descending)[2];
+  const days = await listTimeDays(db, slice, { tier, from, descending, limit });
+  const [first, last] = [days[0]?.day, days.at(-1)?.day];
+  if (first === undefined || last === undefined) return { days, end: null };
+  const end = days.length < limit ? null : dayEdge(tenantOf(slice), last, descending);
+  if (ofStores === 0) return { days, end };
+  const between = descending ? { first: last, last: first } : { first, last };
+  return { days: await listTaggedDays(db, slice, { tier, ...between, descending }), end };
+}
+
+function tenantOf({ tenant }: Slice): string {
+  if (tenant === undefined) throw new Error('only the records of one tenant are read by time');
+  return tenant;
+}
