@@ -4,6 +4,7 @@ import { benchExport } from './records/export.mjs';
 import { benchImport } from './records/import.mjs';
 import { benchIngest, benchSingles } from './records/ingest.mjs';
 import { benchPages } from './records/pages.mjs';
+import { benchTimes } from './records/times.mjs';
 
 const sections = {
   ingest: benchIngest,
@@ -11,6 +12,7 @@ const sections = {
   singles: benchSingles,
   datasets: benchDatasets,
   pages: benchPages,
+  times: benchTimes,
   export: benchExport,
 };
 
@@ -25,6 +27,7 @@ const sizes = {
     singles: { requests: 80, pairs: 1 },
     datasets: { tenants: 10, stores: 20, months: 12, requests: 2 },
     pages: { records: 12_000, requests: 2 },
+    times: { stores: 200, days: 4, requests: 2 },
     export: { flights: 6000, pairs: 1, firstBytes: 1, watchMillis: 100 },
   },
   quick: {
@@ -33,6 +36,7 @@ const sizes = {
     singles: { requests: 8000, pairs: 1 },
     datasets: { tenants: 20, stores: 84, months: 12, requests: 40 },
     pages: { records: 30_000, requests: 60 },
+    times: { stores: 2000, days: 10, requests: 30 },
     export: { flights: 100_000, pairs: 1, firstBytes: 5, watchMillis: 1000 },
   },
   standard: {
@@ -41,6 +45,7 @@ const sizes = {
     singles: { requests: 15_000, pairs: 3 },
     datasets: { tenants: 200, stores: 417, months: 12, requests: 300 },
     pages: { records: 1_000_000, requests: 300 },
+    times: { stores: 20_000, days: 20, requests: 100 },
     export: { flights: 1_500_000, pairs: 5, firstBytes: 20, watchMillis: 3000 },
   },
   full: {
@@ -49,6 +54,7 @@ const sizes = {
     singles: { requests: 50_000, pairs: 5 },
     datasets: { tenants: 200, stores: 417, months: 12, requests: 1000 },
     pages: { records: 1_000_000, requests: 1000 },
+    times: { stores: 20_000, days: 20, requests: 300 },
     export: { flights: 3_000_000, pairs: 5, firstBytes: 20, watchMillis: 3000 },
   },
 };

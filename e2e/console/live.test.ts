@@ -43,6 +43,42 @@ test('newest first, LAST, and a jump to a time lead through a store both ways', 
   await page.locator('input[aria-invalid="true"]').waitFor();
 });
 
+test('a tenant is read by time over all its stores, from both ends and from a time, which an event is not', async () => {
+  await ingestBatch(
+    live.service,
+    numbers(150, 0).flatMap((n) =>
+      ['A', 'B'].map((store) => ({ ...record(store, n), tenant: 'NM' })),
+    ),
+  );
+  const page = await live.open('/records?tenant=NM');
+  const rows = async (count: number) =>
+    (await recordRows(page).allInnerTexts()).slice(0, count).map((text) =>
+      text
+        .match(/\s(A|B)\s+(e\d+)/)
+        ?.slice(1)
+        .join(' '),
+    );
+  await page.getByText('1–100 of 300').waitFor();
+  await expect.poll(() => rows(2)).toEqual(['A e0', 'A e1']);
+  await page.getByLabel('Order').selectOption('newest first');
+  await expect.poll(() => rows(3)).toEqual(['B e149', 'A e149', 'B e148']);
+  await page.getByRole('button', { name: 'LAST', exact: true }).click();
+  await expect.poll(() => rows(2)).toEqual(['B e49', 'A e49']);
+  const jump = page.getByLabel(/^Jump to a time/);
+  await jump.fill('2001-03-01 01:00');
+  await jump.press('Enter');
+  await expect.poll(() => rows(2)).toEqual(['B e60', 'A e60']);
+  await page.getByLabel('Order').selectOption('store by store');
+  await expect.poll(() => rows(2)).toEqual(['A e0', 'A e1']);
+  await jump.fill('2001-03-01 01:00');
+  await jump.press('Enter');
+  await expect.poll(() => rows(2)).toEqual(['A e60', 'B e60']);
+  expect(page.url()).toContain('order=oldest');
+  await page.goto(page.url().replace('order=oldest', 'order=newest&event=e7'));
+  await expect.poll(() => rows(3)).toEqual(['A e7', 'B e7']);
+  await page.getByLabel('Order').waitFor({ state: 'detached' });
+});
+
 test('LIVE shows what is stored on top, and moves nothing while somebody reads', async () => {
   const page = await live.open('/records?tenant=TX&store=AUS');
   await page.getByText('No records here').waitFor();

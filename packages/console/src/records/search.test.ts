@@ -53,7 +53,17 @@ describe('validateRecordsSearch', () => {
     });
   });
 
-  it('has an order and a time to begin at in a store alone, and the last page and LIVE in any node', () => {
+  it('goes by time over the stores of a tenant, unless it searches an event, and then from a time, too', () => {
+    const at = { tenant: 'TX', order: 'newest', start: '2001-03-05T14:07:00.000Z' } as const;
+    expect(validateRecordsSearch(at)).toEqual(at);
+    expect(validateRecordsSearch({ ...at, event: 'e' })).toEqual({ tenant: 'TX', event: 'e' });
+    expect(validateRecordsSearch({ ...at, store: 'DFW' })).toEqual({
+      ...{ tenant: 'TX', store: 'DFW', start: at.start },
+    });
+    expect(validateRecordsSearch({ ...at, tenant: undefined })).toEqual({});
+  });
+
+  it('has the order of a store and a time to begin at in a store alone, and the last page and LIVE in any node', () => {
     const at = { order: 'desc', start: '2001-03-05T14:07:00.000Z', live: 'true' };
     const of = (place: object) => validateRecordsSearch({ ...at, ...place });
     expect(of({ tenant: 'TX', store: 'DFW' })).toMatchObject({ ...at, live: true });

@@ -26,9 +26,9 @@ export type RecordsSearch = {
   from?: string;
   to?: string;
   limit?: number;
-  /** The order of a store's records, if not the oldest first. */
-  order?: 'desc';
-  /** Where the first page begins, if not with the first record: a time of a store, or `last` for the last page. */
+  /** The order of a store's records, if not the oldest first; of a tenant's, if not store by store. */
+  order?: 'desc' | TimeOrder;
+  /** Where the first page begins, if not with the first record: a time where the order has one, or `last` for the last page. */
   start?: string;
   /** Whether what is stored appears by itself. */
   live?: true;
@@ -43,6 +43,10 @@ export type RecordsSearch = {
   year?: number;
   panel?: string;
 };
+
+/** The orders of the records of all stores of a tenant by time. */
+export const timeOrders = ['newest', 'oldest'] as const;
+export type TimeOrder = (typeof timeOrders)[number];
 
 /**
  * The panels of the page: a record by its identity (see `encodeRecord`), a field by its key, a dataset version by its id, the export of
@@ -83,6 +87,9 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
   const dataset =
     tenant === undefined ? undefined : datasetNames.find((name) => name === search.dataset);
   const where = textOf(search.where);
+  const event = textOf(search.event);
+  const order = orderOf(search.order, { tenant, store, event });
+  const isByTime = store !== undefined || order !== undefined;
   // What comes live has no tags yet.
   const canBeLive = tenant !== undefined && dataset === undefined;
   return withoutUndefined({
@@ -93,14 +100,14 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     q: textOf(search.q),
     kind: textOf(search.kind),
     source: textOf(search.source),
-    event: textOf(search.event),
+    event,
     dataset,
     where,
     from: textOf(search.from, dayPattern),
     to: textOf(search.to, dayPattern),
     limit: limit === defaultPageSize ? undefined : limit,
-    order: store !== undefined && search.order === 'desc' ? 'desc' : undefined,
-    start: tenant && textOf(search.start, store === undefined ? /^last$/ : startPattern),
+    order,
+    start: tenant && textOf(search.start, isByTime ? startPattern : /^last$/),
     live: canBeLive && String(search.live) === 'true' ? true : undefined,
     cursor: textOf(search.cursor),
     at: Number.isSafeInteger(at) && at > 0 ? at : undefined,
@@ -109,6 +116,16 @@ export function validateRecordsSearch(search: Record<string, unknown>): RecordsS
     year: Number.isInteger(year) && year >= 1970 && year <= 9999 ? year : undefined,
     panel: panelOf(search, tenant),
   });
+}
+
+/** The order that a hash names, if the node can have it: an event is searched store by store. */
+function orderOf(
+  order: unknown,
+  { tenant, store, event }: Pick<Changes, 'tenant' | 'store' | 'event'>,
+): RecordsSearch['order'] {
+  if (store !== undefined) return order === 'desc' ? order : undefined;
+  if (tenant === undefined || event !== undefined) return undefined;
+  return timeOrders.find((name) => name === order);
 }
 
 /** The panel that a hash names. All but those about a record are about the chosen tenant. */

@@ -57,6 +57,10 @@ describe('rangeText', () => {
     expect(searchedText({ tenant: 'TX', store: null, occurred_at: null }, 'utc')).toBe(
       'the end of TX',
     );
+    const occurred_at = '2001-03-05T14:07:00.000000Z';
+    expect(searchedText({ tenant: 'TX', store: null, occurred_at }, 'utc')).toMatch(
+      /^2001-03-05 14:07/,
+    );
   });
 
   it('says that a page without a match may go on', () => {

@@ -41,7 +41,10 @@ export type RecordsPage = {
   fault?: InputFault;
 };
 
-/** A place in the order of records: of a tenant, and unless all of it was searched, of a store and a time. */
+/**
+ * A place in the order of records: of a tenant, and unless all of it was searched, of a store and a time; by time of a time
+ * alone.
+ */
 export type Searched = { tenant: string; store: string | null; occurred_at: string | null };
 
 /** A search that goes from page to page, until it has found enough or is stopped. */
@@ -277,7 +280,6 @@ export function rangeText({ rows, hasNext, at, isAtKnown, total, searched }: Pag
 
 /** A place to which records were searched, in words. */
 export function searchedText({ tenant, store, occurred_at: at }: Searched, zone: Zone): string {
-  return store === null || at === null
-    ? `the end of ${tenant}`
-    : `${store} ${formatInstant(at, zone)}`;
+  if (at === null) return `the end of ${tenant}`;
+  return store === null ? formatInstant(at, zone) : `${store} ${formatInstant(at, zone)}`;
 }

@@ -71,13 +71,19 @@ export function RecordsPart(props: RecordsPartProps): ReactNode {
           fault={fault}
           onChange={(change) => update((before) => changeFilters(before, change))}
         />
-        {search.store !== undefined && (
-          <Jump onJump={(to) => turn({ ...firstPage, live: undefined, start: to })} />
+        {canGoByTime(search) && (
+          <Jump
+            onJump={(to) => {
+              const order = search.order ?? (search.store === undefined ? 'oldest' : undefined);
+              turn({ ...firstPage, live: undefined, order, start: to });
+            }}
+          />
         )}
       </div>
       <RecordsTable
         page={records}
         hasStore={search.store === undefined}
+        isNewestFirst={order === 'desc' || order === 'newest'}
         isFiltered={hasFilter(search, noFilters)}
         live={isLive ? live.lines : null}
         open={props.open}
@@ -145,9 +151,14 @@ function useFirstRecords(facts: DatasetRow | null | undefined, shown: number): v
   }, [client, facts, shown]);
 }
 
-/** LIVE, with the newest of a store's records first. */
+/** LIVE, with the newest records first. */
 function liveOf({ store }: RecordsSearch): Parameters<typeof changeSearch>[1] {
-  return { live: true, order: store === undefined ? undefined : 'desc' };
+  return { live: true, order: store === undefined ? 'newest' : 'desc' };
+}
+
+/** Whether the records of the node can be read from a time on. */
+function canGoByTime({ tenant, store, event }: RecordsSearch): boolean {
+  return tenant !== undefined && (store !== undefined || event === undefined);
 }
 
 function rowsInSight(): Element | null {
@@ -164,7 +175,20 @@ function isReading(): boolean {
 
 type Turn = (change: Parameters<typeof changeSearch>[1]) => void;
 
-/** How many records a page has, and in which order those of a store are. */
+/** The orders of the records of a store, and of a tenant. The first needs no word in the address. */
+const ordersOf = {
+  store: [
+    { value: 'asc', label: 'oldest first' },
+    { value: 'desc', label: 'newest first' },
+  ],
+  tenant: [
+    { value: 'asc', label: 'store by store' },
+    { value: 'newest', label: 'newest first' },
+    { value: 'oldest', label: 'oldest first' },
+  ],
+};
+
+/** How many records a page has, and in which order they are. */
 function Order({ search, onChange }: { search: RecordsSearch; onChange: Turn }): ReactNode {
   return (
     <>
@@ -175,18 +199,16 @@ function Order({ search, onChange }: { search: RecordsSearch; onChange: Turn }):
         data={pageSizes.map((size) => ({ value: String(size), label: `${size} a page` }))}
         onChange={(event) => onChange({ limit: Number(event.currentTarget.value) })}
       />
-      {search.store !== undefined && (
+      {canGoByTime(search) && (
         <NativeSelect
           className={tableClasses.pageSize}
           aria-label="Order"
           value={search.order ?? 'asc'}
-          data={[
-            { value: 'asc', label: 'oldest first' },
-            { value: 'desc', label: 'newest first' },
-          ]}
+          data={ordersOf[search.store === undefined ? 'tenant' : 'store']}
           onChange={(event) => {
-            const isDescending = event.currentTarget.value === 'desc';
-            onChange({ ...firstPage, live: undefined, order: isDescending ? 'desc' : undefined });
+            // The address is read again, and drops the order that it need not name.
+            const order = event.currentTarget.value as RecordsSearch['order'];
+            onChange({ ...firstPage, live: undefined, order });
           }}
         />
       )}

@@ -12,6 +12,7 @@ import type { RecordLine, RecordsPage } from './records-page.ts';
 export type RecordsTableProps = {
   page: UseQueryResult<RecordsPage>;
   hasStore: boolean;
+  isNewestFirst: boolean;
   isFiltered: boolean;
   /** What came while LIVE is on, above the rows of the page; null while it is off. */
   live: readonly RecordLine[] | null;
@@ -25,11 +26,10 @@ export type RecordsTableProps = {
 
 /** The table with one page of records. */
 export function RecordsTable(props: RecordsTableProps): ReactNode {
-  const { page, hasStore } = props;
+  const { page, hasStore, isNewestFirst, live } = props;
   const [zone] = useZone();
-  const { live } = props;
   const shown = page.data?.lines ?? noLines;
-  const lines = useMemo(() => withLive(live, shown, hasStore), [live, shown, hasStore]);
+  const lines = useMemo(() => withLive(live, shown, isNewestFirst), [live, shown, isNewestFirst]);
   const columns = useMemo(
     () => [...columnsFor(zone, hasStore).map(offerIfEmpty(lines)), ...fieldColumns(lines)],
     [zone, hasStore, lines],
@@ -54,14 +54,14 @@ export function RecordsTable(props: RecordsTableProps): ReactNode {
 
 const noLines: readonly RecordLine[] = [];
 
-/** The rows that came live, and below them those of a store's page, each once. The stores of a tenant have no common order. */
+/** The rows that came live, and below them those of the page, each once, if they go on in the same order. */
 function withLive(
   live: readonly RecordLine[] | null,
   lines: readonly RecordLine[],
-  hasStore: boolean,
+  isNewestFirst: boolean,
 ): readonly RecordLine[] {
   if (live === null) return lines;
-  if (hasStore) return live;
+  if (!isNewestFirst) return live;
   const keys = new Set(live.map(keyOf));
   return [...live, ...lines.filter(({ key }) => !keys.has(key))];
 }

@@ -28,7 +28,7 @@ const byTime = (a: Key, b: Key) =>
 async function walk(tiers: TestTier, request: PageRequest, way: 'next' | 'prev' = 'next') {
   const pages: string[][] = [];
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const { start, ...rest } = request;
+    const { start: _start, ...rest } = request;
     const asked = cursor === undefined ? request : { ...rest, cursor };
     const shown: Awaited<ReturnType<typeof page>> = await page(tiers, asked);
     pages.push(shown.data.map(nameOf));
