@@ -1,17 +1,12 @@
+import { absent, Entry } from './entry.mjs';
+
 /**
  * What the service must show, written from its contract: sets and sums, no SQL, no IO.
  *
  * A call may be refused, acknowledged, or lost: its answer never came. What a lost call did is not known, so a record has
  * a set of values that it may possibly have, `absent` among them. Whoever reads it narrows that set down for good: what
  * was unknown stays what it was seen to be.
- */
-export const absent = 'absent';
-
-/**
- * @typedef {{ tenant: string, store: string, occurredAt: string, eventId: string, day: string, key: string,
- *   digest: bigint, bytes: number, kind: string | null, marker: string }} Content one record as it was sent
- * @typedef {{ content: Content, possible: Set<string>, contents: Map<string, Content>, open: Map<string, number>,
- *   touchedAt: number, writtenAt: number }} Entry all that may be stored under one identity
+ *
  * @typedef {{ tenant?: string, store?: string, from?: string, to?: string, ids?: Set<string>, kind?: string }} Filter
  */
 
@@ -38,9 +33,7 @@ export class RecordModel {
     const now = this.#next();
     for (const content of contents) {
       const entry = this.#entryOf(content);
-      entry.contents.set(id(content), content);
-      entry.open.set(id(content), (entry.open.get(id(content)) ?? 0) + 1);
-      if (entry.possible.has(absent)) entry.possible.add(id(content));
+      entry.begin(content);
       entry.touchedAt = now;
       entry.writtenAt = now;
       write.contents.push(content);
@@ -56,7 +49,7 @@ export class RecordModel {
     const faults = [];
     for (const [at, content] of contents.entries()) {
       const entry = this.#entryOf(content);
-      const own = id(content);
+      const own = content.digest;
       const wasErased = this.#erasures.some(
         (erasure) => erasure.endedAt > startedAt && matches(erasure.filter, content),
       );
@@ -64,20 +57,21 @@ export class RecordModel {
       entry.writtenAt = endedAt;
       const outcome = outcomes[at];
       if (outcome === 'lost') continue;
-      this.#close(entry, own);
+      entry.end(content);
       if (outcome === 'stored') {
-        const mayBe = entry.possible.has(own) || entry.possible.has(absent) || wasErased;
+        const mayBe = entry.mayBe(own) || entry.mayBe(absent) || wasErased;
         if (!mayBe) faults.push(`${describe(content)} was acknowledged, though another is stored`);
-        entry.possible = new Set([own, ...(wasErased ? this.#afterErasure(entry) : [])]);
+        entry.possible = [own];
+        if (wasErased) for (const value of entry.afterErasure()) entry.allow(value);
       } else if (outcome === 'conflict') {
-        const others = [...entry.possible].filter((value) => value !== absent && value !== own);
-        if (others.length > 0 && !wasErased) entry.possible = new Set(others);
+        const others = entry.possible.filter((value) => value !== absent && value !== own);
+        if (others.length > 0 && !wasErased) entry.possible = others;
         if (others.length === 0 && !wasErased) {
           faults.push(`${describe(content)} was rejected as a conflict, though no other is stored`);
         }
-      } else if (!entry.open.has(own) && entry.possible.size > 1) {
+      } else if (!entry.isOpen(own) && entry.possible.length > 1) {
         // It was refused whole, and nobody else has sent the same.
-        entry.possible.delete(own);
+        entry.possible = entry.possible.filter((value) => value !== own);
       }
     }
     return faults;
@@ -87,8 +81,8 @@ export class RecordModel {
   beginErasure(filter) {
     const erasure = { filter, startedAt: this.#next(), endedAt: Infinity, before: new Map() };
     for (const entry of this.#matching(filter)) {
-      erasure.before.set(entry, new Set(entry.possible));
-      for (const value of this.#afterErasure(entry)) entry.possible.add(value);
+      erasure.before.set(entry, entry.possible);
+      for (const value of entry.afterErasure()) entry.allow(value);
       entry.touchedAt = erasure.startedAt;
     }
     this.#erasures.push(erasure);
@@ -98,13 +92,12 @@ export class RecordModel {
 
   /** All that was stored before it began is gone. What was written meanwhile may be there or not. */
   endErasure(erasure) {
-    erasure.endedAt = this.#next();
+    this.#end(erasure);
     const erased = [];
     for (const entry of this.#matching(erasure.filter)) {
-      if (entry.writtenAt < erasure.startedAt && entry.open.size === 0) {
-        if (!entry.possible.has(absent) || entry.possible.size > 1)
-          erased.push(...entry.contents.values());
-        entry.possible = new Set([absent]);
+      if (entry.writtenAt < erasure.startedAt && entry.open.length === 0) {
+        if (!entry.mayBe(absent) || entry.possible.length > 1) erased.push(...entry.contents);
+        entry.possible = entry.afterErasure();
       }
       entry.touchedAt = erasure.endedAt;
     }
@@ -113,9 +106,10 @@ export class RecordModel {
 
   /** It was refused: nothing changed by it. */
   cancelErasure(erasure) {
-    erasure.endedAt = this.#next();
-    for (const [entry, before] of erasure.before) {
-      if (entry.touchedAt === erasure.startedAt) entry.possible = before;
+    const { before } = erasure;
+    this.#end(erasure);
+    for (const [entry, possible] of before) {
+      if (entry.touchedAt === erasure.startedAt) entry.possible = possible;
       entry.touchedAt = erasure.endedAt;
     }
     this.#erasures.splice(this.#erasures.indexOf(erasure), 1);
@@ -138,7 +132,7 @@ export class RecordModel {
       seen.set(key, digest);
       const entry = this.#find(key);
       if (entry === undefined) faults.push(`${key} was shown, which nobody has sent`);
-      else if (!entry.contents.has(digest)) {
+      else if (entry.contentOf(digest) === undefined) {
         faults.push(`${key} was shown with a content that nobody has sent`);
       } else if (!matches(filter, entry.content))
         faults.push(`${key} was shown in ${tell(filter)}`);
@@ -147,14 +141,18 @@ export class RecordModel {
       const { key } = entry.content;
       if (entry.touchedAt > startedAt || (isPartial && !seen.has(key))) continue;
       const value = seen.get(key) ?? absent;
-      if (!entry.possible.has(value)) {
+      if (!entry.mayBe(value)) {
         const what =
           value === absent
             ? 'was not shown, though it is stored'
             : 'was shown, which it must not be';
         faults.push(`${describe(entry.content)} ${what}`);
-      } else if (entry.open.size === 0 && !this.#mayBeErased(entry)) {
-        entry.possible = new Set([value]);
+      } else if (
+        entry.open.length === 0 &&
+        entry.possible.length > 1 &&
+        !this.#mayBeErased(entry)
+      ) {
+        entry.possible = [value];
       }
     }
     return faults;
@@ -195,10 +193,9 @@ export class RecordModel {
   /** All is at rest: no call that was lost is at work any more. */
   rest() {
     for (const records of this.#tenants.values()) {
-      for (const entry of records.values()) entry.open.clear();
+      for (const entry of records.values()) entry.rest();
     }
-    const now = this.#next();
-    for (const erasure of this.#erasures) erasure.endedAt = Math.min(erasure.endedAt, now);
+    for (const erasure of this.#erasures) if (erasure.endedAt === Infinity) this.#end(erasure);
     this.#erasures = [];
   }
 
@@ -206,22 +203,18 @@ export class RecordModel {
   stored(filter) {
     return this.#matching(filter).flatMap((entry) => {
       const [value] = entry.possible;
-      return entry.possible.size === 1 && value !== absent ? [entry.contents.get(value)] : [];
+      return entry.possible.length === 1 && value !== absent ? [entry.contentOf(value)] : [];
     });
   }
 
   /** Whether a content may be stored anywhere. */
   mayBeStored(content) {
-    return this.#find(content.key)?.possible.has(id(content)) ?? false;
+    return this.#find(content.key)?.mayBe(content.digest) ?? false;
   }
 
-  /** Whether somebody has sent a record with this identity and content, and how its content is named. */
-  wasSent(key, digest) {
-    return this.#find(key)?.contents.has(digest) ?? false;
-  }
-
-  digestOf(content) {
-    return id(content);
+  /** What somebody has sent with this identity and this digest: always the same object, undefined where nobody has. */
+  sent(key, digest) {
+    return this.#find(key)?.contentOf(digest);
   }
 
   /** Whether an erasure has begun that may have taken a record, which may be stored anew. */
@@ -240,10 +233,7 @@ export class RecordModel {
     for (const [tenant, records] of this.#tenants) {
       const own = new Map();
       for (const [key, entry] of records) {
-        const { contents, touchedAt } = entry;
-        const isSettled = touchedAt <= since;
-        const possible = new Set(isSettled ? entry.possible : [absent, ...contents.keys()]);
-        own.set(key, { ...entry, possible, contents: new Map(contents), open: new Map() });
+        own.set(key, entry.copy({ since }));
       }
       copied.#tenants.set(tenant, own);
     }
@@ -260,11 +250,7 @@ export class RecordModel {
     this.#tenants.set(content.tenant, records);
     const found = records.get(content.key);
     if (found !== undefined) return found;
-    const entry = {
-      content,
-      ...{ possible: new Set([absent]), contents: new Map(), open: new Map() },
-      ...{ touchedAt: this.#tick, writtenAt: this.#tick },
-    };
+    const entry = new Entry(content, this.#tick);
     records.set(content.key, entry);
     return entry;
   }
@@ -305,14 +291,10 @@ export class RecordModel {
     return sums;
   }
 
-  #close(entry, own) {
-    const count = (entry.open.get(own) ?? 1) - 1;
-    if (count > 0) entry.open.set(own, count);
-    else entry.open.delete(own);
-  }
-
-  #afterErasure(entry) {
-    return [absent, ...entry.open.keys()];
+  /** What was there before it is of no more use. */
+  #end(erasure) {
+    erasure.endedAt = this.#next();
+    erasure.before = new Map();
   }
 
   #mayBeErased({ content }) {
@@ -348,12 +330,13 @@ function emptySum() {
   return { least: 0, most: 0, count: 0, bytes: 0, digest: 0n, isExact: true };
 }
 
-function addTo(sum, { possible, contents }, isStable) {
-  const [value] = [...possible].filter((each) => each !== absent);
-  const stored = contents.get(value ?? '');
-  if (isStable && !possible.has(absent)) sum.least += 1;
+function addTo(sum, entry, isStable) {
+  const { possible } = entry;
+  const value = possible.find((each) => each !== absent);
+  const stored = value === undefined ? undefined : entry.contentOf(value);
+  if (isStable && !entry.mayBe(absent)) sum.least += 1;
   if (!isStable || value !== undefined) sum.most += 1;
-  if (!isStable || possible.size > 1) sum.isExact = false;
+  if (!isStable || possible.length > 1) sum.isExact = false;
   sum.count += stored === undefined ? 0 : 1;
   sum.bytes += stored?.bytes ?? 0;
   sum.digest += stored?.digest ?? 0n;
@@ -376,11 +359,7 @@ function judgeCount(sum, { count, bytes, digest }, what) {
   return [];
 }
 
-/** What a content is known by: its digest, spelled as the service spells it. */
-function id({ digest }) {
-  return hex(digest);
-}
-
+/** As the service spells it. */
 function hex(digest) {
   return digest.toString(16).padStart(16, '0');
 }

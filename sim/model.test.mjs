@@ -6,7 +6,7 @@ import { WebhookModel } from './webhook-model.mjs';
 
 const where = { tenant: 'TX', store: 'S1', day: '2026-02-01', time: '12:00:00.000001' };
 const record = (event, variant = 0) => content({ ...where, event, kind: null, size: 0, variant });
-const row = ({ key, digest }) => ({ key, digest: digest.toString(16).padStart(16, '0') });
+const row = ({ key, digest }) => ({ key, digest });
 
 function written(model, contents, outcome) {
   const write = model.beginWrite(contents);
@@ -50,6 +50,17 @@ test('the first of two contents stays, and the other is a conflict', () => {
   expect(written(model, [record(2)], 'conflict')[0]).toContain('no other is stored');
 });
 
+test('a record that is sent again is the one that was sent before', () => {
+  const model = new RecordModel();
+  const first = record(1);
+  written(model, [first], 'lost');
+  written(model, [record(1)], 'stored');
+  written(model, [record(1, 1)], 'conflict');
+  expect(model.sent(first.key, first.digest)).toBe(first);
+  expect(model.stored({ tenant: 'TX' })).toEqual([first]);
+  expect(model.sent(first.key, record(1, 2).digest)).toBeUndefined();
+});
+
 test('what was erased is gone, and what was written meanwhile may be either', () => {
   const model = new RecordModel();
   written(model, [record(1)], 'stored');
@@ -77,7 +88,7 @@ test('counts and digests of all leaves are those of their records', () => {
   written(model, contents, 'stored');
   const [{ bytes }] = contents;
   const sum = BigInt.asUintN(64, contents[0].digest + contents[1].digest);
-  const { digest } = row({ key: '', digest: sum });
+  const digest = sum.toString(16).padStart(16, '0');
   const leaf = { store: 'S1', month: '2026-02', count: 2, bytes: 2 * bytes, digest };
   const judged = (change) =>
     model.endTree(model.beginRead({ tenant: 'TX' }), [{ ...leaf, ...change }]);

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { listen } from '../bench/lib/listen.mjs';
 
@@ -14,7 +14,7 @@ const throttledPerSecond = 20;
  *   are not known
  */
 export async function startReceiver(scope, secretsOf) {
-  /** @type {Map<string, { body: string, path: string, requests: number, accepted: number, times: number[],
+  /** @type {Map<string, { bodyHash: string, path: string, requests: number, accepted: number, times: number[],
    *   faults: string[] }>} */
   const seen = new Map();
   let isHealed = false;
@@ -33,12 +33,14 @@ export async function startReceiver(scope, secretsOf) {
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
     const id = request.headers['webhook-id'];
+    // Bodies of 200 KB are many, and one is only compared with the next.
+    const bodyHash = hash('md5', body);
     const noted = seen.get(id) ?? {
-      ...{ body, path: request.url, requests: 0, accepted: 0, times: [], faults: [] },
+      ...{ bodyHash, path: request.url, requests: 0, accepted: 0, times: [], faults: [] },
     };
     seen.set(id, noted);
     noted.requests += 1;
-    if (noted.body !== body) noted.faults.push(`${id} came with another body`);
+    if (noted.bodyHash !== bodyHash) noted.faults.push(`${id} came with another body`);
     if (noted.path !== request.url)
       noted.faults.push(`${id} came to ${noted.path} and ${request.url}`);
     const secrets = secretsOf(request.url);

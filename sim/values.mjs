@@ -85,32 +85,60 @@ export const slice = fc
   });
 
 /**
- * A record, and what the model keeps of it. The same draw makes the same record. `marker` stands in its text, and in that
- * of no other record, so that it can be looked for once it is erased. `text()` makes its line of NDJSON, each time anew,
- * so that a model of many large records stays small.
+ * A record, of which the model keeps what it is drawn from, its digest and its size. All else is made anew each time, so
+ * that a model of many records stays small. The same draw makes the same record.
  */
-export function content(draw) {
-  const { tenant: own, store: ownStore, day: ownDay, time, event, kind, size, variant } = draw;
-  const { x = '1.50e+3' } = draw;
-  const eventId = typeof event === 'string' ? event : `e${event}`;
-  const occurredAt = `${ownDay}T${time}Z`;
-  const key = JSON.stringify([own, ownStore, occurredAt, eventId]);
-  const marker = `mk${hash('md5', `${key}${kind}${size}${variant}`).slice(0, 20)}`;
-  const confidence = [null, '0.10', '1'][variant];
-  const model = variant === 1 ? 'v3' : null;
-  const enrichmentOf = () => {
+export class Content {
+  constructor({ tenant: own, store: ownStore, day: ownDay, time, event, kind, size, variant, x }) {
+    this.tenant = own;
+    this.store = ownStore;
+    this.day = ownDay;
+    this.time = time;
+    this.eventId = typeof event === 'string' ? event : `e${event}`;
+    this.kind = kind;
+    this.size = size;
+    this.variant = variant;
+    this.x = x ?? '1.50e+3';
+    this.key = JSON.stringify([own, ownStore, this.occurredAt, this.eventId]);
+    this.bytes = Buffer.byteLength(this.text());
+    this.digest = recordDigest({
+      ...{ tenant: own, store: ownStore, eventId: this.eventId, kind, source: null },
+      ...{ model: this.model, confidence: this.confidence },
+      occurredAtMicros: microsOf(this.occurredAt),
+      enrichment: this.enrichment(),
+    });
+  }
+
+  get occurredAt() {
+    return `${this.day}T${this.time}Z`;
+  }
+
+  /** Stands in its text, and in that of no other record, so that it can be looked for once it is erased. */
+  get marker() {
+    return `mk${hash('md5', `${this.key}${this.kind}${this.size}${this.variant}`).slice(0, 20)}`;
+  }
+
+  get confidence() {
+    return [null, '0.10', '1'][this.variant];
+  }
+
+  get model() {
+    return this.variant === 1 ? 'v3' : null;
+  }
+
+  enrichment() {
+    const { marker, size, x } = this;
     const padding = size > 0 ? `,"pad":"${pad(marker, size)}"` : '';
     return `{"marker":"${marker}","n":9007199254740993,"x":${x}${padding}}`;
-  };
-  const names = { tenant: own, store: ownStore, eventId, kind, model, confidence };
-  const text = () => lineOf({ ...names, occurredAt, enrichment: enrichmentOf() });
-  const occurredAtMicros = microsOf(occurredAt);
-  return {
-    ...{ tenant: own, store: ownStore, day: ownDay, eventId, occurredAt, key, kind, marker, text },
-    digest: recordDigest({ ...names, occurredAtMicros, source: null, enrichment: enrichmentOf() }),
-    bytes: Buffer.byteLength(text()),
-  };
+  }
+
+  /** Its line of NDJSON. */
+  text() {
+    return lineOf(this);
+  }
 }
+
+export const content = (draw) => new Content(draw);
 
 /** Makes so many small records, with pauses, since calls that are under way want to be seen to. */
 export async function contentsOf(count, draw) {
@@ -142,23 +170,16 @@ export const incident = fc.record({
   size: fc.constantFrom(0, 0, 0, 1000, 200_000),
 });
 
-function lineOf({
-  tenant: own,
-  store: ownStore,
-  eventId,
-  occurredAt,
-  kind,
-  model,
-  confidence,
-  enrichment,
-}) {
+/** @param {Content} content */
+function lineOf(content) {
+  const { tenant: own, store: ownStore, eventId, occurredAt, kind, model, confidence } = content;
   const text = JSON.stringify;
   const optional = (name, value) => (value === null ? '' : `,"${name}":${value}`);
   return (
     `{"tenant":${text(own)},"store":${text(ownStore)},"event_id":"${eventId}","occurred_at":"${occurredAt}"` +
     optional('kind', kind === null ? null : text(kind)) +
     optional('model', model === null ? null : text(model)) +
-    `${optional('confidence', confidence)},"enrichment":${enrichment}}`
+    `${optional('confidence', confidence)},"enrichment":${content.enrichment()}}`
   );
 }
 

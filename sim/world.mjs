@@ -264,8 +264,8 @@ export async function call(
   const startedAt = new Date().toISOString();
   return new Promise((answered) => {
     const resolve = (answer) => {
-      const { status, error, text } = answer;
-      const said = String(error ?? text).slice(0, 200);
+      const { status, error, bytes = Buffer.alloc(0) } = answer;
+      const said = String(error ?? bytes.subarray(0, 800)).slice(0, 200);
       const line = [startedAt, new Date().toISOString(), each.at, method, path, status, said];
       const begun = String(payload?.slice(0, 400) ?? '');
       appendFileSync(join(world.dir, 'calls'), `${JSON.stringify([...line, begun])}\n`);
@@ -298,14 +298,19 @@ export async function call(
       response.on('end', () => {
         if (!response.complete) return lost(new Error('cut'));
         const bytes = Buffer.concat(chunks);
-        const text = bytes.toString();
         const isJson = /^application\/(problem\+)?json/.test(
           response.headers['content-type'] ?? '',
         );
-        const json = isJson && text !== '' ? JSON.parse(text) : null;
+        const json = isJson && bytes.length > 0 ? JSON.parse(bytes.toString()) : null;
         const { statusCode: status, headers: answered, trailers } = response;
-        if (status === 500) world.say(`${method} ${path}: 500 ${text.slice(0, 300)}`);
-        resolve({ status, isRefused: false, json, text, bytes, headers: answered, trailers });
+        if (status === 500) world.say(`${method} ${path}: 500 ${bytes.toString('utf8', 0, 300)}`);
+        resolve({
+          ...{ status, isRefused: false, json, bytes, headers: answered, trailers },
+          // Most answers are files or parsed already, and nobody looks at their text.
+          get text() {
+            return bytes.toString();
+          },
+        });
       });
     });
     if (onRequest !== undefined) onRequest(sent);

@@ -87,7 +87,7 @@ async function revokeAmidStream(world, via, own, afterMillis) {
       });
       contents.push(made);
       world.records.addToWrite(write, made);
-      sent.write(made.map(({ text }) => `${text()}\n`).join(''));
+      sent.write(made.map((content) => `${content.text()}\n`).join(''));
       setTimeout(send, 20);
     };
     send();

@@ -42,7 +42,10 @@ export const importCommands = [
 
 /** Writes records as lines of NDJSON into a file; answers its name. */
 async function writeLines(dir, contents) {
-  writeFileSync(join(dir, 'records.ndjson'), contents.map(({ text }) => `${text()}\n`).join(''));
+  writeFileSync(
+    join(dir, 'records.ndjson'),
+    contents.map((content) => `${content.text()}\n`).join(''),
+  );
   return 'records.ndjson';
 }
 
@@ -77,15 +80,16 @@ async function importFile(world, contents, { via: at, killAfterMillis, write: wr
   const path = join(dir, await writeFile(dir, contents));
   const write = world.records.beginWrite(contents);
   const args = [world.programs[0], 'records', 'import', path, '--json'];
-  const { code, stdout, stderr } = await run(process.execPath, args, {
+  const { code, killed, stdout, stderr } = await run(process.execPath, args, {
     env: cleanEnvironment({ HOME: dir, SVC_URL: each.url, SVC_TOKEN: world.token }),
     timeout: killAfterMillis ?? longestImportMillis,
     killSignal: 'SIGKILL',
   }).then(
-    (ended) => ({ code: 0, ...ended }),
+    (ended) => ({ code: 0, killed: false, ...ended }),
     (error) => error,
   );
-  const isWhole = code === 0 || code === 7;
+  // One that ended just before it was to be killed has its code, and nothing of what it said.
+  const isWhole = !killed && (code === 0 || code === 7);
   if (!isWhole && killAfterMillis === null && world.isCalm())
     world.say(`an import ended with ${code} in calm: ${stderr}`);
   const told = isWhole ? JSON.parse(stdout) : null;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { compareKeys, rowsOf } from '../rows.mjs';
+import { compareKeys, rowsOfPage } from '../rows.mjs';
 import { batch, contentsOf, day, slice, store, tenant, timeOf } from '../values.mjs';
 import { call, outcomeOf } from '../world.mjs';
 
@@ -105,7 +105,7 @@ export const recordCommands = [
       const asked = `/enrichment/records?${query}`;
       const answer = await ask(world, 'page', [200], 'GET', asked, { via: at });
       if (answer === undefined) return;
-      const rows = rowsOf(answer.text);
+      const rows = rowsOfPage(answer.text);
       world.faults.push(...world.records.endRead(read, rows, { isPartial: true }));
       world.faults.push(...faultsOfOrder(rows, isDescending));
     },
@@ -278,7 +278,7 @@ export async function walkPages(
       answer = await call(world, 'GET', `/enrichment/records?${query}`, { via });
     }
     if (answer.status !== 200) return;
-    rows.push(...rowsOf(answer.text));
+    rows.push(...rowsOfPage(answer.text));
     cursor = cursorOf(answer);
   } while (cursor !== '');
   world.faults.push(...world.records.endRead(read, rows), ...faultsOfOrder(rows, isDescending));
@@ -319,7 +319,7 @@ async function ingestBatch(world, contents, via) {
 }
 
 /** @param {readonly any[]} contents */
-const bodyOf = (contents) => `{"records":[${contents.map(({ text }) => text()).join()}]}`;
+const bodyOf = (contents) => `{"records":[${contents.map((content) => content.text()).join()}]}`;
 
 /** Sends records as lines of NDJSON, and tells the model what became of them. */
 async function ingestLines(world, contents, how) {
@@ -330,8 +330,8 @@ async function ingestLines(world, contents, how) {
 /** Sends records as lines of NDJSON. */
 async function sendLines(world, contents, { via, sending }) {
   const pieces = [];
-  for (const [n, { text }] of contents.entries()) {
-    pieces.push(`${text()}\n`);
+  for (const [n, content] of contents.entries()) {
+    pieces.push(`${content.text()}\n`);
     if (n % 5000 === 4999) await delay(1);
   }
   const bytes = Buffer.from(pieces.join(''));

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import fc from 'fast-check';
-import { rowsOf } from '../rows.mjs';
+import { linesOf, rowOfLine } from '../rows.mjs';
 import { tenant } from '../values.mjs';
 import { ask, via } from './records.mjs';
 
@@ -48,9 +48,9 @@ function pathOf(own, { after, where: asked }, more = {}) {
 async function readUntilCut(world, path, { via: at, millis }) {
   const serving = world.processes.filter(({ roles, isReady }) => isReady && roles.includes('api'));
   const each = serving[at % serving.length];
-  if (each === undefined) return '';
+  if (each === undefined) return Buffer.alloc(0);
   return new Promise((resolve) => {
-    let text = '';
+    const pieces = [];
     const sent = request(`${each.url}/api/v1${path}`, {
       headers: { authorization: `Bearer ${world.token}` },
     });
@@ -59,35 +59,43 @@ async function readUntilCut(world, path, { via: at, millis }) {
       .on('error', () => {})
       .on('close', () => {
         clearTimeout(timer);
-        resolve(text);
+        resolve(Buffer.concat(pieces));
       });
     sent.on('response', (response) => {
       response.on('error', () => {});
       if (response.statusCode === 410) world.say(`a tail was refused its place: ${path}`);
       if (response.statusCode !== 200) return response.resume();
-      response.setEncoding('utf8').on('data', (piece) => {
-        text += piece;
-      });
+      response.on('data', (piece) => pieces.push(piece));
     });
     sent.end();
   });
 }
 
-/** Takes the events that came whole. */
-function take(world, tail, text) {
-  const lines = [];
-  for (const block of text.split('\n\n').slice(0, -1)) {
-    const of = (field) => new RegExp(`^${field}: (.*)$`, 'm').exec(block)?.[1];
-    tail.after = of('id') ?? tail.after;
-    if (of('event') === undefined) lines.push(of('data'));
+/** Takes the events that came whole, line by line: a place that is kept must not keep all of the text that it stood in. */
+function take(world, tail, bytes) {
+  for (const { id, event, data: line } of eventsIn(bytes)) {
+    tail.after = id ?? tail.after;
+    if (event !== undefined || line === undefined) continue;
+    if (!wheres[tail.where](JSON.parse(line))) {
+      world.say(`a tail told what does not fit ${tail.where}`);
+    }
+    const { key, digest } = rowOfLine(line);
+    const sent = world.records.sent(key, digest);
+    if (sent === undefined) world.say(`a tail told ${key}, which nobody has sent so`);
+    else tail.told.set(sent, (tail.told.get(sent) ?? 0) + 1);
   }
-  if (!lines.every((line) => wheres[tail.where](JSON.parse(line)))) {
-    world.say(`a tail told what does not fit ${tail.where}`);
-  }
-  for (const { key, digest } of rowsOf(lines.join('\n'))) {
-    tail.told.set(key, [...(tail.told.get(key) ?? []), digest]);
-    if (!world.records.wasSent(key, digest))
-      world.say(`a tail told ${key}, which nobody has sent so`);
+}
+
+/** Server-sent events that came whole, each with its fields. */
+function* eventsIn(bytes) {
+  let fields = {};
+  for (const line of linesOf(bytes)) {
+    const [name] = line.split(': ', 1);
+    if (line !== '') fields[name] = line.slice(name.length + 2);
+    else {
+      yield fields;
+      fields = {};
+    }
   }
 }
 
@@ -105,10 +113,9 @@ export async function judgeTails(world) {
     const path = pathOf(own, tail, { follow: 'false' });
     const answer = await ask(world, 'tail', [200], 'GET', path, { timeoutMillis: 120_000 });
     if (answer === undefined) return;
-    take(world, tail, answer.text);
+    take(world, tail, answer.bytes);
     for (const content of world.records.stored({ tenant: own }).filter(wheres[each])) {
-      const told = tail.told.get(content.key) ?? [];
-      const times = told.filter((digest) => digest === world.records.digestOf(content)).length;
+      const times = tail.told.get(content) ?? 0;
       const mayRepeat = world.records.wasErased(content);
       if (times === 0 || (times > 1 && !mayRepeat)) {
         world.say(`${content.key} was told ${times} times by a tail that was cut and resumed`);
