@@ -199,6 +199,8 @@ create table deliveries (
   last_attempt_at timestamp with time zone,
   finished_at timestamp with time zone,
   throttled_since timestamp with time zone,
+  replay_of text collate "C",
+  replay_id text collate "C",
   constraint deliveries_pkey PRIMARY KEY (lane, id),
   constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1) OR (COALESCE(failure_class, ''::text) = ANY (ARRAY['endpoint_disabled'::text, 'erased'::text])))) NOT VALID,
   constraint deliveries_next_attempt_check CHECK (((next_attempt_at IS NOT NULL) = (status = ANY (ARRAY['queued'::text, 'pending'::text])))),
@@ -212,6 +214,8 @@ CREATE INDEX dead_letters_group_idx ON public.deliveries USING btree (endpoint_i
 CREATE INDEX dead_letters_idx ON public.deliveries USING btree (status, last_attempt_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
 
 CREATE INDEX dead_letters_incident_idx ON public.deliveries USING btree (created_at, incident_id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
+
+CREATE INDEX dead_letters_replay_idx ON public.deliveries USING btree (incident_id) WHERE ((status = ANY (ARRAY['pending'::text, 'abandoned'::text])) AND (replay_id IS NOT NULL));
 
 CREATE INDEX dead_letters_tenant_idx ON public.deliveries USING btree (tenant, status, last_attempt_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
 
@@ -228,6 +232,8 @@ CREATE INDEX deliveries_fresh_idx ON public.deliveries USING btree (lane, endpoi
 CREATE INDEX deliveries_incident_idx ON public.deliveries USING btree (incident_id);
 
 CREATE INDEX deliveries_probe_idx ON public.deliveries USING btree (lane, endpoint_id) WHERE (is_probe AND (next_attempt_at IS NOT NULL));
+
+CREATE INDEX deliveries_replay_idx ON public.deliveries USING btree (replay_id, status) WHERE (replay_id IS NOT NULL);
 
 CREATE INDEX deliveries_tenant_idx ON public.deliveries USING btree (tenant, created_at, id);
 
@@ -256,6 +262,13 @@ create table delivery_hours (
   abandoned bigint not null,
   constraint delivery_hours_pkey PRIMARY KEY (hour, lane)
 ) with (fillfactor=30);
+
+create table delivery_memory (
+  is_only boolean not null default true,
+  forgotten_before timestamp with time zone not null,
+  constraint delivery_memory_pkey PRIMARY KEY (is_only),
+  constraint delivery_memory_only_check CHECK (is_only)
+);
 
 create table endpoint_hours (
   lane smallint not null,
@@ -709,6 +722,39 @@ create table processes (
   migration text collate "C",
   constraint processes_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
+
+create table replays (
+  id text collate "C" not null,
+  state text not null,
+  tenant text collate "C" not null,
+  endpoint_id text collate "C" not null,
+  selection text not null,
+  reported_from timestamp with time zone not null,
+  reported_until timestamp with time zone not null,
+  incident_id text collate "C",
+  event_types text[],
+  keeps_ids boolean not null,
+  ignores_filters boolean not null,
+  rate integer,
+  max_attempts integer not null,
+  rows_total bigint not null,
+  rows_done bigint not null default 0,
+  rows_skipped bigint not null default 0,
+  place_at timestamp with time zone,
+  place_id text collate "C",
+  ready_at timestamp with time zone,
+  error text,
+  created_by text not null,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  constraint replays_pkey PRIMARY KEY (id),
+  constraint replays_state_check CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'completed'::text, 'cancelled'::text])))
+);
+
+CREATE INDEX replays_created_at_idx ON public.replays USING btree (created_at, id);
+
+CREATE INDEX replays_open_idx ON public.replays USING btree (endpoint_id) WHERE (state = ANY (ARRAY['running'::text, 'paused'::text]));
 
 create table restored_files (
   path text collate "C" not null,

@@ -20,7 +20,7 @@ import { createSumming } from './app/overview.ts';
 import { createOwnPresence } from './app/presence.ts';
 import { createRetention } from './app/retention.ts';
 import { createCounting } from './app/versions.ts';
-import { createBulkJobs, startDrainer } from './app/webhooks.ts';
+import { createBulkJobs, createReplays, startDrainer } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
 import { systemClock } from './kernel/clock.ts';
 import type { Log } from './platform/log.ts';
@@ -100,9 +100,11 @@ export async function startService(
     const retention = createRetention(host);
     const counting = createCounting(host);
     const jobs = createExportJobs(host);
-    const bulkJobs = createBulkJobs(host);
+    const [bulkJobs, replays] = [createBulkJobs(host), createReplays(host)];
     const notices = createNotices(host);
-    const http = createHttp(host, { presence, retention, counting, jobs, bulkJobs, notices });
+    const http = createHttp(host, {
+      ...{ presence, retention, counting, jobs, bulkJobs, replays, notices },
+    });
     // They all stop at the same time: a webhook that takes long must not delay the end of requests or of other work.
     const works: { stop(): Promise<unknown> }[] = [{ stop: () => http.fastify.close() }];
     closers.push(() => stopTogether(works, log));
@@ -120,7 +122,8 @@ export async function startService(
     }
     // A process that is only a drainer reads no cold data, so it need not watch the store.
     if (settings.roles.some((role) => role !== 'drainer')) host.cold.watch.start();
-    for (const work of [retention, counting, jobs, bulkJobs, createSumming(host), notices]) {
+    const summing = createSumming(host);
+    for (const work of [retention, counting, jobs, bulkJobs, replays, summing, notices]) {
       work.start();
       works.push(work);
     }

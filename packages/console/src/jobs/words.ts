@@ -35,6 +35,7 @@ export function isMoving({ state }: Pick<ListedJob, 'state'>): boolean {
 export const afterCancel: Readonly<Partial<Record<JobKindName, string>>> = {
   export: 'Nothing of its file is kept.',
   retry: 'What it has queued is sent; the rest stays as it is.',
+  replay: 'What it has queued is sent, the rest is not.',
 };
 
 /** Whole percents, rounded down, so that 100 % means all of it; null while nobody knows how much there is. */

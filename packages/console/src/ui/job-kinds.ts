@@ -1,5 +1,6 @@
 import type { ListedJob } from '../api/types.ts';
 import type { JobKindName } from '../api/values.ts';
+import { stringifySearch } from './hash-state.ts';
 import { exportHref, panelHref, runHref } from './panel-place.ts';
 
 /** The kinds of jobs as people call them. */
@@ -8,6 +9,7 @@ export const jobNames: Readonly<Record<JobKindName, string>> = {
   verification: 'verification',
   export: 'export',
   retry: 'bulk retry',
+  replay: 'replay',
   version: 'dataset version',
   import: 'import of days',
 };
@@ -27,6 +29,11 @@ export function jobPlace(job: Pick<ListedJob, 'kind' | 'id' | 'tenant'>): {
       return { text: 'ITS FILE', href: exportHref(id) };
     case 'retry':
       return { text: 'WEBHOOK DLQ', href: '#/dlq' };
+    case 'replay':
+      return {
+        text: 'DELIVERIES',
+        href: `#/deliveries${stringifySearch({ tenant: job.tenant ?? undefined })}`,
+      };
     case 'import':
       return { text: 'ITS MOVE', href: panelHref('/retention', { kind: 'move', id }) };
     case 'version': {

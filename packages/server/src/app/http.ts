@@ -44,6 +44,7 @@ export function createHttp(
     counting: Counting;
     jobs: ExportJobs;
     bulkJobs: Work;
+    replays: Work;
     notices: Notices;
   },
 ): HttpServer {
@@ -80,7 +81,7 @@ export function createHttp(
     addVersions(http, host, works.counting);
     addExports(http, host, works.jobs);
     addRetention(http, host, works.retention);
-    addWebhooks(http, host, works.bulkJobs);
+    addWebhooks(http, host, works);
     addNotices(http, host, works.notices);
     addOverview(http, host);
     addJobs(http, host, works.jobs);

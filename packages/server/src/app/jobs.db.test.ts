@@ -31,6 +31,16 @@ async function makeJobs(tenant: string): Promise<Record<string, string>> {
     expect(answer.status, answer.text).toBeLessThan(300);
     return answer.json.id as string;
   };
+  /** A replay of nothing would end by itself. */
+  const pausedReplay = async (endpoint: string) => {
+    const since = { since: '2026-03-05T00:00:00Z' };
+    const id = await idOf(`/webhook/endpoints/${endpoint}/replay`, since);
+    const body = { state: 'paused' };
+    expect((await service.call('PATCH', `/webhook/replays/${id}`, { body, token })).status).toBe(
+      200,
+    );
+    return id;
+  };
   const endpoint = await idOf('/webhook/endpoints', { tenant, url: 'http://127.0.0.1:9/' });
   await seedDeliveries(service.db, { id: endpoint, tenant }, 100);
   await idOf('/enrichment/tags', { tenant, dataset: 'training' });
@@ -40,6 +50,7 @@ async function makeJobs(tenant: string): Promise<Record<string, string>> {
     verification: await idOf('/retention/verify', { tenant }),
     // It has rows for a hundred seconds.
     retry: await idOf('/webhook/dlq/retry', { tenant, endpoint_id: endpoint, rate: 1 }),
+    replay: await pausedReplay(endpoint),
     version: await idOf('/enrichment/dataset-versions', { tenant, dataset: 'training', name: 'q' }),
   };
 }
@@ -62,7 +73,7 @@ async function pagedIds(query: string): Promise<string[]> {
 /** The jobs of these kinds, the latest first, as they were made. */
 const madeOf = (tenant: string, kinds: readonly string[]) =>
   kinds.map((kind) => made[tenant]?.[kind] ?? '').toReversed();
-const kinds = ['export', 'run', 'verification', 'retry', 'version'];
+const kinds = ['export', 'run', 'verification', 'retry', 'replay', 'version'];
 const cancel = (id: string | undefined, token: string = service.adminToken) =>
   service.call('POST', `/jobs/${id}/cancel`, { token });
 
@@ -170,6 +181,12 @@ test.each([
   ],
   ['retry', /^Re-arms the failed deliveries to ep_\w+\.$/, { total: 100 }, '/webhook/dlq/retries/'],
   [
+    'replay',
+    /^Sends ep_\w+ what it missed of what was reported from 2026-03-05 00:00 to .*\.$/,
+    { done: 0, total: 0, unit: 'deliveries' },
+    '/webhook/replays/',
+  ],
+  [
     'version',
     'Counts 3 records of the version q of training of T.',
     null,
@@ -215,6 +232,7 @@ test('says why a job failed, for what it waits, and that it found faults', async
 test.each([
   ['export', 'export.cancel'],
   ['retry', 'retry_job.cancel'],
+  ['replay', 'replay.cancel'],
 ])('cancels a job of the kind %s once', async (kind, action) => {
   const id = made.U?.[kind];
   const cancelled = { id, kind, state: 'cancelled', finished_at: expect.any(String) };

@@ -3,7 +3,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import { addJobRoutes } from '../platform/jobs/listed.ts';
 import { versionsAsJobs } from '../records/index.ts';
 import { importsAsJobs, runsAsJobs, verificationsAsJobs } from '../retention/index.ts';
-import { listRetriesAsJobs } from '../webhooks/index.ts';
+import { listReplaysAsJobs, listRetriesAsJobs } from '../webhooks/index.ts';
 import type { ExportJobs } from './exports.ts';
 import { type Host, routeTools } from './host.ts';
 
@@ -18,6 +18,7 @@ export function addJobs(http: HttpServer, host: Host, jobs: ExportJobs): void {
       runsAsJobs,
       verificationsAsJobs,
       listRetriesAsJobs(db, audit),
+      listReplaysAsJobs(db, audit),
       versionsAsJobs,
       importsAsJobs,
     ],

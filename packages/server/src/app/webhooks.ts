@@ -15,6 +15,7 @@ import {
   Drainer,
   startBulkJobs,
   startForgetting,
+  startReplays,
   watchAttempts,
 } from '../webhooks/index.ts';
 import { makeDataDir, naming, openOwnDatabase } from './database.ts';
@@ -31,8 +32,25 @@ export function createBulkJobs({ settings, log, db, wakeUp, paceOf }: Host): Wor
   );
 }
 
+/** Makes the work on replays. It runs only in a process that has the role `api`. */
+export function createReplays({ settings, log, db, wakeUp, paceOf }: Host): Work {
+  const { deliveryDays, waits } = settings;
+  return startLater(() =>
+    settings.roles.includes('api')
+      ? startReplays(db, {
+          ...{ wakeUp, deliveryDays, log, pace: paceOf('retries') },
+          settleMillis: waits.replaySettleMillis,
+        })
+      : undefined,
+  );
+}
+
 /** Adds the routes of webhooks: endpoints, incidents, deliveries and dead letters. */
-export function addWebhooks(http: HttpServer, host: Host, jobs: Work): void {
+export function addWebhooks(
+  http: HttpServer,
+  host: Host,
+  { bulkJobs: jobs, replays }: { bulkJobs: Work; replays: Work },
+): void {
   const { settings, db, wakeUp } = host;
   addWebhookRoutes(http, db, {
     ...routeTools(host),
@@ -44,7 +62,7 @@ export function addWebhooks(http: HttpServer, host: Host, jobs: Work): void {
       timeoutSeconds: settings.webhookTimeoutSeconds,
     },
     wakeUp,
-    jobs,
+    ...{ jobs, replays },
     maxAttempts: settings.webhookMaxAttempts,
     maxPayloadBytes: settings.webhookMaxBytes,
     refuseHold,

@@ -140,6 +140,10 @@ export async function endRestore(
     update exports set state = 'failed', finished_at = now(), expires_at = now(), error_code = 'export_failed',
       error = 'The database was restored from a backup. The next run delivers the same into another folder.'
     where schedule_id is not null and state in ('queued', 'running')`);
+  // What it has sent since the backup would come again under other webhook-ids.
+  await db.query(sql`
+    update replays set state = 'paused', updated_at = now(), error = 'The database was restored from a backup'
+    where state = 'running'`);
   await db.query(sql`update restores set finished_at = now() where backup_id = ${backup.id}`);
 }
 

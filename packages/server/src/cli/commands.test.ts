@@ -39,6 +39,8 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'jobs ls': ['', 'array'],
   'jobs show': ['exp_1', 'object'],
   'jobs wait': ['exp_1', 'object'],
+  'jobs pause': ['rpl_1'],
+  'jobs resume': ['rpl_1'],
   'jobs cancel': ['exp_1'],
   'tokens create': ['--name N --preset pipeline', 'object'],
   'tokens ls': ['', 'array'],
@@ -83,6 +85,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'endpoints delete': ['ep_1 --yes'],
   'endpoints rotate-secret': ['ep_1 --yes', 'object'],
   'endpoints ping': ['ep_1', 'object'],
+  'endpoints replay': ['ep_1 --since 2h --dry-run', 'object'],
   'schedules create': ['--tenant T --cron x --to /x', 'object'],
   'schedules ls': ['', 'array'],
   'schedules show': ['sch_1', 'object'],
@@ -223,6 +226,7 @@ describe('every command with --json', () => {
         'POST /enrichment/records',
         json({ accepted: 0, duplicates: 0, rejected: [], rejected_count: 0 }),
       );
+      api.on('POST /webhook/endpoints/ep_1/replay', json({ count: 0, notes: [] }));
       const made = { id: '1', tenant: 'T', dataset: 'training', count: 0, bytes: 0 };
       api.on('POST /enrichment/tags', json({ ...made, warnings: [] }, 201));
       api.on(

@@ -383,6 +383,8 @@ export type Waits = {
   readonly lanesMillis: number;
   /** Between two looks for statements that wait for a standby; left out, it is what `openDatabase` takes by itself. */
   readonly standbyMillis?: number;
+  /** So long after the end of its range a replay may end: until then a report of it may not be committed. */
+  readonly replaySettleMillis: number;
   /** A scrape never waits longer for the database or a disk: Prometheus gives up after ten seconds. */
   readonly scrapeMillis: number;
   /** Nor so long for the token that it is asked with. */
@@ -397,6 +399,7 @@ export const usualWaits: Waits = {
   beatMillis: 10_000,
   keysMillis: 1000,
   lanesMillis: 2000,
+  replaySettleMillis: 2000,
   scrapeMillis: 5000,
   scrapeTokenMillis: 2000,
   tailStallMillis: 10_000,

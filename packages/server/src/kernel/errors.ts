@@ -57,6 +57,7 @@ export const errorCatalogue = {
   incident_not_found: row(404, 'There is no such incident.'),
   delivery_not_found: row(404, 'There is no such delivery.'),
   retry_job_not_found: row(404, 'There is no such bulk re-arm.'),
+  replay_not_found: row(404, 'There is no such replay.'),
   segment_not_found: row(404, 'No live segment has this object.'),
   move_not_found: row(404, 'There is no such move in the journal.'),
   retention_run_not_found: row(404, 'There is no such retention run.'),
@@ -91,6 +92,10 @@ export const errorCatalogue = {
   endpoint_enabled: row(409, 'The endpoint is enabled.'),
   delivery_finished: row(409, 'The delivery is delivered or discarded already.'),
   retry_job_finished: row(409, 'The bulk re-arm has ended already.'),
+  replay_overlaps: row(409, 'Another replay of the endpoint covers a part of this range.', {
+    retryable: true,
+  }),
+  replay_finished: row(409, 'The replay has ended already.'),
   job_finished: row(409, 'The job has ended already.'),
   job_not_cancellable: row(409, 'Jobs of this kind cannot be cancelled.'),
   body_too_large: row(413, 'The body is larger than the limit.'),

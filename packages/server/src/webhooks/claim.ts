@@ -12,6 +12,8 @@ export type ClaimedRow = {
   endpoint_id: string;
   tenant: string;
   idempotency_key: string;
+  /** The webhook-id under which a replay sends it again; null where it is sent for the first time. */
+  replay_of: string | null;
   status: DeliveryStatus;
   failure_class: FailureClass | null;
   attempts: number;

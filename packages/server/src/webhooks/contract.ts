@@ -17,6 +17,7 @@ import {
   listedIncidentSchema,
   newIncidentSchema,
 } from './incidents.contract.ts';
+import { replaysContract } from './replays.contract.ts';
 import {
   deliveryHoursSchema,
   deliverySchema,
@@ -33,6 +34,7 @@ import { deliveryStatuses, endpointHealths } from './values.ts';
 
 export * from './dead-letters.contract.ts';
 export * from './incidents.contract.ts';
+export * from './replays.contract.ts';
 export * from './schemas.contract.ts';
 
 /** An endpoint with its secret: the only answers that ever contain one. */
@@ -274,4 +276,5 @@ export const webhooksContract = {
     },
   },
   ...deadLettersContract,
+  ...replaysContract,
 } as const satisfies Record<string, RouteContract>;

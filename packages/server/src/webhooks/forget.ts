@@ -16,6 +16,7 @@ import {
   forgetIncidents,
   forgetJobs,
   forgetKeys,
+  noteForgetting,
   type WalkPosition,
 } from './queries.ts';
 
@@ -42,6 +43,8 @@ export async function forgetHistory(
 ): Promise<void> {
   await giveUpWaiting(db, { days, signal, batchSize: size });
   if (incidentDays > 0) await eraseSettled(db, { days: incidentDays, isOnHold, signal, size });
+  // First, so that whoever misses a delivery that is forgotten meanwhile sees that it may have been there.
+  await noteForgetting(db, days);
   for (const forget of [forgetDeliveries, forgetIncidents]) {
     let position: WalkPosition | null = null;
     do {

@@ -21,6 +21,8 @@ export { webhookFigures } from './figures.ts';
 export { startForgetting } from './forget.ts';
 export { createIncidentEraser } from './incidents/erase.ts';
 export { countTroubles, readWebhooksOverview } from './read-overview.ts';
+export { listReplaysAsJobs } from './replays/listed-replays.ts';
+export { startReplays } from './replays/run-replays.ts';
 export { addWebhookRoutes } from './routes.ts';
 export { createSecretBox, keyIdOf, newSecret, type SecretBox, secretBytes } from './secret.ts';
 export { type AttachableWakeUp, createWakeUp } from './wake-up.ts';

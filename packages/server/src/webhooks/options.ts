@@ -20,6 +20,8 @@ export type WebhookOptions = {
   readonly wakeUp: ReportWakeUp;
   /** The runner of bulk jobs, which is told when a new job waits. */
   readonly jobs: Pick<Repeated, 'poke'>;
+  /** The runner of replays. */
+  readonly replays: Pick<Repeated, 'poke'>;
   readonly audit: Audit;
   /** The number of attempts for endpoints that have no number of their own. */
   readonly maxAttempts: number;

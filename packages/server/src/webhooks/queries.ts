@@ -89,13 +89,45 @@ export async function forgetKeys(db: Queryable): Promise<void> {
 }
 
 /**
- * Deletes bulk retries and purges that ended more than `days` days ago. One statement is enough, because operators make
- * few of them.
+ * Deletes bulk retries, purges and replays that ended more than `days` days ago. One statement each is enough, because
+ * operators make few of them.
  */
 export async function forgetJobs(db: Queryable, days: number): Promise<void> {
   await db.query(sql`
     delete from dead_letter_jobs where state in ('completed', 'cancelled')
       and finished_at < now() - make_interval(days => ${days})`);
+  await db.query(sql`
+    delete from replays where state in ('completed', 'cancelled')
+      and finished_at < now() - make_interval(days => ${days})`);
+}
+
+/**
+ * Whether it is known what was delivered of what was made then: it is not, where it was forgotten, or may be within the
+ * next hour, after so many days.
+ */
+export const isInMemory = (time: string, days: number) => sql`${raw(time)} >= ${memoryStart(days)}`;
+
+const memoryStart = (days: number) => sql`greatest(
+  now() - make_interval(days => ${days}) + interval '1 hour', (select forgotten_before from delivery_memory))`;
+
+/** From when on it is known what was delivered, if that is later than `since`; else null. */
+export async function findForgotten(
+  db: Queryable,
+  days: number,
+  since: string,
+): Promise<string | null> {
+  const rows = await db.query<{ before: string | null }>(sql`
+    select case when start > ${since}::timestamptz then ${instantText('start')} end as before
+    from (select ${memoryStart(days)} as start) as memory`);
+  return rows[0]?.before ?? null;
+}
+
+/** Notes that what was made more than `days` days ago may be forgotten from now on. */
+export async function noteForgetting(db: Queryable, days: number): Promise<void> {
+  await db.query(sql`
+    insert into delivery_memory (forgotten_before) values (now() - make_interval(days => ${days}))
+    on conflict (is_only) do update
+      set forgotten_before = greatest(delivery_memory.forgotten_before, excluded.forgotten_before)`);
 }
 
 /** Deletes up to `limit` counts of hours that nobody asks for any more. Returns how many. */

@@ -1,18 +1,19 @@
 import type { Actor } from '../kernel/actor.ts';
 import type { WorkRow } from '../platform/http/schemas.contract.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import type { WebhooksOverview } from './contract.ts';
+import type { JobRow, WebhooksOverview } from './contract.ts';
 import { listOpenRetryJobs } from './dead-letters/job-queries.ts';
 import { listKeys, sumCounts } from './dead-letters/read-queries.ts';
 import { toListed } from './endpoints/endpoints.ts';
 import { countTroubled, listTroubled } from './endpoints/trouble-queries.ts';
 import { getDeliveryHours, withHours } from './hours.ts';
+import { listOpenReplays } from './replays/queries.ts';
 import { deadLetterStatuses } from './values.ts';
 
 /** The hours of two days, and so many endpoints and jobs. */
 const [shownHours, mostEndpoints, mostJobs] = [48, 10, 5];
 
-/** How webhooks fare, within the caller's reach, and the bulk retries that have not ended. */
+/** How webhooks fare, within the caller's reach, and the bulk retries and replays that have not ended. */
 export async function readWebhooksOverview(
   db: Queryable,
   actor: Pick<Actor, 'tenants'>,
@@ -20,6 +21,7 @@ export async function readWebhooksOverview(
   const { tenants } = actor;
   const endpoints = (await listTroubled(db, tenants, mostEndpoints)).map(toListed);
   const jobs = await listOpenRetryJobs(db, tenants, mostJobs);
+  const replays = await listOpenReplays(db, tenants, mostJobs);
   return {
     webhooks: {
       pending: await sumCounts(db, { statuses: ['pending'], tenants }),
@@ -28,15 +30,20 @@ export async function readWebhooksOverview(
       ...(await countTroubles(db, tenants)),
       endpoints: await withHours(db, endpoints, ({ id }) => id),
     },
-    work: jobs.map((job) => ({
-      kind: 'retry',
-      id: job.id,
-      state: job.state === 'paused' ? 'paused' : 'running',
-      tenant: job.tenant,
-      done: job.rows_done + job.rows_skipped,
-      total: job.rows_total,
-    })),
+    work: [
+      ...jobs.map((job) => toWork('retry', job)),
+      ...replays.map((job) => toWork('replay', job)),
+    ],
   };
+}
+
+function toWork(
+  kind: 'retry' | 'replay',
+  job: Pick<JobRow, 'id' | 'state' | 'tenant' | 'rows_done' | 'rows_skipped' | 'rows_total'>,
+): WorkRow {
+  const state = job.state === 'paused' ? 'paused' : 'running';
+  const done = job.rows_done + job.rows_skipped;
+  return { kind, id: job.id, state, tenant: job.tenant, done, total: job.rows_total };
 }
 
 /** How many deliveries have no attempts left, and how many endpoints fare ill, within a caller's reach. */

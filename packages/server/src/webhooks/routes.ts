@@ -5,11 +5,13 @@ import { addEndpointRoutes } from './endpoints/routes.ts';
 import { addHourRoutes } from './hours.ts';
 import { addIncidentRoutes } from './incidents/incidents.ts';
 import type { WebhookOptions } from './options.ts';
+import { addReplayRoutes } from './replays/routes.ts';
 
 /** Adds all routes of the webhooks feature to the server. */
 export function addWebhookRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
   addEndpointRoutes(http, db, options);
   addIncidentRoutes(http, db, options);
   addDeadLetterRoutes(http, db, options);
+  addReplayRoutes(http, db, options);
   addHourRoutes(http, db);
 }

@@ -219,6 +219,12 @@ export const deliverySchema = Type.Object({
     }),
   ),
   finished_at: nullable(instantSchema),
+  replay_of: nullable(
+    Type.String({
+      description: 'a replay sends it again: the webhook-id that it had first, in webhook-replay',
+    }),
+  ),
+  replay_id: nullable(Type.String({ description: 'the replay that made it, or re-armed it last' })),
 });
 /** A delivery, as every list shows it. Times are RFC 3339 text. */
 export type DeliveryRow = Static<typeof deliverySchema>;

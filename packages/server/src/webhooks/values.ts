@@ -71,6 +71,22 @@ export type BreakerState = (typeof breakerStates)[number];
 export const retryStates = ['running', 'paused', 'completed', 'cancelled'] as const;
 export type RetryState = (typeof retryStates)[number];
 
+/**
+ * What a replay sends of the incidents of its range:
+ *
+ * - missed: those that the endpoint never got, because it was made or wanted them later, or they were discarded.
+ * - failed: those of which the last delivery is a dead letter, which is re-armed.
+ * - delivered: those that it got, once more.
+ */
+export const replaySelections = ['missed', 'failed', 'delivered', 'all'] as const;
+export type ReplaySelection = (typeof replaySelections)[number];
+
+/** What was delivered before comes under a new webhook-id, or under that which it had. */
+export const replayIds = ['new', 'same'] as const;
+
+/** Whether a replay sends only what the endpoint wants now, or whatever was reported. */
+export const replayFilters = ['apply', 'ignore'] as const;
+
 /** An operator may change a job from one of these states to the other. */
 export const openJobStates = ['running', 'paused'] as const satisfies readonly RetryState[];
 

@@ -28,6 +28,7 @@ const kindsByPath = [
   ['/incidents/', 'incident'],
   ['/webhook/dlq/retries/', 'retryJob'],
   ['/webhook/dlq/', 'delivery'],
+  ['/webhook/replays/', 'replay'],
   ['/notify/targets/', 'notifyTarget'],
   ['/jobs/', 'retryJob'],
 ] as const;
@@ -213,6 +214,12 @@ function makersOf(
       const id = await makers.endpoint();
       await seedDeliveries(service.db, { id, tenant }, 100);
       return idOf('POST', '/webhook/dlq/retry', { tenant, endpoint_id: id, rate: 1 });
+    },
+    // It would end by itself two seconds after its range.
+    async replay() {
+      const at = `/webhook/endpoints/${await makers.endpoint()}/replay`;
+      const id = await idOf('POST', at, { since: '2026-03-05T00:00:00Z' });
+      return idOf('PATCH', `/webhook/replays/${id}`, { state: 'paused' });
     },
   };
   return makers;

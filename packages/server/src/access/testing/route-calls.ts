@@ -118,6 +118,11 @@ export const routeCalls: Readonly<
     { body: { tenant, failure_class: 'dns' } },
     { body: { tenant, dry_run: true }, audit: '(tries)' },
   ],
+  replayEndpoint: async ({ fresh }) => [
+    { id: await fresh('endpoint'), body: { since: '2026-03-05T00:00:00Z' } },
+    { body: { since: '2026-03-05T00:00:00Z', dry_run: true }, audit: '(tries)' },
+  ],
+  changeReplay: async ({ fresh }) => [{ id: await fresh('replay'), body: { state: 'paused' } }],
   createNotifyTarget: () => [{ body: { kind: 'webhook', url: 'http://127.0.0.1:9/notices' } }],
   changeNotifyTarget: () => [{ body: { enabled: false } }],
   changeRetryJob: async ({ fresh }) => [{ id: await fresh('retryJob'), body: { state: 'paused' } }],

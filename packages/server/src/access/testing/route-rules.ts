@@ -150,6 +150,10 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   changeRetryJob: rule('admin', 'another change undoes it', '404', 'retry_job.change'),
   cancelRetryJob: rule('admin', 'leaves the rows as they are', '404', 'retry_job.cancel'),
 
+  replayEndpoint: rule('admin', 'sends what the tenant has reported', '404', 'endpoint.replay'),
+  getReplay: rule('admin', reads, '404', untold),
+  changeReplay: rule('admin', 'another change undoes it', '404', 'replay.change'),
+
   createNotifyTarget: rule('admin', 'confirms', '403', 'notify_target.create'),
   listNotifyTargets: rule('admin', reads, '403', untold),
   changeNotifyTarget: rule('admin', 'another change undoes it', '403', 'notify_target.change'),

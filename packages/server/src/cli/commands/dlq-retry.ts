@@ -166,7 +166,8 @@ export const resume = act('PATCH /webhook/dlq/retries/:id', {
   done: (id) => `${id} goes on. Look: svcctl dlq retries`,
 });
 
-function parseRate(text: string): number | 'none' {
+/** Reads a rate, or none. */
+export function parseRate(text: string): number | 'none' {
   if (text === 'none') return text;
   try {
     return wholeNumber(1)(text);

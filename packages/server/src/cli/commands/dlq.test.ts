@@ -26,6 +26,8 @@ const row: DeliveryRow = {
   created_at: '2026-03-05T09:00:00.000000Z',
   last_attempt_at: '2026-03-05T10:00:00.000000Z',
   finished_at: null,
+  replay_of: null,
+  replay_id: null,
 };
 const job: RetryJob = {
   id: 'rty_1',

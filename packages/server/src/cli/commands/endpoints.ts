@@ -17,6 +17,7 @@ import {
   headersOf,
 } from '../webhooks/endpoint-options.ts';
 import { backlogOf, type Endpoint, endpointFacts, stateOf } from '../webhooks/endpoints.ts';
+import { replayVerb } from './endpoints-replay.ts';
 
 const argument = ['<id>', 'the endpoint’s id, as svcctl endpoints ls prints it'] as const;
 
@@ -306,4 +307,5 @@ export const endpoints: Verbs = {
   delete: remove,
   'rotate-secret': rotateSecret,
   ping,
+  replay: replayVerb,
 };

@@ -4,7 +4,7 @@ import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { inTurn, json, pages, problem } from '../testing/receiver.ts';
 import { ends } from '../testing/run.ts';
 
-const { api, cli, jsonOf } = prepareCli();
+const { api, cli, jsonOf, sent } = prepareCli();
 
 const job: ListedJob = {
   id: 'exp_1',
@@ -79,7 +79,7 @@ describe('jobs wait', () => {
 
   test.each([
     [{ state: 'waiting', error: 'the store is away' }, 'goes on by itself: the store is away'],
-    [{ state: 'paused' }, 'exp_1 is paused. Go on: svcctl dlq resume exp_1'],
+    [{ state: 'paused' }, 'exp_1 is paused. Go on: svcctl jobs resume exp_1'],
   ])('says for what it waits: %j', async (held, message) => {
     api.on('GET /jobs/exp_1', inTurn({ ...job, ...held }, completed));
     expect((await cli('jobs wait exp_1')).stderr).toContain(message);
@@ -92,4 +92,28 @@ test('jobs cancel says what was cancelled, and what was refused', async () => {
   expect(await cli('jobs cancel exp_1')).toMatchObject({ code: 0, stderr: 'Cancelled exp_1.\n' });
   await ends(cli('jobs cancel run_1'), 6, ['it goes on (409 job_not_cancellable)']);
   await ends(cli('jobs cancel exp_1 run_1'), 7, ['✗ run_1: It goes on. (409 job_not_cancellable)']);
+});
+
+test.each([
+  ['retry', '/webhook/dlq/retries/j_1'],
+  ['replay', '/webhook/replays/j_1'],
+] as const)('jobs pause and resume change a %s by its own route', async (kind, path) => {
+  const held = { ...job, id: 'j_1', kind, progress: { done: 2, total: 5, unit: 'deliveries' } };
+  api.on('GET /jobs/j_1', json(held));
+  api.on(`PATCH ${path}`, json({}));
+  const { stderr } = await cli('jobs pause j_1');
+  expect(stderr).toBe('Paused j_1 at 2 of 5 deliveries. Go on: svcctl jobs resume j_1\n');
+  for (const rate of ['50', 'none']) await cli(`jobs resume j_1 --rate ${rate}`);
+  await cli('jobs resume j_1');
+  expect(sent('PATCH', path)).toEqual([
+    { state: 'paused' },
+    { state: 'running', rate: 50 },
+    { state: 'running', rate: null },
+    { state: 'running' },
+  ]);
+});
+
+test('jobs pause refuses what cannot be held', async () => {
+  api.on('GET /jobs/exp_1', json(job));
+  await ends(cli('jobs pause exp_1'), 2, ['only bulk retries and replays can be paused']);
 });

@@ -5,11 +5,14 @@ import { jobFilters } from '../../platform/jobs/view.ts';
 import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
+import type { Context } from '../context.ts';
 import { type Facts, moment, show, whereAny } from '../details.ts';
 import { followJob } from '../follow-job.ts';
 import { formatBytes } from '../format.ts';
+import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import type { Verbs } from '../verb.ts';
+import type { Verb, Verbs } from '../verb.ts';
+import { parseRate } from './dlq-retry.ts';
 
 type Job = RouteAnswer<'GET /jobs/:id'>;
 
@@ -19,7 +22,7 @@ const argument = ['<id>', 'the job’s id, as svcctl jobs ls prints it'] as cons
 const ls = list('GET /jobs', {
   summary: 'list the jobs of all kinds',
   description:
-    'Lists exports, retention runs, verifications, bulk retries and countings of dataset versions, the latest first: those of the kinds that the token may read.',
+    'Lists exports, retention runs, verifications, bulk retries, replays and countings of dataset versions, the latest first: those of the kinds that the token may read.',
   examples: [
     'svcctl jobs ls',
     'svcctl jobs ls --state running',
@@ -94,7 +97,7 @@ const showJob = show('GET /jobs/:id', {
 /** The role of the processes that do jobs of a kind. */
 const roles: Readonly<Record<JobKindName, string>> = {
   ...{ export: 'exports', version: 'exports', run: 'retention', verification: 'retention' },
-  ...{ retry: 'api', import: 'api' },
+  ...{ retry: 'api', replay: 'api', import: 'api' },
 };
 
 const wait = show('GET /jobs/:id', {
@@ -112,7 +115,7 @@ const wait = show('GET /jobs/:id', {
       isUnderWay: ({ state }) => workStates.some((open) => open === state),
       waits: ({ state, error }) => [
         state === 'waiting' ? `${id} waits, and goes on by itself: ${error ?? ''}` : null,
-        state === 'paused' ? `${id} is paused. Go on: svcctl dlq resume ${id}` : null,
+        state === 'paused' ? `${id} is paused. Go on: svcctl jobs resume ${id}` : null,
       ],
       goesOn: `The job goes on without this command. Look: svcctl jobs show ${id}`,
     });
@@ -128,10 +131,56 @@ const wait = show('GET /jobs/:id', {
 const cancel = act('POST /jobs/:id/cancel', {
   summary: 'cancel jobs',
   description:
-    'Cancels exports and bulk retries that have not ended; jobs of other kinds go on to their end. What they have done stays.',
+    'Cancels exports, bulk retries and replays that have not ended; jobs of other kinds go on to their end. What they have done stays.',
   argument: ['<id...>', 'ids, as svcctl jobs ls prints them'],
   examples: ['svcctl jobs cancel exp_4fTq9Zx7Kq2LmN0p'],
   done: (id) => `Cancelled ${id}.`,
 });
 
-export const jobs: Verbs = { ls, show: showJob, wait, cancel };
+/** Changes a job by the route of its kind. Throws `usage_invalid` for one of another kind. */
+async function changeJob(
+  context: Context,
+  id: string,
+  body: { state: 'paused' | 'running'; rate?: number | null },
+): Promise<Job> {
+  const client = await context.connect();
+  const { kind } = await client.json('GET /jobs/:id', { params: { id } });
+  const input = { params: { id }, body };
+  if (kind === 'retry') await client.json('PATCH /webhook/dlq/retries/:id', input);
+  else if (kind === 'replay') await client.json('PATCH /webhook/replays/:id', input);
+  else throw usage(`${id} is of the kind ${kind}: only bulk retries and replays can be paused.`);
+  return client.json('GET /jobs/:id', { params: { id } });
+}
+
+const pause: Verb = {
+  summary: 'hold a bulk retry or a replay',
+  description:
+    'Holds a bulk retry or a replay where it is. What it has queued is delivered; jobs of other kinds cannot be held.',
+  argument,
+  examples: ['svcctl jobs pause rpl_4fTq9Zx7Kq2LmN0p'],
+  async act(context: Context, _options: object, id: string) {
+    const { progress } = await changeJob(context, id, { state: 'paused' });
+    context.note(`Paused ${id} at ${progressText(progress)}. Go on: svcctl jobs resume ${id}`);
+  },
+};
+
+const resume: Verb = {
+  summary: 'let a held job go on',
+  description:
+    'Lets a bulk retry or a replay go on that was held. --rate changes its pace, also of one that runs.',
+  argument,
+  examples: [
+    'svcctl jobs resume rpl_4fTq9Zx7Kq2LmN0p',
+    'svcctl jobs resume rpl_4fTq9Zx7Kq2LmN0p --rate 50',
+  ],
+  options: [
+    ['--rate <rows>', 'deliveries queued a second, at most; none = as fast as it goes', parseRate],
+  ],
+  async act(context: Context, { rate }: { rate?: number | 'none' }, id: string) {
+    const given = rate === undefined ? {} : { rate: rate === 'none' ? null : rate };
+    await changeJob(context, id, { state: 'running', ...given });
+    context.note(`${id} goes on. Look: svcctl jobs show ${id}`);
+  },
+};
+
+export const jobs: Verbs = { ls, show: showJob, wait, pause, resume, cancel };

@@ -143,7 +143,9 @@ export const workSchema = Type.Object({
   id: Type.String(),
   state: oneOf(workStates),
   tenant: nullable(Type.String()),
-  done: Type.Integer({ description: 'records; of a verification bytes; of a retry deliveries' }),
+  done: Type.Integer({
+    description: 'records; of a verification bytes; of a retry or a replay deliveries',
+  }),
   total: nullable(Type.Integer({ description: 'null: not known yet' })),
 });
 export type WorkRow = Static<typeof workSchema>;

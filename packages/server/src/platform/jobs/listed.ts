@@ -118,7 +118,8 @@ async function cancelJob(
   const { kind } = await findJob(db, kinds, call);
   if (kind.cancel === undefined) {
     throw new AppError('job_not_cancellable', {
-      detail: 'Only exports and bulk re-arms can be cancelled. This job goes on to its end.',
+      detail:
+        'Only exports, bulk re-arms and replays can be cancelled. This job goes on to its end.',
     });
   }
   await kind.cancel(call);

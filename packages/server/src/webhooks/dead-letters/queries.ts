@@ -46,7 +46,7 @@ const addToCount = sql`
  * The part of a statement that counts the rows of a CTE out of the dead-letter queue, by the status that they had
  * before. It aggregates, so all rows are changed and locked before the first counter is.
  */
-function countOut(rows: string): Sql {
+export function countOut(rows: string): Sql {
   return sql`
     insert into dead_letter_counts (endpoint_id, status, failure_class, tenant, count)
     select endpoint_id, status, failure_class, min(tenant), -count(*) from ${raw(rows)}
@@ -276,9 +276,10 @@ export async function rearm(
 }
 
 // A lease that has expired is taken away, too, because its holder may still come back.
-const armed = (
+export const armed = (
   budget: Sql,
-) => sql`status = 'queued', version = d.version + 1, next_attempt_at = now(),
+  dueAt = sql`now()`,
+) => sql`status = 'queued', version = d.version + 1, next_attempt_at = ${dueAt},
   held_by = null, schedule_from = d.attempts, max_attempts = d.attempts + ${budget}, lease = null,
   leased_until = null, throttled_since = null, finished_at = null`;
 

@@ -61,7 +61,7 @@ async function findRearmable(...of: Parameters<typeof findState>): Promise<queri
   const state = await findState(...of);
   if (state.status === 'delivered' || state.status === 'discarded') {
     throw new AppError('delivery_finished', {
-      detail: `The delivery is ${state.status}: it cannot be sent again. Report the incident anew if the receiver needs it.`,
+      detail: `The delivery is ${state.status}: it is not re-armed. Send it again as a new one: svcctl endpoints replay ${state.endpoint_id} --incident ${state.incident_id} --only all`,
     });
   }
   if (state.failure_class === 'erased') {

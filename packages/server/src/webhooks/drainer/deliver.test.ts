@@ -175,6 +175,7 @@ const rowOf = (id: string): ClaimedRow => ({
   endpoint_id: id,
   tenant: 'TX',
   idempotency_key: 'msg_1',
+  replay_of: null,
   status: 'queued',
   failure_class: null,
   attempts: 0,

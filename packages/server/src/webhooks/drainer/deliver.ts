@@ -49,7 +49,8 @@ export function deliverOnce(
     body: row.body,
     secrets,
   });
-  const headers = { ...config.headers, ...signature };
+  const replayed = row.replay_of === null ? {} : { 'webhook-replay': row.replay_of };
+  const headers = { ...config.headers, ...signature, ...replayed };
   return sender.send({ url: config.url, body: row.body, headers, onSent: time.onSent });
 }
 

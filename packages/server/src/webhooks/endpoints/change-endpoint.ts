@@ -19,6 +19,7 @@ import {
 } from '../dead-letters/queries.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
+import { cancelReplaysOf } from '../replays/queries.ts';
 import { newSecret } from '../secret.ts';
 import { type Caller, findWarnings, found, getEndpoint, toEndpointId } from './endpoints.ts';
 import {
@@ -176,6 +177,7 @@ export async function deleteEndpoint(
     await markDeleted(connection, id);
     // What a job had discarded of the backlog by now stands in no other entry.
     const [discarded_before] = await cancelBacklogJobs(connection, [id]);
+    await cancelReplaysOf(connection, id);
     const discarded = await discardOfEndpoint(connection, id, discardedAtOnce);
     const isAll = discarded < discardedAtOnce;
     const done = { id, action: 'discard', discarded, isAll, by: call.actor.name } as const;

@@ -49,6 +49,7 @@ beforeAll(async () => {
     },
     wakeUp: { wake: (ids) => void woken.push(...ids), headStart: () => null },
     jobs: { poke: () => void pokes.push(1) },
+    replays: { poke: () => {} },
     audit: async (_connection, entry) => void audited.push(entry),
     maxAttempts: 8,
     maxPayloadBytes: 1000,

@@ -55,17 +55,19 @@ export function addIncidentRoutes(http: HttpServer, db: Database, options: Webho
 
 /** An incident and its deliveries as they are now. Throws 404 `incident_not_found`. */
 async function getIncident(db: Queryable, actor: Actor, id: string) {
-  const isId = /^inc_[0-9A-Za-z]{16}$/.test(id);
-  const row = isId ? await queries.findIncident(db, id, actor.tenants) : undefined;
-  if (row === undefined) {
-    throw new AppError('incident_not_found', {
-      detail:
-        'There is no incident with this id. svcctl incidents ls and GET /incidents list them.',
-    });
-  }
-  const { body, ...incident } = row;
+  const { body, ...incident } = await findOrRefuse(db, actor, id);
   const { data }: Payload = JSON.parse(body);
   return { ...incident, data, body, deliveries: await queries.listDeliveriesOfIncident(db, id) };
+}
+
+/** An incident within reach. Throws 404 `incident_not_found`. */
+export async function findOrRefuse(db: Queryable, { tenants }: Pick<Actor, 'tenants'>, id: string) {
+  const isId = /^inc_[0-9A-Za-z]{16}$/.test(id);
+  const row = isId ? await queries.findIncident(db, id, tenants) : undefined;
+  if (row !== undefined) return row;
+  throw new AppError('incident_not_found', {
+    detail: 'There is no incident with this id. svcctl incidents ls and GET /incidents list them.',
+  });
 }
 
 /**

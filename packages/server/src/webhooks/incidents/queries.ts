@@ -139,7 +139,7 @@ export async function insertIncidents(
 // The lanes are known only to the statement, and asking for them first would cost another round trip. So the statement
 // builds ids of the form that lanes.ts reads. 122 random bits spread over 43 characters. Base64's `+` and `/` become
 // `A` and `a`, which loses next to nothing of the randomness.
-const randomText = sql`translate(encode(sha256(uuid_send(gen_random_uuid())), 'base64'), '+/', 'Aa')`;
+export const randomText = sql`translate(encode(sha256(uuid_send(gen_random_uuid())), 'base64'), '+/', 'Aa')`;
 
 /**
  * The part of a delivery's id that tells the time: the seconds since 1970 in seven base-36 digits. Until the year 4453 the
@@ -195,14 +195,21 @@ export async function findIncident(
   return rows[0];
 }
 
-/** Lists the deliveries of an incident, in the order of their endpoints. */
+/**
+ * Lists the deliveries of an incident, in the order of their endpoints: all, or only those that were made with it, and so
+ * at the same time.
+ */
 export async function listDeliveriesOfIncident(
   db: Queryable,
   incidentId: string,
+  { onlyFirst = false } = {},
 ): Promise<AcceptedDelivery[]> {
+  const isFirst = onlyFirst
+    ? sql`and created_at = (select created_at from incidents where id = ${incidentId})`
+    : empty;
   return db.query<AcceptedDelivery>(sql`
     select id, endpoint_id, idempotency_key, status from deliveries
-    where incident_id = ${incidentId} order by endpoint_id, id`);
+    where incident_id = ${incidentId} ${isFirst} order by endpoint_id, created_at, id`);
 }
 
 /** Counts the deliveries of these incidents by their status. */
@@ -281,17 +288,26 @@ function newestReported(source: IncidentSource, scan: Scan<IncidentKey>, tenant:
 
 /**
  * Incidents of which a delivery failed are found by their dead letters, which are few. A delivery is created in the
- * transaction of its incident and so at the same time. The limit inside makes PostgreSQL look each incident up by its
- * id; it might read all of them otherwise.
+ * transaction of its incident and so at the same time, unless a replay made it; of these an index has those that failed.
+ * The limit inside makes PostgreSQL look each incident up by its id; it might read all of them otherwise.
  */
 function newestFailed(source: IncidentSource, scan: Scan<IncidentKey>, tenant: Sql): Sql {
   const conditions = sourceConditions(source, scan, { tenant, id: sql`incident_id` });
+  const hasFailed = sql`status in ('pending', 'abandoned')`;
+  const newest = sql`group by created_at, incident_id order by created_at desc, incident_id desc
+    limit ${scan.scanLimit ?? scan.limit}`;
   return sql`select incident.id, incident.tenant, incident.store, incident.type, incident.occurred_at,
       failed.created_at
     from (
-      select created_at, incident_id from deliveries
-      ${where([sql`status in ('pending', 'abandoned')`, ...conditions])}
-      group by created_at, incident_id order by created_at desc, incident_id desc limit ${scan.scanLimit ?? scan.limit}
+      select created_at, incident_id from (
+        (select created_at, incident_id from deliveries
+          ${where([hasFailed, sql`replay_id is null`, ...conditions])} ${newest})
+        union all
+        (select created_at, incident_id from (
+          select i.tenant, i.created_at, d.incident_id from deliveries d join incidents i on i.id = d.incident_id
+          where d.${hasFailed} and d.replay_id is not null
+        ) as replayed ${where(conditions)} ${newest})
+      ) as either ${newest}
     ) failed cross join lateral (
       select id, tenant, store, type, occurred_at from incidents where id = failed.incident_id limit 1
     ) incident`;

@@ -110,7 +110,7 @@ function claimedRows(
   const { claimed = [], config_versions: versions } = stored ?? {};
   const origin = { request_id: requestId, trace_parent: traceParent };
   const own = { incident_id: id, ...origin, tenant, body, waited_ms: 0, is_fresh: true };
-  const made = { ...own, status: 'queued', failure_class: null } as const;
+  const made = { ...own, status: 'queued', failure_class: null, replay_of: null } as const;
   return claimed.map((row) => {
     const version = versions?.[row.endpoint_id] ?? 0;
     return {
@@ -153,10 +153,11 @@ async function findEarlier(
         'This idempotency_key was used with another body. Send what differs under a key of its own.',
     });
   }
-  const deliveries = await listDeliveriesOfIncident(db, earlier.incident_id);
+  const deliveries = await listDeliveriesOfIncident(db, earlier.incident_id, { onlyFirst: true });
   return {
     id: earlier.incident_id,
-    // The deliveries are shown as they were when accepted, so that the answer is the same whatever has become of them.
+    // The deliveries are shown as they were when accepted, so that the answer is the same whatever has become of them, and
+    // without those that replays have made since.
     deliveries: deliveries.map((delivery) => ({ ...delivery, status: 'queued' })),
   };
 }

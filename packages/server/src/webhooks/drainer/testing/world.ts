@@ -26,11 +26,9 @@ export type World = TestService & {
 
 /** A service that may send to this machine, with a drainer unless told otherwise. */
 export async function startWorld(env: Environment = {}): Promise<World> {
-  const service = await startTestService({
-    SVC_ALLOW_TARGETS: '127.0.0.0/8',
-    SVC_WEBHOOK_TIMEOUT_SECONDS: '2',
-    ...env,
-  });
+  const settings = { SVC_ALLOW_TARGETS: '127.0.0.0/8', SVC_WEBHOOK_TIMEOUT_SECONDS: '2', ...env };
+  const waits = { replaySettleMillis: 0 };
+  const service = await startTestService(settings, undefined, { waits });
   const get = async (path: string) => (await service.call('GET', path)).json;
   return {
     ...service,

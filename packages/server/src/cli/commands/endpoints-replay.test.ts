@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import type { ReplayPreview, ReplayRow } from '../../webhooks/contract.ts';
+import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
+import { inTurn, json } from '../testing/receiver.ts';
+import { ends } from '../testing/run.ts';
+
+const { api, cli, jsonOf, sent } = prepareCli();
+
+const preview: ReplayPreview = {
+  since: '2026-03-05T10:00:00.000000Z',
+  until: '2026-03-05T12:00:00.000000Z',
+  ...{ count: 1234, missed: 1200, discarded: 34, failed: 2, delivered: 5 },
+  ...{ waiting: 0, unwanted: 0, erased: 0, forgotten_before: null },
+  notes: ['Discarded before: 34 deliveries.'],
+};
+const job: ReplayRow = {
+  ...{ id: 'rpl_1', state: 'running', tenant: 'TX', endpoint_id: 'ep_1', since: preview.since },
+  ...{ until: preview.until, incident_id: null, event_types: null, only: 'missed', ids: 'new' },
+  ...{ filters: 'apply', rate: null, waits_for_endpoint: false },
+  ...{ rows_total: 1234, rows_done: 0, rows_skipped: 0, error: null, created_by: 'ops' },
+  outcome: { waiting: 0, pending: 0, delivered: 0, abandoned: 0, discarded: 0 },
+  created_at: '2026-03-05T12:00:00.000000Z',
+  updated_at: '2026-03-05T12:00:00.000000Z',
+  finished_at: null,
+};
+const outcome = { waiting: 4, pending: 0, delivered: 1229, abandoned: 1, discarded: 0 };
+const ended: ReplayRow = { ...job, state: 'completed', rows_done: 1234, outcome };
+const at = '/webhook/endpoints/ep_1/replay';
+const command = 'endpoints replay ep_1 --since 2h';
+
+refusesUsage(api, [
+  ['endpoints replay ep_1', 'say what to replay'],
+  [`${command} --incident inc_1`, 'say what to replay'],
+  [command, 'Replay without asking: --yes'],
+  [`${command} --only some`, 'Allowed choices are missed, failed, delivered, all'],
+  ['endpoints replay ep_1 --since monday --dry-run', 'neither a time'],
+]);
+
+test('--dry-run says what would be sent, and makes nothing', async () => {
+  api.on(`POST ${at}`, json(preview));
+  const { stdout, stderr } = await cli(`${command} --only all --ids same --dry-run`, {
+    isTerminal: true,
+  });
+  expect(stdout).toMatch(
+    /^INCIDENTS +WHAT\n +1,200 +never got\n +34 +discarded\n +2 +dead letters/,
+  );
+  expect(stderr).toBe(
+    'Discarded before: 34 deliveries.\n1,234 deliveries would be sent of what was reported from 2026-03-05 10:00:00 to 2026-03-05 12:00:00.\n',
+  );
+  expect(await jsonOf(`${command} --dry-run --json`)).toEqual(preview);
+  expect(sent('POST', at)).toMatchObject([
+    { only: 'all', ids: 'same', since: '2026-03-05T10:00:00.000000Z', dry_run: true },
+    { dry_run: true },
+  ]);
+});
+
+describe('after a yes', () => {
+  test('follows the job, and says what has become of its deliveries', async () => {
+    api.on(`POST ${at}`, inTurn(preview, job));
+    api.on('GET /webhook/replays/rpl_1', inTurn(job, ended));
+    const words = `${command} --event incident.created --rate 50 --ignore-filters`;
+    const { stderr } = await cli(words, { typed: 'y\n' });
+    expect(stderr).toContain('Send 1,234 deliveries to ep_1?');
+    expect(stderr).toContain(
+      '✓ Queued 1,234 deliveries. By now: 1,229 delivered · 4 wait · 1 abandoned.',
+    );
+    const asked = { event_types: ['incident.created'], filters: 'ignore', rate: 50 };
+    expect(sent('POST', at)[1]).toEqual({ ...asked, since: '2026-03-05T10:00:00.000000Z' });
+  });
+
+  test('tells that the endpoint is disabled, and of a cancel ends with 7', async () => {
+    api.on(`POST ${at}`, inTurn(preview, job));
+    const cancelled = { ...job, state: 'cancelled', rows_done: 20 };
+    const held = { ...job, waits_for_endpoint: true };
+    api.on('GET /webhook/replays/rpl_1', inTurn(held, cancelled));
+    await ends(cli(`${command} --yes`), 7, [
+      'svcctl endpoints enable ep_1',
+      'rpl_1 was cancelled after 20 of 1,234',
+    ]);
+  });
+
+  test('leaves the job at work with --no-wait, and does nothing where there is nothing', async () => {
+    api.on(`POST ${at}`, inTurn(preview, job, { ...preview, count: 0 }));
+    expect((await cli(`${command} --yes --no-wait`)).stdout).toBe('rpl_1\n');
+    expect((await cli(`${command} --yes`)).stderr).toContain('Nothing to replay.');
+    expect(sent('POST', at)).toHaveLength(3);
+  });
+});

@@ -1,0 +1,181 @@
+import { type Static, Type } from 'typebox';
+import type { RouteContract } from '../platform/http/contract.ts';
+import {
+  exactly,
+  instantSchema,
+  nullable,
+  oneOf,
+  problem,
+} from '../platform/http/schemas.contract.ts';
+import { eventTypeSchema, idParams, idSchema } from './schemas.contract.ts';
+import {
+  openJobStates,
+  replayFilters,
+  replayIds,
+  replaySelections,
+  retryStates,
+} from './values.ts';
+
+const rateSchema = Type.Integer({
+  ...{ minimum: 1, maximum: 100_000 },
+  description: 'deliveries queued a second, at most',
+});
+
+/** The body of `POST /webhook/endpoints/:id/replay`. The range is that of the reports. */
+export const replayRequestSchema = exactly({
+  since: Type.Optional({
+    ...instantSchema,
+    description: 'incidents reported from then on; needed unless incident_id is given',
+  }),
+  until: Type.Optional({
+    ...instantSchema,
+    description: 'incidents reported before then; now when it is left out, and at most',
+  }),
+  incident_id: Type.Optional({ ...idSchema, description: 'one incident instead of a range' }),
+  event_types: Type.Optional(
+    Type.Array(eventTypeSchema, {
+      ...{ minItems: 1, maxItems: 100, uniqueItems: true },
+      description: 'only incidents of these types',
+    }),
+  ),
+  only: Type.Optional({
+    ...oneOf(
+      replaySelections,
+      'missed: what the endpoint never got; failed: its dead letters; delivered: what it got, once more',
+    ),
+    default: 'missed',
+  }),
+  ids: Type.Optional({
+    ...oneOf(
+      replayIds,
+      'what was delivered comes under a new webhook-id, or under the same: receivers that drop repeats drop it then',
+    ),
+    default: 'new',
+  }),
+  filters: Type.Optional({
+    ...oneOf(replayFilters, 'apply: only what the endpoint wants now; ignore: of every type'),
+    default: 'apply',
+  }),
+  rate: Type.Optional(rateSchema),
+  dry_run: Type.Optional(
+    Type.Boolean({ default: false, description: 'only say what would be sent' }),
+  ),
+});
+export type ReplayRequest = Static<typeof replayRequestSchema>;
+
+/** What a replay would do. Each incident of the range is counted once. */
+export const replayPreviewSchema = Type.Object({
+  since: instantSchema,
+  until: instantSchema,
+  count: Type.Integer({ description: 'deliveries that would be made, or re-armed' }),
+  missed: Type.Integer({ description: 'the endpoint has no delivery of it' }),
+  discarded: Type.Integer({ description: 'its delivery was discarded; `missed` sends it as well' }),
+  failed: Type.Integer({ description: 'its last delivery is a dead letter' }),
+  delivered: Type.Integer({ description: 'its last delivery was delivered' }),
+  waiting: Type.Integer({ description: 'left alone: its last delivery is queued' }),
+  unwanted: Type.Integer({ description: 'left alone: the endpoint does not want its type now' }),
+  erased: Type.Integer({ description: 'left alone: its payload was erased' }),
+  forgotten_before: nullable(
+    instantSchema,
+    'what was reported before then is left alone: nobody knows any more what was delivered; null: the range begins later',
+  ),
+  notes: Type.Array(Type.String(), {
+    description: 'what to know before, in sentences: above all what receivers make of repeats',
+  }),
+});
+export type ReplayPreview = Static<typeof replayPreviewSchema>;
+
+export const replaySchema = Type.Object({
+  id: Type.String(),
+  state: oneOf(retryStates),
+  tenant: Type.String(),
+  endpoint_id: Type.String(),
+  since: instantSchema,
+  until: instantSchema,
+  incident_id: nullable(Type.String()),
+  event_types: nullable(Type.Array(Type.String())),
+  only: oneOf(replaySelections),
+  ids: oneOf(replayIds),
+  filters: oneOf(replayFilters),
+  rate: nullable(Type.Integer()),
+  waits_for_endpoint: Type.Boolean({
+    description: 'its endpoint is disabled: what is queued waits, and so does the rest',
+  }),
+  rows_total: Type.Integer({ description: 'as counted when it was asked for' }),
+  rows_done: Type.Integer({ description: 'deliveries made or re-armed' }),
+  rows_skipped: Type.Integer({ description: 'dead letters of which an attempt was under way' }),
+  outcome: Type.Object(
+    {
+      waiting: Type.Integer({ description: 'not tried yet' }),
+      pending: Type.Integer({ description: 'failed, and tried again' }),
+      delivered: Type.Integer(),
+      abandoned: Type.Integer(),
+      discarded: Type.Integer(),
+    },
+    { description: 'what has become of its deliveries by now, as long as they are kept' },
+  ),
+  error: nullable(Type.String({ description: 'why it ended before its time, or is paused' })),
+  created_by: Type.String(),
+  created_at: instantSchema,
+  updated_at: instantSchema,
+  finished_at: nullable(instantSchema),
+});
+/** A replay, as the API shows it. */
+export type ReplayRow = Static<typeof replaySchema>;
+
+export const replayChangeSchema = exactly(
+  {
+    state: Type.Optional(oneOf(openJobStates)),
+    rate: Type.Optional(nullable(rateSchema)),
+  },
+  { minProperties: 1 },
+);
+
+/** What operators may do. */
+const admin = { tag: 'Webhooks', scope: 'admin' } as const;
+
+/** The routes of replays. They are listed, and cancelled, with the jobs of all kinds. */
+export const replaysContract = {
+  replayEndpoint: {
+    ...admin,
+    id: 'replayEndpoint',
+    method: 'POST',
+    path: '/webhook/endpoints/:id/replay',
+    summary: 'Send an endpoint again what was reported in a range of time, as a job',
+    description:
+      'dry_run answers 200 with what it would do. In the order of the reports it makes a delivery of each incident that is selected, or re-arms its dead letter, which keeps its webhook-id. New reports go first. No more than 2,000 of its deliveries wait at a time. Pings are not sent again. Another replay of the endpoint whose range overlaps is refused (409 replay_overlaps). POST /jobs/:id/cancel ends it.',
+    params: idParams,
+    body: replayRequestSchema,
+    responses: {
+      202: { description: 'The job.', schema: replaySchema },
+      200: { description: 'dry_run: what it would do.', schema: replayPreviewSchema },
+      400: problem,
+      404: problem,
+      409: problem,
+    },
+  },
+  getReplay: {
+    ...admin,
+    id: 'getReplay',
+    method: 'GET',
+    path: '/webhook/replays/:id',
+    summary: 'Show how far a replay is, and what became of its deliveries',
+    params: idParams,
+    responses: { 200: { description: 'The replay.', schema: replaySchema }, 404: problem },
+  },
+  changeReplay: {
+    ...admin,
+    id: 'changeReplay',
+    method: 'PATCH',
+    path: '/webhook/replays/:id',
+    summary: 'Pause, resume or pace a replay',
+    params: idParams,
+    body: replayChangeSchema,
+    responses: {
+      200: { description: 'The replay.', schema: replaySchema },
+      400: problem,
+      404: problem,
+      409: problem,
+    },
+  },
+} as const satisfies Record<string, RouteContract>;

@@ -1,0 +1,126 @@
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import { formatMicros, parseInstant } from '../../kernel/instant.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { ReplayPreview, ReplayRequest, ReplayRow } from '../contract.ts';
+import { type EndpointCall, withLocked } from '../endpoints/change-endpoint.ts';
+import { getEndpoint } from '../endpoints/endpoints.ts';
+import type { EndpointRow } from '../endpoints/queries.ts';
+import { findOrRefuse } from '../incidents/incidents.ts';
+import type { WebhookOptions } from '../options.ts';
+import { findForgotten } from '../queries.ts';
+import type { ReplaySelection } from '../values.ts';
+import * as queries from './queries.ts';
+import { getReplay } from './replays.ts';
+import { notesOf } from './words.ts';
+
+type ReplayCall = EndpointCall & { readonly body: ReplayRequest };
+type Options = Pick<WebhookOptions, 'audit' | 'clock' | 'deliveryDays' | 'maxAttempts'>;
+
+/** What of the incidents each selection sends. One that was discarded was never got. */
+export const statesOf: Readonly<Record<ReplaySelection, readonly queries.IncidentState[]>> = {
+  missed: ['missed', 'discarded'],
+  failed: ['failed'],
+  delivered: ['delivered'],
+  all: ['missed', 'discarded', 'failed', 'delivered'],
+};
+
+/**
+ * Says what a replay would do; all counts are exact. Throws 400 `request_invalid`, 404 `endpoint_not_found`,
+ * `incident_not_found`.
+ */
+export async function previewReplay(
+  db: Queryable,
+  options: Options,
+  { actor, body, params }: ReplayCall,
+): Promise<ReplayPreview> {
+  const endpoint = await getEndpoint(db, actor, params.id);
+  return preview(db, options, {
+    endpoint,
+    body,
+    scope: await toScope(db, options, endpoint, body),
+  });
+}
+
+async function preview(
+  db: Queryable,
+  { deliveryDays: days }: Options,
+  asked: { endpoint: EndpointRow; body: ReplayRequest; scope: queries.ReplayScope },
+): Promise<ReplayPreview> {
+  const { endpoint, body, scope } = asked;
+  const { only = 'missed' } = body;
+  const none = { missed: 0, discarded: 0, failed: 0, delivered: 0 };
+  const counts = { ...none, waiting: 0, unwanted: 0, erased: 0 };
+  for (const { state, count } of await queries.countByState(db, scope, days)) counts[state] = count;
+  const count = statesOf[only].reduce((sum, state) => sum + counts[state], 0);
+  const forgotten_before = await findForgotten(db, days, scope.from);
+  const found = { since: scope.from, until: scope.until, count, ...counts, forgotten_before };
+  return { ...found, notes: notesOf(found, body, endpoint) };
+}
+
+/**
+ * Makes a replay, which a runner carries out. The endpoint is locked meanwhile, so of two that overlap one is refused.
+ * Throws 400 `request_invalid`, 404 `endpoint_not_found`, `incident_not_found`, 409 `replay_overlaps`.
+ */
+export async function createReplay(
+  db: Database,
+  options: Options,
+  call: ReplayCall,
+): Promise<ReplayRow> {
+  const { actor, body } = call;
+  // It may take seconds to count, so that is done before the endpoint is locked.
+  const endpoint = await getEndpoint(db, actor, call.params.id);
+  const scope = await toScope(db, options, endpoint, body);
+  const { count } = await preview(db, options, { endpoint, body, scope });
+  const id = newId('rpl');
+  return withLocked(db, options, call, async (connection, _endpoint, note) => {
+    const other = await queries.findOverlapping(connection, scope);
+    if (other !== undefined) {
+      throw new AppError('replay_overlaps', {
+        detail: `${other} replays a part of this range to the endpoint, and has not ended. Wait for it, or cancel it: svcctl jobs cancel ${other}`,
+      });
+    }
+    await queries.insertReplay(connection, {
+      ...{ ...scope, id, selection: body.only ?? 'missed', keepsIds: body.ids === 'same' },
+      ...{ rate: body.rate ?? null, maxAttempts: options.maxAttempts, rowsTotal: count },
+      createdBy: actor.name,
+    });
+    const job = await getReplay(connection, actor, id);
+    await note('replay', { after: job });
+    return job;
+  });
+}
+
+/** The incidents that a request means. Throws 400 `request_invalid`, 404 `incident_not_found`. */
+async function toScope(
+  db: Queryable,
+  { clock }: Options,
+  { id: endpointId, tenant }: EndpointRow,
+  request: ReplayRequest,
+): Promise<queries.ReplayScope> {
+  const { incident_id: incidentId = null, event_types: eventTypes = null, filters } = request;
+  const own = { tenant, endpointId, incidentId, eventTypes, ignoresFilters: filters === 'ignore' };
+  if (incidentId !== null) {
+    for (const name of ['since', 'until'] as const) {
+      if (request[name] !== undefined) throw invalidInput(`/${name}`, 'goes without incident_id');
+    }
+    const { created_at: from } = await findOrRefuse(db, { tenants: [tenant] }, incidentId);
+    return { ...own, from, until: formatMicros(microsOf('', from) + 1) };
+  }
+  if (request.since === undefined) throw invalidInput('/since', 'is needed, or incident_id');
+  const from = microsOf('/since', request.since);
+  const now = clock() * 1000;
+  const until = Math.min(
+    now,
+    request.until === undefined ? now : microsOf('/until', request.until),
+  );
+  if (from >= now) throw invalidInput('/since', 'lies in the future');
+  if (from >= until) throw invalidInput('/until', 'does not lie after since');
+  return { ...own, from: formatMicros(from), until: formatMicros(until) };
+}
+
+function microsOf(path: string, text: string): number {
+  const micros = parseInstant(text);
+  if (micros === null) throw invalidInput(path, 'must be an RFC 3339 time');
+  return micros;
+}

@@ -1,0 +1,51 @@
+import type { Audit } from '../../platform/audit.ts';
+import type { ListedKind } from '../../platform/jobs/listed.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { ReplaySelection } from '../values.ts';
+import { listedReplays } from './queries.ts';
+import { cancelReplay } from './replays.ts';
+
+const whatOf: Readonly<Record<ReplaySelection, string>> = {
+  missed: 'what it missed',
+  failed: 'its dead letters',
+  delivered: 'again what it got',
+  all: 'all',
+};
+
+/** Replays in the list of all jobs. */
+export function listReplaysAsJobs(
+  db: Database,
+  audit: Audit,
+): ListedKind<{
+  endpoint_id: string;
+  only: ReplaySelection;
+  incident_id: string | null;
+  since: string;
+  until: string;
+}> {
+  return {
+    ...{ kind: 'replay', scope: 'admin', unit: 'deliveries', path: '/webhook/replays' },
+    table: listedReplays,
+    summary({ told: { endpoint_id, only, incident_id, since, until } }) {
+      const of =
+        incident_id === null
+          ? `what was reported from ${minute(since)} to ${minute(until)}`
+          : incident_id;
+      return `Sends ${endpoint_id} ${whatOf[only]} of ${of}.`;
+    },
+    cancel: ({ id, actor, request }) =>
+      cancelReplay(
+        db,
+        {
+          actor,
+          note: (connection, entry) => audit(connection, { actor, request, ...entry }),
+        },
+        id,
+      ),
+  };
+}
+
+/** A time to the minute: `2026-03-05 14:07`. */
+function minute(instant: string): string {
+  return instant.slice(0, 16).replace('T', ' ');
+}

@@ -1,0 +1,368 @@
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
+import type { ListedTable } from '../../platform/jobs/listed-queries.ts';
+import { isOfTenants } from '../../platform/jobs/listed-queries.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
+import type { ReplayRow } from '../contract.ts';
+import { armed, countOut } from '../dead-letters/queries.ts';
+import { randomText } from '../incidents/queries.ts';
+import { isInMemory } from '../queries.ts';
+import type { ReplaySelection, RetryState } from '../values.ts';
+
+/** The tenants that whoever asks may touch; null means all. */
+type Reach = readonly string[] | null;
+
+const outcome = sql`(select json_build_object('waiting', count(*) filter (where d.status = 'queued'),
+    'pending', count(*) filter (where d.status = 'pending'),
+    'delivered', count(*) filter (where d.status = 'delivered'),
+    'abandoned', count(*) filter (where d.status = 'abandoned'),
+    'discarded', count(*) filter (where d.status = 'discarded'))
+  from deliveries d where d.replay_id = j.id)`;
+const columns = sql`j.id, j.state, j.tenant, j.endpoint_id, ${instantText('j.reported_from')} as since,
+  ${instantText('j.reported_until')} as until, j.incident_id, j.event_types, j.selection as only,
+  case when j.keeps_ids then 'same' else 'new' end as ids,
+  case when j.ignores_filters then 'ignore' else 'apply' end as filters, j.rate,
+  j.state in ('running', 'paused') and exists (
+    select from webhook_endpoints e where e.id = j.endpoint_id and not e.enabled and e.deleted_at is null
+  ) as waits_for_endpoint,
+  j.rows_total, j.rows_done, j.rows_skipped, ${outcome} as outcome, j.error, j.created_by,
+  ${instantText('j.created_at')} as created_at, ${instantText('j.updated_at')} as updated_at,
+  ${instantText('j.finished_at')} as finished_at`;
+
+/** The incidents that a replay looks at: those of a range of reports, or one of it. */
+export type ReplayScope = {
+  readonly tenant: string;
+  readonly endpointId: string;
+  /** The first moment of the range, and the first after it. */
+  readonly from: string;
+  readonly until: string;
+  readonly incidentId: string | null;
+  readonly eventTypes: readonly string[] | null;
+  readonly ignoresFilters: boolean;
+};
+
+/** What a replay makes of an incident, by the last delivery that the endpoint has of it. */
+export type IncidentState =
+  | 'missed'
+  | 'discarded'
+  | 'failed'
+  | 'delivered'
+  | 'waiting'
+  | 'unwanted'
+  | 'erased';
+
+/**
+ * The CTE `looked`: incidents of a scope, each with the last delivery that the endpoint has of it, and what that makes of
+ * it. `incidents` selects them. Pings were sent to one endpoint, and are none of the others' business.
+ */
+function looked({ endpointId, eventTypes, ignoresFilters }: ReplayScope, incidents: Sql): Sql {
+  const isMeant = eventTypes === null ? raw('true') : sql`walked.type = any(${eventTypes}::text[])`;
+  return sql`walked as materialized (${incidents}), looked as (
+      select walked.id, walked.created_at, walked.type, last.lane, last.delivery_id,
+        coalesce(last.replay_of, last.idempotency_key) as first_key,
+        coalesce(last.leased_until > now(), false) as is_in_flight,
+        case when not (${ignoresFilters}::boolean or e.event_types && array[walked.type, '*']) then 'unwanted'
+          when walked.erased_at is not null then 'erased'
+          when last.status is null then 'missed'
+          when last.status = 'queued' then 'waiting'
+          when last.status in ('pending', 'abandoned') then 'failed'
+          else last.status end as state
+      from walked join webhook_endpoints e on e.id = ${endpointId}
+      left join lateral (
+        select d.lane, d.id as delivery_id, d.status, d.idempotency_key, d.replay_of, d.leased_until
+        from deliveries d where d.incident_id = walked.id and d.endpoint_id = e.id
+        order by d.created_at desc, d.id desc limit 1
+      ) last on true
+      where walked.type <> 'webhook.ping' and ${isMeant}
+    )`;
+}
+
+/** Selects the incidents of a scope of which is known what was delivered. */
+function incidentsOf({ tenant, from, until, incidentId }: ReplayScope, days: number): Sql {
+  const isOne = incidentId === null ? empty : sql`and i.id = ${incidentId}`;
+  return sql`select i.id, i.created_at, i.type, i.erased_at from incidents i
+    where i.tenant = ${tenant} and i.created_at >= ${from}::timestamptz and i.created_at < ${until}::timestamptz
+      and ${isInMemory('i.created_at', days)} ${isOne}`;
+}
+
+/** Counts all incidents of a scope by what a replay makes of them. */
+export async function countByState(
+  db: Queryable,
+  scope: ReplayScope,
+  days: number,
+): Promise<{ state: IncidentState; count: number }[]> {
+  return db.query(sql`
+    with ${looked(scope, incidentsOf(scope, days))} select state, count(*) as count from looked group by state`);
+}
+
+/** Where a replay has arrived, in the order of the reports. */
+export type ReplayPlace = { readonly at: string; readonly id: string };
+
+export type LookedRow = {
+  id: string;
+  at: string;
+  state: IncidentState;
+  type: string;
+  lane: number | null;
+  delivery_id: string | null;
+  /** The webhook-id under which it came first; null: there is no delivery. */
+  first_key: string | null;
+  is_in_flight: boolean;
+};
+
+/**
+ * Looks at the next `limit` incidents behind a place. `end` is the last of them; null when there are fewer. Incidents of
+ * other types are looked at as well, and left out.
+ */
+export async function lookAt(
+  db: Queryable,
+  scope: ReplayScope,
+  { after, limit, days }: { after: ReplayPlace | null; limit: number; days: number },
+): Promise<{ rows: LookedRow[]; end: ReplayPlace | null }> {
+  const isAfter =
+    after === null
+      ? empty
+      : sql`and (i.created_at, i.id) > (${after.at}::timestamptz, ${after.id})`;
+  const next = sql`${incidentsOf(scope, days)} ${isAfter} order by i.created_at, i.id limit ${limit}`;
+  const [found] = await db.query<{ rows: LookedRow[]; end: ReplayPlace | null }>(sql`
+    with ${looked(scope, next)}
+    select coalesce((select json_agg(json_build_object('id', id, 'at', ${instantText('created_at')}, 'state', state,
+        'type', type, 'lane', lane, 'delivery_id', delivery_id, 'first_key', first_key,
+        'is_in_flight', is_in_flight) order by created_at, id) from looked), '[]') as rows,
+      (select json_build_object('at', ${instantText('created_at')}, 'id', id) from walked
+        order by created_at, id offset ${limit - 1} limit 1) as "end"`);
+  return found ?? { rows: [], end: null };
+}
+
+/**
+ * Locks incidents, so that nothing of them is erased or forgotten before the transaction has ended, and answers those
+ * that it could lock and that have their payload. It does not wait: whoever erases several locks them in another order.
+ */
+export async function lockIncidents(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await db.query<{ id: string }>(sql`
+    select id from incidents where id = any(${ids}::text[]) and erased_at is null for share skip locked`);
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** A delivery to be made; `firstKey` is the webhook-id under which the endpoint got the incident first. */
+export type NewDelivery = {
+  readonly incidentId: string;
+  readonly type: string;
+  readonly timeText: string;
+  readonly firstKey: string | null;
+  /** Its place in the order of reports. */
+  readonly place: number;
+};
+
+/** They are due in the order of the reports: a microsecond apart. */
+const dueInOrder = sql`now() + place * interval '1 microsecond'`;
+
+/**
+ * Makes deliveries of incidents that are locked. They say that they were tried when they were made: so the drainer takes
+ * them with those that wait for another attempt, and what is reported goes first.
+ */
+export async function makeDeliveries(
+  db: Queryable,
+  { id, endpointId, keepsIds, maxAttempts }: ReplayJob,
+  rows: readonly NewDelivery[],
+): Promise<number> {
+  const made = await db.query(sql`
+    with given as materialized (
+      select given.*, ${randomText} as random from ${givenRows('given', rows, {
+        ...{ incidentId: 'text', type: 'text', timeText: 'text', firstKey: 'text', place: 'int' },
+      })}
+    )
+    insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key,
+      max_attempts, next_attempt_at, last_attempt_at, replay_of, replay_id)
+    select e.lane, 'dlv_' || lpad(e.lane::text, 2, '0') || time_text || substr(random, 1, 11), incident_id, e.id,
+      e.tenant, type, e.url,
+      coalesce(case when ${keepsIds}::boolean then first_key end, 'msg_' || substr(random, 12, 16)),
+      coalesce(e.max_attempts, ${maxAttempts}), ${dueInOrder}, now(), first_key, ${id}
+    from given join webhook_endpoints e on e.id = ${endpointId} order by place
+    returning 1`);
+  return made.length;
+}
+
+/** Re-arms dead letters, and counts them out of the queue. Those of which an attempt is under way are left alone. */
+export async function rearmInOrder(
+  db: Queryable,
+  { id, endpointId, maxAttempts }: ReplayJob,
+  rows: readonly { readonly lane: number; readonly id: string; readonly place: number }[],
+): Promise<number> {
+  const [counted] = await db.query<{ count: number }>(sql`
+    with was as (
+      select d.lane, d.id, d.endpoint_id, d.tenant, d.status, d.failure_class, place,
+        coalesce(e.max_attempts, ${maxAttempts}::int) as budget
+      from ${givenRows('given', rows, { lane: 'smallint', id: 'text', place: 'int' })}
+      join deliveries d on d.lane = given.lane and d.id = given.id
+      join webhook_endpoints e on e.id = ${endpointId}
+      where d.status in ('pending', 'abandoned') and d.failure_class is distinct from 'erased'
+        and coalesce(d.leased_until <= now(), true)
+      for update of d skip locked
+    ), armed as (
+      update deliveries d set ${armed(sql`was.budget`, dueInOrder)}, is_probe = false, replay_id = ${id}
+      from was where d.lane = was.lane and d.id = was.id
+      returning was.endpoint_id, was.tenant, was.status, was.failure_class
+    ), counted as (${countOut('armed')})
+    select count(*) as count from armed`);
+  return counted?.count ?? 0;
+}
+
+/** Counts the deliveries of a replay that were not tried yet, up to `limit`. */
+export async function countUntried(db: Queryable, id: string, limit: number): Promise<number> {
+  const rows = await db.query<{ count: number }>(sql`
+    select count(*) as count from (
+      select from deliveries where replay_id = ${id} and status = 'queued' limit ${limit}
+    ) as untried`);
+  return rows[0]?.count ?? 0;
+}
+
+export type NewReplay = ReplayScope & {
+  readonly id: string;
+  readonly selection: ReplaySelection;
+  readonly keepsIds: boolean;
+  readonly rate: number | null;
+  readonly maxAttempts: number;
+  readonly rowsTotal: number;
+  readonly createdBy: string;
+};
+
+export async function insertReplay(db: Queryable, job: NewReplay): Promise<void> {
+  await db.query(sql`
+    insert into replays (id, state, tenant, endpoint_id, selection, reported_from, reported_until, incident_id,
+      event_types, keeps_ids, ignores_filters, rate, max_attempts, rows_total, created_by)
+    values (${job.id}, 'running', ${job.tenant}, ${job.endpointId}, ${job.selection}, ${job.from},
+      ${job.until}, ${job.incidentId}, ${job.eventTypes}::text[], ${job.keepsIds}, ${job.ignoresFilters},
+      ${job.rate}, ${job.maxAttempts}, ${job.rowsTotal}, ${job.createdBy})`);
+}
+
+/** Finds a replay of the endpoint that has not ended and whose range overlaps. */
+export async function findOverlapping(
+  db: Queryable,
+  { endpointId, from, until }: ReplayScope,
+): Promise<string | undefined> {
+  const rows = await db.query<{ id: string }>(sql`
+    select id from replays where endpoint_id = ${endpointId} and state in ('running', 'paused')
+      and reported_from < ${until}::timestamptz and reported_until > ${from}::timestamptz
+    order by created_at limit 1`);
+  return rows[0]?.id;
+}
+
+/** Finds a replay; undefined when it is unknown or of a tenant out of reach. */
+export async function findReplay(
+  db: Queryable,
+  reach: Reach,
+  id: string,
+): Promise<ReplayRow | undefined> {
+  const rows = await db.query<ReplayRow>(
+    sql`select ${columns} from replays j where j.id = ${id} and ${isOfTenants(reach)}`,
+  );
+  return rows[0];
+}
+
+/** Replays that have not ended, the oldest first. */
+export async function listOpenReplays(
+  db: Queryable,
+  reach: Reach,
+  limit: number,
+): Promise<
+  Pick<ReplayRow, 'id' | 'state' | 'tenant' | 'rows_done' | 'rows_skipped' | 'rows_total'>[]
+> {
+  return db.query(sql`
+    select j.id, j.state, j.tenant, j.rows_done, j.rows_skipped, j.rows_total from replays j
+    where j.state in ('running', 'paused') and ${isOfTenants(reach)} order by j.created_at, j.id limit ${limit}`);
+}
+
+/** Where the list of all jobs finds replays. */
+export const listedReplays: ListedTable = {
+  ...{ name: 'replays', isInReach: isOfTenants, state: raw('j.state'), error: raw('j.error') },
+  ...{ requestedAt: 'created_at', startedAt: null, finishedAt: 'finished_at' },
+  ...{ requestedBy: raw('j.created_by'), done: raw('j.rows_done + j.rows_skipped') },
+  total: raw('j.rows_total'),
+  told: sql`json_build_object('endpoint_id', j.endpoint_id, 'only', j.selection, 'incident_id', j.incident_id,
+    'since', ${instantText('j.reported_from')}, 'until', ${instantText('j.reported_until')})`,
+};
+
+/** Changes a replay that has not ended; false when it has. It waits for a share that is under way. */
+export async function changeReplay(
+  db: Queryable,
+  id: string,
+  change: { state?: RetryState; rate?: number | null },
+): Promise<boolean> {
+  const sets = [sql`updated_at = now()`, sql`ready_at = null`, sql`error = null`];
+  if (change.state !== undefined) sets.push(sql`state = ${change.state}`);
+  if (change.rate !== undefined) sets.push(sql`rate = ${change.rate}`);
+  if (change.state === 'cancelled') sets.push(sql`finished_at = now()`);
+  const rows = await db.query(sql`
+    update replays set ${join(sets)} where id = ${id} and state in ('running', 'paused') returning id`);
+  return rows.length === 1;
+}
+
+/** Cancels the replays of an endpoint, which was deleted in the same transaction. It waits for a share under way. */
+export async function cancelReplaysOf(db: Queryable, endpointId: string): Promise<void> {
+  await db.query(sql`
+    update replays set state = 'cancelled', error = 'Its endpoint was deleted', updated_at = now(), finished_at = now()
+    where endpoint_id = ${endpointId} and state in ('running', 'paused')`);
+}
+
+/** A replay as the work on it knows it. */
+export type ReplayJob = Omit<NewReplay, 'rowsTotal' | 'createdBy'> & {
+  readonly place: ReplayPlace | null;
+  readonly isEndpointDisabled: boolean;
+  /** Whether the range ended so long ago that each report of it is committed. */
+  readonly isSettled: boolean;
+};
+
+/**
+ * Finds the running replay that has waited longest and may go on now, and locks it until the end of the transaction. One
+ * of which another process does a share is skipped. `settleSeconds` is how long a report may take to be committed.
+ */
+export async function lockReadyReplay(
+  db: Queryable,
+  settleSeconds: number,
+): Promise<ReplayJob | undefined> {
+  const rows = await db.query<ReplayJob>(sql`
+    select j.id, j.tenant, j.endpoint_id as "endpointId", j.selection, ${instantText('j.reported_from')} as "from",
+      ${instantText('j.reported_until')} as until, j.incident_id as "incidentId", j.event_types as "eventTypes",
+      j.keeps_ids as "keepsIds", j.ignores_filters as "ignoresFilters", j.rate, j.max_attempts as "maxAttempts",
+      case when j.place_id is not null then json_build_object('at', ${instantText('j.place_at')}, 'id', j.place_id) end
+        as place,
+      exists (select from webhook_endpoints e where e.id = j.endpoint_id and not e.enabled) as "isEndpointDisabled",
+      j.reported_until < now() - make_interval(secs => ${settleSeconds}) as "isSettled"
+    from replays j
+    where j.state = 'running' and coalesce(j.ready_at <= clock_timestamp(), true)
+    order by j.updated_at, j.id limit 1 for update of j skip locked`);
+  return rows[0];
+}
+
+/** Milliseconds until the first replay may go on that waits; null when none does. */
+export async function findReplayWait(db: Queryable): Promise<number | null> {
+  const rows = await db.query<{ millis: number | null }>(sql`
+    select ceil(extract(epoch from min(ready_at) - clock_timestamp()) * 1000)::int as millis
+    from replays where state = 'running' and ready_at > clock_timestamp()`);
+  return rows[0]?.millis ?? null;
+}
+
+/** What a share of a replay has done. */
+export type ReplayShare = {
+  readonly done: number;
+  readonly skipped: number;
+  /** Where it goes on; null: where it is. */
+  readonly place: ReplayPlace | null;
+  readonly isLast: boolean;
+  /** Seconds until it may go on, whatever its rate. */
+  readonly waitSeconds: number;
+};
+
+/** Notes a share, and when the replay may go on by its rate, which so holds over all processes together. */
+export async function advanceReplay(db: Queryable, id: string, share: ReplayShare): Promise<void> {
+  const { done, skipped, place, isLast, waitSeconds } = share;
+  await db.query(sql`
+    update replays set rows_done = rows_done + ${done}::int, rows_skipped = rows_skipped + ${skipped}::int,
+      place_at = coalesce(${place?.at ?? null}::timestamptz, place_at), place_id = coalesce(${place?.id ?? null}, place_id),
+      state = case when ${isLast}::boolean then 'completed' else state end,
+      finished_at = case when ${isLast}::boolean then clock_timestamp() end, updated_at = clock_timestamp(),
+      ready_at = greatest(ready_at, clock_timestamp())
+        + make_interval(secs => greatest(${waitSeconds}::float8, coalesce(${done}::float8 / rate, 0)))
+    where id = ${id}`);
+}

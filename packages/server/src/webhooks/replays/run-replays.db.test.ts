@@ -1,0 +1,269 @@
+import pino from 'pino';
+import sql from 'sql-template-tag';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
+import { newId } from '../../kernel/ids.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { unpaced } from '../../platform/work/pace.ts';
+import { discardOfEndpoint } from '../dead-letters/queries.ts';
+import {
+  clearQueue,
+  countStatuses,
+  findWrongCounts,
+  type SeededEndpoint,
+  seedDelivery,
+  seedEndpoint,
+  untilLocked,
+} from '../dead-letters/testing/seed.ts';
+import { claimDeliveries } from '../drainer/queries.ts';
+import { createGate } from '../drainer/testing/world.ts';
+import { forgetHistory } from '../forget.ts';
+import { eraseBatch } from '../incidents/erase.ts';
+import { laneOf } from '../lanes.ts';
+import {
+  cancelReplaysOf,
+  changeReplay,
+  findReplay,
+  insertReplay,
+  type NewReplay,
+} from './queries.ts';
+import { runShare, startReplays } from './run-replays.ts';
+import { mostWaiting } from './words.ts';
+
+const db = useTestDatabase();
+let endpoint: SeededEndpoint;
+beforeEach(async () => {
+  await clearQueue(db);
+  await db.query(sql`delete from replays`);
+  await db.query(sql`delete from incidents`);
+  endpoint = await seedEndpoint(db);
+});
+
+const options = { wakeUp: { wake() {} }, deliveryDays: 30, settleMillis: 0 };
+const share = (on: Database = db) => runShare(on, options);
+
+/** Reports so many incidents, a second apart, the last one a minute ago; answers their ids in this order. */
+async function report(count: number, tenant = 'T'): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newId('inc'));
+  await db.query(sql`
+    insert into incidents (id, tenant, type, occurred_at, body, created_at)
+    select id, ${tenant}, 'incident.created', now(), '{"data":1}',
+      now() - interval '60 seconds' - (${count} - n) * interval '1 second'
+    from unnest(${ids}::text[]) with ordinality as given (id, n)`);
+  return ids;
+}
+
+async function ask(more: Partial<NewReplay> = {}): Promise<string> {
+  const id = newId('rpl');
+  await insertReplay(db, {
+    ...{ id, tenant: 'T', endpointId: endpoint.id, selection: 'all', keepsIds: false },
+    ...{ from: '2000-01-01T00:00:00Z', until: new Date().toISOString(), incidentId: null },
+    ...{ eventTypes: null, ignoresFilters: false, rate: null, maxAttempts: 8, rowsTotal: 0 },
+    ...{ createdBy: 'test', ...more },
+  });
+  return id;
+}
+const read = async (id: string) => await findReplay(db, null, id);
+/** The incidents of which a replay made deliveries, in the order in which these come due. */
+const madeOf = async (id: string) =>
+  (
+    await db.query<{ incident_id: string }>(sql`
+      select incident_id from deliveries where replay_id = ${id} order by next_attempt_at`)
+  ).map((row) => row.incident_id);
+
+/** The transactions of shares that have inserted deliveries. */
+const isHeld = sql`
+  select from pg_locks where relation = 'deliveries'::regclass and mode = 'RowExclusiveLock' and granted`;
+
+test('deliveries come due in the order of the reports, over all shares', async () => {
+  const ids = await report(600);
+  const id = await ask();
+  while ((await share()).hasWorked);
+  expect(await madeOf(id)).toEqual(ids);
+  expect(await read(id)).toMatchObject({ state: 'completed', rows_done: 600 });
+});
+
+describe('a share that is killed', () => {
+  const dying: Database = {
+    ...db,
+    transaction: (work, given) =>
+      db.transaction(async (connection) => {
+        await work(connection);
+        throw new Error('killed');
+      }, given),
+  };
+
+  test('leaves neither deliveries nor its place behind, and is done once afterwards', async () => {
+    const ids = await report(300);
+    const dead = await seedDelivery(db, endpoint, { secondsAgo: 200 });
+    const id = await ask();
+    await expect(share(dying)).rejects.toThrow('killed');
+    expect(await madeOf(id)).toEqual([]);
+    expect(await read(id)).toMatchObject({ state: 'running', rows_done: 0 });
+    await share();
+    await expect(share(dying)).rejects.toThrow('killed');
+    while ((await share()).hasWorked);
+    expect((await madeOf(id)).toSorted()).toHaveLength(301);
+    expect(new Set(await madeOf(id)).size).toBe(301);
+    expect(ids.length).toBe(300);
+    expect(dead).toMatch(/^dlv_/);
+    expect(await findWrongCounts(db)).toEqual([]);
+  });
+});
+
+test('many runners share a replay and make each delivery once', async () => {
+  await report(1500);
+  const id = await ask();
+  const log = pino({ level: 'silent' });
+  const runners = Array.from({ length: 4 }, () =>
+    startReplays(db, { ...options, log, pace: unpaced }),
+  );
+  const state = async () => {
+    for (const runner of runners) runner.poke();
+    return read(id);
+  };
+  await expect
+    .poll(state, { timeout: 120_000, interval: 10 })
+    .toMatchObject({ state: 'completed', rows_done: 1500 });
+  await Promise.all(runners.map((runner) => runner.stop()));
+  expect(new Set(await madeOf(id)).size).toBe(1500);
+});
+
+test('no more than 2,000 wait at a time, and a replay that is cancelled then leaves no more', async () => {
+  await report(mostWaiting + 300);
+  const id = await ask();
+  for (let n = 0; n < 12; n++) await share();
+  expect(await read(id)).toMatchObject({ state: 'running', rows_done: mostWaiting });
+  await db.query(sql`
+    update deliveries set status = 'delivered', next_attempt_at = null, finished_at = now()
+    where id in (select id from deliveries where replay_id = ${id} order by id limit 40)`);
+  await db.query(sql`update replays set ready_at = null`);
+  await share();
+  expect((await read(id))?.rows_done).toBe(mostWaiting + 40);
+  await changeReplay(db, id, { state: 'cancelled' });
+  expect(await share()).toEqual({ hasWorked: false, waitMillis: null });
+  expect((await read(id))?.outcome).toMatchObject({ delivered: 40, waiting: mostWaiting });
+});
+
+test('a rate bounds what is queued, over all processes together', async () => {
+  await report(100);
+  const id = await ask({ rate: 20 });
+  await share();
+  expect(await read(id)).toMatchObject({ rows_done: 5 });
+  const { hasWorked, waitMillis } = await share();
+  expect(hasWorked).toBe(false);
+  expect(waitMillis).toBeGreaterThan(50);
+  expect(waitMillis).toBeLessThanOrEqual(250);
+});
+
+test('what is reported goes before what is replayed', async () => {
+  await report(20);
+  await ask();
+  await share();
+  const live = await seedDelivery(db, endpoint, { status: 'queued' });
+  const lane = laneOf(endpoint.id);
+  await db.query(sql`update lanes set keeper = 7 where lane = ${lane}`);
+  const lease = { id: 1, seconds: 60, keeper: 7, onlyProbes: false };
+  const of = (isFresh: boolean) => [{ lane, endpointId: endpoint.id, count: 10, isFresh }];
+  const fresh = await claimDeliveries(db, of(true), lease);
+  expect(fresh.map((row) => row.id)).toEqual([live]);
+  expect(await claimDeliveries(db, of(false), lease)).toHaveLength(10);
+});
+
+test('a replay does not end before the reports of its range are committed', async () => {
+  const id = await ask();
+  const unsettled = { ...options, settleMillis: 60_000 };
+  await runShare(db, unsettled);
+  expect((await read(id))?.state).toBe('running');
+  const [late] = await report(1);
+  await db.query(sql`update replays set ready_at = null`);
+  await share();
+  expect(await madeOf(id)).toEqual([late]);
+  await db.query(sql`update replays set ready_at = null`);
+  await share();
+  expect((await read(id))?.state).toBe('completed');
+});
+
+describe('beside others', () => {
+  test('an incident that is being erased is waited for, and left out then', async () => {
+    const [first = '', second = '', third = ''] = await report(3);
+    const id = await ask();
+    await db.transaction(async (connection) => {
+      await eraseBatch(connection, [second]);
+      await share();
+      expect(await madeOf(id)).toEqual([first]);
+    });
+    await db.query(sql`update replays set ready_at = null`);
+    while ((await share()).hasWorked);
+    expect(await madeOf(id)).toEqual([first, third]);
+    await db.transaction((connection) => eraseBatch(connection, [third]));
+    expect(await countStatuses(db, endpoint.id)).toEqual({ queued: 1, discarded: 1 });
+  });
+
+  test('a dead letter of which an attempt is under way is skipped, and counted so', async () => {
+    await seedDelivery(db, endpoint, { status: 'pending', leasedSeconds: 60 });
+    const id = await ask({ selection: 'failed' });
+    await share();
+    expect(await read(id)).toMatchObject({ rows_done: 0, rows_skipped: 1, state: 'completed' });
+  });
+
+  test('the deletion of its endpoint waits for a share, discards what it made, and ends it', async () => {
+    await report(300);
+    const id = await ask();
+    const { opened, open } = createGate();
+    const slow: Database = {
+      ...db,
+      transaction: (work, given) =>
+        db.transaction(async (connection) => {
+          const done = await work(connection);
+          await opened;
+          return done;
+        }, given),
+    };
+    const made = share(slow);
+    await expect.poll(() => db.query(isHeld)).toHaveLength(1);
+    const deleted = db.transaction(async (connection) => {
+      await cancelReplaysOf(connection, endpoint.id);
+      return discardOfEndpoint(connection, endpoint.id, 1000);
+    });
+    await untilLocked(db, 1);
+    open();
+    await made;
+    expect(await deleted).toBe(250);
+    expect(await read(id)).toMatchObject({ state: 'cancelled', error: 'Its endpoint was deleted' });
+    expect((await share()).hasWorked).toBe(false);
+  });
+
+  test('what a replay made is forgotten like any delivery, and its incident with the last', async () => {
+    const [incident = ''] = await report(1);
+    const id = await ask();
+    await share();
+    const signal = new AbortController().signal;
+    const age = (days: number) =>
+      db.query(sql`
+        update incidents set created_at = now() - make_interval(days => ${days})`);
+    await age(31);
+    await forgetHistory(db, { days: 30, incidentDays: 0 }, signal);
+    expect(await db.query(sql`select from incidents where id = ${incident}`)).toHaveLength(1);
+    await db.query(sql`
+      update deliveries set status = 'delivered', next_attempt_at = null,
+        created_at = now() - interval '31 days', finished_at = now() - interval '31 days'`);
+    await forgetHistory(db, { days: 30, incidentDays: 0 }, signal);
+    expect(await madeOf(id)).toEqual([]);
+    expect(await db.query(sql`select from incidents where id = ${incident}`)).toEqual([]);
+  });
+
+  test('what was forgotten under a shorter setting is not taken for missed under a longer one', async () => {
+    await report(1);
+    await db.query(sql`update incidents set created_at = now() - interval '10 days'`);
+    await forgetHistory(db, { days: 7, incidentDays: 0 }, new AbortController().signal);
+    await db.query(sql`
+      insert into incidents (id, tenant, type, occurred_at, body, created_at)
+      values ('inc_kept', 'T', 'incident.created', now(), '{}', now() - interval '8 days')`);
+    const id = await ask();
+    await share();
+    expect(await madeOf(id)).toEqual([]);
+    expect((await read(id))?.state).toBe('completed');
+    await db.query(sql`delete from delivery_memory`);
+  });
+});

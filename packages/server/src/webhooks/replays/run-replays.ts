@@ -1,0 +1,148 @@
+import type { Log } from '../../platform/log.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { Pace } from '../../platform/work/pace.ts';
+import { type Repeated, repeat, rest } from '../../platform/work/repeat.ts';
+import { timeText } from '../incidents/queries.ts';
+import type { WakeUp } from '../wake-up.ts';
+import { statesOf } from './ask-replay.ts';
+import * as queries from './queries.ts';
+import { mostWaiting } from './words.ts';
+
+type Options = {
+  readonly wakeUp: WakeUp;
+  /** For how many days deliveries are kept that have ended. */
+  readonly deliveryDays: number;
+  /** So long after the end of its range a replay may end, so that no report of it is still under way. */
+  readonly settleMillis: number;
+};
+
+/** How often replays are looked for without a poke, since a process that was killed leaves its own behind. */
+const lookMillis = 2000;
+
+/**
+ * Works on replays. Every process of the role api does so, but each replay is worked on by one process at a time. None
+ * holds a connection between two shares, because a replay may take days by its rate. Poke it when this process has made
+ * or changed one.
+ */
+export function startReplays(
+  db: Database,
+  { log, pace, ...options }: Options & { log: Log; pace: Pace },
+): Repeated {
+  const workOff = async (signal: AbortSignal) => {
+    const giveWay = pace.begin();
+    while (!signal.aborted) {
+      const startedAt = performance.now();
+      const { hasWorked, waitMillis } = await runShare(db, options);
+      if (!hasWorked) return waitMillis ?? undefined;
+      // It rests as long as it worked, since deliveries are no requests that anybody could see waiting.
+      await rest(performance.now() - startedAt, signal);
+      await giveWay(signal);
+    }
+    return undefined;
+  };
+  return repeat(workOff, {
+    everyMillis: lookMillis,
+    onError: (err) => log.warn({ err }, 'a share of a replay failed and is tried again'),
+  });
+}
+
+/** The most deliveries of one share. */
+const shareRows = 250;
+/** The most incidents that one share looks at. */
+const lookRows = 2000;
+/** A replay with a rate does this many shares a second, or shares of one delivery if the rate is lower. */
+const sharesPerSecond = 4;
+/** How soon it looks again after its deliveries or an incident kept it from going on. */
+const waits = { full: 0.1, disabled: 2, locked: 0.1, unsettled: 0.5 };
+
+/**
+ * Does one share of one replay. Its deliveries and its place commit together, so a process that dies at any point loses
+ * nothing and makes nothing twice. `waitMillis` says how long to wait when nothing can be done now; null means that no
+ * replay is known to become ready.
+ */
+export async function runShare(
+  db: Database,
+  { wakeUp, deliveryDays: days, settleMillis }: Options,
+): Promise<{ hasWorked: boolean; waitMillis: number | null }> {
+  const worked = await db.transaction(async (connection) => {
+    const job = await queries.lockReadyReplay(connection, settleMillis / 1000);
+    if (job === undefined) return null;
+    const share = await doShare(connection, job, days);
+    await queries.advanceReplay(connection, job.id, share);
+    return { job, share };
+  });
+  if (worked === null) return { hasWorked: false, waitMillis: await queries.findReplayWait(db) };
+  if (worked.share.done > 0) wakeUp.wake([worked.job.endpointId]);
+  return { hasWorked: true, waitMillis: null };
+}
+
+const nothing: queries.ReplayShare = {
+  ...{ done: 0, skipped: 0, place: null, isLast: false, waitSeconds: 0 },
+};
+
+/** Makes the next deliveries, in the order of the reports, as many as its rate and those that wait already allow. */
+async function doShare(
+  db: Queryable,
+  job: queries.ReplayJob,
+  days: number,
+): Promise<queries.ReplayShare> {
+  const room = mostWaiting - (await queries.countUntried(db, job.id, mostWaiting));
+  if (room <= 0) {
+    return { ...nothing, waitSeconds: job.isEndpointDisabled ? waits.disabled : waits.full };
+  }
+  const limit = Math.min(room, job.rate === null ? shareRows : paced(job.rate));
+  const look = { after: job.place, limit: lookRows, days };
+  const { rows, end } = await queries.lookAt(db, job, look);
+  const wanted = rows.filter(({ state }) => statesOf[job.selection].includes(state));
+  const picked = wanted.slice(0, limit);
+  // Whoever has an incident locked may erase it: the share ends before it, and the next one sees what has become of it.
+  const free = await queries.lockIncidents(
+    db,
+    picked.map(({ id }) => id),
+  );
+  const cut = picked.findIndex(({ id }) => !free.has(id));
+  const taken = cut < 0 ? picked : picked.slice(0, cut);
+  const done = await queueAll(db, job, taken);
+  const isCut = taken.length < wanted.length;
+  const isEnd = !isCut && end === null;
+  const last = taken.at(-1);
+  return {
+    done,
+    skipped: taken.length - done,
+    place: isCut
+      ? last === undefined
+        ? null
+        : { at: last.at, id: last.id }
+      : (end ?? placeOf(rows)),
+    isLast: isEnd && job.isSettled,
+    waitSeconds: cut === 0 ? waits.locked : isEnd ? waits.unsettled : 0,
+  };
+}
+
+function placeOf(rows: readonly queries.LookedRow[]): queries.ReplayPlace | null {
+  const last = rows.at(-1);
+  return last === undefined ? null : { at: last.at, id: last.id };
+}
+
+/** Re-arms dead letters and makes deliveries of the others. Returns how many. */
+async function queueAll(
+  db: Queryable,
+  job: queries.ReplayJob,
+  taken: readonly queries.LookedRow[],
+): Promise<number> {
+  const time = timeText(Date.now());
+  const dead: Parameters<typeof queries.rearmInOrder>[2][number][] = [];
+  const fresh: queries.NewDelivery[] = [];
+  for (const [place, { id, state, type, lane, delivery_id, first_key }] of taken.entries()) {
+    if (state === 'failed' && lane !== null && delivery_id !== null) {
+      dead.push({ lane, id: delivery_id, place });
+    } else fresh.push({ incidentId: id, type, timeText: time, firstKey: first_key, place });
+  }
+  const made = fresh.length === 0 ? 0 : await queries.makeDeliveries(db, job, fresh);
+  // Last, because it changes the counters of dead letters.
+  return made + (dead.length === 0 ? 0 : await queries.rearmInOrder(db, job, dead));
+}
+
+function paced(rate: number): number {
+  return Math.min(shareRows, Math.max(1, Math.floor(rate / sharesPerSecond)));
+}

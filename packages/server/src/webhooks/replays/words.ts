@@ -1,0 +1,72 @@
+import { formatCount, numberOf } from '../../kernel/values.ts';
+import type { ReplayPreview, ReplayRequest } from '../contract.ts';
+
+/** No more deliveries of a replay wait at a time: so its cancel, and that of its endpoint, leave little behind. */
+export const mostWaiting = 2000;
+
+/** What to know before a replay, above all what receivers make of what they had before. */
+export function notesOf(
+  found: Omit<ReplayPreview, 'notes'>,
+  { only = 'missed', ids = 'new', filters = 'apply', rate }: ReplayRequest,
+  endpoint: { readonly enabled: boolean; readonly breaker: { readonly state: string } },
+): string[] {
+  const { count, failed, delivered, discarded, waiting, unwanted, erased } = found;
+  const sendsAgain = only === 'delivered' || only === 'all' ? delivered : 0;
+  const rearms = only === 'failed' || only === 'all' ? failed : 0;
+  const revives = only === 'missed' || only === 'all' ? discarded : 0;
+  return [
+    ...when(
+      found.forgotten_before !== null,
+      `What was reported before ${found.forgotten_before} is left alone: nobody knows any more what of it was delivered.`,
+    ),
+    ...when(
+      sendsAgain > 0,
+      ids === 'same'
+        ? `Sent again under the webhook-id that it had: ${deliveries(sendsAgain)}. A receiver that drops repeats drops them.`
+        : `Sent again, each under a new webhook-id and with the first one in webhook-replay: ${deliveries(sendsAgain)}. A receiver that drops repeats by webhook-id takes them for new.`,
+    ),
+    ...when(
+      rearms > 0,
+      `Re-armed under the same webhook-id: ${numberOf(rearms, 'dead letter')}. A receiver that took one although its answer failed can drop it.`,
+    ),
+    ...when(
+      revives > 0,
+      `Discarded before: ${deliveries(revives)}. Attempts from before that may have reached the receiver.`,
+    ),
+    ...when(waiting > 0, `Left alone, because queued already: ${deliveries(waiting)}.`),
+    ...when(
+      unwanted > 0 && filters === 'apply',
+      `Left alone, because the endpoint does not want the type now: ${numberOf(unwanted, 'incident')}. With filters ignored they are sent, too.`,
+    ),
+    ...when(
+      erased > 0,
+      `Left alone, because the payload was erased: ${numberOf(erased, 'incident')}.`,
+    ),
+    ...when(
+      count > 0 && !endpoint.enabled,
+      `The endpoint is disabled: up to ${formatCount(mostWaiting)} deliveries are queued and wait, and the rest follows when it is enabled.`,
+    ),
+    ...when(
+      count > 0 && endpoint.enabled && endpoint.breaker.state === 'open',
+      'The endpoint is paused after failures: what is queued waits until the pause is over.',
+    ),
+    ...when(
+      count > 0 && rate !== undefined,
+      `At ${formatCount(rate ?? 1)}/s it takes at least ${durationOf(count / (rate ?? 1))}.`,
+    ),
+  ];
+}
+
+function when(holds: boolean, text: string): string[] {
+  return holds ? [text] : [];
+}
+
+function deliveries(count: number): string {
+  return numberOf(count, 'delivery', 'deliveries');
+}
+
+function durationOf(seconds: number): string {
+  if (seconds < 120) return numberOf(Math.ceil(seconds), 'second');
+  if (seconds < 7200) return numberOf(Math.ceil(seconds / 60), 'minute');
+  return numberOf(Math.ceil(seconds / 3600), 'hour');
+}
