@@ -49,6 +49,15 @@ test('a schedule is made, run, paused, resumed and deleted', async () => {
   await expect.poll(() => readdir(join(root, 'TX')), patient).toHaveLength(1);
   const [folder = ''] = await readdir(join(root, 'TX'));
   await drawer.getByText(folder).waitFor(patient);
+  await drawer.getByRole('button', { name: 'CHANGE …' }).click();
+  await drawer.getByLabel('To', { exact: true }).fill('/etc/exports');
+  const save = drawer.getByRole('button', { name: 'Try the place, and save' });
+  await save.click();
+  await drawer.getByText(/does not lie below a folder of SVC_EXPORT_ROOTS/).waitFor();
+  await drawer.getByLabel('To', { exact: true }).fill(`${root}/elsewhere`);
+  await save.click();
+  await page.getByText('Changed nightly').waitFor();
+  await drawer.getByText(`${root}/elsewhere`).waitFor();
   await drawer.getByRole('button', { name: 'PAUSE' }).click();
   await page.getByText('Paused nightly').waitFor();
   await drawer.getByRole('button', { name: 'RESUME' }).click();

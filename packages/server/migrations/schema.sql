@@ -345,6 +345,8 @@ create table export_schedules (
   token_id text collate "C" not null,
   created_at timestamp with time zone not null default now(),
   deleted_at timestamp with time zone,
+  webhook boolean not null default false,
+  typed_schema json,
   constraint export_schedules_pkey PRIMARY KEY (tenant, id)
 );
 
@@ -398,6 +400,10 @@ create table exports (
   delivered_to text,
   delivery json,
   delivered_at timestamp with time zone,
+  place text,
+  place_key_id text,
+  place_secret bytea,
+  untold boolean not null default false,
   constraint exports_pkey PRIMARY KEY (tenant, id)
 );
 
@@ -411,11 +417,15 @@ CREATE INDEX exports_id_idx ON public.exports USING btree (id);
 
 CREATE INDEX exports_open_idx ON public.exports USING btree (created_at, id) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
 
+CREATE INDEX exports_place_idx ON public.exports USING btree (tenant, id) WHERE (place_secret IS NOT NULL);
+
 CREATE INDEX exports_schedule_idx ON public.exports USING btree (schedule_id, created_at, id) WHERE (schedule_id IS NOT NULL);
 
 CREATE INDEX exports_tenant_created_at_idx ON public.exports USING btree (tenant, created_at, id);
 
 CREATE INDEX exports_unmarked_idx ON public.exports USING btree (tenant, id) WHERE ((delivery IS NOT NULL) AND (delivered_at IS NULL));
+
+CREATE INDEX exports_untold_idx ON public.exports USING btree (tenant, id) WHERE (untold AND ((state = 'failed'::text) OR (delivered_at IS NOT NULL)));
 
 create table iceberg_manifests (
   scope text collate "C" not null,

@@ -39,6 +39,7 @@ import type {
   retryPreviewSchema,
   retryRequestSchema,
   runSchema,
+  scheduleChangeSchema,
   scheduleSchema,
   sessionSchema,
   sharesSchema,
@@ -82,6 +83,7 @@ export type Session = Static<typeof sessionSchema>;
 /** An export that is delivered by itself. */
 export type Schedule = Static<typeof scheduleSchema>;
 export type NewSchedule = Static<typeof newScheduleSchema>;
+export type ScheduleChange = Static<typeof scheduleChangeSchema>;
 export type Notice = Static<typeof noticeSchema>;
 export type NotifyTarget = Static<typeof targetSchema>;
 export type NewTarget = Static<typeof newTargetSchema>;

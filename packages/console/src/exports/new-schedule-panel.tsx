@@ -50,7 +50,7 @@ export function toNewSchedule(values: Values): NewSchedule {
   };
 }
 
-const isBucket = (to: string) => /^\s*s3:/i.test(to);
+export const isBucket = (to: string) => /^\s*s3:/i.test(to);
 
 function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
   const [values, setValues] = useState<Values>({ ...empty, format: 'parquet', starts: 'all' });

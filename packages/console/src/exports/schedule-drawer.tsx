@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { ExportRequest, Schedule } from '../api/types.ts';
 import { changedBut, useAct } from '../ui/act.ts';
@@ -17,6 +17,7 @@ import { exportHref } from '../ui/panel-place.ts';
 import { exportsKey } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { shellLine, sliceText } from '../ui/words.ts';
+import { ChangeSchedule } from './change-schedule.tsx';
 import { ScheduleMark } from './schedules-view.tsx';
 import { schedulePath, usePause, useRunNow } from './use-schedules.ts';
 
@@ -28,6 +29,8 @@ export function ScheduleDrawer(props: {
   onClose: () => void;
 }): ReactNode {
   const { id, schedule } = props;
+  const [changed, setChanged] = useState<string>();
+  const isChanging = changed === id;
   return (
     <Panel
       kind="SCHEDULE"
@@ -39,9 +42,20 @@ export function ScheduleDrawer(props: {
       <Loaded query={schedule} name="the schedule" rows={14} isPanel>
         {(data) => (
           <>
-            {props.isAdmin && <Actions schedule={data} onDeleted={props.onClose} />}
+            {props.isAdmin && (
+              <Actions
+                schedule={data}
+                isChanging={isChanging}
+                onChange={() => setChanged(id)}
+                onDeleted={props.onClose}
+              />
+            )}
             <PanelBody label="The schedule">
-              <Body schedule={data} />
+              {isChanging ? (
+                <ChangeSchedule schedule={data} onEnd={() => setChanged(undefined)} />
+              ) : (
+                <Body schedule={data} />
+              )}
             </PanelBody>
           </>
         )}
@@ -52,9 +66,13 @@ export function ScheduleDrawer(props: {
 
 function Actions({
   schedule,
+  isChanging,
+  onChange,
   onDeleted,
 }: {
   schedule: Schedule;
+  isChanging: boolean;
+  onChange: () => void;
   onDeleted: () => void;
 }): ReactNode {
   const run = useRunNow();
@@ -81,6 +99,9 @@ function Actions({
       </Button>
       <Button loading={pause.isPending} onClick={() => pause.mutate(schedule)}>
         {state === 'paused' ? 'RESUME' : 'PAUSE'}
+      </Button>
+      <Button disabled={isChanging} onClick={onChange}>
+        CHANGE …
       </Button>
       <AskButton
         text="DELETE …"

@@ -88,18 +88,18 @@ export function createExportJobs(host: Host): ExportJobs {
   };
 }
 
-/** Opens the places of schedules, as they are stored now: their credentials may change while a run waits. */
+/** Opens the places of runs, as they are stored now: the credentials of a schedule may change while a run waits. */
 function targetOpener(host: Host): WorkContext['openTarget'] {
   const { db, settings } = host;
-  return async (schedule) => {
-    const found = await findTarget(db, schedule);
-    if (found === undefined) throw new Error(`there is no schedule ${schedule.id}`);
+  return async (run) => {
+    const found = await findTarget(db, run);
+    if (found === undefined) throw new Error(`${run.id} is no run of a schedule`);
     const { target: to, secret, access_key_id: accessKeyId } = found;
     const target = parseTarget(to, settings.exportRoots);
     const credentials =
       secret === null || accessKeyId === null
         ? undefined
-        : { accessKeyId, secretAccessKey: secretBox(host).open(secret, schedule.id) };
+        : { accessKeyId, secretAccessKey: secretBox(host).open(secret, found.schedule_id) };
     return { place: target.place, store: await openTarget(target, credentials) };
   };
 }
@@ -209,6 +209,7 @@ export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void
   addScheduleRoutes(http, db, {
     ...{ roots: settings.exportRoots, spoolDir: cold.spoolDir },
     seal: (secret, id) => secretBox(host).seal(secret, id),
+    unseal: (secret, id) => secretBox(host).open(secret, id),
     poke: () => jobs.pokeSchedules(),
     cancel: (id) => jobs.cancel(id),
     ...routeTools(host),

@@ -40,6 +40,12 @@ const cronSchema = Type.String({
   maxLength: 200,
   description: 'five fields in UTC, such as 0 2 * * *: each day at 02:00',
 });
+const toSchema = Type.String({
+  minLength: 1,
+  maxLength: 1000,
+  description:
+    'a folder below one of SVC_EXPORT_ROOTS, or s3://bucket/path?region=…&endpoint=…; with {tenant}, {schedule} and {date}, the day on which the run begins',
+});
 const credentialsSchema = Type.Object(
   {
     access_key_id: Type.String({ minLength: 1, maxLength: 200 }),
@@ -93,12 +99,7 @@ export const newScheduleSchema = Type.Object(
     name: Type.Optional(nameSchema),
     cron: cronSchema,
     format: oneOf(exportFormats),
-    to: Type.String({
-      minLength: 1,
-      maxLength: 1000,
-      description:
-        'a folder below one of SVC_EXPORT_ROOTS, or s3://bucket/path?region=…&endpoint=…; with {tenant}, {schedule} and {date}, the day on which the run begins',
-    }),
+    to: toSchema,
     credentials: Type.Optional(credentialsSchema),
     starts: Type.Optional(
       oneOf(
@@ -117,6 +118,7 @@ export const scheduleChangeSchema = Type.Object(
   {
     enabled: Type.Optional(Type.Boolean({ description: 'false pauses it' })),
     cron: Type.Optional(cronSchema),
+    to: Type.Optional(toSchema),
     credentials: Type.Optional(credentialsSchema),
   },
   { additionalProperties: false, minProperties: 1 },
@@ -171,11 +173,11 @@ export const schedulesContract = routesUnder('Exports', {
   changeSchedule: {
     method: 'PATCH',
     path: '/exports/schedules/:id',
-    summary: 'Pause or resume a schedule, change its times or its credentials',
+    summary: 'Pause or resume a schedule, change its times, its place or its credentials',
     description:
-      'A schedule that goes on begins one run for all times that it missed, at its next time. New credentials are tried first.',
+      'A schedule that goes on begins one run for all times that it missed, at its next time. A new place, and new credentials, are tried first. The next run delivers at the new place what it would have delivered at the old one, where a run that is under way ends. Another folder of the same bucket keeps the credentials; another bucket needs some.',
     scope: 'admin',
-    stepUp: { when: 'credentials' },
+    stepUp: { when: ['to', 'credentials'] },
     params: byId,
     body: scheduleChangeSchema,
     responses: { 200: shown, 400: problem, 404: problem },

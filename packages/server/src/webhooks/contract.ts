@@ -98,7 +98,7 @@ export const webhooksContract = {
     summary: 'Change, disable or enable an endpoint',
     description:
       'What is reported while an endpoint is disabled waits for it, and so does what was queued or pending. Enabling it closes its breaker and delivers what waits, as fast as its rate and its receiver take it; POST …/discard-backlog enables it without. What waited longer than SVC_DELIVERY_DAYS days is abandoned (endpoint_disabled).',
-    stepUp: { when: 'url' },
+    stepUp: { when: ['url'] },
     params: idParams,
     body: endpointChangeSchema,
     responses: {

@@ -34,6 +34,13 @@ test('a key without its secret, and a change of nothing, are refused before anyt
   expect(api.requests).toEqual([]);
 });
 
+test('schedules change sends a new place, and says where a run under way ends', async () => {
+  api.on('PATCH /exports/schedules/sch_1', json({ ...made, state: 'running' }));
+  const running = cli('schedules change sch_1 --to s3://acme/y', { isTerminal: true });
+  await ends(running, 0, '', ['Changed nightly.', 'ends where it began']);
+  expect(bodyOf()).toEqual({ to: 's3://acme/y' });
+});
+
 test('schedules pause and resume say how it goes on, and history asks for its runs', async () => {
   api.on('PATCH /exports/schedules/sch_1', json({ ...made, due_at: null, state: 'paused' }));
   await ends(cli('schedules pause sch_1'), 0, '', ['Paused nightly.']);

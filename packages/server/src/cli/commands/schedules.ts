@@ -161,31 +161,46 @@ async function credentialsOf(
 }
 
 const change: Verb = {
-  summary: 'change the times or the credentials of a schedule',
-  description: 'Changes when a schedule runs, or the key of S3 that it delivers with.',
+  summary: 'change when a schedule runs, and where it delivers',
+  description:
+    'Changes when a schedule runs, where it delivers, or the key of S3 that it delivers with. A place or key is tried first. What was delivered stays where it is, and a run that is under way ends where it began.',
   argument,
   examples: [
     `svcctl schedules change ${id} --cron '0 4 * * *'`,
+    `svcctl schedules change ${id} --to '/srv/exports/new/{date}'`,
     `svcctl schedules change ${id} --access-key-id AKIAIOSFODNN7EXAMPLE --secret-access-key - < secret.txt`,
   ],
   options: [
     ['--cron <fields>', 'when, in UTC: minute, hour, day, month, weekday'],
+    ['--to <place>', 'the folder, or s3://bucket/path, that it delivers to from its next run on'],
     ...credentialOptions,
   ],
-  async act(context: Context, options: Credentials & { cron?: string }, given: string) {
-    const credentials = await credentialsOf(context, options);
-    const { cron } = options;
-    if (cron === undefined && credentials === undefined) {
-      throw usage('Say what to change: --cron, or --access-key-id and --secret-access-key.');
-    }
-    const client = await context.connect();
-    const input = { params: { id: given }, body: { cron, credentials } };
-    const { name, due_at: at } = await client.json('PATCH /exports/schedules/:id', input);
-    const next =
-      at === null ? 'It is paused.' : `It runs next ${formatRelative(at, context.io.now())}.`;
-    context.note(`Changed ${name}. ${next}`);
-  },
+  act: changeSchedule,
 };
+
+async function changeSchedule(
+  context: Context,
+  options: Credentials & { cron?: string; to?: string },
+  given: string,
+): Promise<void> {
+  const credentials = await credentialsOf(context, options);
+  const { cron, to } = options;
+  const body = { cron, to, credentials };
+  if (Object.values(body).every((value) => value === undefined)) {
+    throw usage('Say what to change: --cron, --to, or --access-key-id and --secret-access-key.');
+  }
+  const client = await context.connect();
+  const changed = await client.json('PATCH /exports/schedules/:id', {
+    ...{ params: { id: given }, body },
+  });
+  const { name, due_at: at } = changed;
+  const next =
+    at === null ? 'It is paused.' : `It runs next ${formatRelative(at, context.io.now())}.`;
+  context.note(`Changed ${name}. ${next}`);
+  if (to !== undefined && changed.state === 'running') {
+    context.hint('the run that is under way ends where it began');
+  }
+}
 
 const pause = act('PATCH /exports/schedules/:id', {
   summary: 'pause a schedule',

@@ -33,8 +33,8 @@ export type WorkContext = {
   /** How long the next attempt waits after so many failed ones, in seconds; usually left out. */
   readonly backoffSeconds?: (failures: number) => number;
   readonly pace: Pace;
-  /** Opens the place in which a schedule delivers, a folder or `s3://bucket`. Close the store in the end. */
-  readonly openTarget: (schedule: {
+  /** Opens the place in which a run of a schedule delivers, a folder or `s3://bucket`. Close the store in the end. */
+  readonly openTarget: (run: {
     readonly tenant: string;
     readonly id: string;
   }) => Promise<{ readonly place: string; readonly store: ObjectStore }>;

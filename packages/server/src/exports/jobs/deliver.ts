@@ -69,7 +69,7 @@ export async function deliver(context: WorkContext, call: DeliverCall): Promise<
 /** Writes the marker of a run, after which its files may be used. */
 export async function mark(
   context: Pick<WorkContext, 'openTarget' | 'source'>,
-  job: Pick<StoredJob, 'tenant' | 'id' | 'schedule_id' | 'delivered_to'>,
+  job: Pick<StoredJob, 'tenant' | 'id' | 'delivered_to'>,
   { marker, signal }: { marker: string; signal: AbortSignal },
 ): Promise<void> {
   const { store, folder } = await openFolder(context, job);
@@ -87,18 +87,14 @@ export async function mark(
 /** The place of a run, and the key of its folder there. */
 async function openFolder(
   { openTarget }: Pick<WorkContext, 'openTarget'>,
-  {
-    tenant,
-    schedule_id: id,
-    delivered_to: to,
-  }: Pick<StoredJob, 'tenant' | 'schedule_id' | 'delivered_to'>,
+  { tenant, id, delivered_to: to }: Pick<StoredJob, 'tenant' | 'id' | 'delivered_to'>,
 ): Promise<{ store: ObjectStore; folder: string }> {
-  if (id === null || to === null) throw new Error('the export is no run of a schedule');
+  if (to === null) throw new Error('the export is no run of a schedule');
   const { place, store } = await openTarget({ tenant, id });
   if (to.startsWith(`${place}/`)) return { store, folder: to.slice(place.length + 1) };
   await store.close();
   throw new AppError('export_target_refused', {
-    detail: `${to} does not lie below ${place} any more: SVC_EXPORT_ROOTS has changed. Have the operator of the service list the folder again that it had, or delete the schedule and make another one.`,
+    detail: `${to} does not lie below ${place} any more: SVC_EXPORT_ROOTS has changed. Have the operator of the service list the folder again that it had, or lead the schedule to another place and cancel this run.`,
   });
 }
 

@@ -60,6 +60,14 @@ export async function setMarked(
     where tenant = ${tenant} and id = ${id} and delivered_at is null`);
 }
 
+/** Forgets the secrets of places that schedules have left, once the run that was under way has ended there. */
+export async function dropPlaceSecrets(db: Queryable): Promise<void> {
+  await db.query(sql`
+    update exports set place_secret = null
+    where place_secret is not null and state not in ('queued', 'running')
+      and (delivery is null or delivered_at is not null)`);
+}
+
 /** Lists the folders of runs of schedules that may hold records of these stores and days, the newest first. */
 export async function listDeliveries(
   db: Queryable,

@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../platform/objects/objects.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import type { DayWindow, Gone } from '../../records/index.ts';
-import { listDeliveries } from './delivery-queries.ts';
+import { dropPlaceSecrets, listDeliveries } from './delivery-queries.ts';
 import { type JobId, jobFolder, type PinnedJobSlice } from './job.ts';
 import * as queries from './queries.ts';
 
@@ -39,6 +39,7 @@ export async function sweep(context: SweepContext, signal: AbortSignal): Promise
     });
   }
   await queries.pruneJobs(db);
+  await dropPlaceSecrets(db);
 }
 
 /**

@@ -9,6 +9,7 @@ import { type ObjectStore, storeUnavailable } from '../../platform/objects/objec
 import { freeze } from '../../records/read/testing/freeze.ts';
 import { ingest as store } from '../../records/read/testing/walk.ts';
 import type { WorkContext } from '../jobs/context.ts';
+import { dropPlaceSecrets } from '../jobs/delivery-queries.ts';
 import { cancelOpenJob, pruneJobs } from '../jobs/queries.ts';
 import { listGoneDeliveries, noteGoneExports } from '../jobs/sweep.ts';
 import { useTestExports } from '../jobs/testing/test-exports.ts';
@@ -38,10 +39,13 @@ beforeEach(async () => {
 });
 
 /** The place of deliveries, but something is done before an object is put. */
-function placeWith(beforePut: (key: string) => void = () => {}): Pick<WorkContext, 'openTarget'> {
+function placeWith(
+  beforePut: (key: string) => void = () => {},
+  to = `${root}/{tenant}`,
+): Pick<WorkContext, 'openTarget'> {
   return {
     async openTarget() {
-      const target = parseTarget(`${root}/{tenant}`, [root]);
+      const target = parseTarget(to, [root]);
       const own = await openTarget(target, undefined);
       const put: ObjectStore['put'] = async (key, path, ending) => {
         beforePut(key);
@@ -50,6 +54,27 @@ function placeWith(beforePut: (key: string) => void = () => {}): Pick<WorkContex
       return { place: root, store: { ...own, put } };
     },
   };
+}
+
+/** The place of a run as it is stored. */
+const placeOfRun = (
+  beforePut: (key: string) => void = () => {},
+): Pick<WorkContext, 'openTarget'> => ({
+  async openTarget(run) {
+    const found = await queries.findTarget(exports.db, run);
+    return placeWith(beforePut, found?.target).openTarget(run);
+  },
+});
+/** Leads the schedule to another place, a folder. */
+async function lead(target: string): Promise<void> {
+  await exports.db.transaction(async (connection) => {
+    const { id } = schedule();
+    const own = await queries.findSchedule(connection, { id, reach: null }, { forUpdate: true });
+    if (own === undefined) throw new Error('there is no schedule');
+    await queries.keepPlaceOfRun(connection, own);
+    const place = { target, access_key_id: null, secret: null };
+    await queries.updateSchedule(connection, { ...own, ...place });
+  });
 }
 
 const begin = async () => {
@@ -141,6 +166,45 @@ describe('a run', () => {
     await exports.ingest(tenant, 5, 'b');
     await runWhole();
     expect(await delivered()).toEqual([...idsOf('a', 20), ...idsOf('b', 5)].sort());
+  });
+
+  test('that lacks only its marker where its schedule was before gets it there, and is not waited for', async () => {
+    await exports.ingest(tenant, 10, 'a');
+    await begin();
+    await exports.work(placeOfRun());
+    expect(await mark(placeOfRun(killed))).toHaveLength(1);
+    const first = await exports.job(await lastId());
+    await exports.ingest(tenant, 5, 'b');
+    expect(await begin()).toBe(0);
+    await lead(`${root}/{tenant}-new`);
+    expect(await begin()).toBe(1);
+    await exports.work(placeOfRun());
+    // The new run has its marker although the old one still has none.
+    await mark(placeOfRun((key) => void (key.startsWith(`${tenant}/`) && killed())));
+    const second = await exports.job(await lastId());
+    expect(second.delivered_to).toContain(`${root}/${tenant}-new/`);
+    expect([first, second].map(({ rows_total: rows }) => rows)).toEqual([10, 5]);
+    expect(await readdir(second.delivered_to ?? '')).toContain('_SUCCESS');
+    expect(await delivered()).toEqual([]);
+    await mark(placeOfRun());
+    expect(await delivered()).toEqual(idsOf('a', 10).sort());
+  });
+
+  test('keeps the key of the place where it began until it has ended, sealed anew if need be', async () => {
+    const [old, anew] = [Buffer.from('old'), Buffer.from('anew')];
+    await exports.db.query(sql`update export_schedules set access_key_id = 'AK', secret = ${old}`);
+    await begin();
+    await lead(`${root}/elsewhere`);
+    const run = { tenant, id: await lastId() };
+    const sealed = await queries.listSealedSchedules(exports.db);
+    expect(sealed).toEqual([{ id: schedule().id, secret: old }]);
+    await queries.replaceSealedSchedule(exports.db, { id: schedule().id, secret: old }, anew);
+    const place = { target: `${root}/{tenant}`, access_key_id: 'AK', schedule_id: schedule().id };
+    await dropPlaceSecrets(exports.db);
+    expect(await queries.findTarget(exports.db, run)).toEqual({ ...place, secret: anew });
+    await cancelOpenJob(exports.db, run);
+    await dropPlaceSecrets(exports.db);
+    expect(await queries.findTarget(exports.db, run)).toEqual({ ...place, secret: null });
   });
 
   test('waits for a place that does not answer, and fails where the key is refused', async () => {

@@ -133,7 +133,6 @@ async function beginRun(
   roots: ScheduleOptions['roots'],
 ): Promise<boolean> {
   const { tenant, id, request, delivered_before: from } = schedule;
-  const target = parseTarget(schedule.target, roots);
   const wanted = { ...toSlice(request, { tenants: null }, '/'), tenant };
   return withPin(db, tenant, {
     read: (snapshot, recordedBefore) =>
@@ -151,6 +150,7 @@ async function beginRun(
       const exportId = newId('exp');
       const options = toFileOptions(schedule.format, request, slice);
       const run = { tenant, schedule: schedule.name, exportId, recordedBefore };
+      const folder = folderOfRun(parseTarget(due.target, roots), run);
       await insertJob(connection, {
         ...{ tenant, id: exportId, request, options, slice: { ...slice, tenants: null }, triple },
         file_name: fileNameOf(request, { version: null }, options),
@@ -158,7 +158,7 @@ async function beginRun(
         typed_schema: null,
         requested_by: schedule.created_by,
         tokenId: schedule.token_id,
-        schedule: { id, name: schedule.name, deliversTo: folderOfRun(target, run) },
+        schedule: { id, name: schedule.name, deliversTo: folder },
       });
       const next = due.enabled ? parseCron(due.cron).next(due.now) : null;
       await queries.setNextDue(

@@ -26,7 +26,7 @@ export type StoredSchedule = JobId &
 /** The last run of the schedule `s`. */
 const lastRun = sql`left join lateral (
     select id, state, rows_total, delivered_to, delivered_at, created_at, finished_at, error,
-      state in ('queued', 'running') or delivery is not null and delivered_at is null as is_open
+      state in ('queued', 'running') or delivery is not null and delivered_at is null and place is null as is_open
     from exports where schedule_id = s.id order by exports.created_at desc, id desc limit 1
   ) e on true`;
 
@@ -75,14 +75,37 @@ export async function findSchedule(
   return rows[0];
 }
 
-/** The schedule of a run, also when it was deleted since. */
+/** The place of a run. */
+type RunPlace = Pick<StoredSchedule, 'target' | 'access_key_id' | 'secret'> & {
+  readonly schedule_id: string;
+};
+
+/** Where a run delivers: as its schedule does, or did when it was led elsewhere. Also of one that was deleted since. */
 export async function findTarget(
   db: Queryable,
   { tenant, id }: JobId,
-): Promise<Pick<StoredSchedule, 'target' | 'access_key_id' | 'secret'> | undefined> {
-  const rows = await db.query<Pick<StoredSchedule, 'target' | 'access_key_id' | 'secret'>>(sql`
-    select target, access_key_id, secret from export_schedules where tenant = ${tenant} and id = ${id}`);
+): Promise<RunPlace | undefined> {
+  const own = (left: string, now: string) =>
+    raw(`case when e.place is null then s.${now} else e.${left} end as ${now}`);
+  const rows = await db.query<RunPlace>(sql`
+    select s.id as schedule_id, ${own('place', 'target')}, ${own('place_key_id', 'access_key_id')},
+      ${own('place_secret', 'secret')}
+    from exports e join export_schedules s on s.tenant = e.tenant and s.id = e.schedule_id
+    where e.tenant = ${tenant} and e.id = ${id}`);
   return rows[0];
+}
+
+/** Has the last run of a schedule that is locked end at the place where it began, if it has not ended. */
+export async function keepPlaceOfRun(
+  connection: Connection,
+  { tenant, id, target, access_key_id, secret }: StoredSchedule,
+): Promise<void> {
+  // A statement of its own: a run may have begun while the schedule was waited for.
+  await connection.query(sql`
+    update exports set place = ${target}, place_key_id = ${access_key_id}, place_secret = ${secret}
+    where tenant = ${tenant} and place is null
+      and (state in ('queued', 'running') or delivery is not null and delivered_at is null)
+      and id = (select e.id from exports e where e.schedule_id = ${id} order by e.created_at desc, e.id desc limit 1)`);
 }
 
 /** Lists schedules by tenant and name, beginning after `page.after`. */
@@ -104,12 +127,13 @@ export async function updateSchedule(
   db: Queryable,
   row: Pick<
     StoredSchedule,
-    'tenant' | 'id' | 'cron' | 'enabled' | 'due_at' | 'access_key_id' | 'secret'
+    'tenant' | 'id' | 'cron' | 'enabled' | 'due_at' | 'target' | 'access_key_id' | 'secret'
   >,
 ): Promise<void> {
   await db.query(sql`
     update export_schedules set cron = ${row.cron}, enabled = ${row.enabled},
-      due_at = ${row.due_at}::timestamptz, access_key_id = ${row.access_key_id}, secret = ${row.secret}
+      due_at = ${row.due_at}::timestamptz, target = ${row.target}, access_key_id = ${row.access_key_id},
+      secret = ${row.secret}
     where tenant = ${row.tenant} and id = ${row.id}`);
 }
 
@@ -206,13 +230,13 @@ export async function listTroubledSchedules(
     order by s.tenant, s.name limit ${mostTroubled}`);
 }
 
-/** The sealed secrets of schedules. */
+/** The sealed secrets of schedules, and of places that they have left, each with the id of its schedule. */
 export async function listSealedSchedules(
   db: Queryable,
 ): Promise<{ id: string; secret: Buffer }[]> {
-  return db.query(
-    sql`select id, secret from export_schedules where secret is not null order by id`,
-  );
+  return db.query(sql`
+    select id, secret from export_schedules where secret is not null
+    union select schedule_id, place_secret from exports where place_secret is not null order by id`);
 }
 
 /** Stores the same secret, sealed anew, unless somebody has changed it since it was read. */
@@ -223,4 +247,7 @@ export async function replaceSealedSchedule(
 ): Promise<void> {
   await db.query(sql`
     update export_schedules set secret = ${secret} where id = ${before.id} and secret = ${before.secret}`);
+  await db.query(sql`
+    update exports set place_secret = ${secret}
+    where schedule_id = ${before.id} and place_secret = ${before.secret}`);
 }

@@ -23,6 +23,7 @@ import { parseTarget, type TargetTools, tryTarget } from './target.ts';
 /** What the routes of schedules need of the process that they run in. */
 export type ScheduleTools = TargetTools & {
   readonly seal: (secret: string, scheduleId: string) => Buffer;
+  readonly unseal: (secret: Buffer, scheduleId: string) => string;
   readonly audit: Audit;
   readonly cursorKey: () => Buffer;
   /** Has schedules looked at now. */
@@ -178,29 +179,68 @@ async function changeSchedule(
   { id, change }: { id: string; change: ScheduleChange },
 ): Promise<Schedule> {
   const { actor } = caller;
-  const { credentials, cron } = change;
-  const now = found(await queries.findSchedule(db, { id, reach: actor.tenants }));
-  const own = credentials && credentialsFor(now.target, credentials);
+  const { cron } = change;
   if (cron !== undefined) nextOf(cron);
-  if (own !== undefined) {
-    const run = { tenant: now.tenant, schedule: now.name, credentials: own };
-    await tryTarget(parseTarget(now.target, tools.roots), run, tools);
+  for (;;) {
+    const now = found(await queries.findSchedule(db, { id, reach: actor.tenants }));
+    const place = await tryNewPlace(now, change, tools);
+    let isTried = true;
+    const shown = await withSchedule(db, { id, ...caller }, async (connection, before) => {
+      // Somebody else led it elsewhere while the place was tried.
+      isTried = isSamePlace(before, now);
+      if (place !== null && !isTried) return;
+      const enabled = change.enabled ?? before.enabled;
+      const isSame = enabled === before.enabled && cron === undefined;
+      const after = {
+        ...{ ...before, enabled, ...place },
+        cron: cron ?? before.cron,
+        due_at: isSame ? before.due_at : enabled ? nextOf(cron ?? before.cron) : null,
+      };
+      if (after.target !== before.target) await queries.keepPlaceOfRun(connection, before);
+      await queries.updateSchedule(connection, after);
+      const states = { before: told(before), after: told(after) };
+      await tools.audit(connection, entryOf(caller, 'change', before, states));
+    });
+    if (place === null || isTried) return shown;
   }
-  return withSchedule(db, { id, ...caller }, async (connection, before) => {
-    const enabled = change.enabled ?? before.enabled;
-    const isSame = enabled === before.enabled && cron === undefined;
-    const after = {
-      ...before,
-      enabled,
-      cron: cron ?? before.cron,
-      due_at: isSame ? before.due_at : enabled ? nextOf(cron ?? before.cron) : null,
-      access_key_id: own?.accessKeyId ?? before.access_key_id,
-      secret: own === undefined ? before.secret : tools.seal(own.secretAccessKey, id),
-    };
-    await queries.updateSchedule(connection, after);
-    const states = { before: told(before), after: told(after) };
-    await tools.audit(connection, entryOf(caller, 'change', before, states));
-  });
+}
+
+type Place = Pick<queries.StoredSchedule, 'target' | 'access_key_id' | 'secret'>;
+
+function isSamePlace(one: Place, other: Place): boolean {
+  return one.target === other.target && one.access_key_id === other.access_key_id;
+}
+
+/**
+ * Tries the place that a change names, or the new key of the present one, and returns them as they are stored; null when
+ * the change names neither. Another folder of the same bucket keeps its key.
+ */
+async function tryNewPlace(
+  { id, tenant, name, ...now }: queries.StoredSchedule,
+  { to = now.target, credentials }: ScheduleChange,
+  tools: ScheduleTools,
+): Promise<Place | null> {
+  if (to === now.target && credentials === undefined) return null;
+  const target = parseTarget(to, tools.roots);
+  const { access_key_id: keyId, secret } = now;
+  const isOfBucket = bucketOf(to) !== null && bucketOf(to) === bucketOf(now.target);
+  const kept =
+    isOfBucket && credentials === undefined && keyId !== null && secret !== null
+      ? { accessKeyId: keyId, secretAccessKey: tools.unseal(secret, id) }
+      : undefined;
+  const own = kept ?? credentialsFor(to, credentials);
+  await tryTarget(target, { tenant, schedule: name, ...(own && { credentials: own }) }, tools);
+  return {
+    target: to,
+    access_key_id: own?.accessKeyId ?? null,
+    secret: own === undefined ? null : tools.seal(own.secretAccessKey, id),
+  };
+}
+
+/** A URL of S3 without its path: the bucket, and the server that has it; null for a folder. */
+function bucketOf(to: string): string | null {
+  const [, bucket, query = ''] = /^(s3:\/\/[^/?]*)[^?]*(\?.*)?$/i.exec(to) ?? [];
+  return bucket === undefined ? null : bucket + query;
 }
 
 /** Does something to a schedule that is locked meanwhile, and returns it as it is afterwards. */

@@ -108,6 +108,24 @@ test('a key that was revoked fails the run, and a new one delivers all of it', a
   expect((await read(id)).last_run.rows).toBe(2);
 });
 
+test('another folder of the same bucket keeps its key, another place does not', async () => {
+  const { service, s3 } = world;
+  const { id } = (await make('L')).json;
+  const change = (body: object) => service.call('PATCH', `/exports/schedules/${id}`, { body });
+  const to = s3.urlOf('out of us/elsewhere');
+  const moved = await change({ to });
+  expect(moved.json, moved.text).toMatchObject({ to, access_key_id: keyOf().access_key_id });
+  await store('L', ['a']);
+  s3.clear();
+  await run(id);
+  await vi.waitUntil(async () => (await read(id)).last_run?.delivered_at, { timeout: 60_000 });
+  expect((await list()).filter((key) => key.startsWith('elsewhere/'))).toHaveLength(3);
+  expect(s3.requests[0]?.headers.authorization).toContain(keyOf().access_key_id);
+  const other = await change({ to: to.replace(/s3:\/\/[^/]+/, 's3://another-bucket') });
+  expect(other.json.errors).toMatchObject([{ path: '/credentials' }]);
+  expect(await read(id)).toMatchObject({ to });
+});
+
 test('a key that may write below a folder alone is tried there', async () => {
   const { s3 } = world;
   const to = s3.urlOf('out of us/own');

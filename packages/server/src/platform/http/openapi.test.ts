@@ -68,7 +68,7 @@ test('a destructive route says that a session must confirm, and ends with its sc
     'Needs the scope `admin`.',
   ]);
   expect(operation('/tokens', 'get').description).not.toContain('confirm');
-  const inBody = only({ method: 'PATCH', stepUp: { when: 'discard' } }).description;
+  const inBody = only({ method: 'PATCH', stepUp: { when: ['discard'] } }).description;
   expect(inBody).toMatch(/^With `discard`, a console session must have confirmed/);
 });
 

@@ -387,8 +387,10 @@ function overloaded(): AppError {
 /** Looks at a body that is not checked yet, because 403 must come before 400. */
 function asksInBody({ stepUp }: RouteContract, body: unknown): boolean {
   if (typeof stepUp !== 'object' || typeof body !== 'object' || body === null) return false;
-  const value: unknown = Object.getOwnPropertyDescriptor(body, stepUp.when)?.value;
-  return value !== undefined && value !== false;
+  return stepUp.when.some((field) => {
+    const value: unknown = Object.getOwnPropertyDescriptor(body, field)?.value;
+    return value !== undefined && value !== false;
+  });
 }
 
 /**
