@@ -48,7 +48,7 @@ describe('what an endpoint never got', () => {
     const due = await world.db.query<{ n: number }>(sql`
       select (body::json -> 'data' ->> 'n')::int as n from deliveries d join incidents i on i.id = d.incident_id
       where replay_id = ${job.id} order by d.created_at, d.id`);
-    expect(due.map(({ n }) => n).toSorted()).toEqual([1, 2, 3]);
+    expect(due.map(({ n }) => n).toSorted((a, b) => a - b)).toEqual([1, 2, 3]);
     expect(await preview(endpoint, since)).toMatchObject({ count: 0, delivered: 3 });
     expect((await replay(endpoint, since)).rows_done).toBe(0);
     expect(receiver.requests).toHaveLength(3);
