@@ -19,10 +19,10 @@ import {
 } from '../dead-letters/queries.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
-import { cancelReplaysOf } from '../replays/queries.ts';
 import { newSecret } from '../secret.ts';
 import { type Caller, findWarnings, found, getEndpoint, toEndpointId } from './endpoints.ts';
 import {
+  cancelReplaysOf,
   countLiveDeliveries,
   type EndpointRow,
   type EndpointSettings,

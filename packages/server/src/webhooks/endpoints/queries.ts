@@ -378,3 +378,10 @@ export async function replaceSealed(
       and previous_secrets = ${before.previous_secrets}::bytea[]
       and headers is not distinct from ${before.headers}`);
 }
+
+/** Cancels the replays of an endpoint, which was deleted in the same transaction. It waits for a share under way. */
+export async function cancelReplaysOf(db: Queryable, endpointId: string): Promise<void> {
+  await db.query(sql`
+    update replays set state = 'cancelled', error = 'Its endpoint was deleted', updated_at = now(), finished_at = now()
+    where endpoint_id = ${endpointId} and state in ('running', 'paused')`);
+}

@@ -298,13 +298,6 @@ export async function changeReplay(
   return rows.length === 1;
 }
 
-/** Cancels the replays of an endpoint, which was deleted in the same transaction. It waits for a share under way. */
-export async function cancelReplaysOf(db: Queryable, endpointId: string): Promise<void> {
-  await db.query(sql`
-    update replays set state = 'cancelled', error = 'Its endpoint was deleted', updated_at = now(), finished_at = now()
-    where endpoint_id = ${endpointId} and state in ('running', 'paused')`);
-}
-
 /** A replay as the work on it knows it. */
 export type ReplayJob = Omit<NewReplay, 'rowsTotal' | 'createdBy'> & {
   readonly place: ReplayPlace | null;

@@ -17,16 +17,11 @@ import {
 } from '../dead-letters/testing/seed.ts';
 import { claimDeliveries } from '../drainer/queries.ts';
 import { createGate } from '../drainer/testing/world.ts';
+import { cancelReplaysOf } from '../endpoints/queries.ts';
 import { forgetHistory } from '../forget.ts';
 import { eraseBatch } from '../incidents/erase.ts';
 import { laneOf } from '../lanes.ts';
-import {
-  cancelReplaysOf,
-  changeReplay,
-  findReplay,
-  insertReplay,
-  type NewReplay,
-} from './queries.ts';
+import { changeReplay, findReplay, insertReplay, type NewReplay } from './queries.ts';
 import { runShare, startReplays } from './run-replays.ts';
 import { mostWaiting } from './words.ts';
 
