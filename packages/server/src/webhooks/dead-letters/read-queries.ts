@@ -15,7 +15,8 @@ export const deliveryColumns = sql`d.id, d.idempotency_key, ${maskedUrl('d.targe
     select from webhook_endpoints e where e.id = d.endpoint_id and not e.enabled
   ) as waits_for_endpoint,
   d.tenant, d.endpoint_id, d.incident_id, d.event_type, ${instantText('d.created_at')} as created_at,
-  ${instantText('nullif(d.last_attempt_at, d.created_at)')} as last_attempt_at, ${instantText('d.finished_at')} as finished_at,
+  ${instantText("case when d.replay_id is null or d.status <> 'queued' then d.last_attempt_at end")} as last_attempt_at,
+  ${instantText('d.finished_at')} as finished_at,
   d.replay_of, d.replay_id`;
 const listedColumns = raw(`id, idempotency_key, target, attempts, max_attempts, last_status,
   next_attempt_at, error, failure_class, status, tenant, endpoint_id, incident_id, event_type, created_at,
