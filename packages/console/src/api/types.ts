@@ -22,6 +22,7 @@ import type {
   listedIncidentSchema,
   monthSumSchema,
   moveSchema,
+  ndjsonRequestSchema,
   newEndpointSchema,
   newScheduleSchema,
   newTagSchema,
@@ -45,6 +46,7 @@ import type {
   sharesSchema,
   tagSchema,
   targetSchema,
+  templatePreviewSchema,
   tenantStateSchema,
   testResultSchema,
   tokenSchema,
@@ -94,7 +96,11 @@ export type AuditEntry = Static<typeof auditEntrySchema>;
 export type AuditVerdict = Static<typeof auditVerdictSchema>;
 
 /** The body of an export request, of any format, as its job stores it. */
-export type ExportRequest = Static<typeof csvRequestSchema> & { typed?: true };
+export type ExportRequest = Static<typeof csvRequestSchema> &
+  Pick<Static<typeof ndjsonRequestSchema>, 'template' | 'missing'> & { typed?: true };
+
+/** The first line that a template makes. */
+export type TemplatePreview = Static<typeof templatePreviewSchema>;
 
 /** The columns of the fields in a typed file. */
 export type TypedSchema = Static<typeof typedSchema>;

@@ -10,7 +10,7 @@ import {
 } from '../platform/http/schemas.contract.ts';
 import { sliceProperties, whereSchema } from '../records/contract.ts';
 import { datasetNames, splitNames } from '../records/values.ts';
-import { exportJobSchema, typedSchema } from './jobs.contract.ts';
+import { exportJobSchema, rowCountsSchema, typedSchema } from './jobs.contract.ts';
 import {
   compressions,
   exportColumns,
@@ -63,6 +63,13 @@ const bodyProperties = {
     ),
   ),
 };
+const template = Type.Union(
+  [oneOf(templateNames), Type.Object({}, { additionalProperties: true })],
+  {
+    description:
+      'each line is this JSON object, whose texts have references such as {{prompt}} into the record: docs/templates.md. A name stands for a template of ours. It goes with Prefer: respond-async, and without columns',
+  },
+);
 const compression = Type.Optional(
   oneOf(compressions, 'of the file itself; a stream is also gzip-coded by Accept-Encoding'),
 );
@@ -86,12 +93,7 @@ export const ndjsonRequestSchema = Type.Object(
   {
     ...bodyProperties,
     compression,
-    template: Type.Optional(
-      Type.Union([oneOf(templateNames), Type.Object({}, { additionalProperties: true })], {
-        description:
-          'each line is this JSON object, whose texts have references such as {{prompt}} into the record: docs/templates.md. A name stands for a template of ours. It goes with Prefer: respond-async, and without columns',
-      }),
-    ),
+    template: Type.Optional(template),
     missing: Type.Optional(
       oneOf(
         missingRules,
@@ -119,6 +121,18 @@ export type CsvRequest = Static<typeof csvRequestSchema>;
 export type ExportRequest = CsvRequest &
   Pick<Static<typeof parquetRequestSchema>, 'typed'> &
   Pick<Static<typeof ndjsonRequestSchema>, 'template' | 'missing'>;
+
+export const templatePreviewSchema = Type.Object({
+  line: nullable(Type.String({ description: 'null: none of these records makes one' })),
+  record: nullable(
+    Type.Object(
+      { store: Type.String(), occurred_at: instantSchema, event_id: Type.String() },
+      { description: 'of which the line is made' },
+    ),
+  ),
+  looked: Type.Integer({ description: 'records that were looked at, 20 at most' }),
+  skipped: rowCountsSchema('how many of these have no line, and by which reference'),
+});
 
 const linkSchema = Type.Object({
   url: Type.String({ description: 'a path, or with SVC_PUBLIC_URL a whole URL' }),
@@ -213,6 +227,25 @@ export const exportsContract = {
     query: Type.Object(selectionProperties, { additionalProperties: false }),
     responses: {
       200: { description: 'The columns in their order.', schema: typedSchema },
+      400: problem,
+      404: problem,
+    },
+  },
+  previewTemplate: {
+    id: 'previewTemplate',
+    method: 'POST',
+    path: '/exports/ndjson/preview',
+    tag: 'Exports',
+    summary: 'The first line that a template makes',
+    description:
+      'Of a few records from both ends of the slice; with filters there may be none among them. A job may find records that these do not tell of. Without a chosen split, `train` stands for that of each record.',
+    scope: 'analytics:read',
+    body: Type.Object(
+      { ...selectionProperties, where: bodyProperties.where, template },
+      { additionalProperties: false },
+    ),
+    responses: {
+      200: { description: 'The line.', schema: templatePreviewSchema },
       400: problem,
       404: problem,
     },

@@ -86,12 +86,17 @@ function cellBytes(text: string | null, isQuoted: boolean): number {
   return Buffer.byteLength(text) + (isQuoted ? 2 + (text.match(/"/g)?.length ?? 0) : 0);
 }
 
-function cellOf(row: RecordRow, column: ExportColumn, { tags }: Slice): string | null {
+/** The text of a column of a record, to estimate sizes and to show an example. */
+export function cellOf(
+  row: RecordRow,
+  column: ExportColumn,
+  { tags, split = 'train' }: Slice,
+): string | null {
   if (column === 'month') return row.occurred_at.slice(0, 7);
   if (column === 'bytes') return String(row.bytes);
   if (column === 'datasets') return datasetsOf(row, tags);
   // The names of the splits differ only by a few bytes.
-  return column === 'split' ? 'train' : row[column];
+  return column === 'split' ? split : row[column];
 }
 
 function datasetsOf(row: RecordRow, tags: TagWindows | undefined): string | null {

@@ -45,7 +45,7 @@ export const typedSchema = Type.Object({
 });
 export type TypedSchema = Static<typeof typedSchema>;
 
-const rowCountsSchema = (description: string) =>
+export const rowCountsSchema = (description: string) =>
   Type.Object(
     { rows: Type.Integer(), fields: Type.Record(Type.String(), Type.Integer()) },
     { description },

@@ -29,6 +29,33 @@ const download = (url: string, method = 'GET') =>
     headers: { 'user-agent': 'browser' },
   });
 
+test('a template shows its first line, and which of a few records have no value for it', async () => {
+  const preview = async (body: object, token = service.adminToken) =>
+    service.call('POST', '/exports/ndjson/preview', { token, body: { tenant: 'T', ...body } });
+  const template = { id: '{{event_id}}', n: '{{n|json}}', at: 'on {{occurred_at}} in {{store}}' };
+  const { json } = await preview({ template });
+  expect(json).toEqual({
+    line: '{"id":"e0","n":0,"at":"on 2001-03-01T00:00:00.000000Z in S"}',
+    record: { store: 'S', occurred_at: '2001-03-01T00:00:00.000000Z', event_id: 'e0' },
+    looked: 7,
+    skipped: { rows: 0, fields: {} },
+  });
+  expect((await preview({ template, where: 'n = 5' })).json).toMatchObject({
+    line: '{"id":"e5","n":5,"at":"on 2001-03-06T00:00:00.000000Z in S"}',
+    looked: 1,
+  });
+  const none = { line: null, record: null };
+  expect((await preview({ template: 'openai-chat' })).json).toEqual({
+    ...none,
+    ...{ looked: 7, skipped: { rows: 7, fields: { prompt: 7 } } },
+  });
+  const { token } = await service.makeToken({ scopes: ['analytics:read'], tenants: ['U'] });
+  expect((await preview({ template }, token)).json).toMatchObject({ ...none, looked: 0 });
+  const refused = await preview({ template: { a: '{{}}' } });
+  expect(refused.json).toMatchObject({ code: 'request_invalid', errors: [{ path: '/template' }] });
+  expect(await entries()).toEqual([]);
+});
+
 test('an export that is refused leaves no entry, and an estimate is none', async () => {
   const { token } = await service.makeToken({ preset: 'pipeline' });
   expect((await exportCsv({ tenant: 'T' }, token)).status).toBe(403);

@@ -24,6 +24,7 @@ import { toSelection } from './select.ts';
 import { answerWatched, disposition, type SendCall, sendExport } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
 import { createSchemaFinder, type FindSchema } from './typed/find-schema.ts';
+import { previewTemplate } from './typed/preview-template.ts';
 import type { ExportFormat } from './values.ts';
 
 /**
@@ -138,6 +139,11 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   http.route(exportsContract.inferSchema, async ({ query, actor }) =>
     findSchema(await toSelection(db, query, actor, { place: '?', isJob: true })),
   );
+  http.route(exportsContract.previewTemplate, async ({ body, actor }) => {
+    const { template, ...selection } = body;
+    const { slice } = await toSelection(db, selection, actor, { place: '/', isJob: true });
+    return previewTemplate({ db, cold: options.cold }, slice, template);
+  });
   addJobRoutes(http, db, options);
 }
 

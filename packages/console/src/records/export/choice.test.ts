@@ -8,6 +8,9 @@ import {
   exportLine,
   fileName,
   firstChoices,
+  isJobOnly,
+  isOfGroups,
+  isUncounted,
   parsePaths,
   selectionOf,
 } from './choice.ts';
@@ -56,6 +59,64 @@ describe('bodyOf', () => {
     const columns = ['event_id'];
     expect(bodyOf({ ...plain, format: 'ndjson', columns })).toEqual({ ...plain.slice, columns });
     expect(bodyOf({ ...plain, format: 'parquet', compression: 'zstd' })).toEqual(plain.slice);
+  });
+});
+
+describe('lines by a template', () => {
+  const of = (change: object) =>
+    choiceOf({
+      ...{ slice: plain.slice, kind: undefined, versions: [] },
+      choices: { ...firstChoices, format: 'ndjson', ...change },
+    });
+
+  it('are asked for as NDJSON only, without columns, by a job', () => {
+    const { choice } = of({
+      lines: 'openai-chat',
+      missing: 'skip',
+      columns: ['kind'],
+      pathText: 'a',
+    });
+    expect(bodyOf(choice)).toEqual({
+      ...plain.slice,
+      ...{ template: 'openai-chat', missing: 'skip' },
+    });
+    expect(isJobOnly(choice)).toBe(true);
+    expect(isUncounted(choice)).toBe(false);
+    expect(exportLine(choice, null, 'job')).toContain(
+      '--template openai-chat --missing skip --async',
+    );
+    const csv = of({ lines: 'openai-chat', format: 'csv' }).choice;
+    expect([isJobOnly(csv), bodyOf(csv)]).toEqual([
+      false,
+      expect.not.objectContaining({ missing: 'refuse' }),
+    ]);
+  });
+
+  it('are those of a JSON object of one’s own, which the command line takes from a file', () => {
+    const { choice, templateFault } = of({ lines: 'own', templateText: '{"a":"{{b}}"}' });
+    expect([templateFault, choice.template]).toEqual([null, { a: '{{b}}' }]);
+    expect(exportLine(choice, null, 'job')).toContain('--template @template.json --async');
+    expect(of({ lines: 'own' }).templateFault).toContain('write a JSON object');
+    expect(of({ lines: 'own', templateText: '[1]' }).templateFault).toContain('no object');
+    expect(of({ lines: 'own', templateText: '{' }).templateFault).toContain('no JSON');
+    expect(of({ lines: 'own', templateText: '{', format: 'csv' }).templateFault).toBeNull();
+  });
+});
+
+describe('a split of a version with groups', () => {
+  const grouped = { ...plain, version: { ...version, group_by: 'plate' } };
+
+  it('is uncounted and made by a job; the whole version, and one without groups, are not', () => {
+    const split = { ...grouped, split: 'test' } as const;
+    expect([isUncounted(split), isJobOnly(split), isOfGroups(split)]).toEqual([true, true, true]);
+    expect([isUncounted(grouped), isJobOnly(grouped)]).toEqual([false, false]);
+    const plainSplit = {
+      ...plain,
+      version: { ...version, group_by: null },
+      split: 'test',
+    } as const;
+    expect(isJobOnly(plainSplit)).toBe(false);
+    expect(isUncounted({ ...grouped, where: 'a = 1' })).toBe(true);
   });
 });
 

@@ -7,8 +7,10 @@ import {
   exportColumns,
   exportFileName,
   fileExtension,
+  type MissingRule,
   type Profile,
   type SplitName,
+  type TemplateName,
 } from '../../api/values.ts';
 import { shellLine } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
@@ -21,7 +23,9 @@ export type ExportChoice = {
   where?: string | undefined;
   dataset?: DatasetName | undefined;
   /** A dataset version. It replaces store, days, kind and dataset, because a version belongs to a whole tenant. */
-  version?: { id: string; name: string; where?: string | null } | undefined;
+  version?:
+    | { id: string; name: string; where?: string | null; group_by?: string | null }
+    | undefined;
   /** One split of the version; undefined means all of it. */
   split?: SplitName | undefined;
   format: ExportFormat;
@@ -29,6 +33,9 @@ export type ExportChoice = {
   compression: Compression;
   /** For Parquet only: fields as columns of their types. Only a job makes it. */
   typed?: boolean;
+  /** For NDJSON only: what each line is made by, in place of the record. Only a job makes it. */
+  template?: TemplateName | object | undefined;
+  missing?: MissingRule;
   /** Undefined: those by default. */
   columns?: readonly string[] | undefined;
   /** Used for CSV only, like `header`. */
@@ -60,6 +67,7 @@ export function bodyOf(choice: ExportChoice): ExportRequest {
   return {
     ...selectionOf(choice),
     ...(isTyped(choice) && { typed: true }),
+    ...lineParts(choice),
     ...(where !== undefined && { where }),
     ...(columns !== undefined && { columns: [...columns] }),
     ...(format !== 'parquet' && compression !== 'none' && { compression }),
@@ -70,6 +78,31 @@ export function bodyOf(choice: ExportChoice): ExportRequest {
 /** Whether the fields of the enrichment become columns of their types. */
 export function isTyped({ format, typed }: Pick<ExportChoice, 'format' | 'typed'>): boolean {
   return format === 'parquet' && typed === true;
+}
+
+/** The template of the lines, and what becomes of a record without a value for it. */
+function lineParts({ format, template, missing = 'refuse' }: ExportChoice) {
+  return format === 'ndjson' && template !== undefined ? { template, missing } : {};
+}
+
+/** What must hold of the records: what was asked for, or what the version was frozen with. */
+export function whereOf({ where, version }: ExportChoice): string | undefined {
+  return where ?? version?.where ?? undefined;
+}
+
+/** Whether only reading the records tells which are meant: those with a `where`, or the split of a version with groups. */
+export function isUncounted(choice: ExportChoice): boolean {
+  return whereOf(choice) !== undefined || isOfGroups(choice);
+}
+
+/** Whether a split is chosen whose records groups tell. */
+export function isOfGroups({ version, split }: ExportChoice): boolean {
+  return split !== undefined && typeof version?.group_by === 'string';
+}
+
+/** Whether only a job can make the file. */
+export function isJobOnly(choice: ExportChoice): boolean {
+  return isUncounted(choice) || isTyped(choice) || lineParts(choice).template !== undefined;
 }
 
 /** Whether the file is to be opened in a spreadsheet. */
@@ -103,6 +136,8 @@ export function betterWay(rows: number | undefined): Way {
   return rows !== undefined && rows > manyRows ? 'job' : 'now';
 }
 
+export type Lines = 'records' | TemplateName | 'own';
+
 /** The fields of the panel as they stand. */
 export type Choices = {
   format: ExportFormat;
@@ -111,6 +146,10 @@ export type Choices = {
   columns: readonly string[] | undefined;
   pathText: string;
   typed: boolean;
+  /** What the lines of NDJSON are: records, those of a template of ours, or those of `templateText`. */
+  lines: Lines;
+  templateText: string;
+  missing: MissingRule;
   profile: Profile;
   header: boolean;
   /** Undefined means records with any tags or none. */
@@ -129,6 +168,9 @@ export const firstChoices: Choices = {
   columns: undefined,
   pathText: '',
   typed: false,
+  lines: 'records',
+  templateText: '',
+  missing: 'refuse',
   profile: 'machine',
   header: true,
   dataset: undefined,
@@ -144,24 +186,53 @@ export function choiceOf(from: {
   where?: string | undefined;
   choices: Choices;
   versions: readonly DatasetVersion[];
-}): { choice: ExportChoice; byDefault: readonly string[]; fault: string | null } {
+}): {
+  choice: ExportChoice;
+  byDefault: readonly string[];
+  fault: string | null;
+  /** What is wrong with a template of one's own. */
+  templateFault: string | null;
+} {
   const { slice, kind, choices, versions } = from;
-  const { columns, pathText, versionId, way: _way, ...rest } = choices;
-  const { paths, fault } = parsePaths(pathText);
+  const { columns, pathText, versionId, way: _way, lines, templateText, ...rest } = choices;
+  const { template, fault: templateFault } =
+    choices.format === 'ndjson' ? readLines(lines, templateText) : noTemplate;
+  const hasColumns = template === undefined && templateFault === null;
+  const { paths, fault } = parsePaths(hasColumns ? pathText : '');
   const typedFault = isTyped(choices) ? faultOfTyped(columns, paths) : null;
   const version = versions.find(({ id }) => id === versionId);
   // A version has its own records, and replaces the filters of the page.
   const where = version === undefined ? from.where : undefined;
-  const choice = { ...rest, slice, kind, where, version };
+  const choice = { ...rest, slice, kind, where, version, template };
   const byDefault = defaultColumns(
     choices.format,
     version !== undefined && version.shares !== null,
   );
-  if (columns === undefined && paths.length === 0)
-    return { choice, byDefault, fault: fault ?? typedFault };
+  const faults = { fault: fault ?? typedFault, templateFault };
+  // A template says itself what its lines have.
+  if (!hasColumns || (columns === undefined && paths.length === 0))
+    return { choice, byDefault, ...faults };
   const base = columns ?? byDefault;
   const chosen = [...exportColumns.filter((name) => base.includes(name)), ...paths];
-  return { choice: { ...choice, columns: chosen }, byDefault, fault: fault ?? typedFault };
+  return { choice: { ...choice, columns: chosen }, byDefault, ...faults };
+}
+
+type ReadTemplate = { template?: TemplateName | object | undefined; fault: string | null };
+
+const noTemplate: ReadTemplate = { fault: null };
+
+/** Reads what the lines are to be. Whether a template's references are right the service tells. */
+export function readLines(lines: Lines, text: string): ReadTemplate {
+  if (lines === 'records') return noTemplate;
+  if (lines !== 'own') return { template: lines, fault: null };
+  if (text.trim() === '') return { fault: 'write a JSON object, as {"text": "{{label}}"}' };
+  try {
+    const template: unknown = JSON.parse(text);
+    const isObject = typeof template === 'object' && template !== null && !Array.isArray(template);
+    return isObject ? { template, fault: null } : { fault: 'it is JSON, but no object: {…}' };
+  } catch (error) {
+    return { fault: `it is no JSON: ${error instanceof Error ? error.message : ''}` };
+  }
 }
 
 /** What is wrong with columns of a typed file, whose fields stand in the place of `enrichment`. */
@@ -204,12 +275,21 @@ export function exportLine(
     ...['--format', format],
     ...(format === 'parquet' || compression === 'none' ? [] : ['--compression', compression]),
     ...(isTyped(choice) ? ['--typed'] : []),
+    ...templateOptions(choice),
     ...option('--columns', columns?.join(',')),
     ...(format !== 'csv' || profile === 'machine' ? [] : ['--profile', profile]),
     ...(format !== 'csv' || header ? [] : ['--no-header']),
     ...(way === 'job' ? ['--async'] : []),
     ...['--out', fileName(choice)],
   ]);
+}
+
+/** A template of one's own comes out of a file. */
+function templateOptions(choice: ExportChoice): string[] {
+  const { template, missing } = lineParts(choice);
+  if (template === undefined) return [];
+  const word = typeof template === 'string' ? template : '@template.json';
+  return ['--template', word, ...(missing === 'skip' ? ['--missing', missing] : [])];
 }
 
 /** The options of the command line that say which records. */

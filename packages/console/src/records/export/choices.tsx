@@ -36,7 +36,7 @@ const formatNotes: Readonly<Record<ExportFormat, string>> = {
 
 /** The choice of format and compression. */
 export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode {
-  const { format, compression, typed } = choices;
+  const { format, compression, typed, lines } = choices;
   return (
     <>
       <div className="row gap-16">
@@ -70,11 +70,13 @@ export function FormatChoice({ isFixed, choices, set }: ChoicesProps): ReactNode
           onChange={(event) => set({ typed: event.currentTarget.checked })}
         />
       )}
-      <p className="muted small">
-        {isTyped(choices)
-          ? 'Fields of the enrichment as columns of their types, as a sample tells them; the rest is in _rest. A job makes it.'
-          : formatNotes[format]}
-      </p>
+      {!(format === 'ndjson' && lines !== 'records') && (
+        <p className="muted small">
+          {isTyped(choices)
+            ? 'Fields of the enrichment as columns of their types, as a sample tells them; the rest is in _rest. A job makes it.'
+            : formatNotes[format]}
+        </p>
+      )}
     </>
   );
 }

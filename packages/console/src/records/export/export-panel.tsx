@@ -25,14 +25,19 @@ import {
   firstChoices,
   formatNames,
   isForSheet,
+  isJobOnly,
+  isOfGroups,
   isTyped,
+  isUncounted,
   selectionOf,
   type Way,
+  whereOf,
 } from './choice.ts';
 import { ColumnChoice, DatasetChoice, FormatChoice, ProfileChoice, WayChoice } from './choices.tsx';
 import classes from './export.module.css';
 import { ExportOutcome, ExportProgressBar } from './export-progress.tsx';
 import { canPickFile, type ExportState, useExport } from './export-run.ts';
+import { faultAt, LinesChoice } from './lines-choice.tsx';
 import { TypedColumns } from './typed-columns.tsx';
 
 export type ExportPanelProps = {
@@ -121,13 +126,12 @@ function Order(props: OrderProps): ReactNode {
   const isRunning = state.step === 'running' || state.step === 'starting';
   const isDone = state.step === 'done' || state.step === 'downloading';
   const { versions, isLacking, lost, isAwaited } = useUsableVersions(slice, choices.versionId);
-  const { choice, byDefault, fault } = choiceOf({ slice, kind, where, choices, versions });
-  const isUncounted = whereOf(choice) !== undefined;
-  const estimate = useEstimate(choice, !isAwaited && !isUncounted);
+  const { choice, byDefault, ...faults } = choiceOf({ slice, kind, where, choices, versions });
+  const estimate = useEstimate(choice, !isAwaited && !isUncounted(choice));
   const failure = useFailure(estimate) ?? lost;
   const better = betterWay(estimate.data?.rows);
-  const isJobOnly = isUncounted || isTyped(choice);
-  const way = isJobOnly ? 'job' : (choices.way ?? better);
+  const isOnlyJob = isJobOnly(choice);
+  const way = isOnlyJob ? 'job' : (choices.way ?? better);
   const common = { isFixed: isRunning || isDone || job.isPending, choices, set: props.set };
   const { format, compression, header } = choices;
   const order = { format, compression, hasHeader: header, body: bodyOf(choice) };
@@ -147,7 +151,17 @@ function Order(props: OrderProps): ReactNode {
           <FormatChoice {...common} />
           {isTyped(choice) && <TypedColumns choice={choice} isKnown={!isAwaited} />}
           <DatasetChoice {...common} versions={versions} isLacking={isLacking} />
-          <ColumnChoice {...common} byDefault={byDefault} fault={fault} />
+          {format === 'ndjson' && (
+            <LinesChoice
+              {...common}
+              choice={choice}
+              isKnown={!isAwaited}
+              fault={faults.templateFault ?? faultAt(job.error, '/template')}
+            />
+          )}
+          {!(format === 'ndjson' && choices.lines !== 'records') && (
+            <ColumnChoice {...common} byDefault={byDefault} fault={faults.fault} />
+          )}
           {format === 'csv' && <ProfileChoice {...common} />}
         </fieldset>
         {!isAwaited && (
@@ -158,7 +172,7 @@ function Order(props: OrderProps): ReactNode {
         )}
       </div>
       <footer className={classes.foot}>
-        {!isRunning && !isDone && !isJobOnly && (
+        {!isRunning && !isDone && !isOnlyJob && (
           <WayChoice {...common} way={way} isManyRows={better === 'job'} />
         )}
         <Foot
@@ -167,9 +181,10 @@ function Order(props: OrderProps): ReactNode {
           isBusy={job.isPending}
           canStart={
             !isAwaited &&
-            fault === null &&
+            faults.fault === null &&
+            faults.templateFault === null &&
             choice.columns?.length !== 0 &&
-            (isUncounted || estimate.data !== undefined)
+            (isUncounted(choice) || estimate.data !== undefined)
           }
           onStart={() =>
             way === 'job'
@@ -301,11 +316,6 @@ function Foot(props: FootProps): ReactNode {
   );
 }
 
-/** What must hold of the records: what was asked for, or what the version was frozen with. */
-function whereOf({ where, version }: ExportChoice): string | undefined {
-  return where ?? version?.where ?? undefined;
-}
-
 function startText(way: Way): string {
   if (way === 'job') return 'START the job';
   return canPickFile() ? 'START: choose a file' : 'START download';
@@ -321,8 +331,9 @@ function Estimate(props: {
   source: string | undefined;
 }): ReactNode {
   const { estimate, source } = props;
-  const { format, compression, kind, version, header } = props.choice;
+  const { format, compression, kind, version, split, header } = props.choice;
   const where = whereOf(props.choice);
+  const isGrouped = isOfGroups(props.choice);
   const cut =
     estimate !== undefined && isForSheet(props.choice)
       ? cutBySheet({ ...estimate, hasHeader: header })
@@ -336,7 +347,13 @@ function Estimate(props: {
           proves its file against that.
         </p>
       )}
-      {where === undefined && (
+      {isGrouped && (
+        <p className="below-12">
+          The {split} records of {version?.name}, whose groups are never divided: which they are,
+          only reading all records tells. A job counts them first, and proves its file against that.
+        </p>
+      )}
+      {where === undefined && !isGrouped && (
         <p className={`flex baseline gap-6 below-12 ${classes.estimate}`}>
           <strong>{estimate === undefined ? '…' : formatCount(estimate.rows)}</strong> rows
           <span>

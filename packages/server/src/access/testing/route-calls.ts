@@ -66,6 +66,7 @@ export const routeCalls: Readonly<
 
   estimateExport: ({ tenant }) => [{ query: { tenant } }],
   inferSchema: ({ tenant }) => [{ query: { tenant } }],
+  previewTemplate: ({ tenant }) => [{ body: { tenant, template: { id: '{{event_id}}' } } }],
   exportCsv: exportCalls,
   exportNdjson: exportCalls,
   exportParquet: exportCalls,

@@ -232,6 +232,20 @@ test.each([
   expect((await cli(argv)).stderr).toContain(said);
 });
 
+test('--preview prints the first line of a template, and which records have none, and exports nothing', async () => {
+  const skipped = { rows: 3, fields: { prompt: 2, completion: 1 } };
+  const line = '{"messages":[]}';
+  api.on('POST /exports/ndjson/preview', json({ line, record: null, looked: 20, skipped }));
+  const words = ['--where', 'score > 1', '--format', 'ndjson', '--template', 'openai-chat'];
+  const argv = ['analytics', 'export', '--tenant', 'TX', '--month', '2026-03', ...words];
+  const { stdout, stderr } = await cli([...argv, '--preview']);
+  expect(stdout).toBe(`${line}\n`);
+  expect(stderr).toBe('20 records looked at; no value for {{prompt}} in 2, {{completion}} in 1\n');
+  expect(JSON.parse(String(api.requests.at(-1)?.body))).toEqual({
+    ...{ tenant: 'TX', month: '2026-03', where: 'score > 1', template: 'openai-chat' },
+  });
+});
+
 test('--json says what was written', async () => {
   api.on('POST /exports/csv', sends());
   const { stdout } = await exports(['--out', 'tx.csv', '--json']);
@@ -248,6 +262,7 @@ refusesUsage(api, [
   ['analytics export --tenant T --month 2026-03 --typed', 'for --format parquet'],
   ['analytics export --tenant T --month 2026-03 --template openai-chat', 'for --format ndjson'],
   ['analytics export --tenant T --month 2026-03 --missing skip', 'needs --template'],
+  ['analytics export --tenant T --month 2026-03 --preview', '--preview needs --template'],
   [
     'analytics export --tenant TX --month 2001-02 --format xml',
     'Allowed choices are csv, ndjson, parquet',

@@ -12,6 +12,7 @@ import {
   type TemplateName,
   templateNames,
 } from '../../exports/values.ts';
+import { numberOf } from '../../kernel/values.ts';
 import {
   type DatasetName,
   datasetNames,
@@ -39,6 +40,7 @@ type Options = Days & {
   typed?: true;
   template?: string;
   missing?: MissingRule;
+  preview?: true;
   format: ExportFormat;
   compression?: Compression;
   profile?: Profile;
@@ -61,6 +63,7 @@ const exportSlice: Verb = {
     `svcctl analytics export --tenant TX --month 2026-03 --where 'score >= 0.9' --out best.csv`,
     'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet --typed --out train.parquet',
     'svcctl analytics export --tenant TX --version 2026-q1 --format ndjson --template openai-chat --missing skip --out chat.jsonl',
+    'svcctl analytics export --tenant TX --month 2026-03 --format ndjson --template @triage.json --preview',
     'svcctl analytics export --tenant TX --month 2026-03 --format ndjson --compression gzip --async --out tx.ndjson.gz',
   ],
   options: [
@@ -95,6 +98,7 @@ const exportSlice: Verb = {
       'what becomes of a record without a value for the template: refuse fails, skip leaves it out and counts it (default: refuse)',
       missingRules,
     ],
+    ['--preview', 'only print the first line that --template makes of a few records'],
     new Option(
       '--profile <name>',
       'of CSV. machine: exact round trip (default); spreadsheet: safe to open in one',
@@ -119,6 +123,7 @@ export const analytics: Verbs = { export: exportSlice };
 async function run(context: Context, options: Options): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   check(options);
+  if (options.preview) return preview(context, { ...options, tenant });
   const { requestOf } = await import('../exports/download.ts');
   const request = options.wait ? requestOf(context, options) : null;
   const client = await context.connect();
@@ -137,6 +142,23 @@ async function run(context: Context, options: Options): Promise<void> {
   }
   const { streamExport } = await import('../exports/stream-export.ts');
   await streamExport(context, client, { asked, request });
+}
+
+/** Prints the first line that a template makes, and tells how many of the records that were looked at have none. */
+async function preview(context: Context, options: Options & { tenant: string }): Promise<void> {
+  const { tenant, store, month, from, to, kind, where, dataset, split } = options;
+  const client = await context.connect();
+  const version = await versionOf(context, client, options);
+  const template = (await templateOf(context, options.template)) ?? {};
+  const slice = { tenant, store, month, from, to, kind, where, dataset };
+  const answer = await client.json('POST /exports/ndjson/preview', {
+    body: { ...slice, version: version?.id, split, template },
+  });
+  if (answer.line !== null) await context.out.write(`${answer.line}\n`);
+  const { rows, fields } = answer.skipped;
+  const lacking = Object.entries(fields).map(([name, count]) => `{{${name}}} in ${count}`);
+  const looked = `${numberOf(answer.looked, 'record')} looked at`;
+  context.note(rows === 0 ? looked : `${looked}; no value for ${lacking.join(', ')}`);
 }
 
 function needsJob({ where, typed, template }: Options): boolean {
@@ -166,8 +188,9 @@ function check(options: Options): void {
   if (template !== undefined && (format !== 'ndjson' || options.columns !== undefined)) {
     throw usage('--template is for --format ndjson, and without --columns.');
   }
-  if (options.missing !== undefined && template === undefined) {
-    throw usage('--missing needs --template.');
+  const ofTemplate = (['missing', 'preview'] as const).find((name) => options[name] !== undefined);
+  if (ofTemplate !== undefined && template === undefined) {
+    throw usage(`--${ofTemplate} needs --template.`);
   }
   if (typed && format !== 'parquet') throw usage('--typed is for --format parquet.');
   if (!wait && !async && !needsJob(options)) throw usage('--no-wait needs --async.');
