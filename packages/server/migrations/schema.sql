@@ -480,6 +480,7 @@ create table incidents (
   trace_parent text collate "C",
   erased_at timestamp with time zone,
   body_bytes integer,
+  filtered_out text[],
   constraint incidents_pkey PRIMARY KEY (id)
 );
 
@@ -1057,6 +1058,10 @@ create table webhook_endpoints (
   throttled_until timestamp with time zone,
   header_names text[] not null default '{}'::text[],
   headers bytea,
+  event_patterns text[],
+  stores text[],
+  filter text,
+  filter_key uuid,
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = enabled))
 );

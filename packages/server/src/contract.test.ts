@@ -17,6 +17,7 @@ const readsNames = [
   'eraseRecords',
   'planErasure',
   'retryDeadLetters',
+  'testFilter',
 ];
 
 type Schema = {

@@ -16,6 +16,7 @@ import type {
   eraseReceiptSchema,
   eraseRequestSchema,
   fieldsSchema,
+  filterTrialSchema,
   hotSpaceSchema,
   incidentDetailSchema,
   incidentReceiptSchema,
@@ -50,6 +51,7 @@ import type {
   tenantStateSchema,
   testResultSchema,
   tokenSchema,
+  triedFilterSchema,
   typedSchema,
   verificationSchema,
   versionDiffSchema,
@@ -123,6 +125,8 @@ export type NewVersion = Static<typeof newVersionSchema>;
 
 export type Endpoint = Static<typeof endpointSchema>;
 export type NewEndpoint = Static<typeof newEndpointSchema>;
+export type FilterTrial = Static<typeof filterTrialSchema>;
+export type TriedFilter = Static<typeof triedFilterSchema>;
 export type EndpointChange = Static<typeof endpointChangeSchema>;
 /** An endpoint with its secret, which the service shows only when it is made. */
 export type PingedDelivery = Static<typeof pingedDeliverySchema>;

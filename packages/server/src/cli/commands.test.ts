@@ -86,6 +86,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'endpoints rotate-secret': ['ep_1 --yes', 'object'],
   'endpoints ping': ['ep_1', 'object'],
   'endpoints replay': ['ep_1 --since 2h --dry-run', 'object'],
+  'endpoints test-filter': ['--tenant T', 'object'],
   'schedules create': ['--tenant T --cron x --to /x', 'object'],
   'schedules ls': ['', 'array'],
   'schedules show': ['sch_1', 'object'],

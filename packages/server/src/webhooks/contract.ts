@@ -11,11 +11,13 @@ import {
 import { deadLettersContract } from './dead-letters.contract.ts';
 import {
   acceptedIncidentSchema,
+  filterTrialSchema,
   incidentDetailSchema,
   incidentReceiptSchema,
   incidentsQuerySchema,
   listedIncidentSchema,
   newIncidentSchema,
+  triedFilterSchema,
 } from './incidents.contract.ts';
 import { replaysContract } from './replays.contract.ts';
 import {
@@ -162,6 +164,20 @@ export const webhooksContract = {
       202: { description: 'Sent.', schema: pingedDeliverySchema },
       404: problem,
       409: problem,
+    },
+  },
+  testFilter: {
+    ...admin,
+    id: 'testFilter',
+    method: 'POST',
+    path: '/webhook/filters/test',
+    summary: 'Try what an endpoint would get',
+    description:
+      'Applies types, stores and a filter as endpoints have them to the newest incidents of a tenant, or to one that is given, and says which an endpoint would get. Nothing is sent or stored. Pings and erased incidents are left out.',
+    body: filterTrialSchema,
+    responses: {
+      200: { description: 'What would pass.', schema: triedFilterSchema },
+      400: problem,
     },
   },
   reportIncident: {

@@ -12,7 +12,15 @@ import {
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-import { acceptedDeliverySchema, eventTypeSchema, listLimit } from './schemas.contract.ts';
+import {
+  acceptedDeliverySchema,
+  eventTypeSchema,
+  eventTypesSchema,
+  filterSchema,
+  listLimit,
+  storesSchema,
+} from './schemas.contract.ts';
+import { filterReasons } from './values.ts';
 
 /** The body of `POST /incidents`. The limit on `data` holds for the whole payload that receivers get. */
 export const newIncidentSchema = exactly({
@@ -32,6 +40,52 @@ export const newIncidentSchema = exactly({
       description:
         'printable ASCII; the same key gives the same answer for 30 days, and as long as a delivery of it is kept',
     }),
+  ),
+});
+
+/** The body of `POST /webhook/filters/test`: what an endpoint would want. */
+export const filterTrialSchema = exactly({
+  tenant: tenantSchema,
+  event_types: Type.Optional(eventTypesSchema),
+  stores: Type.Optional(storesSchema),
+  where: Type.Optional(filterSchema),
+  incident: Type.Optional(
+    exactly(
+      {
+        type: eventTypeSchema,
+        store: Type.Optional(newStoreSchema),
+        occurred_at: Type.Optional(instantSchema),
+        data: Type.Unknown(),
+      },
+      { description: 'the one to look at, instead of those that were reported' },
+    ),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      ...{ minimum: 1, maximum: 100, default: 100 },
+      description: 'how many of the newest incidents to look at',
+    }),
+  ),
+});
+
+export const triedFilterSchema = Type.Object({
+  looked_at: Type.Integer(),
+  passed: Type.Integer(),
+  data: Type.Array(
+    Type.Object({
+      id: nullable(Type.String({ description: 'null: the one that was given' })),
+      created_at: nullable(instantSchema),
+      type: Type.String(),
+      store: nullable(Type.String()),
+      passes: Type.Boolean(),
+      reason: nullable(
+        oneOf(
+          filterReasons,
+          'what keeps it back; too_costly: the filter took too long, and it would be delivered without it',
+        ),
+      ),
+    }),
+    { description: 'the newest first' },
   ),
 });
 
@@ -79,6 +133,10 @@ export const incidentDetailSchema = Type.Object({
     }),
   ),
   deliveries: Type.Array(acceptedDeliverySchema),
+  filtered_out: Type.Array(Type.String(), {
+    description:
+      'ids of endpoints that wanted its type and store, and whose filters let it not through when it was reported',
+  }),
 });
 
 /** What incidents lose by an erasure. */

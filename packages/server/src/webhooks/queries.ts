@@ -162,6 +162,13 @@ export async function listenForDue(db: Queryable): Promise<void> {
 /** A number that changes whenever the endpoint `e` is changed: `updated_at` in microseconds. */
 export const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::bigint`;
 
+/**
+ * The types of events that an endpoint wants, and patterns of them. Of patterns the previous release knows only `*`: so
+ * event_types is that beside them, and anything else is what that release has written since.
+ */
+export const wantedTypes = sql`case when event_patterns is null or event_types <> '{*}' then event_types
+  else event_patterns end`;
+
 /** What enabling an endpoint changes of what is known of its receiver: its breaker closes, and it is sent to at once. */
 export const breakerClosed = sql`failing_since = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null,
   throttled_until = null`;

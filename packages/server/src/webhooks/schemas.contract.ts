@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import {
   exactly,
   instantSchema,
+  newStoreSchema,
   newTenantSchema,
   nullable,
   oneOf,
@@ -24,16 +25,33 @@ export const includeHours = Type.Optional(
   oneOf(['hours'], '`hours`: what became of attempts in the last 24 hours of each endpoint'),
 );
 
-const eventTypePattern = '[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+';
+const segmentPattern = '[a-z0-9][a-z0-9_-]*';
+const eventTypePattern = `${segmentPattern}(\\.${segmentPattern})+`;
 export const eventTypeSchema = Type.String({
   maxLength: 128,
   pattern: `^${eventTypePattern}$`,
   description: 'a dotted name such as incident.created',
 });
-const eventTypesSchema = Type.Array(
-  Type.String({ maxLength: 128, pattern: `^(\\*|${eventTypePattern})$` }),
-  { minItems: 1, maxItems: 100, uniqueItems: true, description: 'what is delivered; "*" = all' },
+export const eventTypesSchema = Type.Array(
+  Type.String({
+    maxLength: 128,
+    pattern: `^(\\*|${eventTypePattern}|${segmentPattern}(\\.${segmentPattern})*\\.\\*)$`,
+  }),
+  {
+    ...{ minItems: 1, maxItems: 100, uniqueItems: true },
+    description: 'what is delivered: types, "incident.*" = all that begin so, "*" = all',
+  },
 );
+export const storesSchema = Type.Array(newStoreSchema, {
+  ...{ minItems: 1, maxItems: 1000, uniqueItems: true },
+  description: 'only incidents of these stores; null = any store, and none',
+});
+export const filterSchema = Type.String({
+  minLength: 1,
+  maxLength: 2000,
+  description:
+    'what must hold of an incident, as `score >= 0.9 and data.kind in ("a", "b")`: docs/where.md; null = no filter',
+});
 const maxAttemptsSchema = Type.Integer({
   minimum: 1,
   maximum: 100,
@@ -77,6 +95,8 @@ export const endpointSchema = Type.Object({
   url: Type.String({ description: 'in lists, and in the audit log, without its query' }),
   description: nullable(Type.String()),
   event_types: Type.Array(Type.String()),
+  stores: nullable(Type.Array(Type.String())),
+  where: nullable(filterSchema),
   health: oneOf(
     endpointHealths,
     'degraded: more than one in twenty attempts of this hour and the one before failed, or without any the last one did; failing: paused after failures in a row; gone: it answered 410',
@@ -146,6 +166,8 @@ export const newEndpointSchema = exactly({
   tenant: newTenantSchema,
   url: urlSchema,
   event_types: Type.Optional(eventTypesSchema),
+  stores: Type.Optional(storesSchema),
+  where: Type.Optional(filterSchema),
   enabled: Type.Optional(Type.Boolean({ default: true })),
   max_attempts: Type.Optional(maxAttemptsSchema),
   retry_schedule: Type.Optional(scheduleSchema),
@@ -172,6 +194,8 @@ export const endpointChangeSchema = exactly(
   {
     url: Type.Optional(urlSchema),
     event_types: Type.Optional(eventTypesSchema),
+    stores: Type.Optional(nullable(storesSchema)),
+    where: Type.Optional(nullable(filterSchema)),
     enabled: Type.Optional(Type.Boolean()),
     max_attempts: Type.Optional(nullable(maxAttemptsSchema)),
     retry_schedule: Type.Optional(nullable(scheduleSchema)),

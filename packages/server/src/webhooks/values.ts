@@ -56,6 +56,13 @@ export const waitReasons = [
 ] as const;
 export type WaitReason = (typeof waitReasons)[number];
 
+/**
+ * Why an endpoint does not get an incident of its tenant: by its types, its stores or its filter. too_costly: it gets it
+ * unfiltered, because its filter could not be applied within bounds.
+ */
+export const filterReasons = ['type', 'store', 'where', 'too_costly'] as const;
+export type FilterReason = (typeof filterReasons)[number];
+
 /** Why an endpoint is disabled: by an operator; its receiver answered 410; it failed for as long as its setting allows. */
 export const disabledReasons = ['operator', 'gone', 'failing'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];

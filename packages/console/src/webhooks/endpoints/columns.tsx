@@ -16,6 +16,9 @@ import { Target } from '../marks.tsx';
 
 const column = columnsOf<Endpoint>();
 
+/** Whether not all incidents of its types go to an endpoint. */
+const isNarrowed = ({ stores, where }: Endpoint) => stores !== null || where !== null;
+
 /** The columns of the page ENDPOINTS. */
 export const endpointColumns: readonly Column<Endpoint>[] = [
   column.text('tenant', 'TENANT', 88, { card: 'line' }),
@@ -27,11 +30,13 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
   column.own('event_types', 'EVENT TYPES', 144, {
     rank: 3,
     card: 'line',
-    cell: ({ event_types: types }) => {
+    cell: (endpoint) => {
+      const { event_types: types } = endpoint;
       const text = types.includes('*') ? 'all' : types.join(', ');
-      return <CutText text={text} />;
+      return <CutText text={`${text}${isNarrowed(endpoint) ? ', filtered' : ''}`} />;
     },
-    value: ({ event_types: types }) => types.join(' '),
+    value: (endpoint) =>
+      `${endpoint.event_types.join(' ')}${isNarrowed(endpoint) ? ' filtered' : ''}`,
   }),
   column.own('health', 'HEALTH', 176, {
     card: 'note',

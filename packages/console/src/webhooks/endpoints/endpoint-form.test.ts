@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toChange, toNewEndpoint, valuesOf } from './endpoint-form.tsx';
+import { toChange, toNewEndpoint, toTrial, valuesOf } from './endpoint-form.tsx';
 
 const filled = {
   ...valuesOf(undefined, 'TX'),
@@ -34,4 +34,27 @@ test('headers are set, and taken away by a name alone', () => {
 
 test('what is no number is sent as it was typed, for the service to refuse', () => {
   expect(toNewEndpoint({ ...filled, retry_schedule: 'soon' }).retry_schedule).toEqual(['soon']);
+});
+
+test('stores may hold spaces, and a filter that is emptied is taken away', () => {
+  const narrowed = { ...filled, stores: 'DFW, New York ,', where: ' score >= 0.9 ' };
+  expect(toNewEndpoint(narrowed)).toMatchObject({
+    stores: ['DFW', 'New York'],
+    where: 'score >= 0.9',
+  });
+  expect(toChange(narrowed, { ...narrowed, stores: '', where: ' ' })).toEqual({
+    stores: null,
+    where: null,
+  });
+});
+
+test('what is tried is what the form says now, of the tenant that it names', () => {
+  expect(toTrial({ ...filled, tenant: ' ' })).toBeNull();
+  expect(toTrial(filled)).toEqual({
+    tenant: 'TX',
+    event_types: ['incident.created', 'incident.resolved'],
+  });
+  expect(toTrial({ ...filled, stores: 'DFW', where: 'a = 1', event_types: '' })).toEqual({
+    ...{ tenant: 'TX', event_types: ['*'], stores: ['DFW'], where: 'a = 1' },
+  });
 });

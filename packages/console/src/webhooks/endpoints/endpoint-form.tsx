@@ -1,12 +1,19 @@
 import { Button, Modal, Textarea, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ChangeEvent, type ReactNode, useState } from 'react';
+import { type ChangeEvent, Fragment, type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
-import type { Endpoint, EndpointChange, EndpointWithSecret, NewEndpoint } from '../../api/types.ts';
+import type {
+  Endpoint,
+  EndpointChange,
+  EndpointWithSecret,
+  FilterTrial,
+  NewEndpoint,
+} from '../../api/types.ts';
 import { Copied } from '../../ui/copy-button.tsx';
 import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { endpointsKey } from '../query-keys.ts';
+import { FilterPreview } from './filter-preview.tsx';
 
 type FieldProps = {
   label: string;
@@ -19,8 +26,19 @@ const fields: Readonly<Record<Exclude<FieldName, 'tenant'>, FieldProps>> = {
   url: { label: 'URL', placeholder: 'https://hooks.example.com/in', maxLength: 2000 },
   event_types: {
     label: 'Event types',
-    description: 'Such as incident.created, incident.resolved; * = all',
+    description: 'Such as incident.created, incident.*; * = all',
     maxLength: 4000,
+  },
+  stores: {
+    label: 'Stores',
+    description: 'Only their incidents, as DFW, IAH. Empty: any',
+    maxLength: 4000,
+  },
+  where: {
+    label: 'Filter',
+    description:
+      'What must hold of an incident, as score >= 0.9 and data.kind in ("a", "b"). Empty: nothing',
+    maxLength: 2000,
   },
   description: { label: 'Description', maxLength: 500 },
   max_attempts: {
@@ -95,8 +113,8 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
         if (faults[name] !== undefined) save.reset();
       },
     };
-    return name === 'headers' ? (
-      <Textarea key={name} {...common} autosize minRows={2} maxRows={8} />
+    return name === 'headers' || name === 'where' ? (
+      <Textarea key={name} {...common} autosize minRows={name === 'where' ? 1 : 2} maxRows={8} />
     ) : (
       <TextInput key={name} {...common} />
     );
@@ -112,7 +130,12 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
       isFaultAbove
     >
       {endpoint === undefined && field('tenant', { label: 'Tenant', maxLength: 128 })}
-      {Object.entries(fields).map(([name, props]) => field(name as FieldName, props))}
+      {Object.entries(fields).map(([name, props]) => (
+        <Fragment key={name}>
+          {field(name as FieldName, props)}
+          {name === 'where' && <FilterPreview trial={toTrial(values)} />}
+        </Fragment>
+      ))}
     </ActionForm>
   );
 }
@@ -122,6 +145,8 @@ type FormValues = {
   tenant: string;
   url: string;
   event_types: string;
+  stores: string;
+  where: string;
   description: string;
   max_attempts: string;
   retry_schedule: string;
@@ -140,6 +165,8 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
     tenant: endpoint?.tenant ?? tenant,
     url: endpoint?.url ?? '',
     event_types: endpoint?.event_types.join(', ') ?? '*',
+    stores: endpoint?.stores?.join(', ') ?? '',
+    where: endpoint?.where ?? '',
     description: endpoint?.description ?? '',
     max_attempts: number(endpoint?.max_attempts),
     retry_schedule: endpoint?.retry_schedule?.join(', ') ?? '',
@@ -165,13 +192,28 @@ export function toChange(before: FormValues, values: FormValues): EndpointChange
   return Object.fromEntries(fields);
 }
 
+/** What the form asks for, to be tried; null while no tenant is named. */
+export function toTrial(values: FormValues): FilterTrial | null {
+  const { event_types, stores, where } = parsed(values);
+  const tenant = values.tenant.trim();
+  if (tenant === '') return null;
+  return { tenant, event_types, ...(stores && { stores }), ...(where && { where }) };
+}
+
 /** The fields of the form, in the types of the API. */
 function parsed(values: FormValues) {
   const types = words(values.event_types);
+  // The name of a store may hold spaces.
+  const stores = values.stores
+    .split(',')
+    .map((store) => store.trim())
+    .filter((store) => store !== '');
   const schedule = words(values.retry_schedule).map(numeral);
   return {
     url: values.url.trim(),
     event_types: types.length === 0 ? ['*'] : types,
+    stores: stores.length === 0 ? null : stores,
+    where: values.where.trim() === '' ? null : values.where.trim(),
     description: values.description.trim() === '' ? null : values.description.trim(),
     max_attempts: values.max_attempts === '' ? null : numeral(values.max_attempts),
     retry_schedule: schedule.length === 0 ? null : schedule,

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { Delivery, IncidentDetail, Page } from '../../api/types.ts';
 import { AskButton } from '../../ui/confirm-dialog.tsx';
 import { CopyButton, CopyText } from '../../ui/copy-button.tsx';
@@ -29,6 +29,9 @@ type IncidentPanelProps = {
   retries: Retries;
   onClose: () => void;
 };
+
+/** So many endpoints are listed of those that did not want it. */
+const shownFiltered = 10;
 
 /** The panel of one incident: its deliveries, and what is sent. */
 export function IncidentPanel(props: IncidentPanelProps): ReactNode {
@@ -86,6 +89,7 @@ function Body(props: Omit<IncidentPanelProps, 'incident'> & { incident: Incident
         ) : (
           <Deliveries incident={incident} deliveries={deliveries} retries={retries} />
         )}
+        <FilteredOut ids={incident.filtered_out} />
         <h3 className="caps below-8">PAYLOAD</h3>
         <ErasedAt at={incident.erased_at} />
         <JsonText source={incident.body} />
@@ -190,12 +194,45 @@ function DeliveryLine({ delivery, retries }: { delivery: Delivery; retries: Retr
 }
 
 function NoDeliveries({ incident }: { incident: IncidentDetail }): ReactNode {
-  const { tenant, type } = incident;
+  const { tenant, type, filtered_out: filtered } = incident;
+  if (filtered.length > 0) return <p className="muted below-16">None.</p>;
   return (
     <p className="muted below-16">
       None: no <a href={`#/endpoints${stringifySearch({ tenant })}`}>endpoint of {tenant}</a> wanted{' '}
       {type} when it was reported.
     </p>
+  );
+}
+
+/** The endpoints whose filters kept the incident back when it was reported, some of which may be deleted by now. */
+function FilteredOut({ ids }: { ids: readonly string[] }): ReactNode {
+  const { hasScope } = useSession();
+  const [isWhole, setIsWhole] = useState(false);
+  if (ids.length === 0) return null;
+  const shown = isWhole ? ids : ids.slice(0, shownFiltered);
+  return (
+    <>
+      <h3 className="caps below-8">FILTERED OUT</h3>
+      <ul className="line-over below-16">
+        {shown.map((id) => (
+          <li key={id} className={classes.delivery}>
+            <span className="muted">not sent</span>
+            {hasScope('admin') ? (
+              <a href={panelHref('/endpoints', { kind: 'endpoint', id })}>{id}</a>
+            ) : (
+              <span>{id}</span>
+            )}
+          </li>
+        ))}
+        {shown.length < ids.length && (
+          <li>
+            <Button size="compact-xs" onClick={() => setIsWhole(true)}>
+              {ids.length - shown.length} more
+            </Button>
+          </li>
+        )}
+      </ul>
+    </>
   );
 }
 

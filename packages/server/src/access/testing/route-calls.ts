@@ -110,6 +110,10 @@ export const routeCalls: Readonly<
   changeEndpoint: async ({ fresh }) => [{ id: await fresh('endpoint'), body: { enabled: false } }],
   discardBacklog: async ({ fresh }) => [{ id: await fresh('disabledEndpoint') }],
   eraseIncident: async ({ fresh }) => [{ id: await fresh('incident') }],
+  testFilter: ({ tenant }) => [
+    { body: { tenant, where: 'a = 1' } },
+    { body: { tenant, incident: { type: 'incident.created', data: {} } } },
+  ],
   reportIncident: ({ tenant }) => [{ body: { tenant, type: 'incident.created', data: {} } }],
   listDeadLetters: () => [{ query: { status: 'abandoned' } }],
   listDeadLetterGroups: () => [{ query: { status: 'abandoned', include: 'hours' } }],

@@ -133,6 +133,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   deleteEndpoint: rule('admin', 'confirms', '404', 'endpoint.delete'),
   rotateSecret: rule('admin', 'confirms', '404', 'endpoint.rotate_secret'),
   pingEndpoint: rule('admin', 'only adds', '404', 'endpoint.ping'),
+  testFilter: rule('admin', reads, 'empty', untold),
   reportIncident: rule('incidents:write', 'only adds', '400', '(a pipeline’s write)'),
   listIncidents: rule('incidents:read', reads, 'empty', untold),
   getIncident: rule('incidents:read', reads, '404', untold),

@@ -15,6 +15,8 @@ const endpoint: Endpoint = {
   url: 'https://hooks.acme.example/in',
   description: null,
   event_types: ['*'],
+  stores: null,
+  where: null,
   health: 'ok',
   enabled: true,
   disabled_reason: null,

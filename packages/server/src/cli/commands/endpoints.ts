@@ -18,6 +18,7 @@ import {
 } from '../webhooks/endpoint-options.ts';
 import { backlogOf, type Endpoint, endpointFacts, stateOf } from '../webhooks/endpoints.ts';
 import { replayVerb } from './endpoints-replay.ts';
+import { testFilter } from '../webhooks/test-filter.ts';
 
 const argument = ['<id>', 'the endpoint’s id, as svcctl endpoints ls prints it'] as const;
 
@@ -71,6 +72,7 @@ const create: Verb = {
     'svcctl endpoints create --tenant TX --url https://hooks.acme.example/in > secret.txt',
     'svcctl endpoints create --tenant TX --url https://hooks.acme.example/in --event incident.created incident.resolved',
     'svcctl endpoints create --tenant TX --url https://hooks.acme.example/in --max-attempts 3 --retry-schedule 5,60',
+    `svcctl endpoints create --tenant TX --url https://hooks.acme.example/in --event 'incident.*' --where 'score >= 0.9'`,
   ],
   options: [
     ['--tenant <tenant>', 'whose incidents it gets (required)'],
@@ -88,7 +90,7 @@ const create: Verb = {
 async function register(context: Context, options: CreateOptions): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   const url = required(options.url, '--url');
-  const { max_attempts, retry_schedule, rate_limit, disable_after_days, event_types } =
+  const { max_attempts, retry_schedule, rate_limit, disable_after_days, ...subscription } =
     endpointBody(options);
   const headers = await headersOf(context, options);
   const body = {
@@ -96,7 +98,9 @@ async function register(context: Context, options: CreateOptions): Promise<void>
     url,
     headers:
       headers && Object.fromEntries(Object.entries(headers).map(([name, to]) => [name, to ?? ''])),
-    event_types,
+    event_types: subscription.event_types,
+    stores: subscription.stores ?? undefined,
+    where: subscription.where ?? undefined,
     // A null means the default, which a new endpoint has anyway.
     max_attempts: max_attempts ?? undefined,
     retry_schedule: retry_schedule ?? undefined,
@@ -129,7 +133,7 @@ type ChangeOptions = EndpointOptions & { json?: true };
 const change: Verb = {
   summary: 'change an endpoint',
   description:
-    'Changes an endpoint, and prints it as it is then. A new URL also holds for what failed before.',
+    'Changes an endpoint, and prints it as it is then. A new URL also holds for what failed before; other types, stores or a filter leave alone what waits already.',
   argument,
   examples: [
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --url https://hooks.acme.example/v2',
@@ -137,6 +141,7 @@ const change: Verb = {
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --disable-after 7',
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --header @headers.txt "X-Old-Key:"',
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --event "*" --description ""',
+    `svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --store DFW IAH --where 'data.kind in ("a", "b")'`,
   ],
   options: [...endpointOptions('where it is sent to, https'), ['--json', 'print it as JSON']],
   act: changeEndpoint,
@@ -308,4 +313,5 @@ export const endpoints: Verbs = {
   'rotate-secret': rotateSecret,
   ping,
   replay: replayVerb,
+  'test-filter': testFilter,
 };

@@ -1,6 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { deliveryStatuses } from '../../webhooks/values.ts';
 import { incidentFilters } from '../../webhooks/view.ts';
@@ -16,6 +13,7 @@ import { incidentFacts, remainFacts } from '../receipt.ts';
 import { withRetries } from '../retry.ts';
 import { printable } from '../table.ts';
 import type { Verb, Verbs } from '../verb.ts';
+import { readJson } from '../webhooks/read-json.ts';
 
 type Incident = RouteAnswer<'GET /incidents'>['data'][number];
 
@@ -81,17 +79,18 @@ const showIncident = show('GET /incidents/:id', {
     ['size', formatBytes(incident.size_bytes)],
     ...whereAny('erased', incident.erased_at && utc(incident.erased_at)),
   ],
-  more: ({ deliveries }, answer, context) => [
+  more: ({ deliveries, filtered_out: filtered }, answer, context) => [
     ...section(context, 'DATA', jsonLines(answer, 'data')),
     ...section(
       context,
       'DELIVERIES',
       deliveries.length === 0
-        ? ['none: no endpoint took it']
+        ? [filtered.length === 0 ? 'none: no endpoint took it' : 'none']
         : deliveries.map(({ id, status, endpoint_id }) =>
             printable(`${id}  ${status.padEnd(9)}  ${endpoint_id}`),
           ),
     ),
+    ...(filtered.length === 0 ? [] : section(context, 'FILTERED OUT, by the filters of', filtered)),
   ],
 });
 
@@ -128,11 +127,6 @@ type SendOptions = {
   json?: true;
 };
 
-/**
- * The service takes at most 256 KiB by default. This limit only keeps a file that was named by mistake out of memory.
- */
-const maxDataBytes = 32 * 1024 * 1024;
-
 const sendIncident: Verb = {
   summary: 'report an incident to the endpoints of its tenant',
   description:
@@ -157,7 +151,7 @@ const sendIncident: Verb = {
 export const incidents: Verbs = { send: sendIncident, ls, show: showIncident, erase };
 
 async function send(context: Context, options: SendOptions): Promise<void> {
-  const data = await readData(context, options.data ?? '{}');
+  const data = await readJson(context, '--data', options.data ?? '{}');
   const body = {
     tenant: required(options.tenant, '--tenant'),
     type: required(options.type, '--type'),
@@ -180,33 +174,4 @@ async function send(context: Context, options: SendOptions): Promise<void> {
       ? `Accepted. No endpoint of ${body.tenant} wants ${body.type}: nothing to deliver.`
       : `Accepted, with ${numberOf(count, 'delivery', 'deliveries')}. Look: svcctl incidents show ${answer.id}`,
   );
-}
-
-/** The data of an incident, parsed and as the text that was given. Throws `usage_invalid` unless it is JSON. */
-async function readData(context: Context, data: string): Promise<{ value: unknown; text: string }> {
-  const text = await readText(context, data);
-  try {
-    return { value: JSON.parse(text), text };
-  } catch (cause) {
-    const hint = data.startsWith('@') || data === '-' ? '' : ' A file is named as @file.';
-    throw new AppError('usage_invalid', {
-      detail: `--data: it is not JSON (${(cause as Error).message}).${hint}`,
-    });
-  }
-}
-
-/** The value of --data: `@file` reads a file, `-` reads stdin, anything else is the text itself. */
-async function readText(context: Context, data: string): Promise<string> {
-  if (data.startsWith('@')) {
-    const path = resolve(context.io.cwd, data.slice(1));
-    try {
-      return await readFile(path, 'utf8');
-    } catch (cause) {
-      const detail = `${path} cannot be read: ${(cause as Error).message}.`;
-      throw new AppError('file_unreadable', { detail, cause });
-    }
-  }
-  if (data !== '-') return data;
-  const { readStdin } = await import('../confirm.ts');
-  return readStdin(context, maxDataBytes);
 }

@@ -8,6 +8,8 @@ import type { OptionRow } from '../verb.ts';
 export type EndpointOptions = {
   url?: string;
   event?: string[];
+  store?: string[];
+  where?: string;
   description?: string;
   maxAttempts?: number | 'default';
   retrySchedule?: number[] | 'default';
@@ -16,9 +18,31 @@ export type EndpointOptions = {
   header?: string[];
 };
 
+/** What an endpoint gets of what is reported for its tenant. */
+export const subscriptionOptions: readonly OptionRow[] = [
+  [
+    '--event <type...>',
+    'types of events that it gets, as incident.created or incident.* (default: all)',
+  ],
+  ['--store <store...>', 'only incidents of these stores; * is any, and none (default)'],
+  [
+    '--where <filter>',
+    `only incidents of which this holds, as 'score >= 0.9 and data.kind = "a"'; '' takes the filter away`,
+  ],
+];
+
+/** The same, by the names of the API: a null means no bound. */
+export function subscriptionBody({ event, store, where }: EndpointOptions) {
+  return {
+    event_types: event,
+    stores: store?.includes('*') ? null : store,
+    where: where === '' ? null : where,
+  };
+}
+
 export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
   ['--url <url>', urlHelp],
-  ['--event <type...>', 'types of events that it gets (default: all)'],
+  ...subscriptionOptions,
   ['--description <text>', 'what it is, for people'],
   [
     '--max-attempts <number>',
@@ -50,7 +74,7 @@ export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
 export function endpointBody(options: EndpointOptions) {
   return {
     url: options.url,
-    event_types: options.event,
+    ...subscriptionBody(options),
     max_attempts: orNull(options.maxAttempts),
     retry_schedule: orNull(options.retrySchedule),
     rate_limit: orNull(options.rateLimit),

@@ -45,6 +45,8 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
     ['url', endpoint.url],
     ['description', endpoint.description],
     ['events', endpoint.event_types.join(', ')],
+    ...whereAny('stores', endpoint.stores?.join(', ') ?? null),
+    ...whereAny('where', endpoint.where),
     ['state', stateOf(endpoint, nowMillis)],
     ...whereAny('disabled', disabled_at && `since ${utc(disabled_at)}${by}`),
     ['backlog', backlogOf(endpoint)],

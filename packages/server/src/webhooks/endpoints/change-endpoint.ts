@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { maskUrl } from '../../kernel/mask-url.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import type { endpointChangeSchema } from '../contract.ts';
@@ -20,6 +21,7 @@ import {
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret } from '../secret.ts';
+import { parseFilter } from '../subscription.ts';
 import { type Caller, findWarnings, found, getEndpoint, toEndpointId } from './endpoints.ts';
 import {
   cancelReplaysOf,
@@ -71,6 +73,7 @@ export async function changeEndpoint(
   call: EndpointCall & { readonly body: Change },
 ) {
   const { actor, body: change } = call;
+  if (typeof change.where === 'string') parseFilter(change.where);
   // This looks up names, which may take seconds, so it is done before a row is locked.
   if (change.url !== undefined) await options.target.assertAllowed(change.url, actor);
   const { before, after } = await withLocked(
@@ -98,12 +101,31 @@ export async function changeEndpoint(
   );
   // Deliveries may be due now, because a breaker was closed or a rate was raised.
   if (before.enabled || after.enabled) options.wakeUp.wake([after.id]);
-  const isNews = change.url !== undefined || change.event_types !== undefined;
+  const isNews = [change.url, change.event_types, change.stores, change.where].some(
+    (given) => given !== undefined,
+  );
   if (!isNews) return after;
+  const warnings = [...(await findWarnings(db, after)), ...warningsOf(before, after)];
+  return { ...after, warnings };
+}
+
+/** What a change leaves as it was, or takes away, and one might not think of. */
+function warningsOf(before: EndpointRow, after: EndpointRow): string[] {
+  const warnings: string[] = [];
   const dropped = before.header_names.filter((name) => !after.header_names.includes(name));
-  const warning = `${dropped.join(', ')}: not sent to the new host. Give the headers anew that it needs.`;
-  const warnings = await findWarnings(db, after);
-  return { ...after, warnings: dropped.length > 0 ? [...warnings, warning] : warnings };
+  if (dropped.length > 0) {
+    warnings.push(
+      `${dropped.join(', ')}: not sent to the new host. Give the headers anew that it needs.`,
+    );
+  }
+  const { count, is_exact: isExact } = after.backlog;
+  const wanted = (row: EndpointRow) => JSON.stringify([row.event_types, row.stores, row.where]);
+  if (count > 0 && wanted(before) !== wanted(after)) {
+    warnings.push(
+      `${isExact ? '' : 'At least '}${numberOf(count, 'delivery', 'deliveries')} waiting already: sent all the same, whatever types, stores and filter say now.`,
+    );
+  }
+  return warnings;
 }
 
 /**
@@ -133,6 +155,8 @@ function changedSettings(row: EndpointSettings, change: Change, by: string): End
     url: change.url === maskUrl(row.url) ? row.url : or(change.url, row.url),
     description: or(change.description, row.description),
     event_types: or(change.event_types, row.event_types),
+    stores: or(change.stores, row.stores),
+    where: or(change.where, row.where),
     ...switched(row, change.enabled, by),
     max_attempts: or(change.max_attempts, row.max_attempts),
     retry_schedule: or(change.retry_schedule, row.retry_schedule),

@@ -8,12 +8,13 @@ import { changeHeaders, sealHeaders } from '../custom-headers.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret, secretBytes } from '../secret.ts';
+import { parseFilter } from '../subscription.ts';
 import { type Caller, findWarnings, found } from './endpoints.ts';
 import { insertEndpoint } from './queries.ts';
 
 /**
  * Registers an endpoint. The returned secret is shown only here. Throws 400 `request_invalid` (also for a tenant that
- * the token does not reach), `target_invalid`, `target_blocked`.
+ * the token does not reach, and for a filter that is wrong), `target_invalid`, `target_blocked`.
  */
 export async function createEndpoint(
   db: Database,
@@ -23,6 +24,7 @@ export async function createEndpoint(
   const { tenant, secret = newSecret(), enabled = true } = body;
   const headers = changeHeaders({}, body.headers ?? {});
   assertReach(actor, tenant);
+  if (body.where !== undefined) parseFilter(body.where);
   await refuseHiddenNames(db, '/tenant', [{ tenant }]);
   // Throws when the caller's secret has a wrong form.
   secretBytes(secret);
@@ -35,6 +37,8 @@ export async function createEndpoint(
     url: body.url,
     description: body.description ?? null,
     event_types: body.event_types ?? ['*'],
+    stores: body.stores ?? null,
+    where: body.where ?? null,
     enabled,
     disabled_reason: enabled ? null : ('operator' as const),
     disabled_by: enabled ? null : actor.name,

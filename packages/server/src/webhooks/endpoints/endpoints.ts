@@ -71,8 +71,8 @@ export function found<T>(row: T | undefined): T {
   });
 }
 
-/** The types that SPEC names. Others are allowed; one that was mistyped would never get anything. */
-const namedTypes = ['*', 'incident.created', 'incident.updated', 'incident.resolved'];
+/** The types that SPEC names, and a pattern. Others are allowed; one that was mistyped would never get anything. */
+const namedTypes = ['*', 'incident.*', 'incident.created', 'incident.updated', 'incident.resolved'];
 
 /** What is allowed of an endpoint and yet seldom meant, one sentence each. */
 export async function findWarnings(
@@ -85,7 +85,7 @@ export async function findWarnings(
     ...(others.length === 0
       ? []
       : [
-          `${others.join(', ')}: not among incident.created, incident.updated and incident.resolved. Only incidents that are reported under exactly this type are delivered.`,
+          `${others.join(', ')}: not among incident.created, incident.updated and incident.resolved. Only incidents that are reported under exactly this type, or one that a pattern fits, are delivered.`,
         ]),
     ...(twin === undefined
       ? []

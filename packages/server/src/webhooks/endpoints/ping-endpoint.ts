@@ -42,7 +42,16 @@ export async function pingEndpoint(
     }
     const payload = { type, timestamp: occurredAt, data: { endpoint_id: endpointId } };
     const body = payloadText(payload, options.maxPayloadBytes);
-    const own = { tenant, store: null, type, occurredAt, body, key: null, endpointId };
+    const own = {
+      tenant,
+      store: null,
+      type,
+      occurredAt,
+      body,
+      key: null,
+      endpointId,
+      judgement: null,
+    };
     const { id: requestId, traceParent } = call.request;
     const told = { reportedAtMillis: nowMillis, requestId, traceParent };
     const incident = { id: newId('inc'), ...own, ...told };

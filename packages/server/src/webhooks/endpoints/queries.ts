@@ -4,7 +4,8 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { endpointSchema } from '../contract.ts';
 import type { SealedHeaders } from '../custom-headers.ts';
-import { breakerClosed, hourNow } from '../queries.ts';
+import { breakerClosed, hourNow, wantedTypes } from '../queries.ts';
+import { isPattern } from '../subscription.ts';
 import type { EndpointHealth } from '../values.ts';
 
 /** An endpoint as callers may see it, without its secrets. Times are RFC 3339 text. */
@@ -16,6 +17,8 @@ export type EndpointSettings = Pick<
   | 'url'
   | 'description'
   | 'event_types'
+  | 'stores'
+  | 'where'
   | 'enabled'
   | 'disabled_reason'
   | 'disabled_by'
@@ -67,7 +70,8 @@ export const health = sql`case
   ), failures_in_row > 0) then 'degraded'
   else 'ok' end`;
 
-export const columns = sql`id, tenant, url, description, event_types, ${health} as health, enabled, disabled_reason,
+export const columns = sql`id, tenant, url, description, ${wantedTypes} as event_types, stores, filter as where,
+  ${health} as health, enabled, disabled_reason,
   ${instantText('disabled_at')} as disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
   disable_after_days, header_names, case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
   ${breaker} as breaker,
@@ -88,17 +92,25 @@ export async function insertEndpoint(
     SealedHeaders & { id: string; lane: number; tenant: string; secret: Buffer },
 ): Promise<EndpointRow | undefined> {
   const rows = await db.query<EndpointRow>(sql`
-    insert into webhook_endpoints (id, lane, tenant, url, description, event_types, enabled,
-      disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
+    insert into webhook_endpoints (id, lane, tenant, url, description, event_types, event_patterns, stores, filter,
+      filter_key, enabled, disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
       disable_after_days, header_names, headers, secret)
     values (${endpoint.id}, ${endpoint.lane}, ${endpoint.tenant}, ${endpoint.url},
-      ${endpoint.description}, ${endpoint.event_types}, ${endpoint.enabled},
+      ${endpoint.description}, ${storedTypes(endpoint).types}, ${storedTypes(endpoint).patterns},
+      ${endpoint.stores}::text[], ${endpoint.where}::text, md5(${endpoint.where}::text)::uuid, ${endpoint.enabled},
       ${endpoint.disabled_reason}, case when not ${endpoint.enabled}::boolean then now() end,
       ${endpoint.disabled_by}, ${endpoint.max_attempts}, ${endpoint.retry_schedule},
       ${endpoint.rate_limit}, ${endpoint.disable_after_days},
       ${endpoint.header_names}::text[], ${endpoint.headers}, ${endpoint.secret})
     returning ${columns}`);
   return rows[0];
+}
+
+/** How the types that an endpoint wants are stored: patterns beside what the previous release makes of them. */
+function storedTypes({ event_types: types }: Pick<EndpointSettings, 'event_types'>) {
+  return types.some(isPattern)
+    ? { types: ['*'], patterns: sql`${types}::text[]` }
+    : { types, patterns: sql`null` };
 }
 
 /**
@@ -192,7 +204,9 @@ export async function updateEndpoint(
       : sql`header_names = ${headers.header_names}::text[], headers = ${headers.headers},`;
   const rows = await db.query<EndpointRow>(sql`
     update webhook_endpoints set url = ${settings.url}, description = ${settings.description},
-      event_types = ${settings.event_types}, enabled = ${settings.enabled},
+      event_types = ${storedTypes(settings).types}, event_patterns = ${storedTypes(settings).patterns},
+      stores = ${settings.stores}::text[], filter = ${settings.where}::text,
+      filter_key = md5(${settings.where}::text)::uuid, enabled = ${settings.enabled},
       disabled_reason = ${settings.disabled_reason}, disabled_by = ${settings.disabled_by},
       disabled_at = case when not ${settings.enabled}::boolean then coalesce(disabled_at, now()) end,
       max_attempts = ${settings.max_attempts},

@@ -8,7 +8,7 @@ import type { IncidentRow } from '../contract.ts';
 import { laneOf, laneOfDelivery } from '../lanes.ts';
 import { createReportIncident } from './report-incident.ts';
 
-const limits = { clock: Date.now, maxAttempts: 8, maxPayloadBytes: 1024 };
+const limits = { clock: Date.now, maxAttempts: 8, maxPayloadBytes: 1024, log: { warn() {} } };
 const origin = { dataSource: undefined, requestId: 'req_1', traceParent: null };
 const service = useTestService({
   SVC_ROLES: 'api',
@@ -366,6 +366,7 @@ test('shows an incident with its deliveries as they stand now', async () => {
     erased_at: null,
     request_id: expect.stringMatching(/^req_/),
     deliveries: [{ ...deliveries[0], status: 'delivered' }],
+    filtered_out: [],
   });
 });
 

@@ -18,6 +18,7 @@ import { deliveryStatuses } from '../values.ts';
 import { eraseIncident } from './erase.ts';
 import * as queries from './queries.ts';
 import { createReportIncident, type Payload } from './report-incident.ts';
+import { tryFilter } from './try-filter.ts';
 
 export function addIncidentRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
   const reportIncident = createReportIncident(db, options);
@@ -27,6 +28,9 @@ export function addIncidentRoutes(http: HttpServer, db: Database, options: Webho
     const { id: requestId, traceParent } = request;
     return reportIncident(actor, { request: body, dataSource, requestId, traceParent });
   });
+  http.route(webhooksContract.testFilter, ({ body, actor, request: { jsonText } }) =>
+    tryFilter(db, actor, body, { jsonText, nowMillis: options.clock() }),
+  );
   http.route(webhooksContract.listIncidents, ({ query, actor }) =>
     listIncidents(db, options.cursorKey(), actor, query),
   );

@@ -4,8 +4,9 @@ import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ClaimedRow, HeadStart } from '../claim.ts';
 import type { AcceptedDelivery, IncidentRow } from '../contract.ts';
 import { where } from '../dead-letters/read-queries.ts';
-import { configVersion, hasRunOut } from '../queries.ts';
+import { configVersion, hasRunOut, wantedTypes } from '../queries.ts';
 import type { Scan } from '../scan.ts';
+import { type Judgement, wantsOf } from '../subscription.ts';
 import type { DeliveryStatus } from '../values.ts';
 
 export type NewIncident = {
@@ -25,10 +26,14 @@ export type NewIncident = {
   key: { text: string; digest: Buffer } | null;
   /** The only receiver, whatever event types it wants; null means all endpoints that want this type. */
   endpointId: string | null;
+  /** What the filters of its tenant say; null where none is known. */
+  judgement: Judgement | null;
 };
 
 export type StoredIncident = {
   id: string;
+  /** Whether nothing was stored of it, because an endpoint has a filter that was not applied. */
+  is_unjudged: boolean;
   /** The deliveries, in the order of their endpoints. */
   deliveries: AcceptedDelivery[];
   /** The endpoints to wake: those of the deliveries, without disabled ones, for which deliveries wait. */
@@ -56,6 +61,9 @@ type ClaimedHere = Pick<
  * A delivery does not record that its endpoint is disabled. Whoever claims deliveries looks at the endpoint itself, so
  * a report that races with disabling or enabling leaves no delivery behind in the wrong state.
  *
+ * An incident is not stored either when one of its receivers has a filter of which its judgement does not tell: it was
+ * saved since the filters were read.
+ *
  * With a head start, the first deliveries of each endpoint are stored as claimed, as many as there is room for, unless
  * the lane has another keeper by now.
  */
@@ -67,48 +75,75 @@ export async function insertIncidents(
 ): Promise<StoredIncident[]> {
   const texts = (field: (incident: NewIncident) => string | null) =>
     sql`${incidents.map(field)}::text[]`;
+  const lists = [...new Set(incidents.map(({ judgement }) => judgement?.keys))];
+  const keys = lists.flatMap((list, number) =>
+    (list ?? []).map((key, place) => ({ list: number, place, key })),
+  );
+  const isFree = sql`e.filter_key is null or reported.endpoint_id is not null`;
+  // Most tenants have no filters, and their statement has no join more.
+  const [passes, judged] =
+    keys.length === 0
+      ? [sql`case when ${isFree} then true end`, empty]
+      : [
+          sql`${isFree} or case get_byte(reported.verdicts, judged.place) when 1 then true when 0 then false end`,
+          sql`left join ${givenRows('judged', keys, { list: 'int', place: 'int', key: 'uuid' })}
+            on judged.list = reported.list and judged.key = e.filter_key`,
+        ];
   const { rooms, lease } = headStart ?? { rooms: [], lease: { id: null, seconds: 0, keeper: 0 } };
   return db.query<StoredIncident>(sql`
     with reported as materialized (
-      select place, id, tenant collate "C" as tenant, store, type, occurred_at, body, request_id, trace_parent, time_text,
-        endpoint_id, key collate "C" as key, digest
+      select place, id, tenant collate "C" as tenant, store, type, string_to_array(wants, ' ') as wants, occurred_at, body,
+        request_id, trace_parent, time_text, endpoint_id, key collate "C" as key, digest, list, verdicts
       from unnest(${texts(({ id }) => id)}, ${texts(({ tenant }) => tenant)}, ${texts(({ store }) => store)},
         ${texts(({ type }) => type)}, ${texts(({ occurredAt }) => occurredAt)}::timestamptz[],
         ${texts(({ body }) => body)}, ${texts(({ requestId }) => requestId)},
         ${texts(({ traceParent }) => traceParent)}, ${texts((one) => timeText(one.reportedAtMillis))},
         ${texts(({ endpointId }) => endpointId)}, ${texts(({ key }) => key?.text ?? null)},
-        ${incidents.map(({ key }) => key?.digest ?? null)}::bytea[]
+        ${incidents.map(({ key }) => key?.digest ?? null)}::bytea[], ${texts((one) => wantsOf(one.type).join(' '))},
+        ${incidents.map(({ judgement }) => lists.indexOf(judgement?.keys))}::int[],
+        ${incidents.map(({ judgement }) => judgement?.verdicts ?? null)}::bytea[]
       ) with ordinality as reported(id, tenant, store, type, occurred_at, body, request_id, trace_parent,
-        time_text, endpoint_id, key, digest, place)
+        time_text, endpoint_id, key, digest, wants, list, verdicts, place)
+    ), candidate as materialized (
+      select reported.id as incident_id, reported.place, reported.type, time_text, e.id, e.tenant, e.lane, e.url, e.enabled,
+        e.paused_until, e.max_attempts, ${configVersion} as config_version, ${passes} as passes
+      from reported join webhook_endpoints e
+        on e.tenant = reported.tenant and e.deleted_at is null
+        and (e.id = reported.endpoint_id
+          or reported.endpoint_id is null and ${wantedTypes} && reported.wants
+            and (e.stores is null or reported.store = any(e.stores)))
+      ${judged}
+    ), unjudged as materialized (
+      select distinct incident_id from candidate where passes is null
     ), taken_key as (
       insert into incident_keys (tenant, idempotency_key, incident_id, digest)
       select tenant, key, id, digest from reported where key is not null and not exists (
         select from incident_keys erased where erased.tenant = reported.tenant
           and erased.idempotency_key = ${erasedKey(sql`reported.tenant`, sql`key`)}
-      ) order by tenant, key
+      ) and id not in (select incident_id from unjudged) order by tenant, key
       on conflict (tenant, idempotency_key) do update
         set incident_id = excluded.incident_id, digest = excluded.digest, created_at = now()
         where ${hasRunOut}
       returning incident_id
     ), incident as (
-      insert into incidents (id, tenant, store, type, occurred_at, body, request_id, trace_parent)
-      select id, tenant, store, type, occurred_at, body, request_id, trace_parent from reported
-      where key is null or id in (select incident_id from taken_key) order by place
+      insert into incidents (id, tenant, store, type, occurred_at, body, request_id, trace_parent, filtered_out)
+      select id, tenant, store, type, occurred_at, body, request_id, trace_parent, endpoint_ids
+      from reported left join (
+        select incident_id, array_agg(id order by id) as endpoint_ids from candidate where not passes group by incident_id
+      ) filtered on filtered.incident_id = reported.id
+      where (key is null or id in (select incident_id from taken_key)) and id not in (select incident_id from unjudged)
+      order by place
       returning id
     ), room as materialized (
       select endpoint_id, count
       from ${givenRows('given', rooms, { lane: 'smallint', endpointId: 'text', count: 'int' })}
       join lanes using (lane) where lanes.keeper = ${lease.keeper}
     ), receiver as materialized (
-      select reported.id as incident_id, reported.type, reported.time_text, e.id, e.tenant, e.lane, e.url, e.enabled,
-        e.max_attempts, ${randomText} as random, ${configVersion} as config_version,
-        e.enabled and e.paused_until is null
-          and row_number() over (partition by e.id order by place) <= room.count as is_claimed
-      from reported join webhook_endpoints e
-        on e.tenant = reported.tenant and e.deleted_at is null
-        and (e.id = reported.endpoint_id
-          or reported.endpoint_id is null and e.event_types && array[reported.type, '*'])
-      left join room on room.endpoint_id = e.id
+      select incident_id, type, time_text, id, tenant, lane, url, enabled, max_attempts, ${randomText} as random,
+        config_version, enabled and paused_until is null
+          and row_number() over (partition by id order by place) <= room.count as is_claimed
+      from candidate left join room on room.endpoint_id = candidate.id
+      where passes
     ), delivery as (
       insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key,
         max_attempts, lease, leased_until)
@@ -129,11 +164,29 @@ export async function insertIncidents(
       select incident_id, array_agg(id) as due from receiver
       where enabled and is_claimed is not true group by incident_id
     )
-    select incident.id, coalesce(deliveries, '[]') as deliveries, coalesce(due, '{}') as due,
+    select incident.id, false as is_unjudged, coalesce(deliveries, '[]') as deliveries, coalesce(due, '{}') as due,
       coalesce(claimed, '[]') as claimed,
       (select json_object_agg(id, config_version) from receiver where is_claimed) as config_versions
     from incident left join made on made.incident_id = incident.id
-    left join waiting on waiting.incident_id = incident.id`);
+    left join waiting on waiting.incident_id = incident.id
+    union all
+    select incident_id, true, '[]', '{}', '[]', null from unjudged`);
+}
+
+/** The filters of a tenant's endpoints, and who asks them. */
+export type FilterRow = {
+  /** By which a statement knows a filter: the MD5 of its text. */
+  key: string;
+  filter: string;
+  wants: { types: string[]; stores: string[] | null }[];
+};
+
+export async function listFilters(db: Queryable, tenant: string): Promise<FilterRow[]> {
+  return db.query<FilterRow>(sql`
+    select filter_key::text as key, filter,
+      json_agg(json_build_object('types', ${wantedTypes}, 'stores', stores)) as wants
+    from webhook_endpoints where tenant = ${tenant} and deleted_at is null and filter is not null
+    group by filter_key, filter order by filter_key`);
 }
 
 // The lanes are known only to the statement, and asking for them first would cost another round trip. So the statement
@@ -177,6 +230,7 @@ const columns = sql`id, tenant, store, type, ${instantText('incidents.occurred_a
   ${instantText('incidents.created_at')} as created_at`;
 
 type IncidentWithBody = IncidentRow & {
+  filtered_out: string[];
   body: string;
   size_bytes: number;
   erased_at: string | null;
@@ -189,10 +243,23 @@ export async function findIncident(
   reach: readonly string[] | null,
 ): Promise<IncidentWithBody | undefined> {
   const rows = await db.query<IncidentWithBody>(sql`
-    select ${columns}, body, coalesce(body_bytes, octet_length(body)) as size_bytes,
+    select ${columns}, coalesce(filtered_out, '{}') as filtered_out, body, coalesce(body_bytes, octet_length(body)) as size_bytes,
       ${instantText('erased_at')} as erased_at, request_id from incidents where id = ${id}
       and (${reach}::text[] is null or tenant = any(${reach}::text[]))`);
   return rows[0];
+}
+
+/** The newest incidents of a tenant, with what is sent of them: no pings, and none that was erased. */
+export async function listNewestBodies(
+  db: Queryable,
+  tenant: string,
+  limit: number,
+): Promise<(Omit<IncidentRow, 'tenant'> & { body: string })[]> {
+  return db.query(sql`
+    select id, store, type, ${instantText('incidents.occurred_at')} as occurred_at,
+      ${instantText('incidents.created_at')} as created_at, body
+    from incidents where tenant = ${tenant} and erased_at is null and type <> 'webhook.ping'
+    order by incidents.created_at desc, id desc limit ${limit}`);
 }
 
 /**

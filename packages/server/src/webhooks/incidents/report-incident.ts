@@ -6,11 +6,13 @@ import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { refusalIn } from '../../kernel/json-slices.ts';
+import type { Log } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { ClaimedRow } from '../claim.ts';
 import type { AcceptedDelivery, newIncidentSchema } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
+import { IncidentFilters } from './filters.ts';
 import * as queries from './queries.ts';
 import { listDeliveriesOfIncident } from './queries.ts';
 
@@ -29,10 +31,11 @@ export type ReportIncident = (
 
 /** Reports that are stored together have at most as many bytes as this many payloads of 1 KiB. */
 const mostTogether = 1000;
+const mostTries = 10;
 
 /**
  * Returns a function that stores an incident and one delivery for each endpoint of its tenant that wants its type. The
- * deliveries of disabled endpoints wait until these are enabled. The same idempotency key gives the same answer again.
+ * filters of these endpoints are applied before, outside the transaction. The deliveries of disabled endpoints wait until these are enabled. The same idempotency key gives the same answer again.
  * Reports that come while others are being stored are stored together. The call is not audited: it is the pipeline's
  * write, not an operator's, and the incident itself is the record of it. `dataSource` is `data` as the caller spelled
  * it; `requestId` and `traceParent` are kept with the incident, for the drainer's log and its traces.
@@ -41,9 +44,12 @@ const mostTogether = 1000;
  */
 export function createReportIncident(
   db: Queryable,
-  options: Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp'>,
+  options: Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp'> & {
+    readonly log: Pick<Log, 'warn'>;
+  },
 ): ReportIncident {
   const { clock, maxAttempts, maxPayloadBytes, wakeUp } = options;
+  const filters = new IncidentFilters(db, options);
   /** The result is what was stored of each; null when its key is in use. */
   const store = async (incidents: readonly queries.NewIncident[]) => {
     const headStart = wakeUp.headStart(countByTenant(incidents));
@@ -85,14 +91,23 @@ export function createReportIncident(
     const body = payloadText(payload, maxPayloadBytes, dataSource);
     const key = toKey(request, dataSource);
     const incident = { id: newId('inc'), tenant, store, type, occurredAt, body, ...origin, key };
-    // A second try is needed when a key in use runs out between the two statements.
-    for (let attempt = 1; attempt <= 2; attempt++) {
-      const { stored } = await batcher.run({ ...incident, reportedAtMillis, endpointId: null });
+    const filtered = { type, store, occurredAt, data: dataSource ?? JSON.stringify(data) };
+    // Another try is needed when a key in use runs out between the two statements, or a filter was saved meanwhile.
+    for (let attempt = 1; attempt <= mostTries; attempt++) {
+      const judgement = await filters.judge(incident, filtered);
+      const item = { ...incident, reportedAtMillis, endpointId: null, judgement };
+      const { stored } = await batcher.run(item);
+      if (stored?.is_unjudged) {
+        await filters.reload(tenant);
+        continue;
+      }
       if (stored !== null) return { id: stored.id, deliveries: stored.deliveries };
       const earlier = key === null ? undefined : await findEarlier(db, request, key);
       if (earlier !== undefined) return earlier;
     }
-    throw new Error('an idempotency key is in use and is not there');
+    throw new Error(
+      'an idempotency key is in use and is not there, or filters change all the time',
+    );
   };
 }
 
@@ -162,11 +177,16 @@ async function findEarlier(
   };
 }
 
-function toOccurredAt(given: string | undefined, nowMillis: number): string {
+/** Throws 400 `request_invalid` at the path of a time that is none. */
+export function toOccurredAt(
+  given: string | undefined,
+  nowMillis: number,
+  path = '/occurred_at',
+): string {
   const micros = given === undefined ? nowMillis * 1000 : parseInstant(given);
   if (micros !== null) return formatMicros(micros);
   throw invalidInput(
-    '/occurred_at',
+    path,
     'must be an RFC 3339 time with at most six fraction digits, before 2255',
   );
 }

@@ -1,0 +1,142 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import {
+  compileFilter,
+  type Filter,
+  type Filtered,
+  filterSteps,
+  type Judgement,
+  subjectOf,
+  wantsOf,
+} from '../subscription.ts';
+import { type FilterRow, listFilters } from './queries.ts';
+
+const [refused, passed, notAsked] = [0, 1, 2];
+
+/** The filters of one tenant, compiled. Equal filters of several endpoints are one. */
+type Known = {
+  readonly loadedAtMillis: number;
+  readonly keys: readonly string[];
+  readonly filters: readonly (Pick<FilterRow, 'wants'> & { readonly passes: Filter | null })[];
+};
+
+/** After so long the filters of a tenant are read again, because some may be nobody's any more. */
+const freshMillis = 60_000;
+/** So many filters are kept in all, those of the tenants that reported last. */
+const mostKept = 20_000;
+/** After so many steps others have their turn. */
+const stepsAtOnce = 100_000;
+
+/**
+ * Applies the filters of endpoints to incidents, before and outside the transaction that stores them. What it knows may be
+ * old: the statement compares the key of each filter, and whatever it finds not judged makes it store nothing, so that the
+ * filters are read anew. A tenant without filters costs nothing.
+ */
+export class IncidentFilters {
+  readonly #db: Queryable;
+  readonly #clock: Clock;
+  readonly #log: Pick<Log, 'warn'>;
+  readonly #known = new Map<string, Known>();
+  readonly #loading = new Map<string, Promise<void>>();
+
+  constructor(db: Queryable, { clock, log }: { clock: Clock; log: Pick<Log, 'warn'> }) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** What the filters of the tenant say of an incident; null where none is known. */
+  async judge(
+    { id, tenant }: { id: string; tenant: string },
+    incident: Filtered,
+  ): Promise<Judgement | null> {
+    const known = await this.#freshOf(tenant);
+    if (known === undefined) return null;
+    const subject = subjectOf(incident);
+    const wanted = new Set(wantsOf(incident.type));
+    const isAsked = ({ wants }: Pick<FilterRow, 'wants'>) =>
+      wants.some(
+        ({ types, stores }) =>
+          types.some((type) => wanted.has(type)) &&
+          (stores === null || (incident.store !== null && stores.includes(incident.store))),
+      );
+    const verdicts = Buffer.alloc(known.keys.length, notAsked);
+    let [left, pauseAt, unfiltered]: [number, number, number] = [
+      filterSteps.all,
+      filterSteps.all - stepsAtOnce,
+      0,
+    ];
+    for (const [number, filter] of known.filters.entries()) {
+      if (!isAsked(filter)) continue;
+      const budget = { steps: Math.min(left, filterSteps.each) };
+      const before = budget.steps;
+      const verdict = filter.passes === null ? null : filter.passes(subject, budget);
+      left -= before - Math.max(budget.steps, 0);
+      if (verdict === null) unfiltered += 1;
+      verdicts[number] = verdict === false ? refused : passed;
+      if (left < pauseAt) {
+        pauseAt = left - stepsAtOnce;
+        await setImmediate();
+      }
+    }
+    if (unfiltered > 0) {
+      const told = { incident: id, tenant, filters: unfiltered };
+      this.#log.warn(
+        told,
+        'filters of endpoints cost too much: the incident goes there unfiltered',
+      );
+    }
+    return { keys: known.keys, verdicts };
+  }
+
+  /** Reads the filters of a tenant anew, once for all that ask at the same time. */
+  reload(tenant: string): Promise<void> {
+    const loading = this.#loading.get(tenant) ?? this.#load(tenant);
+    this.#loading.set(tenant, loading);
+    return loading.finally(() => this.#loading.delete(tenant));
+  }
+
+  async #freshOf(tenant: string): Promise<Known | undefined> {
+    const known = this.#known.get(tenant);
+    if (known === undefined) return undefined;
+    if (this.#clock() - known.loadedAtMillis < freshMillis) {
+      // The tenant that reported last is the last to go.
+      this.#known.delete(tenant);
+      this.#known.set(tenant, known);
+      return known;
+    }
+    await this.reload(tenant);
+    return this.#known.get(tenant);
+  }
+
+  async #load(tenant: string): Promise<void> {
+    const loadedAtMillis = this.#clock();
+    const rows = await listFilters(this.#db, tenant);
+    this.#known.delete(tenant);
+    if (rows.length === 0) return;
+    this.#known.set(tenant, {
+      loadedAtMillis,
+      keys: rows.map(({ key }) => key),
+      filters: rows.map(({ filter, wants }) => ({ wants, passes: this.#compile(filter) })),
+    });
+    let kept = 0;
+    for (const { keys } of this.#known.values()) kept += keys.length;
+    for (const [other, { keys }] of this.#known) {
+      if (kept <= mostKept || other === tenant) return;
+      kept -= keys.length;
+      this.#known.delete(other);
+    }
+  }
+
+  /** A filter that this release cannot read, because a later one has saved it, lets everything through. */
+  #compile(filter: string): Filter | null {
+    try {
+      return compileFilter(filter);
+    } catch (error) {
+      this.#log.warn({ err: error, filter }, 'a filter of an endpoint cannot be read');
+      return null;
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { compileWhere, type Evaluate } from '../kernel/where/evaluate.ts';
+import { JsonTree } from '../kernel/where/json-tree.ts';
+import { WhereParser } from '../kernel/where/parse.ts';
+import type { Vocabulary, WhereOf } from '../kernel/where/where.ts';
+
+type Column = 'type' | 'store' | 'occurred_at';
+
+/** What a filter says of an incident: its columns, and the keys of its data. */
+const vocabulary: Vocabulary<Column> = {
+  object: 'data',
+  columns: { type: 'text', store: 'text', occurred_at: 'time' },
+};
+
+/**
+ * Reads the filter of an endpoint. Throws 400 `request_invalid` with the fault `where_invalid`, also for one that is
+ * larger than any filter may be: more characters, comparisons or values, or nested too deeply.
+ */
+export function parseFilter(text: string): WhereOf<Column> {
+  return new WhereParser(vocabulary, text, '/where').read();
+}
+
+export type Filter = Evaluate<Column>;
+
+export function compileFilter(text: string): Filter {
+  return compileWhere(parseFilter(text));
+}
+
+/** An incident as filters look at it. Its data is JSON text, with numbers as they were spelled. */
+export type Filtered = {
+  readonly type: string;
+  readonly store: string | null;
+  /** As `formatMicros` spells it. */
+  readonly occurredAt: string;
+  readonly data: string;
+};
+
+/** What many filters look at, of which each part is cut out of the text once. */
+export function subjectOf({ type, store, occurredAt, data }: Filtered): Parameters<Filter>[0] {
+  const json = (text: string) => new JsonTree(JSON.stringify(text));
+  return {
+    object: new JsonTree(data),
+    columns: {
+      type: json(type),
+      store: store === null ? undefined : json(store),
+      occurred_at: json(occurredAt),
+    },
+  };
+}
+
+/**
+ * The steps that one filter may do for an incident, and all filters of its endpoints together: some milliseconds, and some
+ * hundred. Who goes beyond gets the incident unfiltered, because a delivery too many is better than one too few.
+ */
+export const filterSteps = { each: 50_000, all: 4_000_000 };
+
+/**
+ * What the filters of a tenant say of an incident, for the statement that stores it: one byte for each key, 1 where it
+ * passes and 0 where not, and 2 where nobody was known to ask. The same list of keys serves many incidents.
+ */
+export type Judgement = { readonly keys: readonly string[]; readonly verdicts: Buffer };
+
+/** Whether a type that an endpoint wants stands for several. */
+export function isPattern(wanted: string): boolean {
+  return wanted.endsWith('.*');
+}
+
+/** All that endpoints may want of which this type is one: `a.b.c`, `*`, `a.*` and `a.b.*`. */
+export function wantsOf(type: string): string[] {
+  const segments = type.split('.');
+  const patterns = segments.slice(1).map((_, n) => `${segments.slice(0, n + 1).join('.')}.*`);
+  return [type, '*', ...patterns];
+}
