@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { waitFor } from '../lib/wait-for.ts';
 import {
   confirm,
   confirmDialog,
@@ -66,11 +67,14 @@ test('changes, disables and enables an endpoint', async () => {
   const page = await webhooks.open('/endpoints?tenant=TX');
   await rowsOf(page).first().click();
   const form = drawerOf(page);
+  await form.getByRole('button', { name: 'Edit' }).click();
   await form.getByLabel('Deliveries a second').fill('25');
   await form.getByRole('button', { name: 'Save changes' }).click();
   await page.getByText('Saved').waitFor();
   const saved = await service.call('GET', `/webhook/endpoints/${endpoints['/tx/in']}`);
   expect(saved.json.rate_limit).toBe(25);
+  await form.getByRole('button', { name: 'Close settings' }).click();
+  await form.getByText('25 a second at most').waitFor();
   await form.getByRole('button', { name: 'Disable' }).click();
   await rowsOf(page).first().getByText('disabled').waitFor();
   await form.getByRole('button', { name: 'Enable' }).click();
@@ -163,4 +167,44 @@ test('asks what becomes of a backlog when an endpoint is enabled, and discards i
     `/webhook/deliveries?endpoint_id=${id}&status=discarded`,
   );
   expect(discarded.json.data).toHaveLength(3);
+});
+
+test('leads from OVERVIEW to why an endpoint fails, to its dead letters, their retry and its outcome', async () => {
+  const { service, receiver, endpoints } = webhooks;
+  const id = endpoints['/acme/in'] ?? '';
+  receiver.answer(503);
+  await reportIncidents(service, 'acme', 22);
+  const isFailing = async () =>
+    (await service.call('GET', `/webhook/endpoints/${id}`)).json.health === 'failing';
+  await waitFor('a pause after failures', isFailing);
+
+  const page = await webhooks.open('/');
+  await page.getByRole('link', { name: /^webhooks of acme to .* keep failing$/ }).click();
+  const story = drawerOf(page).getByRole('region', { name: 'How it fared' });
+  await story.getByText('503').first().waitFor();
+  await page.goto('/#/endpoints?health=failing');
+  await rowsOf(page).filter({ hasText: 'acme' }).click();
+  await story.getByText('{"said":503}').waitFor();
+  const marks = story.getByRole('list', { name: 'Its newest attempts' }).getByRole('link');
+  await marks.first().waitFor();
+  expect(await marks.first().getAttribute('title')).toMatch(/UTC · refused by status.* · \d+ ms$/);
+  expect(await marks.first().innerText()).toMatch(/^refused by status: .*503.*, .*(ago|now)$/);
+  await keepScreen(page, 'endpoint-story');
+
+  receiver.answer(200);
+  await story.getByRole('link', { name: 'All its dead letters' }).click();
+  await page.waitForURL(/dlq\?.*view=groups/);
+  await page.getByRole('button', { name: 'Retry group' }).first().click();
+  const question = page.getByRole('dialog', { name: 'Retry all' });
+  await question.getByRole('button', { name: /^Retry/ }).click();
+  await page.getByRole('region', { name: 'Bulk retries' }).waitFor();
+  const isDelivered = async () =>
+    (await service.call('GET', `/webhook/dlq?status=abandoned&endpoint_id=${id}`)).json.total === 0;
+  await waitFor('the dead letters to be delivered', isDelivered);
+
+  await page.goto(`/#/endpoints?panel=endpoint/${id}`);
+  await story.getByRole('link', { name: /^Bulk retry/ }).waitFor();
+  await expect.poll(() => marks.first().getAttribute('title')).toContain('200 delivered');
+  // The last error stays to be read: none of the newest attempts failed, and no dead letter is left.
+  await story.getByText('no error').waitFor();
 });

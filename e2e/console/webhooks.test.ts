@@ -202,6 +202,9 @@ test('gives axe nothing to find', async () => {
   await page.goto('/#/endpoints?panel=endpoint/new');
   await page.getByRole('button', { name: 'Make the endpoint' }).waitFor();
   await visit('endpoints');
+  await page.goto(`/#/endpoints?panel=endpoint/${webhooks.endpoints['/acme/in']}`);
+  await drawerOf(page).getByRole('list', { name: 'Its newest attempts' }).waitFor();
+  await visit('endpoint-story');
   expect(findings).toEqual({});
 }, 180_000);
 

@@ -13,6 +13,7 @@ import type {
   deliverySchema,
   endpointChangeSchema,
   endpointSchema,
+  endpointStorySchema,
   eraseReceiptSchema,
   eraseRequestSchema,
   fieldsSchema,
@@ -124,6 +125,9 @@ export type VersionDiff = Static<typeof versionDiffSchema>;
 export type NewVersion = Static<typeof newVersionSchema>;
 
 export type Endpoint = Static<typeof endpointSchema>;
+export type EndpointStory = Static<typeof endpointStorySchema>;
+/** An endpoint as it is read alone; in lists it has no story. */
+export type ToldEndpoint = Endpoint & { story?: EndpointStory };
 export type NewEndpoint = Static<typeof newEndpointSchema>;
 export type FilterTrial = Static<typeof filterTrialSchema>;
 export type TriedFilter = Static<typeof triedFilterSchema>;

@@ -1,5 +1,5 @@
 import { indentJson, membersOf } from '../kernel/json-slices.ts';
-import type { Client, Route, RouteAnswer, RouteInput } from './client.ts';
+import type { Client, Route, RouteAnswer, RouteInput, RouteQuery } from './client.ts';
 import type { Context } from './context.ts';
 import { fieldsOf } from './fields.ts';
 import { formatInstant, formatRelative } from './format.ts';
@@ -17,6 +17,8 @@ export function show<R extends Route & `GET ${string}/:${string}`, Given extends
   route: R,
   view: Omit<Verb, 'act' | 'argument'> & {
     argument: NonNullable<Verb['argument']>;
+    /** What is asked for beside the id. */
+    query?: RouteQuery<R>;
     /** Waits for what the options ask for; answers whether the row has to be read again after that. */
     before?: (
       context: Context,
@@ -31,7 +33,7 @@ export function show<R extends Route & `GET ${string}/:${string}`, Given extends
     next?: (row: RouteAnswer<R>, argument: string) => string | null;
   },
 ): Verb {
-  const { before, facts, more, next, options = [], ...words } = view;
+  const { before, facts, more, next, query, options = [], ...words } = view;
   return {
     ...words,
     options: [...options, jsonOption],
@@ -39,7 +41,8 @@ export function show<R extends Route & `GET ${string}/:${string}`, Given extends
       const { json } = given;
       const fields = await fieldsOf(json, route);
       const client = await context.connect();
-      const read = () => client.text(route, inputOf(route, argument));
+      const input = { ...inputOf(route, argument), ...(query && { query }) };
+      const read = () => client.text(route, input);
       let text = await read();
       const row = () => parseAnswer(text) as RouteAnswer<R>;
       if (await before?.(context, client, row(), given)) text = await read();

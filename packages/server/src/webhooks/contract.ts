@@ -32,12 +32,20 @@ import {
   newEndpointSchema,
   pingedDeliverySchema,
 } from './schemas.contract.ts';
+import { endpointStorySchema } from './story.contract.ts';
 import { deliveryStatuses, endpointHealths } from './values.ts';
 
 export * from './dead-letters.contract.ts';
 export * from './incidents.contract.ts';
 export * from './replays.contract.ts';
 export * from './schemas.contract.ts';
+export * from './story.contract.ts';
+
+/** An endpoint as it is shown alone. */
+const toldEndpointSchema = Type.Object({
+  ...endpointSchema.properties,
+  story: Type.Optional(endpointStorySchema),
+});
 
 /** An endpoint with its secret: the only answers that ever contain one. */
 const withSecret = Type.Object({
@@ -88,9 +96,23 @@ export const webhooksContract = {
     id: 'getEndpoint',
     method: 'GET',
     path: '/webhook/endpoints/:id',
-    summary: 'Show an endpoint',
+    summary: 'Show an endpoint, and how it fared',
+    description:
+      'The story is made of counters and of the newest attempts: it costs the same whatever the endpoint has been sent.',
     params: idParams,
-    responses: { 200: { description: 'The endpoint.', schema: endpointSchema }, 404: problem },
+    query: exactly({
+      include: Type.Optional(
+        oneOf(
+          ['story'],
+          '`story`: its last error, its newest attempts, how it answered, what waits',
+        ),
+      ),
+    }),
+    responses: {
+      200: { description: 'The endpoint.', schema: toldEndpointSchema },
+      400: problem,
+      404: problem,
+    },
   },
   changeEndpoint: {
     ...admin,
@@ -273,14 +295,14 @@ export const webhooksContract = {
     path: '/stats/deliveries',
     summary: 'What became of attempts, hour by hour',
     description:
-      'From counters kept in the transactions that store outcomes: exact, and for all tenants independent of the number of endpoints. Known for 14 days.',
+      'From counters kept in the transactions that store outcomes: exact, and for all tenants independent of the number of endpoints. Known for 30 days.',
     query: exactly({
       tenant: Type.Optional(tenantSchema),
       endpoint_id: Type.Optional(idSchema),
       hours: Type.Optional(
         Type.Integer({
           minimum: 1,
-          maximum: 336,
+          maximum: 720,
           default: 24,
           description: 'how many, the present one included',
         }),

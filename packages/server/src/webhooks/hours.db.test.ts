@@ -81,17 +81,20 @@ test('counts what is given up because it waited for a disabled endpoint', async 
   expect(sums(all)).toMatchObject({ delivered: 3, abandoned: 5 });
 });
 
-test('rewrites the row of an hour in place', async () => {
-  const before = await updatesOf('endpoint_hours');
-  const ids = await world.report(20);
-  await world.untilAll(ids, 'delivered');
-  await expect
-    .poll(async () => {
-      const after = await updatesOf('endpoint_hours');
-      return after.all > before.all && after.all - after.hot === before.all - before.hot;
-    })
-    .toBe(true);
-});
+test.each(['endpoint_hours', 'endpoint_attempts'])(
+  'rewrites a row of %s in place',
+  async (table) => {
+    const before = await updatesOf(table);
+    const ids = await world.report(20);
+    await world.untilAll(ids, 'delivered');
+    await expect
+      .poll(async () => {
+        const after = await updatesOf(table);
+        return after.all > before.all && after.all - after.hot === before.all - before.hot;
+      })
+      .toBe(true);
+  },
+);
 
 /** How often rows of a table were updated, and how many of these updates were in place. */
 async function updatesOf(table: string): Promise<{ all: number; hot: number }> {
@@ -100,18 +103,18 @@ async function updatesOf(table: string): Promise<{ all: number; hot: number }> {
   return rows[0] ?? { all: 0, hot: 0 };
 }
 
-test('forgets hours after two weeks', async () => {
+test('forgets hours after 30 days', async () => {
   await world.db.query(sql`
     insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
-    select 1, 'ep_' || n, now() - make_interval(days => 12 + n), 1, 0, 0 from generate_series(1, 9) n`);
+    select 1, 'ep_' || n, now() - make_interval(days => 28 + n), 1, 0, 0 from generate_series(1, 9) n`);
   await world.db.query(sql`
     insert into delivery_hours (hour, lane, delivered, failed, abandoned)
-    values (now() - interval '15 days', 1, 1, 0, 0), (now() - interval '13 days', 1, 1, 0, 0)`);
+    values (now() - interval '31 days', 1, 1, 0, 0), (now() - interval '29 days', 1, 1, 0, 0)`);
   await forgetHistory(world.db, { days: 30, incidentDays: 0 }, new AbortController().signal, 3);
   const kept = await world.db.query(sql`
     select endpoint_id from endpoint_hours where endpoint_id like 'ep__' order by 1`);
   expect(kept).toEqual([{ endpoint_id: 'ep_1' }]);
   const totals = await world.db.query(sql`
-    select from delivery_hours where hour < now() - interval '12 days'`);
+    select from delivery_hours where hour < now() - interval '28 days'`);
   expect(totals).toHaveLength(1);
 });

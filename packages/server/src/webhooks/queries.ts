@@ -1,6 +1,7 @@
-import sql, { raw, type Sql } from 'sql-template-tag';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { givenRows, instantText } from '../platform/postgres/sql-text.ts';
+import { addedTimes, timesOf } from './answer-queries.ts';
 
 /** Where a walk along (created_at, id) has arrived. */
 export type WalkPosition = { at: string; id: string };
@@ -174,7 +175,7 @@ export const breakerClosed = sql`failing_since = null, failures_in_row = 0, paus
   throttled_until = null`;
 
 /** For so many hours it is known how many deliveries there were in each. */
-export const keptHours = 14 * 24;
+export const keptHours = 30 * 24;
 
 /** The hour that is counted now. */
 export const hourNow = sql`date_trunc('hour', now(), 'UTC')`;
@@ -183,28 +184,56 @@ const addToHour = (table: string) => sql`do update set
   failed = ${raw(table)}.failed + excluded.failed,
   abandoned = ${raw(table)}.abandoned + excluded.abandoned`;
 
+/** So many of the newest attempts at an endpoint are remembered. */
+export const recentAttempts = 12;
+
+/** What `countedByHour` counts of deliveries that were attempted: the columns that `changed` has of their attempts. */
+const ofAttempts = {
+  summed: sql`, ${timesOf('answer_millis')} as answer_times,
+      (array_agg(id || '/' || attempts order by ended_millis_ago))[1:${raw(String(recentAttempts))}] as recent`,
+  added: sql`, answer_times = ${addedTimes('endpoint_hours.answer_times', 'excluded.answer_times')}`,
+  noted: sql`insert into endpoint_attempts (lane, endpoint_id, recent)
+    select lane, endpoint_id, recent from changed_by_endpoint where (select count(*) from counted) > 0
+    order by lane, endpoint_id collate "C"
+    on conflict (lane, endpoint_id) do update set
+      recent = (excluded.recent || endpoint_attempts.recent)[1:${raw(String(recentAttempts))}]
+    returning 1`,
+};
+
 /**
  * The parts of a statement that count what became of the deliveries in its CTE `changed` (lane, endpoint_id, and the
- * status that they have now). They aggregate, so all deliveries are locked before the first count is; and counts are
- * locked in the order of their keys, those of all endpoints last, so that no two transactions deadlock.
+ * status that they have now; of attempts also id, attempts, answer_millis, null without an answer, and
+ * ended_millis_ago). They aggregate, so all deliveries are locked before the first count is; and counts are locked in
+ * the order of their keys, those of all endpoints last, so that no two transactions deadlock.
  */
-export const countedByHour: Sql = sql`changed_by_endpoint as (
+export function countedByHour({ areAttempts }: { areAttempts: boolean }): Sql {
+  const { summed, added, noted } = areAttempts
+    ? ofAttempts
+    : {
+        summed: sql`, null::integer[] as answer_times`,
+        added: empty,
+        noted: sql`select 1 from counted`,
+      };
+  return sql`changed_by_endpoint as (
     select lane, endpoint_id, count(*) filter (where status = 'delivered') as delivered,
       count(*) filter (where status = 'pending') as failed,
-      count(*) filter (where status = 'abandoned') as abandoned
+      count(*) filter (where status = 'abandoned') as abandoned ${summed}
     from changed group by lane, endpoint_id
   ), counted as (
-    insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned)
-    select lane, endpoint_id, ${hourNow}, delivered, failed, abandoned from changed_by_endpoint
+    insert into endpoint_hours (lane, endpoint_id, hour, delivered, failed, abandoned, answer_times)
+    select lane, endpoint_id, ${hourNow}, delivered, failed, abandoned, answer_times from changed_by_endpoint
     order by lane, endpoint_id collate "C"
-    on conflict (lane, endpoint_id, hour) ${addToHour('endpoint_hours')}
+    on conflict (lane, endpoint_id, hour) ${addToHour('endpoint_hours')} ${added}
     returning 1
+  ), noted as (
+    ${noted}
   ), totalled as (
     insert into delivery_hours (hour, lane, delivered, failed, abandoned)
     select ${hourNow}, min(lane), sum(delivered), sum(failed), sum(abandoned) from changed_by_endpoint
-    having (select count(*) from counted) > 0
+    having (select count(*) from noted) > 0
     on conflict (hour, lane) ${addToHour('delivery_hours')}
   )`;
+}
 
 /** What became of attempts in one hour. `at` counts the hours from the first one asked for. */
 export type HourCounts = { at: number; delivered: number; failed: number; abandoned: number };

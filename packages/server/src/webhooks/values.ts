@@ -41,6 +41,28 @@ export const failureClasses = [
 ] as const;
 export type FailureClass = (typeof failureClasses)[number];
 
+/** For each failure class, where on its way an attempt failed. */
+export const failureWords: Readonly<Record<FailureClass, string>> = {
+  dns: 'name not found',
+  connect: 'no connection',
+  tls: 'TLS failed',
+  timeout_dns: 'time-out: name',
+  timeout_connect: 'time-out: connect',
+  timeout_tls: 'time-out: TLS',
+  timeout_headers: 'time-out: no answer',
+  timeout_body: 'time-out: answer',
+  reset: 'connection reset',
+  protocol: 'not HTTP',
+  status: 'refused by status',
+  redirect: 'redirect',
+  gone: 'gone (410)',
+  body: 'answer unreadable',
+  blocked: 'address blocked',
+  unsendable: 'cannot be sent',
+  endpoint_disabled: 'endpoint disabled too long',
+  erased: 'payload erased',
+};
+
 /** Why a delivery that is not delivered yet has to wait. */
 export const waitReasons = [
   'in_flight',
@@ -111,3 +133,13 @@ export type EndpointHealth = (typeof endpointHealths)[number];
 /** What a delivery whose time has come waits for: a drainer, or its endpoint. */
 export const dueStates = ['ready', 'rate_limited', 'paused', 'disabled'] as const;
 export type DueState = (typeof dueStates)[number];
+
+/**
+ * The bounds of the histograms of answer times, in milliseconds; the last is the longest time limit that there is. They
+ * are round, because a percentile is told as "no more than" one of them. Rows hold these histograms, so the list can only
+ * get longer at its end.
+ */
+export const answerBounds = [
+  5, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000, 7000,
+  10_000, 15_000, 20_000, 30_000, 60_000, 120_000,
+] as const;

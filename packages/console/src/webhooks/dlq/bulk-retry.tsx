@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
 import type { Page, RetryJob, RetryPreview, RetryRequest } from '../../api/types.ts';
+import { failureWords } from '../../api/values.ts';
 import { useAct } from '../../ui/act.ts';
 import classes from '../../ui/form.module.css';
 import { ActionForm } from '../../ui/form.tsx';
@@ -13,7 +14,7 @@ import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, shortId } from '../../ui/words.ts';
-import { failureWords, Target } from '../marks.tsx';
+import { Target } from '../marks.tsx';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
 import { isOpen, type Jobs } from './use-dead-letters.ts';
 

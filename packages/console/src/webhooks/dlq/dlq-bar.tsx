@@ -2,6 +2,7 @@ import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { DeadLetters, Endpoint, Page } from '../../api/types.ts';
+import { failureWords } from '../../api/values.ts';
 import { ChoiceFilter, Filters, TextFilter } from '../../ui/filters.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { filtersOf, noneOf } from '../../ui/hash-state.ts';
@@ -10,7 +11,7 @@ import { ViewSwitch } from '../../ui/list-page.tsx';
 import { PollNote, useRead } from '../../ui/poll.tsx';
 import type { UpdateSearch } from '../../ui/use-search.ts';
 import { shortId } from '../../ui/words.ts';
-import { failureWords, StatusMark } from '../marks.tsx';
+import { StatusMark } from '../marks.tsx';
 import { endpointsKey } from '../query-keys.ts';
 import { type DlqSearch, shownStatuses } from '../search.ts';
 

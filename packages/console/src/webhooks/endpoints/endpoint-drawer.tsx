@@ -1,21 +1,28 @@
 import { Button } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
-import type { Endpoint, EndpointWithSecret, PingedDelivery } from '../../api/types.ts';
+import type {
+  Endpoint,
+  EndpointWithSecret,
+  PingedDelivery,
+  ToldEndpoint,
+} from '../../api/types.ts';
 import { changedBut, useAct } from '../../ui/act.ts';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { backlogText, EndpointHealth } from '../../ui/endpoint.tsx';
 import { copied, Facts } from '../../ui/facts.tsx';
 import { formatInstant, visibleText } from '../../ui/format.ts';
-import { Loaded } from '../../ui/list.tsx';
+import { Loaded, SkeletonRows } from '../../ui/list.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
+import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { endpointsKey, webhooksKey } from '../query-keys.ts';
 import { deliveryHref, newEndpoint } from '../search.ts';
 import { Breaker } from './columns.tsx';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
+import { Story } from './endpoint-story.tsx';
 
 type EndpointDrawerProps = {
   /** Id of the endpoint, or `new`. */
@@ -28,15 +35,18 @@ type EndpointDrawerProps = {
   onMade: (id: string) => void;
 };
 
-/** The drawer of one endpoint: its state, what can be done with it, and its settings. */
+/** The drawer of one endpoint: why it fails and how it fared, what can be done with it, and behind EDIT its settings. */
 export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   const { id, known, onClose } = props;
   const isNew = id === newEndpoint;
   const [secret, setSecret] = useState<EndpointWithSecret | null>(null);
+  const [edited, setEdited] = useState<string | null>(null);
+  const isEditing = isNew || edited === id;
   const path = `/webhook/endpoints/${encodeURIComponent(id)}`;
-  const query = useRead<Endpoint>([...endpointsKey, 'one', id], path, { isWanted: !isNew, known });
-  // Only the list has the hours.
-  const endpoint = query.data && { ...(known?.hours && { hours: known.hours }), ...query.data };
+  const query = useRead<ToldEndpoint>([...endpointsKey, 'one', id], path, {
+    ...{ isWanted: !isNew, known, params: { include: 'story' } },
+  });
+  const endpoint = query.data;
   const closeSecret = () => {
     setSecret(null);
     if (isNew && secret !== null) props.onMade(secret.id);
@@ -50,12 +60,28 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
       onClose={onClose}
     >
       {endpoint !== undefined && (
-        <EndpointActions endpoint={endpoint} onSecret={setSecret} onDeleted={onClose} />
+        <EndpointActions
+          endpoint={endpoint}
+          isEditing={isEditing}
+          onEdit={() => setEdited(isEditing ? null : id)}
+          onSecret={setSecret}
+          onDeleted={onClose}
+        />
       )}
-      <PanelBody>
-        {endpoint !== undefined && <EndpointFacts endpoint={endpoint} />}
+      <PanelBody label={isNew ? 'The endpoint to make' : 'The endpoint'}>
+        {!isEditing && endpoint !== undefined && (
+          <>
+            <p className="break below-12">{visibleText(endpoint.url)}</p>
+            {endpoint.story === undefined ? (
+              query.isPlaceholderData && <SkeletonRows rows={8} label="Loading how it fared" />
+            ) : (
+              <Story id={id} story={endpoint.story} />
+            )}
+            <EndpointFacts endpoint={endpoint} />
+          </>
+        )}
         {/* The list hides the query of a URL, so the form waits until the endpoint is read. */}
-        {(isNew || (endpoint !== undefined && !query.isPlaceholderData)) && (
+        {isEditing && (isNew || (endpoint !== undefined && !query.isPlaceholderData)) && (
           <EndpointForm endpoint={endpoint} tenant={props.tenant} onMade={setSecret} />
         )}
         {!isNew && (
@@ -73,7 +99,8 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const [zone] = useZone();
   const when = (at: string) => `${formatInstant(at, zone)} ${zoneName(zone)}`;
   const { throttled_until: throttled, disabled_at: disabled, disabled_by: by } = endpoint;
-  const { previous_secret_until: previous } = endpoint;
+  const { previous_secret_until: previous, retry_schedule: schedule, rate_limit: rate } = endpoint;
+  const { max_attempts: attempts, disable_after_days: days } = endpoint;
   return (
     <Facts
       facts={{
@@ -82,8 +109,14 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
         'throttled until': throttled !== null ? when(throttled) : undefined,
         'disabled since':
           disabled !== null ? `${when(disabled)}${by === null ? '' : ` by ${by}`}` : undefined,
-        headers: endpoint.header_names.join(', ') || undefined,
         backlog: `${backlogText(endpoint.backlog)} queued or pending`,
+        description: endpoint.description ?? undefined,
+        'event types': endpoint.event_types.includes('*') ? 'all' : endpoint.event_types.join(', '),
+        attempts: attempts ?? 'as many as the service is set to',
+        'retry schedule': schedule === null ? 'the default' : `${schedule.join(', ')} s`,
+        rate: rate === null ? 'no limit' : `${rate} a second at most`,
+        'disabled after': days === null ? 'never' : `${countOf(days, 'day')} of failures`,
+        headers: endpoint.header_names.join(', ') || undefined,
         id: copied(endpoint.id),
         created: when(endpoint.created_at),
         'old secrets sign until': previous !== null ? when(previous) : undefined,
@@ -94,6 +127,9 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
 
 type EndpointActionsProps = {
   endpoint: Endpoint;
+  isEditing: boolean;
+  /** Shows the settings instead of how it fared, or that again. */
+  onEdit: () => void;
   onSecret: (endpoint: EndpointWithSecret) => void;
   onDeleted: () => void;
 };
@@ -159,6 +195,9 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
         onClick={() => ping.mutate()}
       >
         Ping
+      </Button>
+      <Button aria-pressed={props.isEditing} onClick={props.onEdit}>
+        {props.isEditing ? 'Close settings' : 'Edit'}
       </Button>
       <Button
         loading={enable.isPending || discard.isPending}

@@ -5,7 +5,7 @@ import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { jsonLines, moment, section, show, whereAny } from '../details.ts';
-import { formatDuration, formatInstant } from '../format.ts';
+import { formatInstant } from '../format.ts';
 import { styled } from '../io.ts';
 import { type Listed, list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
@@ -16,6 +16,7 @@ import {
   requiredStatus,
 } from '../webhooks/dead-letter-options.ts';
 import { deadLetterColumns } from '../webhooks/deliveries.ts';
+import { tookText } from '../webhooks/endpoints.ts';
 import { cancel, pause, resume, retries, retry } from './dlq-retry.ts';
 
 type LsOptions = DeadLetterOptions & { q?: string };
@@ -109,7 +110,7 @@ function attemptLines(context: Context, attempt: Attempt): string[] {
     failure_class === null
       ? `${status} delivered`
       : `${error ?? 'failed'} (${failure_class.replace('_', ' ')})`;
-  const took = duration_ms < 1000 ? `${duration_ms} ms` : formatDuration(duration_ms);
+  const took = tookText(duration_ms);
   const line = `${String(number).padStart(3)}  ${formatInstant(started_at)}  ${took.padStart(7)}  ${outcome}`;
   const width = context.io.stdout.columns ?? 80;
   const start = printable(response ?? '').trim();

@@ -175,6 +175,67 @@ test('endpoints show says since when and by whom it is disabled, and what waits'
   expect(stdout).toMatch(/^backlog +10,000\+$/m);
 });
 
+test('endpoints show tells the last error first, how it answered, and what to look at', async () => {
+  const period = { attempts: 1204, delivered: 1195, success_share: 1195 / 1204, answered: 1200 };
+  const times = { p50_ms: 20, p95_ms: 700, p99_ms: 1500 };
+  const none = { attempts: 0, delivered: 0, success_share: null, answered: 0 };
+  const attempt = { delivery_id: 'dlv_9', started_at: '2026-03-05T11:58:00.000000Z' };
+  const failed = {
+    status: 503,
+    failure_class: 'status' as const,
+    error: '503 Service Unavailable',
+  };
+  const story: Endpoint['story'] = {
+    last_error: { at: attempt.started_at, delivery_id: 'dlv_9', ...failed, answer: 'down\n' },
+    attempts: [
+      { ...attempt, number: 3, duration_ms: 41, ...failed },
+      {
+        ...attempt,
+        number: 2,
+        duration_ms: 15_000,
+        ...failed,
+        status: null,
+        failure_class: 'timeout_headers',
+        error: null,
+      },
+      {
+        ...attempt,
+        delivery_id: 'dlv_8',
+        number: 1,
+        duration_ms: 12,
+        status: 204,
+        failure_class: null,
+        error: null,
+      },
+    ],
+    periods: [
+      { hours: 24, ...period, ...times },
+      { hours: 168, ...none, p50_ms: null, p95_ms: null, p99_ms: null },
+    ],
+    oldest_waiting: { since: '2026-03-05T10:00:00.000000Z', is_exact: false },
+    dead_letters: [{ status: 'abandoned', failure_class: 'status', count: 86 }],
+    jobs: [],
+  };
+  api.on('GET /webhook/endpoints/ep_1', json({ ...endpoint, story }));
+  const { stdout, stderr } = await cli('endpoints show ep_1', { isTerminal: true });
+  expect(api.requests[0]?.query).toEqual({ include: 'story' });
+  expect(stdout).toMatch(
+    /^last error +2 min ago, 503 Service Unavailable \(refused by status\): down · svcctl dlq show dlv_9$/m,
+  );
+  expect(stdout).toMatch(
+    /^24 h +99 % of 1,204 attempts delivered · answers p50 ≤ 20 ms, p95 ≤ 700 ms, p99 ≤ 1.5 s$/m,
+  );
+  expect(stdout).toMatch(/^7 d +no attempt$/m);
+  expect(stdout).toMatch(/^oldest waiting +since 2026-03-05 10:00:00 UTC, 2 h ago, or longer$/m);
+  expect(stdout).toMatch(/^dead letters +86 abandoned \(refused by status\)$/m);
+  expect(stdout).toMatch(/41 ms {2}dlv_9 {2}503 Service Unavailable \(refused by status\)\n/);
+  expect(stdout).toMatch(
+    /15 s {2}dlv_9 {2}failed \(time-out: no answer\)\n.*dlv_8 {2}204 delivered/,
+  );
+  expect(stderr).toContain('svcctl dlq retry --all --status abandoned --endpoint ep_1');
+  expect(await jsonOf('endpoints show ep_1 --json story')).toEqual({ story });
+});
+
 test('endpoints delete and rotate-secret ask at a terminal; a no changes nothing', async () => {
   api.on('POST /webhook/endpoints/ep_1/rotate-secret', json({ ...endpoint, secret }));
   expect(await cli('endpoints delete ep_1', { typed: 'n\n' })).toMatchObject({

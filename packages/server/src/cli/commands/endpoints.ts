@@ -16,9 +16,16 @@ import {
   endpointOptions,
   headersOf,
 } from '../webhooks/endpoint-options.ts';
-import { backlogOf, type Endpoint, endpointFacts, stateOf } from '../webhooks/endpoints.ts';
-import { replayVerb } from './endpoints-replay.ts';
+import {
+  backlogOf,
+  type Endpoint,
+  endpointFacts,
+  nextOfStory,
+  stateOf,
+  storyLines,
+} from '../webhooks/endpoints.ts';
 import { testFilter } from '../webhooks/test-filter.ts';
+import { replayVerb } from './endpoints-replay.ts';
 
 const argument = ['<id>', 'the endpoint’s id, as svcctl endpoints ls prints it'] as const;
 
@@ -47,14 +54,18 @@ const ls = list('GET /webhook/endpoints', {
 });
 
 const showEndpoint = show('GET /webhook/endpoints/:id', {
-  summary: 'show one endpoint',
-  description: 'Shows one endpoint and whether it is sent to now; never its secret.',
+  summary: 'show one endpoint, and why it fails',
+  description:
+    'Shows one endpoint: its last error in words, whether it is sent to now, how it answered in 24 hours, 7 and 30 days, its newest attempts, what waits, and how it is set; never its secret.',
   argument,
   examples: [
     'svcctl endpoints show ep_4fTq9Zx7Kq2LmN0p',
-    'svcctl endpoints show ep_4fTq9Zx7Kq2LmN0p --json breaker',
+    'svcctl endpoints show ep_4fTq9Zx7Kq2LmN0p --json breaker,story',
   ],
+  query: { include: 'story' },
   facts: endpointFacts,
+  more: (endpoint, _, context) => storyLines(context, endpoint),
+  next: nextOfStory,
 });
 
 type CreateOptions = EndpointOptions & {

@@ -1,7 +1,10 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import { failureWords } from '../../webhooks/values.ts';
 import type { RouteAnswer } from '../client.ts';
-import { type Facts, utc, whereAny } from '../details.ts';
-import { formatRelative } from '../format.ts';
+import type { Context } from '../context.ts';
+import { type Facts, moment, section, utc, whereAny } from '../details.ts';
+import { formatDuration, formatInstant, formatRelative, formatShare } from '../format.ts';
+import { fitText, printable } from '../table.ts';
 
 export type Endpoint = RouteAnswer<'GET /webhook/endpoints/:id'>;
 
@@ -33,7 +36,7 @@ export function backlogOf({ backlog }: Pick<Endpoint, 'backlog'>): string {
   return `${formatCount(count)}${is_exact ? '' : '+'}${is_discarding ? ', being discarded' : ''}`;
 }
 
-/** All that is told of an endpoint. */
+/** All that is told of an endpoint: how it fares, and then how it is set. */
 export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
   const { breaker, retry_schedule, rate_limit, max_attempts, disable_after_days } = endpoint;
   const { disabled_at, disabled_by, throttled_until, failing_since } = endpoint;
@@ -43,16 +46,18 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
     ['id', endpoint.id],
     ['tenant', endpoint.tenant],
     ['url', endpoint.url],
+    ...whereAny('last error', endpoint.story && lastErrorOf(endpoint.story, nowMillis)),
+    ['state', stateOf(endpoint, nowMillis)],
+    ...whereAny('disabled', disabled_at && `since ${utc(disabled_at)}${by}`),
+    ['backlog', backlogOf(endpoint)],
+    ...(endpoint.story === undefined ? [] : storyFacts(endpoint.story, nowMillis)),
+    ['failures in row', String(breaker.failures_in_row)],
+    ...whereAny('throttled until', throttled_until && utc(throttled_until)),
+    ...whereAny('failing since', failing_since && utc(failing_since)),
     ['description', endpoint.description],
     ['events', endpoint.event_types.join(', ')],
     ...whereAny('stores', endpoint.stores?.join(', ') ?? null),
     ...whereAny('where', endpoint.where),
-    ['state', stateOf(endpoint, nowMillis)],
-    ...whereAny('disabled', disabled_at && `since ${utc(disabled_at)}${by}`),
-    ['backlog', backlogOf(endpoint)],
-    ['failures in row', String(breaker.failures_in_row)],
-    ...whereAny('throttled until', throttled_until && utc(throttled_until)),
-    ...whereAny('failing since', failing_since && utc(failing_since)),
     ['max attempts', max_attempts === null ? 'default' : String(max_attempts)],
     ['retry schedule', retry_schedule === null ? 'default' : `${retry_schedule.join(', ')} s`],
     [
@@ -65,4 +70,97 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
     ['created', utc(endpoint.created_at)],
     ['updated', utc(endpoint.updated_at)],
   ];
+}
+
+type Story = NonNullable<Endpoint['story']>;
+type Attempt = Story['attempts'][number];
+
+/** The last error in words, where it is to be seen, and how its answer began. */
+function lastErrorOf({ last_error: last }: Story, nowMillis: number): string {
+  if (last === null) return 'none: its newest attempts were delivered, and it has no dead letter';
+  const answer = last.answer === null || last.answer.trim() === '' ? '' : `: ${last.answer.trim()}`;
+  const told = fitText(printable(`${outcomeOf(last)}${answer}`), 200);
+  return `${formatRelative(last.at, nowMillis)}, ${told} · svcctl dlq show ${last.delivery_id}`;
+}
+
+/** What came of an attempt: `204 delivered`, or why not. */
+function outcomeOf({
+  status,
+  failure_class,
+  error,
+}: Pick<Attempt, 'status' | 'failure_class' | 'error'>) {
+  if (failure_class === null) return `${status} delivered`;
+  return `${error ?? 'failed'} (${failureWords[failure_class]})`;
+}
+
+function storyFacts(story: Story, nowMillis: number): Facts {
+  const { oldest_waiting: oldest, dead_letters: dead } = story;
+  return [
+    ...story.periods.map((period) => [periodName(period), periodText(period)] as const),
+    [
+      'oldest waiting',
+      oldest && `since ${moment(oldest.since, nowMillis)}${oldest.is_exact ? '' : ', or longer'}`,
+    ],
+    [
+      'dead letters',
+      dead
+        .map(
+          ({ status, failure_class, count }) =>
+            `${formatCount(count)} ${status} (${failureWords[failure_class]})`,
+        )
+        .join(', ') || 'none',
+    ],
+  ];
+}
+
+type Period = Story['periods'][number];
+
+const periodName = ({ hours }: Period) => (hours === 24 ? '24 h' : `${hours / 24} d`);
+
+/** `99 % of 1,204 attempts delivered, answers within 20 ms (p50), 70 ms (p95), 300 ms (p99)`. */
+function periodText(period: Period): string {
+  const { attempts, success_share: share, p50_ms, p95_ms, p99_ms } = period;
+  if (attempts === 0) return 'no attempt';
+  const times = [
+    ['p50', p50_ms],
+    ['p95', p95_ms],
+    ['p99', p99_ms],
+  ] as const;
+  const told = times.flatMap(([name, millis]) =>
+    millis === null ? [] : [`${name} ≤ ${tookText(millis)}`],
+  );
+  const answers = told.length === 0 ? 'no answer' : `answers ${told.join(', ')}`;
+  return `${formatShare(share)} of ${numberOf(attempts, 'attempt')} delivered · ${answers}`;
+}
+
+export function tookText(millis: number): string {
+  return millis < 1000 ? `${millis} ms` : formatDuration(millis);
+}
+
+/** The sections below the facts: the newest attempts, and the bulk retries for it. */
+export function storyLines(context: Context, { story }: Endpoint): string[] {
+  if (story === undefined) return [];
+  const attempts = story.attempts.map((attempt) =>
+    printable(
+      `  ${formatInstant(attempt.started_at)}  ${tookText(attempt.duration_ms).padStart(7)}  ${attempt.delivery_id}  ${outcomeOf(attempt)}`,
+    ),
+  );
+  const jobs = story.jobs.map(
+    ({ id, state, rows_done: done, rows_total: total, created_at: at }) =>
+      `  ${formatInstant(at)}  ${id}  ${state}, ${formatCount(done)} of ${numberOf(total, 'row')}`,
+  );
+  return [
+    ...section(context, 'NEWEST ATTEMPTS (UTC)', attempts.length === 0 ? ['  none yet'] : attempts),
+    ...(jobs.length === 0 ? [] : section(context, 'BULK RETRIES (UTC)', jobs)),
+  ];
+}
+
+/** What to look at next. */
+export function nextOfStory({ id, story }: Endpoint): string | null {
+  const status = story?.dead_letters[0]?.status;
+  const dead =
+    status === undefined
+      ? ''
+      : `its dead letters: svcctl dlq groups --status ${status} --endpoint ${id} · retry them: svcctl dlq retry --all --status ${status} --endpoint ${id} · `;
+  return `${dead}its deliveries: svcctl deliveries ls --endpoint ${id}`;
 }

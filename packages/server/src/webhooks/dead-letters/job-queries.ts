@@ -81,6 +81,16 @@ export async function listRetryJobs(
   return listJobRows<JobRow>(db, source, columns, { reach }, page);
 }
 
+/** The newest bulk retries that were asked for by this endpoint. */
+export async function listRetryJobsOf(
+  db: Queryable,
+  reach: Reach,
+  { endpointId, limit }: { endpointId: string; limit: number },
+): Promise<JobRow[]> {
+  const rest = sql`j.endpoint_id = ${endpointId} order by j.created_at desc, j.id desc limit ${limit}`;
+  return selectRetryJobs(db, reach, rest);
+}
+
 /** Bulk retries that have not ended, the oldest first. An index has only these. */
 export async function listOpenRetryJobs(
   db: Queryable,

@@ -181,7 +181,7 @@ export async function abandonOverdue(
       error = ${`Its endpoint was disabled, and it waited for more than ${days} days`}
     from was where d.lane = was.lane and d.id = was.id
     returning d.lane, d.endpoint_id, d.status, was.tenant, was.status as status_before, was.failure_class
-    ), ${countedByHour}
+    ), ${countedByHour({ areAttempts: false })}
     select tenant, status_before as status, failure_class from changed`);
 }
 

@@ -49,7 +49,7 @@ export async function planOnce(session: Queryable): Promise<void> {
  * Writes attempts into the log and updates their deliveries. Nothing changes when the lease was lost: then another
  * attempt, a purge or a deletion decides. The attempt of a delivery that was discarded meanwhile is still logged, but
  * not its answer, which may be what was erased.
- * They are counted in their hour by the same statement. Returns the ids of the deliveries that were changed.
+ * They are counted in their hour by the same statement, which also remembers the newest ones. Returns the ids of the deliveries that were changed.
  */
 export async function recordOutcomes(
   db: Queryable,
@@ -84,8 +84,10 @@ export async function recordOutcomes(
       error = given.error, last_attempt_at = now(),
       finished_at = case when given.delay_seconds is null then now() end
     from given where d.lane = given.lane and d.id = given.id and d.lease = given.lease
-    returning d.id, d.lane, d.endpoint_id, d.status
-    ), ${countedByHour}
+    returning d.id, d.lane, d.endpoint_id, d.status, d.attempts,
+      case when given.http_status is not null then given.duration_millis end as answer_millis,
+      given.ago_millis - given.duration_millis as ended_millis_ago
+    ), ${countedByHour({ areAttempts: true })}
     select id from changed`);
   return new Set(changed.map((row) => row.id));
 }

@@ -7,6 +7,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { withHours } from '../hours.ts';
 import type { EndpointHealth } from '../values.ts';
 import * as queries from './queries.ts';
+import { readStory } from './story.ts';
 
 /** Who makes a change and by which request, for the audit log. */
 export type Caller = Pick<AuditEntry, 'actor' | 'request'>;
@@ -41,9 +42,16 @@ export async function listEndpoints(
   };
 }
 
-/** The endpoint with this id. Throws 404 `endpoint_not_found`. */
-export async function getEndpoint(db: Queryable, actor: Actor, id: string) {
-  return found(await queries.findEndpoint(db, toEndpointId(id), actor.tenants));
+/** The endpoint with this id, and how it fared if that is asked for. Throws 404 `endpoint_not_found`. */
+export async function getEndpoint(
+  db: Queryable,
+  actor: Actor,
+  id: string,
+  { include }: { include?: 'story' } = {},
+) {
+  const endpoint = found(await queries.findEndpoint(db, toEndpointId(id), actor.tenants));
+  if (include === undefined) return endpoint;
+  return { ...endpoint, story: await readStory(db, actor.tenants, id) };
 }
 
 /** An endpoint as lists show it. */

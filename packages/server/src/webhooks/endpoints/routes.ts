@@ -17,8 +17,8 @@ export function addEndpointRoutes(http: HttpServer, db: Database, options: Webho
   http.route(webhooksContract.listEndpoints, ({ query, actor }) =>
     listEndpoints(db, options.cursorKey(), actor, query),
   );
-  http.route(webhooksContract.getEndpoint, ({ params, actor }) =>
-    getEndpoint(db, actor, params.id),
+  http.route(webhooksContract.getEndpoint, ({ params, query, actor }) =>
+    getEndpoint(db, actor, params.id, query),
   );
   http.route(webhooksContract.changeEndpoint, (call) => changeEndpoint(db, options, call));
   http.route(webhooksContract.discardBacklog, (call) => discardBacklogOf(db, options, call));

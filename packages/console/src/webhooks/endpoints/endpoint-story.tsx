@@ -1,0 +1,174 @@
+import type { ReactNode } from 'react';
+import type { EndpointStory } from '../../api/types.ts';
+import { failureWords } from '../../api/values.ts';
+import { formatCount, formatInstant, formatShare, visibleText } from '../../ui/format.ts';
+import { stringifySearch } from '../../ui/hash-state.ts';
+import { FailingIcon, OkIcon } from '../../ui/icons.tsx';
+import { Moment, usePageNow } from '../../ui/marks.tsx';
+import { jobHref } from '../../ui/panel-place.ts';
+import { countOf, formatDistance, formatDuration, shortId } from '../../ui/words.ts';
+import { useZone, zoneName } from '../../ui/zone-switch.tsx';
+import { type DlqSearch, deliveryHref } from '../search.ts';
+import classes from './endpoint-story.module.css';
+
+type Attempt = EndpointStory['attempts'][number];
+
+/** How an endpoint fared: why it failed, what became of its newest attempts, how it answers, and where to look next. */
+export function Story({ id, story }: { id: string; story: EndpointStory }): ReactNode {
+  return (
+    <section aria-label="How it fared">
+      <LastError id={id} error={story.last_error} />
+      <Attempts id={id} attempts={story.attempts} />
+      <Periods periods={story.periods} />
+      <Links id={id} story={story} />
+    </section>
+  );
+}
+
+function LastError({ id, error: last }: { id: string; error: EndpointStory['last_error'] }) {
+  if (last === null) {
+    return (
+      <p className={`box below-12 ${classes.error}`}>
+        <span className="mark ok">
+          <OkIcon /> no error
+        </span>{' '}
+        among its newest attempts, and no dead letter
+      </p>
+    );
+  }
+  const { at, delivery_id, failure_class: failure, status, error, answer } = last;
+  return (
+    <div className={`box below-12 ${classes.error}`}>
+      <p className="break">
+        <span className="mark danger">
+          <FailingIcon /> <strong>{visibleText(error ?? `answered ${status}`)}</strong>
+        </span>
+      </p>
+      <p className="muted">
+        {failure !== null && `${failureWords[failure]} · `}
+        <Moment at={at} /> · <a href={deliveryHref(delivery_id, id)}>the delivery</a>
+      </p>
+      {answer !== null && answer.trim() !== '' && (
+        <p className={`break muted ${classes.answer}`}>It answered: {visibleText(answer.trim())}</p>
+      )}
+    </div>
+  );
+}
+
+function Attempts({ id, attempts }: { id: string; attempts: readonly Attempt[] }) {
+  const [zone] = useZone();
+  const now = usePageNow();
+  if (attempts.length === 0) return <p className="muted below-12">No attempt is remembered.</p>;
+  return (
+    <div className={`row gap-8 below-12 ${classes.attempts}`}>
+      <ol aria-label="Its newest attempts, the newest first" className="row wrap">
+        {attempts.map((attempt) => {
+          const { delivery_id, number, started_at: at, failure_class: failure } = attempt;
+          const when = `${formatInstant(at.replace(/\.\d+/, ''), zone)} ${zoneName(zone)}`;
+          return (
+            <li key={`${delivery_id} ${number}`}>
+              <a
+                className={`mark ${failure === null ? 'ok' : 'danger'}`}
+                href={deliveryHref(delivery_id, id)}
+                title={`${when} · ${outcomeOf(attempt)} · ${formatDuration(attempt.duration_ms)}`}
+              >
+                {failure === null ? <OkIcon /> : <FailingIcon />}
+                <span className="visually-hidden">
+                  {outcomeOf(attempt)}, {formatDistance(at, now)}
+                </span>
+              </a>
+            </li>
+          );
+        })}
+      </ol>
+      <span className="muted small">newest first</span>
+    </div>
+  );
+}
+
+/** What came of an attempt: `204 delivered`, or why not. */
+export function outcomeOf({ status, failure_class: failure, error }: Attempt): string {
+  if (failure === null) return `${status} delivered`;
+  const told = error === null ? '' : `: ${visibleText(error)}`;
+  return `${failureWords[failure]}${told}`;
+}
+
+const percentiles = ['p50_ms', 'p95_ms', 'p99_ms'] as const;
+
+function Periods({ periods }: { periods: EndpointStory['periods'] }) {
+  return (
+    <table className="numbers">
+      <caption className="visually-hidden">
+        The attempts of 24 hours, 7 and 30 days, and how long their answers took
+      </caption>
+      <thead>
+        <tr className="caps">
+          <th scope="col">LAST</th>
+          <th scope="col">ATTEMPTS</th>
+          <th scope="col">OK</th>
+          {percentiles.map((name) => (
+            <th key={name} scope="col" title="So many of the answers took no longer than this">
+              {name.slice(0, 3).toUpperCase()}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {periods.map((period) => (
+          <tr key={period.hours}>
+            <th scope="row">{period.hours === 24 ? '24 h' : `${period.hours / 24} d`}</th>
+            <td>{formatCount(period.attempts)}</td>
+            <td>{formatShare(period.success_share)}</td>
+            {percentiles.map((name) => (
+              <td key={name}>{within(period[name])}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function within(millis: number | null): ReactNode {
+  if (millis === null) return <span className="muted">–</span>;
+  return `≤ ${millis < 1000 ? `${millis} ms` : `${millis / 1000} s`}`;
+}
+
+/** Where to look next: what waits, its dead letters by what they failed of, its deliveries and its bulk retries. */
+function Links({ id, story }: { id: string; story: EndpointStory }) {
+  const { oldest_waiting: oldest, dead_letters: dead, jobs } = story;
+  const dlqHref = (more: DlqSearch) => `#/dlq${stringifySearch({ endpoint: id, ...more })}`;
+  return (
+    <ul className={`below-16 ${classes.links}`}>
+      {oldest !== null && (
+        <li>
+          The oldest that waits was made <Moment at={oldest.since} />
+          {oldest.is_exact ? '' : ', or earlier'}
+        </li>
+      )}
+      {dead.map(({ status, failure_class: failure, count }) => (
+        <li key={`${status} ${failure}`}>
+          <a href={dlqHref({ status, failure })}>
+            {formatCount(count)} {status}
+          </a>
+          : {failureWords[failure]}
+        </li>
+      ))}
+      <li>
+        {dead.length > 0 && (
+          <>
+            <a href={dlqHref({ view: 'groups' })}>All its dead letters, to retry</a> ·{' '}
+          </>
+        )}
+        <a href={`#/deliveries${stringifySearch({ endpoint: id })}`}>all its deliveries</a>
+      </li>
+      {jobs.map((job) => (
+        <li key={job.id}>
+          <a href={jobHref(job.id)}>Bulk retry {shortId(job.id)}</a>: {job.state},{' '}
+          {formatCount(job.rows_done)} of {countOf(job.rows_total, 'delivery', 'deliveries')} ·{' '}
+          <Moment at={job.created_at} />
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,69 @@
+import sql, { raw } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
+import { summedTimes } from '../answer-queries.ts';
+import type { EndpointStory } from '../contract.ts';
+import { hourNow, keptHours } from '../queries.ts';
+
+/** An endpoint, and the lane in which its rows lie. */
+export type Placed = { id: string; lane: number };
+
+/** The attempts that are remembered, the newest first. Of those whose deliveries are forgotten nothing is left. */
+export async function listRecentAttempts(
+  db: Queryable,
+  { id, lane }: Placed,
+): Promise<(EndpointStory['attempts'][number] & { response: Buffer | null })[]> {
+  return db.query(sql`
+    select a.delivery_id, a.number, ${instantText('a.started_at')} as started_at, a.duration_ms, a.status,
+      a.failure_class, a.error, a.response
+    from endpoint_attempts e
+    cross join lateral unnest(e.recent) as noted (name)
+    join delivery_attempts a on a.lane = e.lane and a.delivery_id = split_part(noted.name, '/', 1)
+      and a.number = split_part(noted.name, '/', 2)::integer
+    where e.lane = ${lane} and e.endpoint_id = ${id}
+    order by a.started_at desc, a.delivery_id, a.number desc`);
+}
+
+/** What became of the attempts in the last so many hours, the present one included, and how long the answers took. */
+export async function sumPeriods(
+  db: Queryable,
+  { id, lane }: Placed,
+  periods: readonly number[],
+): Promise<{ hours: number; delivered: number; tries: number; answer_times: number[] }[]> {
+  return db.query(sql`
+    select period.hours, sums.* from unnest(${periods}::integer[]) as period (hours)
+    cross join lateral (
+      select coalesce(sum(delivered), 0)::bigint as delivered,
+        coalesce(sum(delivered + failed + abandoned), 0)::bigint as tries,
+        ${summedTimes('answer_times')} as answer_times
+      from endpoint_hours where lane = ${lane} and endpoint_id = ${id}
+        and hour > ${hourNow} - make_interval(hours => least(period.hours, ${raw(String(keptHours))}))
+    ) sums order by period.hours`);
+}
+
+/** So many waiting deliveries are looked at for the oldest: those that are due first. */
+const mostLookedAt = raw('10000');
+
+/** Since when the oldest delivery waits that is queued or pending; null when none is. */
+export async function findOldestWaiting(
+  db: Queryable,
+  { id, lane }: Placed,
+): Promise<EndpointStory['oldest_waiting']> {
+  const rows = await db.query<{ since: string | null; is_exact: boolean }>(sql`
+    select ${instantText('min(created_at)')} as since, count(*) < ${mostLookedAt} as is_exact from (
+      select created_at from deliveries where lane = ${lane} and endpoint_id = ${id} and next_attempt_at is not null
+      order by next_attempt_at limit ${mostLookedAt}
+    ) as waiting`);
+  const [found] = rows;
+  return found?.since ? { since: found.since, is_exact: found.is_exact } : null;
+}
+
+/** The dead letters of an endpoint, from their counters, the largest group first. */
+export async function countDeadLettersOf(
+  db: Queryable,
+  { id }: Placed,
+): Promise<EndpointStory['dead_letters']> {
+  return db.query(sql`
+    select status, failure_class, count from dead_letter_counts where endpoint_id = ${id} and count > 0
+    order by count desc, status, failure_class`);
+}

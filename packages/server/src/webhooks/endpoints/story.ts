@@ -1,0 +1,104 @@
+import type { Queryable } from '../../platform/postgres/database.ts';
+import type { DeliveryRow, EndpointStory } from '../contract.ts';
+import { listRetryJobsOf } from '../dead-letters/job-queries.ts';
+import { listRows } from '../dead-letters/read-queries.ts';
+import { laneOf } from '../lanes.ts';
+import { answerBounds, deadLetterStatuses } from '../values.ts';
+import {
+  countDeadLettersOf,
+  findOldestWaiting,
+  listRecentAttempts,
+  sumPeriods,
+} from './story-queries.ts';
+
+/** The hours of a day, of a week and of 30 days. */
+const periods = [24, 7 * 24, 30 * 24] as const;
+const mostJobs = 5;
+/** How much of an answer is told with the last error. */
+const toldCharacters = 400;
+
+/**
+ * How an endpoint fared. Whatever its traffic, it costs a few look-ups and the sum of 720 rows: nothing of it is found
+ * by reading deliveries, but for the oldest of those that wait.
+ */
+export async function readStory(
+  db: Queryable,
+  reach: readonly string[] | null,
+  id: string,
+): Promise<EndpointStory> {
+  const placed = { id, lane: laneOf(id) };
+  const attempts = await listRecentAttempts(db, placed);
+  const failed = attempts.find((attempt) => attempt.failure_class !== null);
+  const sums = await sumPeriods(db, placed, periods);
+  return {
+    last_error:
+      failed === undefined
+        ? await findLastFailure(db, id)
+        : {
+            at: failed.started_at,
+            delivery_id: failed.delivery_id,
+            failure_class: failed.failure_class,
+            status: failed.status,
+            error: failed.error,
+            answer: toldAnswer(failed.response),
+          },
+    attempts: attempts.map(({ response: _, ...attempt }) => attempt),
+    periods: sums.map(({ hours, delivered, tries, answer_times: times }) => ({
+      hours,
+      attempts: tries,
+      delivered,
+      success_share: tries === 0 ? null : delivered / tries,
+      answered: times.reduce((sum, count) => sum + count, 0),
+      p50_ms: percentile(times, 0.5),
+      p95_ms: percentile(times, 0.95),
+      p99_ms: percentile(times, 0.99),
+    })),
+    oldest_waiting: await findOldestWaiting(db, placed),
+    dead_letters: await countDeadLettersOf(db, placed),
+    jobs: await listRetryJobsOf(db, reach, { endpointId: id, limit: mostJobs }),
+  };
+}
+
+/** How an answer begins, as text; null without one. */
+function toldAnswer(response: Buffer | null): string | null {
+  return response === null ? null : response.toString('utf8').slice(0, toldCharacters);
+}
+
+/** The newest failure among the dead letters, where none of the newest attempts failed. */
+async function findLastFailure(
+  db: Queryable,
+  endpointId: string,
+): Promise<EndpointStory['last_error']> {
+  const scan = { after: null, descending: true, limit: 1, scanLimit: null };
+  const found: DeliveryRow[] = [];
+  for (const status of deadLetterStatuses) {
+    const source = { orderedBy: 'last_attempt_at', status, tenants: null, endpointId } as const;
+    found.push(...(await listRows(db, source, {}, scan)));
+  }
+  const times = found.map((row) => row.last_attempt_at ?? '');
+  const newest = found[times.indexOf(times.toSorted().at(-1) ?? '')];
+  if (newest === undefined) return null;
+  const { id, last_attempt_at: at, failure_class, last_status: status, error } = newest;
+  return {
+    at: at ?? newest.created_at,
+    delivery_id: id,
+    failure_class,
+    status,
+    error,
+    answer: null,
+  };
+}
+
+/**
+ * The fastest `share` of the answers in a histogram took no longer than so many milliseconds; null without any, and where they
+ * took longer than the last bound.
+ */
+export function percentile(times: readonly number[], share: number): number | null {
+  const all = times.reduce((sum, count) => sum + count, 0);
+  let seen = 0;
+  for (const [at, count] of times.entries()) {
+    seen += count;
+    if (all > 0 && seen >= all * share) return answerBounds[at] ?? null;
+  }
+  return null;
+}

@@ -1,0 +1,81 @@
+import { type Static, Type } from 'typebox';
+import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
+import { retryJobSchema } from './dead-letters.contract.ts';
+import { attemptSchema } from './schemas.contract.ts';
+import { answerBounds, deadLetterStatuses, failureClasses } from './values.ts';
+
+const { number, started_at, duration_ms, status, failure_class, error } = attemptSchema.properties;
+
+const percentileSchema = (share: string) =>
+  nullable(
+    Type.Integer({
+      description: `${share} of the answers took no longer, in ms: ${answerBounds.slice(0, 4).join(', ')}, … ${answerBounds.at(-1)}; null without answers`,
+    }),
+  );
+
+/** How an endpoint fared, for whoever asks why it fails. */
+export const endpointStorySchema = Type.Object(
+  {
+    last_error: nullable(
+      Type.Object(
+        {
+          at: instantSchema,
+          delivery_id: Type.String(),
+          failure_class: nullable(oneOf(failureClasses)),
+          status: nullable(Type.Integer()),
+          error: nullable(Type.String()),
+          answer: nullable(
+            Type.String({ description: 'its first 400 characters; null also when it was erased' }),
+          ),
+        },
+        { description: 'null: none of its newest attempts failed, and it has no dead letter' },
+      ),
+    ),
+    attempts: Type.Array(
+      Type.Object({
+        delivery_id: Type.String(),
+        ...{ number, started_at, duration_ms, status, failure_class, error },
+      }),
+      { description: 'the newest first, 12 at most; those of forgotten deliveries are left out' },
+    ),
+    periods: Type.Array(
+      Type.Object({
+        hours: Type.Integer({ description: 'how many, the present one included' }),
+        attempts: Type.Integer(),
+        delivered: Type.Integer(),
+        success_share: nullable(
+          Type.Number({ description: 'delivered / attempts; null without attempts' }),
+        ),
+        answered: Type.Integer({
+          description: 'attempts to which an answer came, whatever it was',
+        }),
+        p50_ms: percentileSchema('half'),
+        p95_ms: percentileSchema('95 %'),
+        p99_ms: percentileSchema('99 %'),
+      }),
+      { description: 'of 24, 168 and 720 hours' },
+    ),
+    oldest_waiting: nullable(
+      Type.Object(
+        {
+          since: instantSchema,
+          is_exact: Type.Boolean({ description: 'false: since then or longer' }),
+        },
+        { description: 'the oldest delivery that is queued or pending; null when nothing waits' },
+      ),
+    ),
+    dead_letters: Type.Array(
+      Type.Object({
+        status: oneOf(deadLetterStatuses),
+        failure_class: oneOf(failureClasses),
+        count: Type.Integer(),
+      }),
+      { description: 'the largest group first' },
+    ),
+    jobs: Type.Array(retryJobSchema, {
+      description: 'bulk retries for this endpoint, the newest first, five at most',
+    }),
+  },
+  { description: 'with include=story' },
+);
+export type EndpointStory = Static<typeof endpointStorySchema>;
