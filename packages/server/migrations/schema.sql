@@ -270,6 +270,13 @@ create table delivery_memory (
   constraint delivery_memory_only_check CHECK (is_only)
 );
 
+create table endpoint_attempts (
+  lane smallint not null,
+  endpoint_id text collate "C" not null,
+  recent text[] collate "C" not null,
+  constraint endpoint_attempts_pkey PRIMARY KEY (lane, endpoint_id)
+) with (fillfactor=30);
+
 create table endpoint_hours (
   lane smallint not null,
   endpoint_id text collate "C" not null,
@@ -277,6 +284,7 @@ create table endpoint_hours (
   delivered bigint not null,
   failed bigint not null,
   abandoned bigint not null,
+  answer_times integer[],
   constraint endpoint_hours_pkey PRIMARY KEY (lane, endpoint_id, hour)
 ) with (fillfactor=70);
 

@@ -69,7 +69,14 @@ describe('the rules', () => {
       .filter((route) => route.method !== 'GET' || showsSecret(route))
       .filter((route) => ruleOf(route).session === 'reads');
     // These read at length, or take their question as a body.
-    const reading = ['verifyAuditLog', 'previewTemplate', 'exportCsv', 'exportNdjson', 'exportParquet', 'planImport'];
+    const reading = [
+      'verifyAuditLog',
+      'previewTemplate',
+      'exportCsv',
+      'exportNdjson',
+      'exportParquet',
+      'planImport',
+    ];
     expect(unsaid.map(({ id }) => id)).toEqual([...reading, 'startVerification', 'planErasure']);
   });
 });

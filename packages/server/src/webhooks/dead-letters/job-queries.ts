@@ -87,8 +87,9 @@ export async function listRetryJobsOf(
   reach: Reach,
   { endpointId, limit }: { endpointId: string; limit: number },
 ): Promise<JobRow[]> {
-  const rest = sql`j.endpoint_id = ${endpointId} order by j.created_at desc, j.id desc limit ${limit}`;
-  return selectRetryJobs(db, reach, rest);
+  return db.query<JobRow>(sql`
+    ${selectJobs(source, columns, reach)} and j.endpoint_id = ${endpointId}
+    order by j.created_at desc, j.id desc limit ${limit}`);
 }
 
 /** Bulk retries that have not ended, the oldest first. An index has only these. */
