@@ -48,10 +48,10 @@ export function subjectOf({ type, store, occurredAt, data }: Filtered): Paramete
 }
 
 /**
- * The steps that one filter may do for an incident, and all filters of its endpoints together: some milliseconds, and some
- * hundred. Who goes beyond gets the incident unfiltered, because a delivery too many is better than one too few.
+ * The steps that one filter may do for an incident, and all filters of its endpoints together: some milliseconds, and a fifth
+ * of a second. Who goes beyond gets the incident unfiltered, because a delivery too many is better than one too few.
  */
-export const filterSteps = { each: 50_000, all: 4_000_000 };
+export const filterSteps = { each: 20_000, all: 1_000_000 };
 
 /**
  * What the filters of a tenant say of an incident, for the statement that stores it: one byte for each key, 1 where it

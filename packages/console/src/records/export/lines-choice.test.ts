@@ -21,7 +21,7 @@ test('an example says of which record it is, and which values others lack', () =
 
 test('what the service refuses is told at its field alone', () => {
   const errors = [{ path: '/template', code: 'value_invalid', message: 'a {{ has no end: }}' }];
-  const error = new ApiError({ status: 400, code: 'request_invalid', detail: '', errors } as never);
+  const error = new ApiError({ status: 400, code: 'request_invalid', detail: '', errors });
   expect(faultAt(error, '/template')).toBe('a {{ has no end: }}');
   expect(faultAt(error, '/columns')).toBeNull();
   expect(faultAt(new Error('x'), '/template')).toBeNull();

@@ -11,8 +11,8 @@ export type Subject<Column extends string> = {
 };
 
 /**
- * How many steps may still be done. A step compares one value, or some dozens of characters: about a twentieth of a
- * microsecond.
+ * How many steps may still be done. A step compares one value, or some dozens of characters: a fifth of a microsecond, as
+ * was measured for a usual filter and for an array of 40,000 elements.
  */
 export type Budget = { steps: number };
 

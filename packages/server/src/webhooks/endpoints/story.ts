@@ -42,7 +42,10 @@ export async function readStory(
             error: failed.error,
             answer: toldAnswer(failed.response),
           },
-    attempts: attempts.map(({ response: _, ...attempt }) => attempt),
+    attempts: attempts.map(({ delivery_id, number, started_at, duration_ms, ...outcome }) => {
+      const { status, failure_class, error } = outcome;
+      return { delivery_id, number, started_at, duration_ms, status, failure_class, error };
+    }),
     periods: sums.map(({ hours, delivered, tries, answer_times: times }) => ({
       hours,
       attempts: tries,

@@ -26,8 +26,8 @@ type Known = {
 const freshMillis = 60_000;
 /** So many filters are kept in all, those of the tenants that reported last. */
 const mostKept = 20_000;
-/** After so many steps others have their turn. */
-const stepsAtOnce = 100_000;
+/** After so many steps, some milliseconds, others have their turn. */
+const stepsAtOnce = 20_000;
 
 /**
  * Applies the filters of endpoints to incidents, before and outside the transaction that stores them. What it knows may be

@@ -73,49 +73,9 @@ export async function insertIncidents(
   maxAttempts: number,
   headStart: HeadStart | null = null,
 ): Promise<StoredIncident[]> {
-  const texts = (field: (incident: NewIncident) => string | null) =>
-    sql`${incidents.map(field)}::text[]`;
-  const lists = [...new Set(incidents.map(({ judgement }) => judgement?.keys))];
-  const keys = lists.flatMap((list, number) =>
-    (list ?? []).map((key, place) => ({ list: number, place, key })),
-  );
-  const isFree = sql`e.filter_key is null or reported.endpoint_id is not null`;
-  // Most tenants have no filters, and their statement has no join more.
-  const [passes, judged] =
-    keys.length === 0
-      ? [sql`case when ${isFree} then true end`, empty]
-      : [
-          sql`${isFree} or case get_byte(reported.verdicts, judged.place) when 1 then true when 0 then false end`,
-          sql`left join ${givenRows('judged', keys, { list: 'int', place: 'int', key: 'uuid' })}
-            on judged.list = reported.list and judged.key = e.filter_key`,
-        ];
   const { rooms, lease } = headStart ?? { rooms: [], lease: { id: null, seconds: 0, keeper: 0 } };
   return db.query<StoredIncident>(sql`
-    with reported as materialized (
-      select place, id, tenant collate "C" as tenant, store, type, string_to_array(wants, ' ') as wants, occurred_at, body,
-        request_id, trace_parent, time_text, endpoint_id, key collate "C" as key, digest, list, verdicts
-      from unnest(${texts(({ id }) => id)}, ${texts(({ tenant }) => tenant)}, ${texts(({ store }) => store)},
-        ${texts(({ type }) => type)}, ${texts(({ occurredAt }) => occurredAt)}::timestamptz[],
-        ${texts(({ body }) => body)}, ${texts(({ requestId }) => requestId)},
-        ${texts(({ traceParent }) => traceParent)}, ${texts((one) => timeText(one.reportedAtMillis))},
-        ${texts(({ endpointId }) => endpointId)}, ${texts(({ key }) => key?.text ?? null)},
-        ${incidents.map(({ key }) => key?.digest ?? null)}::bytea[], ${texts((one) => wantsOf(one.type).join(' '))},
-        ${incidents.map(({ judgement }) => lists.indexOf(judgement?.keys))}::int[],
-        ${incidents.map(({ judgement }) => judgement?.verdicts ?? null)}::bytea[]
-      ) with ordinality as reported(id, tenant, store, type, occurred_at, body, request_id, trace_parent,
-        time_text, endpoint_id, key, digest, wants, list, verdicts, place)
-    ), candidate as materialized (
-      select reported.id as incident_id, reported.place, reported.type, time_text, e.id, e.tenant, e.lane, e.url, e.enabled,
-        e.paused_until, e.max_attempts, ${configVersion} as config_version, ${passes} as passes
-      from reported join webhook_endpoints e
-        on e.tenant = reported.tenant and e.deleted_at is null
-        and (e.id = reported.endpoint_id
-          or reported.endpoint_id is null and ${wantedTypes} && reported.wants
-            and (e.stores is null or reported.store = any(e.stores)))
-      ${judged}
-    ), unjudged as materialized (
-      select distinct incident_id from candidate where passes is null
-    ), taken_key as (
+    with ${receiversOf(incidents)}, taken_key as (
       insert into incident_keys (tenant, idempotency_key, incident_id, digest)
       select tenant, key, id, digest from reported where key is not null and not exists (
         select from incident_keys erased where erased.tenant = reported.tenant
@@ -171,6 +131,54 @@ export async function insertIncidents(
     left join waiting on waiting.incident_id = incident.id
     union all
     select incident_id, true, '[]', '{}', '[]', null from unjudged`);
+}
+
+/**
+ * The CTEs `reported`; `candidate`, the endpoints that want each incident by type and store, and whether their filters let
+ * it pass; and `unjudged`, the incidents of which that is not known.
+ */
+function receiversOf(incidents: readonly NewIncident[]): Sql {
+  const texts = (field: (incident: NewIncident) => string | null) =>
+    sql`${incidents.map(field)}::text[]`;
+  const lists = [...new Set(incidents.map(({ judgement }) => judgement?.keys))];
+  const keys = lists.flatMap((list, number) =>
+    (list ?? []).map((key, place) => ({ list: number, place, key })),
+  );
+  const isFree = sql`e.filter_key is null or reported.endpoint_id is not null`;
+  // Most tenants have no filters, and their statement has no join more.
+  const [passes, judged] =
+    keys.length === 0
+      ? [sql`case when ${isFree} then true end`, empty]
+      : [
+          sql`${isFree} or case get_byte(reported.verdicts, judged.place) when 1 then true when 0 then false end`,
+          sql`left join ${givenRows('judged', keys, { list: 'int', place: 'int', key: 'uuid' })}
+            on judged.list = reported.list and judged.key = e.filter_key`,
+        ];
+  return sql`reported as materialized (
+      select place, id, tenant collate "C" as tenant, store, type, string_to_array(wants, ' ') as wants, occurred_at, body,
+        request_id, trace_parent, time_text, endpoint_id, key collate "C" as key, digest, list, verdicts
+      from unnest(${texts(({ id }) => id)}, ${texts(({ tenant }) => tenant)}, ${texts(({ store }) => store)},
+        ${texts(({ type }) => type)}, ${texts(({ occurredAt }) => occurredAt)}::timestamptz[],
+        ${texts(({ body }) => body)}, ${texts(({ requestId }) => requestId)},
+        ${texts(({ traceParent }) => traceParent)}, ${texts((one) => timeText(one.reportedAtMillis))},
+        ${texts(({ endpointId }) => endpointId)}, ${texts(({ key }) => key?.text ?? null)},
+        ${incidents.map(({ key }) => key?.digest ?? null)}::bytea[], ${texts((one) => wantsOf(one.type).join(' '))},
+        ${incidents.map(({ judgement }) => lists.indexOf(judgement?.keys))}::int[],
+        ${incidents.map(({ judgement }) => judgement?.verdicts ?? null)}::bytea[]
+      ) with ordinality as reported(id, tenant, store, type, occurred_at, body, request_id, trace_parent,
+        time_text, endpoint_id, key, digest, wants, list, verdicts, place)
+    ), candidate as materialized (
+      select reported.id as incident_id, reported.place, reported.type, time_text, e.id, e.tenant, e.lane, e.url, e.enabled,
+        e.paused_until, e.max_attempts, ${configVersion} as config_version, ${passes} as passes
+      from reported join webhook_endpoints e
+        on e.tenant = reported.tenant and e.deleted_at is null
+        and (e.id = reported.endpoint_id
+          or reported.endpoint_id is null and ${wantedTypes} && reported.wants
+            and (e.stores is null or reported.store = any(e.stores)))
+      ${judged}
+    ), unjudged as materialized (
+      select distinct incident_id from candidate where passes is null
+    )`;
 }
 
 /** The filters of a tenant's endpoints, and who asks them. */
