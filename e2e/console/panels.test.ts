@@ -60,6 +60,12 @@ const cases = (): readonly Case[] => [
     open: press(/^Default policy/i),
   },
   {
+    place: '/retention',
+    panel: 'iceberg',
+    title: /^ICEBERG TABLE svcctl.records/,
+    open: press(/^Iceberg table/i),
+  },
+  {
     place: '/retention?view=journal',
     panel: `move/${ids.move}`,
     title: /^MOVE mov_/,

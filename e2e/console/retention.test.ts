@@ -57,6 +57,15 @@ test('shows the figures of the API before anything has moved', async () => {
   await page.getByRole('heading', { name: 'Nothing was moved yet' }).waitFor();
 });
 
+test('says of the table of Iceberg that it is empty, and how it is read', async () => {
+  const page = await filled.open('/retention');
+  await page.getByRole('button', { name: 'Iceberg table …' }).click();
+  await drawerOf(page).getByText('no record is cold yet').waitFor();
+  const lines = drawerOf(page).getByRole('region', { name: 'For readers' });
+  await lines.getByText(`${filled.service.url}/iceberg`, { exact: true }).waitFor();
+  expect(await lines.getByText('iceberg_scan').count()).toBe(0);
+});
+
 test('asks what a shorter policy deletes, and for the token before one is saved', async () => {
   const { service } = filled;
   const page = await filled.open('/retention?panel=tenant/CA', {
@@ -135,6 +144,18 @@ test('keeps the filters of the journal in the hash, and shows both triples of a 
   expect(await proof.getByText('equal', { exact: true }).count()).toBe(3);
   await page.goBack();
   await drawerOf(page).waitFor({ state: 'detached' });
+});
+
+test('shows the snapshot of the table of Iceberg, as the catalogue tells it', async () => {
+  const page = await filled.open('/retention?panel=iceberg');
+  const { json } = await filled.service.call('GET', '/iceberg/v1/namespaces/svcctl/tables/records');
+  const { metadata } = json;
+  const { summary } = metadata.snapshots.at(-1);
+  const records = Number(summary['total-records']).toLocaleString('en-US');
+  const drawer = drawerOf(page);
+  await drawer.getByText(records, { exact: true }).waitFor();
+  await drawer.getByText(String(metadata['current-snapshot-id'])).first().waitFor();
+  await drawer.getByText(`iceberg_scan('${json['metadata-location']}')`).waitFor();
 });
 
 test('walks through tenants and their drawers by key', async () => {

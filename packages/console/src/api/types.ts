@@ -19,6 +19,7 @@ import type {
   fieldsSchema,
   filterTrialSchema,
   hotSpaceSchema,
+  icebergContract,
   incidentDetailSchema,
   incidentReceiptSchema,
   listedIncidentSchema,
@@ -104,6 +105,11 @@ export type ExportRequest = Static<typeof csvRequestSchema> &
 
 /** The first line that a template makes. */
 export type TemplatePreview = Static<typeof templatePreviewSchema>;
+
+/** The cold records as a table of Iceberg. */
+export type IcebergTable = Static<
+  (typeof icebergContract)['loadIcebergTable']['responses'][200]['schema']
+>;
 
 /** The columns of the fields in a typed file. */
 export type TypedSchema = Static<typeof typedSchema>;

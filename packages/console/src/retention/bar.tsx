@@ -14,6 +14,7 @@ export type BarProps = {
   search: RetentionSearch;
   update: UpdateSearch<RetentionSearch>;
   onDefaultPolicy: () => void;
+  onIceberg: () => void;
   children: ReactNode;
 };
 
@@ -59,6 +60,9 @@ export function Bar(props: BarProps): ReactNode {
           />
           <Button variant="subtle" onClick={props.onDefaultPolicy}>
             Default policy …
+          </Button>
+          <Button variant="subtle" onClick={props.onIceberg}>
+            Iceberg table …
           </Button>
         </Filters>
       )}

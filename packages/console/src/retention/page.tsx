@@ -4,6 +4,7 @@ import { api } from '../api/client.ts';
 import type { RetentionMove, TenantState, Verification } from '../api/types.ts';
 import { moveFilters } from '../api/views.ts';
 import { useAct } from '../ui/act.ts';
+import { lazyPart } from '../ui/lazy-part.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { MonthSums } from '../ui/month-sums.tsx';
 import type { PanelPlace } from '../ui/panel-place.ts';
@@ -36,6 +37,8 @@ import { tenantColumns } from './tenants/tenants-table.tsx';
 import { VerificationDrawer } from './verification-drawer.tsx';
 import { daysText, kindWords } from './words.ts';
 
+const IcebergDrawer = lazyPart('IcebergDrawer', () => import('./iceberg-drawer.tsx'));
+
 /** The page RETENTION: what is hot and what is cold, the policies, the journal of moves, and the verifications. */
 export function RetentionPage(): ReactNode {
   const [search, update, panel] = usePageSearch(
@@ -64,7 +67,12 @@ export function RetentionPage(): ReactNode {
       />
       <MonthSums height={96} />
       <JobLines runs={runs} verifications={verifications} />
-      <Bar search={search} update={update} onDefaultPolicy={() => panel.open('tenant', '*')}>
+      <Bar
+        search={search}
+        update={update}
+        onDefaultPolicy={() => panel.open('tenant', '*')}
+        onIceberg={() => panel.open('iceberg')}
+      >
         <PollNote queries={main} />
         <HeadActions
           mayAct={mayAct}
@@ -161,8 +169,9 @@ function usePanelQueries(place: Place | undefined): PanelQueries {
   const move = useMove(idOf('move'));
   const verification = useVerification(idOf('verification'));
   const all = { tenant, move, verification } as const;
-  const isShown = place !== undefined && place.kind !== 'run' && tenantId !== '*';
-  return { ...all, watched: isShown ? [all[place.kind]] : [] };
+  const isOwn = place?.kind === 'run' || place?.kind === 'iceberg';
+  const isShown = place !== undefined && !isOwn && tenantId !== '*';
+  return { ...all, watched: isShown ? [all[place.kind as keyof typeof all]] : [] };
 }
 
 /** The panel that is open, if any. The question before a run is a dialog. */
@@ -191,6 +200,8 @@ function Panels(props: {
           onClose={onClose}
         />
       );
+    case 'iceberg':
+      return <IcebergDrawer onClose={onClose} />;
     case 'move':
       return <MoveDrawer id={id} move={queries.move} onClose={onClose} />;
     case 'verification':

@@ -28,10 +28,10 @@ export function validateRetentionSearch(search: Raw): RetentionSearch {
 }
 
 /**
- * The panels of the page: a tenant by its name (`*` is the default policy), a move, a verification, and the question
- * before a run, of one tenant or of all.
+ * The panels of the page: a tenant by its name (`*` is the default policy), a move, a verification, the table of Iceberg,
+ * and the question before a run, of one tenant or of all.
  */
-export const retentionPanels = ['tenant', 'move', 'verification', 'run'] as const;
+export const retentionPanels = ['tenant', 'move', 'verification', 'iceberg', 'run'] as const;
 export type RetentionPanel = (typeof retentionPanels)[number];
 
 /** A link that opens a panel beside the list to which it belongs. */
