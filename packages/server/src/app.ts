@@ -20,7 +20,7 @@ import { createSumming } from './app/overview.ts';
 import { createOwnPresence } from './app/presence.ts';
 import { createRetention } from './app/retention.ts';
 import { createCounting } from './app/versions.ts';
-import { createBulkJobs, createReplays, startDrainer } from './app/webhooks.ts';
+import { createBulkJobs, createReplays, createRunReporter, startDrainer } from './app/webhooks.ts';
 import type { Settings } from './config/settings.ts';
 import { systemClock } from './kernel/clock.ts';
 import type { Log } from './platform/log.ts';
@@ -99,7 +99,7 @@ export async function startService(
     closers.push(() => presence.stop());
     const retention = createRetention(host);
     const counting = createCounting(host);
-    const jobs = createExportJobs(host);
+    const jobs = createExportJobs(host, createRunReporter(host));
     const [bulkJobs, replays] = [createBulkJobs(host), createReplays(host)];
     const notices = createNotices(host);
     const http = createHttp(host, {

@@ -6,18 +6,20 @@ import { useAct } from '../ui/act.ts';
 import { ActionForm, faultsOf } from '../ui/form.tsx';
 import { exportsKey } from '../ui/poll.tsx';
 import { notify } from '../ui/toasts.tsx';
-import { isBucket } from './new-schedule-panel.tsx';
+import { isBucket, WebhookBox } from './new-schedule-panel.tsx';
 import { schedulePath } from './use-schedules.ts';
 
-type Values = { cron: string; to: string; keyId: string; secret: string };
+type Texts = { cron: string; to: string; keyId: string; secret: string };
+type Values = Texts & { webhook: boolean };
 
 /** The body for what was changed; empty when nothing was. Without a key the one that is stored stays. */
 export function toScheduleChange(schedule: Schedule, values: Values): ScheduleChange {
-  const { keyId, secret } = values;
+  const { keyId, secret, webhook } = values;
   const [cron, to] = [values.cron.trim(), values.to.trim()];
   return {
     ...(cron !== schedule.cron && { cron }),
     ...(to !== schedule.to && { to }),
+    ...(webhook !== schedule.webhook && { webhook }),
     ...(isBucket(to) &&
       (keyId.trim() !== '' || secret !== '') && {
         credentials: { access_key_id: keyId.trim(), secret_access_key: secret },
@@ -33,8 +35,8 @@ export function ChangeSchedule({
   schedule: Schedule;
   onEnd: () => void;
 }): ReactNode {
-  const { cron, to, name, id } = schedule;
-  const [values, setValues] = useState<Values>({ cron, to, keyId: '', secret: '' });
+  const { cron, to, name, id, webhook } = schedule;
+  const [values, setValues] = useState<Values>({ cron, to, webhook, keyId: '', secret: '' });
   const change = toScheduleChange(schedule, values);
   const save = useAct({
     call: () => api.patch<Schedule>(schedulePath(id), change),
@@ -45,13 +47,14 @@ export function ChangeSchedule({
     changes: exportsKey,
   });
   const faults = faultsOf(save.error, ['cron', 'to', 'credentials'], { url: 'to' });
-  const field = (own: keyof Values, label: string, fault?: string) => ({
+  const set = (change: Partial<Values>) => {
+    setValues((before) => ({ ...before, ...change }));
+    save.reset();
+  };
+  const field = (own: keyof Texts, label: string, fault?: string) => ({
     ...{ label, value: values[own], error: fault, autoComplete: 'off', maxLength: 1000 },
-    onChange: (event: { currentTarget: { value: string } }) => {
-      const { value } = event.currentTarget;
-      setValues((before) => ({ ...before, [own]: value }));
-      save.reset();
-    },
+    onChange: (event: { currentTarget: { value: string } }) =>
+      set({ [own]: event.currentTarget.value }),
   });
   return (
     <ActionForm
@@ -82,6 +85,7 @@ export function ChangeSchedule({
           <PasswordInput {...field('secret', 'Secret access key')} />
         </>
       )}
+      <WebhookBox isOn={values.webhook} onChange={(isOn) => set({ webhook: isOn })} />
     </ActionForm>
   );
 }

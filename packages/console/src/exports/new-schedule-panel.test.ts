@@ -10,7 +10,7 @@ const values: Parameters<typeof toNewSchedule>[0] = {
     store: '',
     where: '',
   },
-  ...{ keyId: 'left from before', secret: 's', format: 'csv', starts: 'now' },
+  ...{ keyId: 'left from before', secret: 's', format: 'csv', starts: 'now', webhook: false },
 };
 
 test('what is left empty is left out, and a folder has no key', () => {
@@ -20,9 +20,10 @@ test('what is left empty is left out, and a folder has no key', () => {
 });
 
 test('a bucket has its key, and the secret is sent as it was given', () => {
-  const made = toNewSchedule({ ...values, to: ' s3://acme/x ', keyId: ' AK ', secret: ' s ' });
+  const to = ' s3://acme/x ';
+  const made = toNewSchedule({ ...values, to, keyId: ' AK ', secret: ' s ', webhook: true });
   expect(made).toMatchObject({
-    to: 's3://acme/x',
+    ...{ to: 's3://acme/x', webhook: true },
     credentials: { access_key_id: 'AK', secret_access_key: ' s ' },
   });
 });

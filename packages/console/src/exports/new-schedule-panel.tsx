@@ -1,8 +1,8 @@
-import { NativeSelect, PasswordInput, TextInput } from '@mantine/core';
+import { Checkbox, NativeSelect, PasswordInput, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { NewSchedule, Schedule } from '../api/types.ts';
-import { type ExportFormat, exportFormats } from '../api/values.ts';
+import { type ExportFormat, exportFormats, runEventTypes } from '../api/values.ts';
 import { useAct } from '../ui/act.ts';
 import { ActionForm, faultsOf } from '../ui/form.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
@@ -33,17 +33,18 @@ const empty = {
   ...{ tenant: '', name: '', cron: '0 2 * * *', to: '', store: '', where: '' },
   ...{ keyId: '', secret: '' },
 };
-type Values = typeof empty & { format: ExportFormat; starts: 'all' | 'now' };
+type Values = typeof empty & { format: ExportFormat; starts: 'all' | 'now'; webhook: boolean };
 
 /** The body for a new schedule: what is left empty is left out. */
 export function toNewSchedule(values: Values): NewSchedule {
-  const { keyId, secret, format, starts, tenant, cron, to, ...others } = values;
+  const { keyId, secret, format, starts, webhook, tenant, cron, to, ...others } = values;
   const given = Object.entries(others).flatMap(([name, text]) =>
     text.trim() === '' ? [] : [[name, text.trim()]],
   );
   return {
     ...{ tenant: tenant.trim(), cron: cron.trim(), to: to.trim(), format, starts },
     ...Object.fromEntries(given),
+    ...(webhook && { webhook }),
     ...(isBucket(to) && {
       credentials: { access_key_id: keyId.trim(), secret_access_key: secret },
     }),
@@ -53,7 +54,10 @@ export function toNewSchedule(values: Values): NewSchedule {
 export const isBucket = (to: string) => /^\s*s3:/i.test(to);
 
 function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
-  const [values, setValues] = useState<Values>({ ...empty, format: 'parquet', starts: 'all' });
+  const [values, setValues] = useState<Values>({
+    ...empty,
+    ...{ format: 'parquet', starts: 'all', webhook: false },
+  });
   const make = useAct({
     call: () => api.post<Schedule>('/exports/schedules', toNewSchedule(values)),
     onDone: ({ id, name }) => {
@@ -122,6 +126,25 @@ function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
       />
       {text('store', 'Only of this store', 'all')}
       {text('where', 'Only where', 'score >= 0.9')}
+      <WebhookBox isOn={values.webhook} onChange={(webhook) => set({ webhook })} />
     </ActionForm>
+  );
+}
+
+/** Asks whether the end of each run is reported as an incident. */
+export function WebhookBox({
+  isOn,
+  onChange,
+}: {
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
+}): ReactNode {
+  return (
+    <Checkbox
+      label="Report the end of each run as an incident"
+      description={`Endpoints of its tenant get ${runEventTypes.join(' or ')}`}
+      checked={isOn}
+      onChange={(event) => onChange(event.currentTarget.checked)}
+    />
   );
 }

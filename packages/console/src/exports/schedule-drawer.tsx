@@ -3,6 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { ExportRequest, Schedule } from '../api/types.ts';
+import { runEventTypes } from '../api/values.ts';
 import { changedBut, useAct } from '../ui/act.ts';
 import { AskButton } from '../ui/confirm-dialog.tsx';
 import { CliBlock } from '../ui/copy-button.tsx';
@@ -173,6 +174,7 @@ function Body({ schedule }: { schedule: Schedule }): ReactNode {
           format: schedule.format,
           to: copied(schedule.to),
           'access key': schedule.access_key_id ?? undefined,
+          webhook: schedule.webhook ? runEventTypes.join(', ') : undefined,
           made: (
             <>
               <At at={schedule.created_at} /> by {schedule.created_by}

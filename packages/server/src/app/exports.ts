@@ -9,6 +9,7 @@ import {
   findTarget,
   openTarget,
   parseTarget,
+  type ReportRun,
   startSchedules,
   startSweeps,
   type WorkContext,
@@ -36,7 +37,7 @@ export type ExportJobs = Work & {
 /** All export jobs of one process encode at most this many chunks at once: they give way to streamed exports. */
 const encodedAtOnce = 2;
 
-export function createExportJobs(host: Host): ExportJobs {
+export function createExportJobs(host: Host, report: ReportRun): ExportJobs {
   const { settings, log, db, cold, paceOf } = host;
   let schedules: Repeated | undefined;
   let runner: HeldRunner | undefined;
@@ -67,7 +68,8 @@ export function createExportJobs(host: Host): ExportJobs {
       };
       runner = startHeldJobs(db, kind, { log, places: settings.exportJobs, onEnded });
       schedules = startSchedules({
-        ...{ db, source, log, roots: settings.exportRoots, openTarget: targetOpener(host) },
+        ...{ db, source, log, report, roots: settings.exportRoots },
+        openTarget: targetOpener(host),
         onBegun: () => runner?.poke(),
       });
     },

@@ -1,6 +1,8 @@
 import { auditLocally } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
+import type { ReportRun } from '../exports/index.ts';
 import { systemClock } from '../kernel/clock.ts';
+import { AppError } from '../kernel/errors.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics/metrics.ts';
@@ -10,6 +12,7 @@ import { cutShares, withClosers } from '../platform/work/stop.ts';
 import { isOnHold, refuseHold } from '../retention/index.ts';
 import {
   addWebhookRoutes,
+  createReportIncident,
   createSender,
   createTarget,
   Drainer,
@@ -68,6 +71,26 @@ export function addWebhooks(
     refuseHold,
     deliveryDays: settings.deliveryDays,
   });
+}
+
+/** What reports an incident of the service itself. Its key is none that a caller can give: it has a space. */
+export function createRunReporter(host: Host): ReportRun {
+  const { settings, db, log, wakeUp } = host;
+  const [maxAttempts, maxPayloadBytes] = [settings.webhookMaxAttempts, settings.webhookMaxBytes];
+  const options = { clock: systemClock, maxAttempts, maxPayloadBytes, wakeUp, log };
+  const report = createReportIncident(db, options);
+  const actor = { tokenId: '', name: 'svcctl', scopes: [], tenants: null, expiresAt: null };
+  return async ({ tenant, exportId, type, occurredAt, data }) => {
+    const key = `svcctl ${exportId}`;
+    const request = { tenant, type, occurred_at: occurredAt, data, idempotency_key: key };
+    try {
+      const origin = { dataSource: undefined, requestId: exportId, traceParent: null };
+      await report(actor, { request, ...origin });
+    } catch (error) {
+      // It was reported before, by a release that told other things of a run.
+      if (!(error instanceof AppError) || error.code !== 'idempotency_conflict') throw error;
+    }
+  };
 }
 
 function senderOf(settings: Settings, more: { maxIdle?: number } = {}) {

@@ -13,5 +13,6 @@ export {
   listTroubledSchedules,
   replaceSealedSchedule,
 } from './schedules/queries.ts';
+export type { ReportRun } from './schedules/report-runs.ts';
 export { addScheduleRoutes } from './schedules/schedules.ts';
 export { openTarget, parseTarget } from './schedules/target.ts';

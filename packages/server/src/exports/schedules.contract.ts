@@ -13,7 +13,13 @@ import {
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import { csvRequestSchema } from './contract.ts';
-import { exportFormats, exportStates, scheduleStarts, scheduleStates } from './values.ts';
+import {
+  exportFormats,
+  exportStates,
+  runEventTypes,
+  scheduleStarts,
+  scheduleStates,
+} from './values.ts';
 
 const { kind, where, dataset, columns, compression, header, profile } = csvRequestSchema.properties;
 
@@ -54,6 +60,10 @@ const credentialsSchema = Type.Object(
   { additionalProperties: false, description: 'of S3; the secret is sealed, and never shown' },
 );
 
+const webhookSchema = Type.Boolean({
+  description: `whether the end of each run is reported as an incident of its tenant, of type ${runEventTypes.join(' or ')}`,
+});
+
 /** An export that is delivered by itself. */
 export const scheduleSchema = Type.Object({
   id: Type.String(),
@@ -64,6 +74,7 @@ export const scheduleSchema = Type.Object({
   request: Type.Object({}, { additionalProperties: true, description: 'what is exported' }),
   to: Type.String({ description: 'where it delivers' }),
   access_key_id: nullable(Type.String({ description: 'of S3; null for a folder' })),
+  webhook: webhookSchema,
   state: oneOf(
     scheduleStates,
     'running: a run is under way. failing: the last run failed; its records go out in the next, an hour later at the latest. paused: nothing begins by itself',
@@ -101,6 +112,7 @@ export const newScheduleSchema = Type.Object(
     format: oneOf(exportFormats),
     to: toSchema,
     credentials: Type.Optional(credentialsSchema),
+    webhook: Type.Optional(webhookSchema),
     starts: Type.Optional(
       oneOf(
         scheduleStarts,
@@ -120,6 +132,7 @@ export const scheduleChangeSchema = Type.Object(
     cron: Type.Optional(cronSchema),
     to: Type.Optional(toSchema),
     credentials: Type.Optional(credentialsSchema),
+    webhook: Type.Optional(webhookSchema),
   },
   { additionalProperties: false, minProperties: 1 },
 );
@@ -173,7 +186,8 @@ export const schedulesContract = routesUnder('Exports', {
   changeSchedule: {
     method: 'PATCH',
     path: '/exports/schedules/:id',
-    summary: 'Pause or resume a schedule, change its times, its place or its credentials',
+    summary:
+      'Pause or resume a schedule, change its times, its place, its credentials or what is told of it',
     description:
       'A schedule that goes on begins one run for all times that it missed, at its next time. A new place, and new credentials, are tried first. The next run delivers at the new place what it would have delivered at the old one, where a run that is under way ends. Another folder of the same bucket keeps the credentials; another bucket needs some.',
     scope: 'admin',

@@ -140,6 +140,10 @@ export type ExportState = (typeof exportStates)[number];
 export const scheduleStates = ['waiting', 'running', 'failing', 'paused'] as const;
 export type ScheduleState = (typeof scheduleStates)[number];
 
+/** As what the end of a run is reported, where its schedule asks for it. */
+export const runEventTypes = ['svcctl.export.delivered', 'svcctl.export.failed'] as const;
+export type RunEventType = (typeof runEventTypes)[number];
+
 /** With what the first run of a schedule begins. */
 export const scheduleStarts = ['all', 'now'] as const;
 

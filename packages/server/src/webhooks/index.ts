@@ -20,6 +20,7 @@ export {
 export { webhookFigures } from './figures.ts';
 export { startForgetting } from './forget.ts';
 export { createIncidentEraser } from './incidents/erase.ts';
+export { createReportIncident } from './incidents/report-incident.ts';
 export { countTroubles, readWebhooksOverview } from './read-overview.ts';
 export { listReplaysAsJobs } from './replays/listed-replays.ts';
 export { startReplays } from './replays/run-replays.ts';

@@ -143,3 +143,6 @@ export const answerBounds = [
   5, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000, 7000,
   10_000, 15_000, 20_000, 30_000, 60_000, 120_000,
 ] as const;
+
+/** What the types of incidents begin with that the service itself reports. */
+export const ownTypes = 'svcctl.';

@@ -9,7 +9,7 @@ const made = {
   ...{ id: 'sch_1', tenant: 'TX', name: 'nightly', cron: '0 2 * * *', format: 'parquet' },
   ...{ request: { tenant: 'TX' }, to: 's3://acme/x', access_key_id: 'AK', state: 'waiting' },
   ...{ due_at: '2026-03-06T02:00:00.000000Z', delivered_before: null, last_run: null },
-  ...{ created_by: 'ops', created_at: '2026-03-05T10:00:00.000000Z' },
+  ...{ webhook: true, created_by: 'ops', created_at: '2026-03-05T10:00:00.000000Z' },
 };
 const bodyOf = () => JSON.parse(String(api.requests.at(-1)?.body));
 
@@ -17,12 +17,21 @@ test('schedules create sends what was given, with the secret from stdin, and pri
   api.on('POST /exports/schedules', json(made, 201));
   const words = ['schedules', 'create', '--tenant', 'TX', '--cron', '0 2 * * *'];
   const key = ['--access-key-id', 'AK', '--secret-access-key', '-'];
-  const more = ['--to', 's3://acme/x', ...key, '--columns', 'event_id,kind', '--starts', 'now'];
+  const more = [
+    '--to',
+    's3://acme/x',
+    ...key,
+    '--columns',
+    'event_id,kind',
+    '--starts',
+    'now',
+    '--webhook',
+  ];
   const running = cli([...words, ...more], { stdin: 'SECRET\n' });
   await ends(running, 0, 'sch_1\n', ['Made nightly of TX.']);
   expect(bodyOf()).toEqual({
     ...{ tenant: 'TX', cron: '0 2 * * *', to: 's3://acme/x', format: 'parquet', starts: 'now' },
-    columns: ['event_id', 'kind'],
+    ...{ columns: ['event_id', 'kind'], webhook: true },
     credentials: { access_key_id: 'AK', secret_access_key: 'SECRET' },
   });
 });
@@ -39,6 +48,8 @@ test('schedules change sends a new place, and says where a run under way ends', 
   const running = cli('schedules change sch_1 --to s3://acme/y', { isTerminal: true });
   await ends(running, 0, '', ['Changed nightly.', 'ends where it began']);
   expect(bodyOf()).toEqual({ to: 's3://acme/y' });
+  await ends(cli('schedules change sch_1 --webhook off'), 0, '', ['Changed nightly.']);
+  expect(bodyOf()).toEqual({ webhook: false });
 });
 
 test('schedules pause and resume say how it goes on, and history asks for its runs', async () => {
@@ -59,7 +70,14 @@ test('schedules show tells what it delivered, and why its last run failed', asyn
   };
   api.on('GET /exports/schedules/sch_1', json({ ...made, state: 'failing', last_run: last }));
   const { stdout } = await cli('schedules show sch_1', { isTerminal: true, columns: 140 });
-  for (const text of ['failing', 'exp_1, failed', 's3://acme/x/1', 'AccessDenied', '(UTC)']) {
+  for (const text of [
+    'failing',
+    'svcctl.export.failed',
+    'exp_1, failed',
+    's3://acme/x/1',
+    'AccessDenied',
+    '(UTC)',
+  ]) {
     expect(stdout).toContain(text);
   }
 });

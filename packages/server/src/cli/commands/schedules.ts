@@ -1,4 +1,9 @@
-import { type ExportFormat, exportFormats, scheduleStarts } from '../../exports/values.ts';
+import {
+  type ExportFormat,
+  exportFormats,
+  runEventTypes,
+  scheduleStarts,
+} from '../../exports/values.ts';
 import { scheduleFilters } from '../../exports/view.ts';
 import { formatCount } from '../../kernel/values.ts';
 import { datasetNames } from '../../records/values.ts';
@@ -56,6 +61,7 @@ function facts(row: Schedule, nowMillis: number): Facts {
     ['request', JSON.stringify(row.request)],
     ['to', row.to],
     ...whereAny('access key', row.access_key_id),
+    ...whereAny('webhook', row.webhook ? runEventTypes.join(', ') : null),
     ['delivered', row.delivered_before && `what was stored before ${utc(row.delivered_before)}`],
     ['last run', last && `${last.id}, ${last.state}, ${moment(last.created_at, nowMillis)}`],
     ...whereAny('its rows', last?.rows == null ? null : formatCount(last.rows)),
@@ -93,6 +99,7 @@ type CreateOptions = Credentials & {
   dataset?: (typeof datasetNames)[number];
   columns?: string;
   starts?: (typeof scheduleStarts)[number];
+  webhook?: true;
   json?: true;
 };
 
@@ -122,18 +129,19 @@ const create: Verb = {
       'all: with all that is stored (default); now: with what comes',
       scheduleStarts,
     ],
+    ['--webhook', `report the end of each run as an incident: ${runEventTypes.join(', ')}`],
     ['--json', 'print the whole answer as JSON'],
   ],
   act: createSchedule,
 };
 
 async function createSchedule(context: Context, options: CreateOptions): Promise<void> {
-  const { name, format = 'parquet', store, kind, dataset, where, starts, json } = options;
+  const { name, format = 'parquet', store, kind, dataset, where, starts, webhook, json } = options;
   const body: Body = {
     tenant: required(options.tenant, '--tenant'),
     cron: required(options.cron, '--cron'),
     to: required(options.to, '--to'),
-    ...{ name, format, store, kind, dataset, where, starts },
+    ...{ name, format, store, kind, dataset, where, starts, webhook },
     columns: options.columns?.split(','),
     credentials: await credentialsOf(context, options),
   };
@@ -160,10 +168,12 @@ async function credentialsOf(
   return { access_key_id: accessKeyId, secret_access_key: await readFirstLine(context) };
 }
 
+const switches = ['on', 'off'] as const;
+
 const change: Verb = {
-  summary: 'change when a schedule runs, and where it delivers',
+  summary: 'change when a schedule runs, where it delivers, and whether it tells',
   description:
-    'Changes when a schedule runs, where it delivers, or the key of S3 that it delivers with. A place or key is tried first. What was delivered stays where it is, and a run that is under way ends where it began.',
+    'Changes when a schedule runs, where it delivers, the key of S3 that it delivers with, or whether the end of each run is reported as an incident. A place or key is tried first. What was delivered stays where it is, and a run that is under way ends where it began.',
   argument,
   examples: [
     `svcctl schedules change ${id} --cron '0 4 * * *'`,
@@ -174,20 +184,24 @@ const change: Verb = {
     ['--cron <fields>', 'when, in UTC: minute, hour, day, month, weekday'],
     ['--to <place>', 'the folder, or s3://bucket/path, that it delivers to from its next run on'],
     ...credentialOptions,
+    ['--webhook <switch>', 'on: report the end of each run as an incident; off: no more', switches],
   ],
   act: changeSchedule,
 };
 
 async function changeSchedule(
   context: Context,
-  options: Credentials & { cron?: string; to?: string },
+  options: Credentials & { cron?: string; to?: string; webhook?: (typeof switches)[number] },
   given: string,
 ): Promise<void> {
   const credentials = await credentialsOf(context, options);
   const { cron, to } = options;
-  const body = { cron, to, credentials };
+  const webhook = options.webhook && options.webhook === 'on';
+  const body = { cron, to, credentials, webhook };
   if (Object.values(body).every((value) => value === undefined)) {
-    throw usage('Say what to change: --cron, --to, or --access-key-id and --secret-access-key.');
+    throw usage(
+      'Say what to change: --cron, --to, --webhook, or --access-key-id and --secret-access-key.',
+    );
   }
   const client = await context.connect();
   const changed = await client.json('PATCH /exports/schedules/:id', {

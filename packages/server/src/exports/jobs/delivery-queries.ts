@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
-import type { ExportState } from '../values.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { ExportFormat, ExportState } from '../values.ts';
 import type { Delivery } from './deliver.ts';
 import type { JobId } from './job.ts';
 import { mayBeDelivered } from './queries.ts';
@@ -58,6 +59,39 @@ export async function setMarked(
     update exports set delivered_at = case when ${error}::text is null then now() end,
       error = case when state = 'erased' then error else ${error} end
     where tenant = ${tenant} and id = ${id} and delivered_at is null`);
+}
+
+/** A run whose end is to be reported. Without a delivery it failed. */
+export type EndedRun = JobId & {
+  readonly schedule_id: string;
+  readonly schedule_name: string;
+  readonly format: ExportFormat;
+  readonly recorded_from: string | null;
+  readonly recorded_before: string;
+  readonly delivered_to: string;
+  readonly delivery: Delivery | null;
+  readonly ended_at: string;
+  readonly error_code: string | null;
+  readonly error: string | null;
+};
+
+/** Lists the runs that were delivered, or failed, and are still to be reported. */
+export async function listUntold(
+  db: Queryable,
+  { except, limit }: { except: readonly string[]; limit: number },
+): Promise<EndedRun[]> {
+  return db.query<EndedRun>(sql`
+    select tenant, id, schedule_id, schedule_name, format, slice->>'recordedFrom' as recorded_from,
+      ${instantText('recorded_before')} as recorded_before, delivered_to, delivery,
+      ${instantText('coalesce(delivered_at, finished_at)')} as ended_at, error_code, error
+    from exports
+    where untold and (state = 'failed' or delivered_at is not null) and id <> all(${[...except]}::text[])
+    order by coalesce(delivered_at, finished_at), id limit ${limit}`);
+}
+
+/** Stores that the end of a run was reported. */
+export async function setTold(db: Queryable, { tenant, id }: JobId): Promise<void> {
+  await db.query(sql`update exports set untold = false where tenant = ${tenant} and id = ${id}`);
 }
 
 /** Forgets the secrets of places that schedules have left, once the run that was under way has ended there. */

@@ -92,8 +92,13 @@ export type NewJob = JobId &
     readonly version: JobVersion | null;
     readonly triple: { count: number; bytes: number; digest: string } | null;
     readonly tokenId: string;
-    /** For a run of a schedule: which, and the folder into which it delivers. */
-    readonly schedule?: { readonly id: string; readonly name: string; readonly deliversTo: string };
+    /** For a run of a schedule: which, the folder into which it delivers, and whether its end is to be reported. */
+    readonly schedule?: {
+      readonly id: string;
+      readonly name: string;
+      readonly deliversTo: string;
+      readonly isUntold: boolean;
+    };
   };
 
 export async function insertJob(db: Queryable, job: NewJob): Promise<StoredJob | undefined> {
@@ -106,14 +111,14 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<StoredJob |
   const rows = await db.query<StoredJob>(sql`
     insert into exports (tenant, id, format, request, options, file_name, slice, recorded_before,
       version_id, version, rows_total, bytes_total, digest, requested_by, token_id, typed_schema, not_before,
-      schedule_id, schedule_name, delivered_to)
+      schedule_id, schedule_name, delivered_to, untold)
     values (${job.tenant}, ${job.id}, ${job.options.format}, ${JSON.stringify(job.request)}::json,
       ${JSON.stringify(job.options)}::json, ${job.file_name}, ${JSON.stringify(slice)}::json,
       ${slice.recordedBefore}::timestamptz, ${version?.id ?? null},
       ${toJson(version)}::json, ${triple?.count ?? null},
       ${triple?.bytes ?? null}, ${triple?.digest ?? null}::numeric, ${job.requested_by}, ${job.tokenId},
       ${toJson(job.typed_schema)}::json, ${notBefore}::timestamptz, ${schedule?.id ?? null},
-      ${schedule?.name ?? null}, ${schedule?.deliversTo ?? null})
+      ${schedule?.name ?? null}, ${schedule?.deliversTo ?? null}, ${schedule?.isUntold ?? false})
     returning ${jobColumns}`);
   return rows[0];
 }

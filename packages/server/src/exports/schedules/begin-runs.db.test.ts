@@ -33,7 +33,7 @@ beforeEach(async () => {
   const row: queries.NewRow = {
     ...{ ...schedule(), name: 'n', cron: '0 2 * * *', format: 'ndjson', request: { tenant } },
     ...{ target: `${root}/{tenant}`, access_key_id: null, secret: null, delivered_before: null },
-    ...{ due_at: null, created_by: 'test', token_id: 'tok' },
+    ...{ due_at: null, webhook: false, created_by: 'test', token_id: 'tok' },
   };
   await queries.insertSchedule(exports.db, row);
 });

@@ -8,14 +8,16 @@ import { pinSlice, toSlice, withPin } from '../../records/index.ts';
 import type { WorkContext } from '../jobs/context.ts';
 import { fileNameOf, toFileOptions } from '../jobs/create.ts';
 import { mark } from '../jobs/deliver.ts';
-import { listUnmarked, setMarked } from '../jobs/delivery-queries.ts';
+import { listUnmarked, listUntold, setMarked } from '../jobs/delivery-queries.ts';
 import { insertJob, lockQueue } from '../jobs/queries.ts';
 import * as queries from './queries.ts';
+import { type ReportRun, reportRuns } from './report-runs.ts';
 import { folderOfRun, parseTarget, type TargetTools } from './target.ts';
 
 export type ScheduleOptions = Pick<WorkContext, 'db' | 'source' | 'openTarget'> &
   Pick<TargetTools, 'roots'> & {
     readonly log: Log;
+    readonly report: ReportRun;
     /** Is called when a run was begun. */
     readonly onBegun: () => void;
   };
@@ -27,7 +29,10 @@ const pauseMillis = 60_000;
 const markMillis = 30_000;
 const atOnce = 100;
 
-/** Begins the runs of schedules when they are due, and ends those that lack only their marker: one process at a time. */
+/**
+ * Begins the runs of schedules when they are due, ends those that lack only their marker, and reports those that have
+ * ended: one process at a time.
+ */
 export function startSchedules(options: ScheduleOptions): Repeated {
   const { db, log } = options;
   const pausedUntil = new Map<string, number>();
@@ -45,12 +50,12 @@ export function startSchedules(options: ScheduleOptions): Repeated {
           signal,
           lost,
           async work(ending) {
-            for (const id of await markRuns(options, {
-              except: [...pausedUntil.keys()],
-              signal: ending,
-            })) {
-              pausedUntil.set(id, performance.now() + pauseMillis);
-            }
+            const except = [...pausedUntil.keys()];
+            const failed = [
+              ...(await markRuns(options, { except, signal: ending })),
+              ...(await reportRuns(options, { except, signal: ending })),
+            ];
+            for (const id of failed) pausedUntil.set(id, performance.now() + pauseMillis);
             await beginRuns(options, ending, pausedUntil);
           },
         },
@@ -66,6 +71,7 @@ export function startSchedules(options: ScheduleOptions): Repeated {
 async function findWork(db: Database, except: readonly string[]): Promise<boolean> {
   const [unmarked] = await listUnmarked(db, { except, limit: 1 });
   if (unmarked !== undefined) return true;
+  if ((await listUntold(db, { except, limit: 1 })).length > 0) return true;
   return (await queries.listDue(db, { except, limit: 1 })).length > 0;
 }
 
@@ -158,7 +164,7 @@ async function beginRun(
         typed_schema: null,
         requested_by: schedule.created_by,
         tokenId: schedule.token_id,
-        schedule: { id, name: schedule.name, deliversTo: folder },
+        schedule: { id, name: schedule.name, deliversTo: folder, isUntold: due.webhook },
       });
       const next = due.enabled ? parseCron(due.cron).next(due.now) : null;
       await queries.setNextDue(

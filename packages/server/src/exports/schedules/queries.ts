@@ -10,7 +10,14 @@ import type { ExportFormat } from '../values.ts';
 export type StoredSchedule = JobId &
   Pick<
     Schedule,
-    'name' | 'cron' | 'access_key_id' | 'due_at' | 'delivered_before' | 'created_by' | 'created_at'
+    | 'name'
+    | 'cron'
+    | 'access_key_id'
+    | 'webhook'
+    | 'due_at'
+    | 'delivered_before'
+    | 'created_by'
+    | 'created_at'
   > & {
     readonly format: ExportFormat;
     readonly request: ExportRequest;
@@ -30,7 +37,7 @@ const lastRun = sql`left join lateral (
     from exports where schedule_id = s.id order by exports.created_at desc, id desc limit 1
   ) e on true`;
 
-const columns = sql`s.tenant, s.id, s.name, s.cron, s.format, s.request, s.target, s.access_key_id, s.secret,
+const columns = sql`s.tenant, s.id, s.name, s.cron, s.format, s.request, s.target, s.access_key_id, s.secret, s.webhook,
   s.enabled, ${instantText('s.due_at')} as due_at, ${instantText('s.delivered_before')} as delivered_before,
   s.created_by, s.token_id, ${instantText('s.created_at')} as created_at,
   coalesce(e.is_open, false) as is_running,
@@ -45,10 +52,10 @@ export type NewRow = Omit<StoredSchedule, 'last_run' | 'is_running' | 'enabled' 
 export async function insertSchedule(db: Queryable, row: NewRow): Promise<boolean> {
   const rows = await db.query(sql`
     insert into export_schedules (tenant, id, name, cron, format, request, target, access_key_id, secret,
-      due_at, delivered_before, created_by, token_id)
+      webhook, due_at, delivered_before, created_by, token_id)
     values (${row.tenant}, ${row.id}, ${row.name}, ${row.cron}, ${row.format},
       ${JSON.stringify(row.request)}::json, ${row.target}, ${row.access_key_id}, ${row.secret},
-      ${row.due_at}::timestamptz, ${row.delivered_before}::timestamptz, ${row.created_by}, ${row.token_id})
+      ${row.webhook}, ${row.due_at}::timestamptz, ${row.delivered_before}::timestamptz, ${row.created_by}, ${row.token_id})
     on conflict (tenant, name) where deleted_at is null do nothing returning id`);
   return rows.length === 1;
 }
@@ -95,17 +102,32 @@ export async function findTarget(
   return rows[0];
 }
 
-/** Has the last run of a schedule that is locked end at the place where it began, if it has not ended. */
+/**
+ * The condition for the last run of a schedule that is locked, if it has not ended. It goes into a statement of its own:
+ * a run may have begun while the schedule was waited for.
+ */
+const isOpenRun = ({ tenant, id }: JobId): Sql => sql`tenant = ${tenant}
+  and (state in ('queued', 'running') or delivery is not null and delivered_at is null)
+  and id = (select e.id from exports e where e.schedule_id = ${id} order by e.created_at desc, e.id desc limit 1)`;
+
+/** Has a run that is under way end at the place where it began. */
 export async function keepPlaceOfRun(
   connection: Connection,
-  { tenant, id, target, access_key_id, secret }: StoredSchedule,
+  schedule: StoredSchedule,
 ): Promise<void> {
-  // A statement of its own: a run may have begun while the schedule was waited for.
+  const { target, access_key_id, secret } = schedule;
   await connection.query(sql`
     update exports set place = ${target}, place_key_id = ${access_key_id}, place_secret = ${secret}
-    where tenant = ${tenant} and place is null
-      and (state in ('queued', 'running') or delivery is not null and delivered_at is null)
-      and id = (select e.id from exports e where e.schedule_id = ${id} order by e.created_at desc, e.id desc limit 1)`);
+    where ${isOpenRun(schedule)} and place is null`);
+}
+
+/** Has the end of a run that is under way reported, or not. */
+export async function setUntold(
+  connection: Connection,
+  schedule: JobId,
+  isUntold: boolean,
+): Promise<void> {
+  await connection.query(sql`update exports set untold = ${isUntold} where ${isOpenRun(schedule)}`);
 }
 
 /** Lists schedules by tenant and name, beginning after `page.after`. */
@@ -127,13 +149,21 @@ export async function updateSchedule(
   db: Queryable,
   row: Pick<
     StoredSchedule,
-    'tenant' | 'id' | 'cron' | 'enabled' | 'due_at' | 'target' | 'access_key_id' | 'secret'
+    | 'tenant'
+    | 'id'
+    | 'cron'
+    | 'enabled'
+    | 'due_at'
+    | 'target'
+    | 'access_key_id'
+    | 'secret'
+    | 'webhook'
   >,
 ): Promise<void> {
   await db.query(sql`
     update export_schedules set cron = ${row.cron}, enabled = ${row.enabled},
       due_at = ${row.due_at}::timestamptz, target = ${row.target}, access_key_id = ${row.access_key_id},
-      secret = ${row.secret}
+      secret = ${row.secret}, webhook = ${row.webhook}
     where tenant = ${row.tenant} and id = ${row.id}`);
 }
 

@@ -81,7 +81,16 @@ async function createSchedule(
   body: NewSchedule,
 ): Promise<Schedule> {
   const id = newId('sch');
-  const { tenant, cron, format, to, credentials, starts = 'all', ...others } = body;
+  const {
+    tenant,
+    cron,
+    format,
+    to,
+    credentials,
+    starts = 'all',
+    webhook = false,
+    ...others
+  } = body;
   const { name = `${format}-${id.slice(-6)}`, ...selected } = others;
   const { actor } = caller;
   if (!mayTouchTenant(actor, tenant)) {
@@ -101,7 +110,7 @@ async function createSchedule(
       });
     }
     const isNew = await queries.insertSchedule(connection, {
-      ...{ tenant, id, name, cron, format, request, target: to, due_at: dueAt },
+      ...{ tenant, id, name, cron, format, request, target: to, due_at: dueAt, webhook },
       access_key_id: own?.accessKeyId ?? null,
       secret: own === undefined ? null : tools.seal(own.secretAccessKey, id),
       delivered_before: deliveredBefore,
@@ -194,9 +203,13 @@ async function changeSchedule(
       const after = {
         ...{ ...before, enabled, ...place },
         cron: cron ?? before.cron,
+        webhook: change.webhook ?? before.webhook,
         due_at: isSame ? before.due_at : enabled ? nextOf(cron ?? before.cron) : null,
       };
       if (after.target !== before.target) await queries.keepPlaceOfRun(connection, before);
+      if (after.webhook !== before.webhook) {
+        await queries.setUntold(connection, before, after.webhook);
+      }
       await queries.updateSchedule(connection, after);
       const states = { before: told(before), after: told(after) };
       await tools.audit(connection, entryOf(caller, 'change', before, states));
@@ -284,11 +297,11 @@ function entryOf(
 function told(
   row: Pick<
     queries.StoredSchedule,
-    'name' | 'cron' | 'format' | 'request' | 'target' | 'access_key_id' | 'enabled'
+    'name' | 'cron' | 'format' | 'request' | 'target' | 'access_key_id' | 'webhook' | 'enabled'
   >,
 ) {
-  const { name, cron, format, request, target: to, access_key_id, enabled } = row;
-  return { name, cron, format, request, to, access_key_id, enabled };
+  const { name, cron, format, request, target: to, access_key_id, webhook, enabled } = row;
+  return { name, cron, format, request, to, access_key_id, webhook, enabled };
 }
 
 function show(row: queries.StoredSchedule): Schedule {

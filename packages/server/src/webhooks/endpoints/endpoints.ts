@@ -1,3 +1,4 @@
+import { runEventTypes } from '../../exports/values.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { maskUrl } from '../../kernel/mask-url.ts';
@@ -87,7 +88,9 @@ export async function findWarnings(
   db: Queryable,
   endpoint: { id: string; tenant: string; url: string; event_types: readonly string[] },
 ): Promise<string[]> {
-  const others = endpoint.event_types.filter((type) => !namedTypes.includes(type));
+  const others = endpoint.event_types.filter(
+    (type) => !namedTypes.includes(type) && !runEventTypes.some((own) => own === type),
+  );
   const twin = await queries.findTwin(db, endpoint);
   return [
     ...(others.length === 0

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { checkDayRange } from '../../kernel/day.ts';
-import { AppError } from '../../kernel/errors.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { compactMember } from '../../kernel/json-slices.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
@@ -14,7 +14,7 @@ import {
 } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
 import { scanPage } from '../scan.ts';
-import { deliveryStatuses } from '../values.ts';
+import { deliveryStatuses, ownTypes } from '../values.ts';
 import { eraseIncident } from './erase.ts';
 import * as queries from './queries.ts';
 import { createReportIncident, type Payload } from './report-incident.ts';
@@ -26,6 +26,9 @@ export function addIncidentRoutes(http: HttpServer, db: Database, options: Webho
     // The data is taken from the request's text, because JSON.parse would change large numbers.
     const dataSource = compactMember(request.jsonText, 'data');
     const { id: requestId, traceParent } = request;
+    if (body.type.startsWith(ownTypes)) {
+      throw invalidInput('/type', `must not begin with ${ownTypes}: these are the service's own`);
+    }
     return reportIncident(actor, { request: body, dataSource, requestId, traceParent });
   });
   http.route(webhooksContract.testFilter, ({ body, actor, request: { jsonText } }) =>

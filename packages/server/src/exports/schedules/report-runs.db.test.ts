@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterAll, expect, test, vi } from 'vitest';
+import { startReceiver } from '../../../test/receiver.ts';
+import { useTestService } from '../../../test/service.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'svcctl-told-'));
+afterAll(() => rm(root, { recursive: true, force: true }));
+const service = useTestService({
+  ...{ SVC_EXPORT_ROOTS: root, SVC_ROLES: 'api,drainer,exports' },
+  SVC_ALLOW_TARGETS: '127.0.0.0/8',
+});
+
+const make = async (tenant: string, more: object = {}): Promise<string> => {
+  const body = { tenant, to: `${root}/${tenant}`, cron: '0 2 * * *', format: 'ndjson', ...more };
+  const answer = await service.call('POST', '/exports/schedules', { body });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.json.id;
+};
+const pathOf = (id: string) => `/exports/schedules/${id}`;
+const store = (tenant: string, ids: readonly string[]) => {
+  const records = ids.map((event_id) => ({
+    ...{ tenant, store: 'A', event_id, occurred_at: '2001-03-01T00:00:00Z', enrichment: {} },
+  }));
+  return service.call('POST', '/enrichment/records', { body: { records } });
+};
+const begin = (id: string) => service.call('POST', `${pathOf(id)}/run`);
+const until = <T>(look: () => Promise<T | false>): Promise<T> =>
+  vi.waitUntil(look, { timeout: 60_000, interval: 50 });
+/** The last run of a schedule, once it is in this state. */
+const lastRun = (id: string, state: string) =>
+  until(async () => {
+    const { last_run: last } = (await service.call('GET', pathOf(id))).json;
+    return last?.state === state && (state === 'failed' || last.delivered_at !== null) && last;
+  });
+const incidents = (tenant: string) => service.all(`/incidents?tenant=${tenant}&limit=50`);
+const untold = (id: string, is: boolean) =>
+  service.db.query(sql`select from exports where schedule_id = ${id} and untold = ${is}`);
+
+test('a delivered run is reported once, to endpoints that ask for it, with what it delivered', async () => {
+  const receiver = await startReceiver();
+  const target = { tenant: 'D', url: receiver.url(), event_types: ['svcctl.export.delivered'] };
+  const made = await service.call('POST', '/webhook/endpoints', { body: target });
+  expect(made.json.warnings).toEqual([]);
+  const id = await make('D', { webhook: true, name: 'nightly' });
+  await store('D', ['a', 'b']);
+  await begin(id);
+  const run = await lastRun(id, 'completed');
+  const [request] = await receiver.waitFor(1);
+  const payload = JSON.parse(request?.body ?? '');
+  const manifest = await readFile(`${run.delivered_to}/manifest.json`);
+  const { files, recorded_before } = JSON.parse(manifest.toString());
+  expect(payload).toEqual({
+    type: 'svcctl.export.delivered',
+    timestamp: run.delivered_at,
+    data: {
+      ...{ tenant: 'D', schedule: { id, name: 'nightly' }, export_id: run.id, format: 'ndjson' },
+      ...{ recorded_from: null, recorded_before, delivered_to: run.delivered_to },
+      ...{ rows: 2, bytes: files[0].bytes, files: 1, error_code: null, error: null },
+      manifest: `${run.delivered_to}/manifest.json`,
+      manifest_sha256: createHash('sha256').update(manifest).digest('hex'),
+    },
+  });
+  // As after a kill between the incident and the note that it was reported.
+  await until(async () => (await untold(id, false)).length === 1);
+  await service.db.query(sql`update exports set untold = true where schedule_id = ${id}`);
+  await until(async () => (await untold(id, false)).length === 1);
+  expect(await incidents('D')).toHaveLength(1);
+  expect(receiver.requests).toHaveLength(1);
+  await receiver.close();
+});
+
+test('a run that failed is reported with its error, and nothing where nobody asked', async () => {
+  const [told, silent] = [await make('F', { webhook: true }), await make('S')];
+  await Promise.all([store('F', ['a']), store('S', ['a'])]);
+  await writeFile(join(root, 'F'), 'a file stands where the folders would');
+  await begin(told);
+  await until(async () => {
+    await service.db.query(sql`
+      update exports set due_at = null, failures = 4 where schedule_id = ${told} and attempts > 0`);
+    return (await service.call('GET', pathOf(told))).json.state === 'failing';
+  });
+  await begin(silent);
+  await lastRun(silent, 'completed');
+  const { error } = await lastRun(told, 'failed');
+  const [incident] = await until(async () => {
+    const found = await incidents('F');
+    return found.length === 1 && found;
+  });
+  const { data, type } = (await service.call('GET', `/incidents/${incident.id}`)).json;
+  expect({ type, data }).toMatchObject({
+    type: 'svcctl.export.failed',
+    data: { error, error_code: 'export_target_unusable', manifest: null, rows: null },
+  });
+  expect(await incidents('S')).toEqual([]);
+});
+
+test('it can be asked for while a run is under way, and taken back', async () => {
+  const [on, off] = [await make('N'), await make('O', { webhook: true })];
+  for (const [tenant, id, webhook] of [
+    ['N', on, true],
+    ['O', off, false],
+  ] as const) {
+    await store(tenant, ['a']);
+    await writeFile(join(root, tenant), '');
+    await begin(id);
+    await until(
+      async () => (await service.all(`/exports?schedule=${id}&limit=1`))[0]?.attempts > 0,
+    );
+    const { json } = await service.call('PATCH', pathOf(id), { body: { webhook } });
+    expect(json).toMatchObject({ webhook, state: 'running' });
+    await rm(join(root, tenant));
+    await service.db.query(sql`update exports set due_at = null where schedule_id = ${id}`);
+    await lastRun(id, 'completed');
+  }
+  await until(async () => (await incidents('N')).length === 1);
+  expect(await untold(off, false)).toHaveLength(1);
+  expect(await incidents('O')).toEqual([]);
+});
+
+test('nobody else reports incidents of these types', async () => {
+  const body = { tenant: 'X', type: 'svcctl.export.delivered', data: {} };
+  const answer = await service.call('POST', '/incidents', { body });
+  expect(answer.json).toMatchObject({ code: 'request_invalid', errors: [{ path: '/type' }] });
+});
