@@ -83,7 +83,7 @@ function Snapshot({ table }: { table: IcebergTable }): ReactNode {
 function Readers({ table }: { table: IcebergTable }): ReactNode {
   const { catalogue, pyiceberg, duckdb, scan } = readerLines(table, window.location.origin);
   return (
-    <section aria-label="For readers" className="stack gap-12 above-16">
+    <section aria-label="For readers" className="stack gap-12 above-12">
       <div>
         <h3 className="caps below-8">The catalogue</h3>
         <Copied text={catalogue} label="Copy the address" />

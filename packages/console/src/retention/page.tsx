@@ -171,7 +171,7 @@ function usePanelQueries(place: Place | undefined): PanelQueries {
   const all = { tenant, move, verification } as const;
   const isOwn = place?.kind === 'run' || place?.kind === 'iceberg';
   const isShown = place !== undefined && !isOwn && tenantId !== '*';
-  return { ...all, watched: isShown ? [all[place.kind as keyof typeof all]] : [] };
+  return { ...all, watched: isShown ? [all[place.kind]] : [] };
 }
 
 /** The panel that is open, if any. The question before a run is a dialog. */
