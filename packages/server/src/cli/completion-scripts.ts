@@ -6,17 +6,28 @@ export type CompletionNode = {
   readonly path: string;
   readonly commands: readonly { name: string; summary: string }[];
   readonly options: readonly CompletionOption[];
-  /** Words that may be its argument. Null means a file, empty that nothing is known. */
-  readonly argument: readonly string[] | null;
+  readonly argument: Value;
 };
+
+/** What a value may be: these words, a file, what the service knows, or any text; or there is none, or only perhaps. */
+type Value = readonly string[] | 'file' | 'free' | 'none' | 'optional' | Asked;
+
+/** Names that the hidden command `__complete` finds when they are asked for. */
+type Asked = { readonly ask: string };
 
 export type CompletionOption = {
   /** The option, such as "--tenant". */
   readonly flag: string;
   readonly summary: string;
-  /** The kind of its value. */
-  readonly value: 'none' | 'optional' | 'free' | 'file' | 'tenant' | readonly string[];
+  readonly value: Value;
 };
+
+/** What an option asks for, wherever it is. */
+const asked: Readonly<Record<string, string>> = {
+  ...{ '--tenant': 'tenant', '--endpoint': 'endpoints', '--incident': 'incidents' },
+};
+/** The nouns whose argument is an id of their own list, or a name. */
+const listed = /^\/(endpoints|exports|incidents|jobs|profile|schedules|tokens|records\/versions)\b/;
 
 /** All commands with their options. They come from commander's own tree, so that the scripts cannot lack one. */
 export function completionTree(program: Command): CompletionNode[] {
@@ -31,7 +42,7 @@ export function completionTree(program: Command): CompletionNode[] {
         summary: child.summary() || child.description(),
       })),
       options: help.visibleOptions(command).flatMap(optionOf),
-      argument: argumentOf(command),
+      argument: argumentOf(command, path),
     });
     for (const child of commands) visit(child, `${path}/${child.name()}`);
   };
@@ -44,18 +55,35 @@ function optionOf(option: Option): CompletionOption[] {
   return [{ flag: option.long, summary: option.description, value: followingOf(option) }];
 }
 
-function followingOf(option: Option): CompletionOption['value'] {
-  if (option.argChoices !== undefined) return option.argChoices;
-  if (option.long === '--tenant') return 'tenant';
-  if (option.long === '--out' || option.long === '--manifest') return 'file';
+function followingOf(option: Option): Value {
+  const { argChoices, long = '' } = option;
+  if (argChoices !== undefined) return argChoices;
+  const ask = asked[long ?? ''];
+  if (ask !== undefined) return { ask };
+  // Only that of the program is one of svcctl login.
+  if (long === '--profile' && option.description.startsWith('profile to connect')) {
+    return { ask: 'profile' };
+  }
+  if (long === '--out' || long === '--manifest') return 'file';
   if (option.optional) return 'optional';
   return option.required ? 'free' : 'none';
 }
 
-function argumentOf(command: Command): readonly string[] | null {
+function argumentOf(command: Command, path: string): Value {
   const [argument] = command.registeredArguments;
-  if (argument?.argChoices !== undefined) return argument.argChoices;
-  return argument?.name() === 'file' ? null : [];
+  if (argument === undefined) return 'none';
+  if (argument.argChoices !== undefined) return argument.argChoices;
+  if (argument.name() === 'file') return 'file';
+  const [, noun] = listed.exec(path) ?? [];
+  return noun !== undefined && /^(id|name|version)/.test(argument.name()) ? { ask: noun } : 'free';
+}
+
+function isAsked(value: Value): value is Asked {
+  return typeof value === 'object' && 'ask' in value;
+}
+
+function isWords(value: Value): value is readonly string[] {
+  return typeof value === 'object' && !('ask' in value);
 }
 
 /**
@@ -89,41 +117,44 @@ function bashValueCase(node: CompletionNode, { flag, value }: CompletionOption):
   if (value === 'none' || value === 'optional') return [];
   if (value === 'free') return [`${on} return ;;`];
   if (value === 'file') return [`${on} COMPREPLY=($(compgen -f -- "$cur")); return ;;`];
-  if (value === 'tenant') {
-    return [
-      `${on}
-      while IFS= read -r name; do
-        [[ $name == "$cur"* ]] && COMPREPLY+=("$(printf %q "$name")")
-      done < <(svcctl __complete tenant -- "$cur" 2> /dev/null)
-      return ;;`,
-    ];
-  }
+  if (isAsked(value)) return [`${on} ${bashAsks(value)}; return ;;`];
   return [`${on} COMPREPLY=($(compgen -W '${value.join(' ')}' -- "$cur")); return ;;`];
 }
 
+function bashAsks({ ask }: Asked): string {
+  return `while IFS= read -r name; do
+        [[ $name == "$cur"* ]] && COMPREPLY+=("$(printf %q "$name")")
+      done < <(svcctl __complete ${ask} -- "$cur" 2> /dev/null)`;
+}
+
 function bashWordCase(node: CompletionNode): string {
+  const { argument } = node;
   const words = [
     ...node.commands.map((command) => command.name),
-    ...(node.argument ?? []),
+    ...(isWords(argument) ? argument : []),
     ...node.options.map((option) => option.flag),
   ];
-  const files = node.argument === null ? ' $(compgen -f -- "$cur")' : '';
-  return `    ${node.path === '' ? "''" : node.path}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$cur")${files}) ;;`;
+  const files = argument === 'file' ? ' $(compgen -f -- "$cur")' : '';
+  const names = isAsked(argument) ? `; [[ $cur == -* ]] || ${bashAsks(argument)}` : '';
+  return `    ${node.path === '' ? "''" : node.path}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$cur")${files})${names} ;;`;
 }
 
 /** The script for fish: one `complete` line for each word, whose condition says which commands must come before it. */
 export function fishScript(tree: readonly CompletionNode[]): string {
   const lines = tree.flatMap((node) => {
     const condition = conditionOf(node);
-    const isFile = node.argument === null;
+    const { argument } = node;
     return [
       ...node.commands.map(
         (command) =>
           `complete -c svcctl -n ${condition} -a ${command.name} -d ${quote(command.summary)}`,
       ),
-      ...(node.argument ?? []).map((word) => `complete -c svcctl -n ${condition} -a ${word}`),
+      ...(isWords(argument) ? argument : []).map(
+        (word) => `complete -c svcctl -n ${condition} -a ${word}`,
+      ),
       ...node.options.map((option) => optionLine(condition, option)),
-      ...(isFile ? [`complete -c svcctl -n ${condition} -F`] : []),
+      ...(argument === 'file' ? [`complete -c svcctl -n ${condition} -F`] : []),
+      ...(isAsked(argument) ? [`complete -c svcctl -n ${condition} -a ${fishAsks(argument)}`] : []),
     ];
   });
   return `# fish completion of svcctl: svcctl completion fish > ~/.config/fish/completions/svcctl.fish
@@ -146,10 +177,12 @@ function optionLine(condition: string, { flag, value, summary }: CompletionOptio
   if (value === 'none' || value === 'optional') return line;
   if (value === 'free') return `${line} -x`;
   if (value === 'file') return `${line} -r -F`;
-  if (value === 'tenant') {
-    return `${line} -x -a '(svcctl __complete tenant -- (commandline -ct) 2> /dev/null)'`;
-  }
+  if (isAsked(value)) return `${line} -x -a ${fishAsks(value)}`;
   return `${line} -x -a ${quote(value.join(' '))}`;
+}
+
+function fishAsks({ ask }: Asked): string {
+  return `'(svcctl __complete ${ask} -- (commandline -ct) 2> /dev/null)'`;
 }
 
 function quote(text: string): string {
@@ -185,20 +218,22 @@ function zshValueCase(node: CompletionNode, { flag, value }: CompletionOption): 
   if (value === 'none' || value === 'optional') return [];
   if (value === 'free') return [`${on} return ;;`];
   if (value === 'file') return [`${on} _files; return ;;`];
-  if (value === 'tenant') {
-    return [
-      `${on} names=("\${(@f)$(svcctl __complete tenant -- "$cur" 2> /dev/null)}"); compadd -a names; return ;;`,
-    ];
-  }
+  if (isAsked(value)) return [`${on} ${zshAsks(value)}; return ;;`];
   return [`${on} compadd -- ${value.join(' ')}; return ;;`];
 }
 
+function zshAsks({ ask }: Asked): string {
+  return `names=("\${(@f)$(svcctl __complete ${ask} -- "$cur" 2> /dev/null)}"); compadd -a names`;
+}
+
 function zshWordCase(node: CompletionNode): string {
+  const { argument } = node;
   const words = [
     ...node.commands.map((command) => command.name),
-    ...(node.argument ?? []),
+    ...(isWords(argument) ? argument : []),
     ...node.options.map((option) => option.flag),
   ];
-  const files = node.argument === null ? '; _files' : '';
-  return `    (${node.path === '' ? "''" : node.path}) compadd -- ${words.join(' ')}${files} ;;`;
+  const files = argument === 'file' ? '; _files' : '';
+  const names = isAsked(argument) ? `; ${zshAsks(argument)}` : '';
+  return `    (${node.path === '' ? "''" : node.path}) compadd -- ${words.join(' ')}${files}${names} ;;`;
 }

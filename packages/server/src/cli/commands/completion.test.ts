@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { chmod, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { writeProfiles } from '../connection.ts';
 import { prepareCli } from '../testing/prepare-cli.ts';
 import { json } from '../testing/receiver.ts';
 import { ends, newFolder, run } from '../testing/run.ts';
@@ -13,11 +14,14 @@ const { api, cli } = prepareCli();
 async function complete(
   words: string[],
   tenants: string[] = [],
-): Promise<{ offers: string[]; files: string[] }> {
+): Promise<{ offers: string[]; files: string[]; asked: string }> {
   const folder = await newFolder();
   const { stdout: script } = await run(['completion', 'bash']);
   await writeFile(join(folder, 'names'), tenants.map((name) => `${name}\n`).join(''));
-  await writeFile(join(folder, 'svcctl'), `#!/bin/sh\ncat "${folder}/names"\n`);
+  await writeFile(
+    join(folder, 'svcctl'),
+    `#!/bin/sh\necho "$@" > "${folder}/asked"\ncat "${folder}/names"\n`,
+  );
   await chmod(join(folder, 'svcctl'), 0o755);
   const typed = words.map((word) => `'${word}'`).join(' ');
   const program = `${script}
@@ -27,8 +31,9 @@ COMP_WORDS=(svcctl ${typed}); COMP_CWORD=${words.length}; _svcctl; printf '%s\\n
     env: { PATH: `${folder}:${process.env.PATH}` },
   });
   const files = await readdir(folder);
+  const asked = await readFile(join(folder, 'asked'), 'utf8').catch(() => '');
   await rm(folder, { recursive: true });
-  return { offers: stdout.split('\n').filter((line) => line !== ''), files };
+  return { offers: stdout.split('\n').filter((line) => line !== ''), files, asked: asked.trim() };
 }
 
 test.each([
@@ -101,6 +106,33 @@ test('bash completes tenants from the service, quoted, and never runs their name
   );
   expect(offers).toEqual(['TX', 'T\\ \\$\\(touch\\ hacked\\)', 'T\\;touch\\ hacked']);
   expect(files).not.toContain('hacked');
+});
+
+test.each([
+  [['endpoints', 'show', 'ep_'], 'endpoints'],
+  [['deliveries', 'ls', '--endpoint', 'ep_'], 'endpoints'],
+  [['records', 'versions', 'rm', 'ep_'], 'records/versions'],
+  [['profile', 'use', 'ep_'], 'profile'],
+  [['--profile', 'ep_'], 'profile'],
+])('bash asks for the names that may follow in %j: %s', async (words, what) => {
+  const { offers, asked } = await complete(words, ['ep_1', 'ep_2', 'other']);
+  expect([offers, asked]).toEqual([['ep_1', 'ep_2'], `__complete ${what} -- ep_`]);
+});
+
+test('bash completes the names of files', async () => {
+  const { offers } = await complete(['records', 'ingest', 'nam']);
+  expect(offers).toEqual(['names']);
+});
+
+test('__complete prints ids that begin so, and profiles without asking any service', async () => {
+  api.on('GET /tokens', json({ data: [{ id: 'tok_1' }, { id: 'tok_2' }, { id: 'x' }] }));
+  await ends(cli('__complete tokens -- tok_'), 0, 'tok_1\ntok_2\n', []);
+  const cwd = await newFolder();
+  const profiles = { ops: { url: 'https://x.example', token: 'svc_x' } };
+  await writeProfiles({ HOME: cwd }, { default: 'ops', profiles });
+  await ends(run(['__complete', 'profile', '--', 'o'], { cwd }), 0, 'ops\n', []);
+  await rm(cwd, { recursive: true });
+  expect(api.requests).toHaveLength(1);
 });
 
 test('__complete prints tenants that begin so', async () => {

@@ -6,7 +6,8 @@ import type { Described } from '../verb.ts';
 const shells = ['bash', 'zsh', 'fish'] as const;
 
 export const completion: Described = {
-  description: 'Prints a script that completes commands, options, and the names of tenants.',
+  description:
+    'Prints a script that completes commands, options, files, the names of tenants and profiles, and ids.',
   argument: ['<shell>', 'the shell', shells],
   examples: [
     'source <(svcctl completion bash)',
@@ -29,7 +30,7 @@ const mostNames = 50;
 export const __complete: Described = {
   description:
     'Prints names that complete a prefix, one a line; nothing when the service does not answer.',
-  argument: ['<words...>', 'tenant, and what is typed already'],
+  argument: ['<words...>', 'what is asked for, and what is typed already'],
   examples: ['svcctl __complete tenant -- T'],
   act: complete,
 };
@@ -39,31 +40,49 @@ async function complete(
   _options: object,
   [what, prefix = '']: readonly string[],
 ): Promise<void> {
-  if (what !== 'tenant') return;
   const signal = AbortSignal.any([context.io.signal, AbortSignal.timeout(limitMillis)]);
-  let names: string[];
+  let names: readonly string[];
   try {
-    names = await findTenants({ ...context.io, signal }, context.profile(), prefix);
+    names = await find({ ...context.io, signal }, context.profile(), { what, prefix });
   } catch {
     // Without a service or a token, or when time is up, there is nothing to offer; an error message would only disturb
     // the command line that is being typed.
     return;
   }
-  await context.out.write(names.map((name) => `${printable(name)}\n`).join(''));
+  const fitting = names.filter((name) => name.startsWith(prefix)).slice(0, mostNames);
+  await context.out.write(fitting.map((name) => `${printable(name)}\n`).join(''));
 }
 
-async function findTenants(
+/** The lists whose ids are completed, by what the scripts call them. Their first page has what is looked for mostly. */
+const lists = {
+  endpoints: 'GET /webhook/endpoints',
+  exports: 'GET /exports',
+  incidents: 'GET /incidents',
+  jobs: 'GET /jobs',
+  'records/versions': 'GET /enrichment/dataset-versions',
+  schedules: 'GET /exports/schedules',
+  tokens: 'GET /tokens',
+} as const;
+
+async function find(
   io: Context['io'],
   profile: string | undefined,
-  prefix: string,
-): Promise<string[]> {
-  const [{ findConnection }, { createClient }] = await Promise.all([
+  { what = '', prefix }: { what: string | undefined; prefix: string },
+): Promise<readonly string[]> {
+  const [{ findConnection, readProfiles }, { createClient }] = await Promise.all([
     import('../connection.ts'),
     import('../client.ts'),
   ]);
+  if (what === 'profile') return Object.keys((await readProfiles(io.env)).profiles);
   const client = createClient(io, await findConnection(io, profile));
-  const { data } = await client.json('GET /enrichment/datasets', {
-    query: { level: 'tenant', limit: mostNames, q: prefix || undefined },
-  });
-  return data.map((row) => row.tenant);
+  if (what === 'tenant') {
+    const { data } = await client.json('GET /enrichment/datasets', {
+      query: { level: 'tenant', limit: mostNames, q: prefix || undefined },
+    });
+    return data.map((row) => row.tenant);
+  }
+  if (!Object.hasOwn(lists, what)) return [];
+  const answer = await client.text(lists[what as keyof typeof lists], {});
+  const { data } = JSON.parse(answer) as { data: readonly { id: string }[] };
+  return data.map(({ id }) => id);
 }
