@@ -87,7 +87,7 @@ function Readers({ table }: { table: IcebergTable }): ReactNode {
       <div>
         <h3 className="caps below-8">The catalogue</h3>
         <Copied text={catalogue} label="Copy the address" />
-        <p className="muted small">
+        <p className="muted small above-8">
           The token needs the scope enrichment:read; a limited one sees its tenants. The files are
           read from the store itself, with keys of the reader.
         </p>

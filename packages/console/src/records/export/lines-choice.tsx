@@ -43,6 +43,7 @@ export function LinesChoice(
     <>
       <div className={classes.selects}>
         <NativeSelect
+          className={classes.wide}
           label="A line is"
           disabled={isFixed}
           value={choices.lines}
@@ -54,6 +55,7 @@ export function LinesChoice(
         />
         {isTemplate && (
           <NativeSelect
+            className={classes.wide}
             label="A record without a value"
             disabled={isFixed}
             value={choices.missing}

@@ -73,7 +73,7 @@ const column = columnsOf<RecordLine>();
 /** The columns. There is one for the store only when the node has several. */
 function columnsFor(zone: Zone, hasStore: boolean): readonly Column<RecordLine>[] {
   return [
-    column.own('occurred_at', `OCCURRED AT (${zoneName(zone)})`, 176, {
+    column.own('occurred_at', `OCCURRED AT (${zoneName(zone)})`, 190, {
       card: 'title',
       cell: ({ occurred_at: at }) => <time dateTime={at}>{formatInstant(at, zone)}</time>,
     }),

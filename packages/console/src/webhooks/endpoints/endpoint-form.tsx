@@ -37,7 +37,7 @@ const fields: Readonly<Record<Exclude<FieldName, 'tenant'>, FieldProps>> = {
   where: {
     label: 'Filter',
     description:
-      'What must hold of an incident, as score >= 0.9 and data.kind in ("a", "b"). Empty: nothing',
+      'What must hold of an incident, as score >= 0.9 and data.kind in ("a", "b"). Empty: any',
     maxLength: 2000,
   },
   description: { label: 'Description', maxLength: 500 },

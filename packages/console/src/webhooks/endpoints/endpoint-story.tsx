@@ -60,7 +60,7 @@ function Attempts({ id, attempts }: { id: string; attempts: readonly Attempt[] }
   const now = usePageNow();
   if (attempts.length === 0) return <p className="muted below-12">No attempt is remembered.</p>;
   return (
-    <div className={`row gap-8 below-12 ${classes.attempts}`}>
+    <div className={`row wrap gap-8 below-12 ${classes.attempts}`}>
       <ol aria-label="Its newest attempts, the newest first" className="row wrap">
         {attempts.map((attempt) => {
           const { delivery_id, number, started_at: at, failure_class: failure } = attempt;
@@ -104,7 +104,7 @@ function Periods({ periods }: { periods: EndpointStory['periods'] }) {
       <thead>
         <tr className="caps">
           <th scope="col">LAST</th>
-          <th scope="col">ATTEMPTS</th>
+          <th scope="col">TRIED</th>
           <th scope="col">OK</th>
           {percentiles.map((name) => (
             <th key={name} scope="col" title="So many of the answers took no longer than this">
