@@ -56,7 +56,7 @@ export function IcebergDrawer({ onClose }: { onClose: () => void }): ReactNode {
 function Snapshot({ table }: { table: IcebergTable }): ReactNode {
   const [zone] = useZone();
   const snapshot = snapshotOf(table);
-  if (snapshot === undefined) {
+  if (snapshot === undefined || snapshot.records === 0) {
     return (
       <p className="below-12">
         <strong>The table is empty:</strong> no record is cold yet. The next run moves those that

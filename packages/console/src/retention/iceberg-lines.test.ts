@@ -17,7 +17,7 @@ const tableOf = (current: number, snapshots: ReturnType<typeof snapshot>[]): Ice
 
 test('the snapshot is the current one, whatever its place among those that are kept', () => {
   expect(snapshotOf(tableOf(7, [snapshot(7, '120'), snapshot(5, '90')]))).toEqual({
-    ...{ id: '7', at: '2026-03-01T00:00:00.000Z', operation: 'replace' },
+    ...{ id: '7', at: '2026-03-01T00:00:00Z', operation: 'replace' },
     ...{ records: 120, files: 2, kept: 1 },
   });
 });

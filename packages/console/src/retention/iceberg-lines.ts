@@ -8,7 +8,7 @@ export function snapshotOf({ metadata }: IcebergTable) {
   const { summary } = current;
   return {
     id: String(current['snapshot-id']),
-    at: new Date(current['timestamp-ms']).toISOString(),
+    at: `${new Date(current['timestamp-ms']).toISOString().slice(0, 19)}Z`,
     operation: summary.operation ?? '–',
     records: Number(summary['total-records'] ?? 0),
     files: Number(summary['total-data-files'] ?? 0),

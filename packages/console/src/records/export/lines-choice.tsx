@@ -19,8 +19,8 @@ const kinds: readonly { value: Lines; label: string }[] = [
 ];
 
 const rules: readonly { value: MissingRule; label: string }[] = [
-  { value: 'refuse', label: 'fails the job' },
-  { value: 'skip', label: 'is left out and counted' },
+  { value: 'refuse', label: 'a record fails the job' },
+  { value: 'skip', label: 'it is left out and counted' },
 ];
 
 /** Whoever writes a template sees its line when he rests. */
@@ -41,9 +41,8 @@ export function LinesChoice(
   const isTemplate = choices.lines !== 'records';
   return (
     <>
-      <div className={classes.selects}>
+      <div className={classes.lines}>
         <NativeSelect
-          className={classes.wide}
           label="A line is"
           disabled={isFixed}
           value={choices.lines}
@@ -55,8 +54,7 @@ export function LinesChoice(
         />
         {isTemplate && (
           <NativeSelect
-            className={classes.wide}
-            label="A record without a value"
+            label="Without a value"
             disabled={isFixed}
             value={choices.missing}
             data={rules}
