@@ -43,6 +43,30 @@ test('ingests that are hung up on give back what they held', async () => {
   await own.stop();
 });
 
+test('an examination that is hung up on is given up, which is no mistake of ours', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const own = await startTestService({}, log);
+  const lock = await own.db.pool.connect();
+  await lock.query('begin; lock table webhook_endpoints in access exclusive mode');
+  const socket = connect(Number(new URL(own.url).port), '127.0.0.1');
+  socket.write(
+    `GET /api/v1/doctor HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${own.adminToken}\r\n\r\n`,
+  );
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  await expect
+    .poll(async () => (await lock.query(waiting)).rowCount, { timeout: 20_000 })
+    .toBeGreaterThan(0);
+  socket.destroy();
+  await own.call('GET', '/~/healthz');
+  await lock.query('commit');
+  lock.release();
+  const codes = () => lines.map((line) => JSON.parse(line).code);
+  await expect.poll(codes, { timeout: 20_000 }).toContain('request_aborted');
+  expect(lines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
+  await own.stop();
+});
+
 test.each([
   ['while it waits to be read', 2500],
   ['after all of it was read', 250],

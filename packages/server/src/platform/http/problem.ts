@@ -111,6 +111,11 @@ export function bodyTooLarge(maxBytes: number, cause?: unknown): AppError {
 
 function toAppError(raw: unknown, request: FastifyRequest): AppError {
   if (raw instanceof AppError) return raw;
+  // Whoever asked has hung up, and what was under way for them was given up: see untilGone.
+  const isGivenUp = raw instanceof Error && raw.name === 'AbortError';
+  if (isGivenUp && request.raw.socket.destroyed) {
+    return new AppError('request_aborted', { cause: raw });
+  }
   const code = raw instanceof Error && 'code' in raw ? String(raw.code) : '';
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
