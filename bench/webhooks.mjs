@@ -1,10 +1,12 @@
 import { runSections } from './lib/run-sections.mjs';
 import { benchIsolation, benchLatency, benchSlow, benchThrottled } from './webhooks/beside.mjs';
 import { benchDeadLetters, benchRearm } from './webhooks/dead-letters.mjs';
+import { benchFilters } from './webhooks/filters.mjs';
 import { benchIncidents, benchThroughput } from './webhooks/rates.mjs';
 
 const sections = {
   incidents: benchIncidents,
+  filters: benchFilters,
   throughput: benchThroughput,
   latency: benchLatency,
   isolation: benchIsolation,
@@ -16,6 +18,7 @@ const sections = {
 
 const standard = {
   incidents: { requests: 15_000, pairs: 3 },
+  filters: { requests: 5000, pairs: 3, endpoints: 1000 },
   throughput: { deliveries: 30_000, pairs: 3 },
   latency: { seconds: 30, singles: 50, warmSeconds: 2 },
   isolation: { seconds: 20, backlog: 100_000, pairs: 2, warmSeconds: 2 },
@@ -29,6 +32,7 @@ const standard = {
 const sizes = {
   smallest: {
     incidents: { requests: 80, pairs: 1 },
+    filters: { requests: 40, pairs: 1, endpoints: 20 },
     throughput: { deliveries: 200, pairs: 1 },
     latency: { seconds: 0.3, singles: 2, warmSeconds: 0.2 },
     isolation: { seconds: 0.3, backlog: 200, pairs: 1, warmSeconds: 0.2 },
@@ -39,6 +43,7 @@ const sizes = {
   },
   quick: {
     incidents: { requests: 8000, pairs: 1 },
+    filters: { requests: 2000, pairs: 1, endpoints: 1000 },
     throughput: { deliveries: 5000, pairs: 1 },
     latency: { seconds: 5, singles: 10, warmSeconds: 2 },
     isolation: { seconds: 5, backlog: 10_000, pairs: 1, warmSeconds: 2 },
@@ -52,7 +57,7 @@ const sizes = {
 };
 
 /**
- * Webhooks: incidents against one INSERT each, deliveries against bare signed POSTs to the same receiver; latency, isolation, receivers
+ * Webhooks: incidents against one INSERT each, also with filters, deliveries against bare signed POSTs to the same receiver; latency, isolation, receivers
  * that are slow or refuse what is too much, and the dead-letter queue at a million rows.
  */
 export const runBench = (options) => runSections({ name: 'webhooks', sections, sizes }, options);
