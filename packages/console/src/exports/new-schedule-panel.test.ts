@@ -11,6 +11,7 @@ const values: Parameters<typeof toNewSchedule>[0] = {
     where: '',
   },
   ...{ keyId: 'left from before', secret: 's', format: 'csv', starts: 'now', webhook: false },
+  ...{ typed: true, template: 'openai-chat' },
 };
 
 test('what is left empty is left out, and a folder has no key', () => {
@@ -26,4 +27,14 @@ test('a bucket has its key, and the secret is sent as it was given', () => {
     ...{ to: 's3://acme/x', webhook: true },
     credentials: { access_key_id: 'AK', secret_access_key: ' s ' },
   });
+});
+
+test('typed fields go with Parquet alone, and a template with NDJSON alone', () => {
+  const [parquet, ndjson] = (['parquet', 'ndjson'] as const).map((format) =>
+    toNewSchedule({ ...values, format }),
+  );
+  expect(parquet).toMatchObject({ typed: true });
+  expect(parquet).not.toHaveProperty('template');
+  expect(ndjson).toMatchObject({ template: 'openai-chat' });
+  expect(ndjson).not.toHaveProperty('typed');
 });

@@ -2,7 +2,7 @@ import { Checkbox, NativeSelect, PasswordInput, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { NewSchedule, Schedule } from '../api/types.ts';
-import { type ExportFormat, exportFormats, runEventTypes } from '../api/values.ts';
+import { type ExportFormat, exportFormats, runEventTypes, templateNames } from '../api/values.ts';
 import { useAct } from '../ui/act.ts';
 import { ActionForm, faultsOf } from '../ui/form.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
@@ -33,17 +33,27 @@ const empty = {
   ...{ tenant: '', name: '', cron: '0 2 * * *', to: '', store: '', where: '' },
   ...{ keyId: '', secret: '' },
 };
-type Values = typeof empty & { format: ExportFormat; starts: 'all' | 'now'; webhook: boolean };
+type Values = typeof empty & {
+  format: ExportFormat;
+  starts: 'all' | 'now';
+  typed: boolean;
+  /** The name of a template; empty for records. */
+  template: string;
+  webhook: boolean;
+};
 
 /** The body for a new schedule: what is left empty is left out. */
 export function toNewSchedule(values: Values): NewSchedule {
-  const { keyId, secret, format, starts, webhook, tenant, cron, to, ...others } = values;
+  const { keyId, secret, format, starts, webhook, typed, template, ...texts } = values;
+  const { tenant, cron, to, ...others } = texts;
   const given = Object.entries(others).flatMap(([name, text]) =>
     text.trim() === '' ? [] : [[name, text.trim()]],
   );
   return {
     ...{ tenant: tenant.trim(), cron: cron.trim(), to: to.trim(), format, starts },
     ...Object.fromEntries(given),
+    ...(format === 'parquet' && typed && { typed }),
+    ...(format === 'ndjson' && template !== '' && { template: named(template) }),
     ...(webhook && { webhook }),
     ...(isBucket(to) && {
       credentials: { access_key_id: keyId.trim(), secret_access_key: secret },
@@ -51,12 +61,14 @@ export function toNewSchedule(values: Values): NewSchedule {
   };
 }
 
+const named = (template: string) => templateNames.find((name) => name === template);
+
 export const isBucket = (to: string) => /^\s*s3:/i.test(to);
 
 function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
   const [values, setValues] = useState<Values>({
     ...empty,
-    ...{ format: 'parquet', starts: 'all', webhook: false },
+    ...{ format: 'parquet', starts: 'all', typed: false, template: '', webhook: false },
   });
   const make = useAct({
     call: () => api.post<Schedule>('/exports/schedules', toNewSchedule(values)),
@@ -70,7 +82,7 @@ function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
     setValues((before) => ({ ...before, ...change }));
     make.reset();
   };
-  const fields = ['tenant', 'name', 'cron', 'to', 'store', 'where', 'credentials'];
+  const fields = ['tenant', 'name', 'cron', 'to', 'store', 'where', 'credentials', 'typed'];
   const faults = faultsOf(make.error, fields, { url: 'to' });
   const text = (name: keyof typeof empty, label: string, placeholder: string) => (
     <TextInput
@@ -115,6 +127,23 @@ function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
         data={[...exportFormats]}
         onChange={(event) => set({ format: event.currentTarget.value as ExportFormat })}
       />
+      {values.format === 'parquet' && (
+        <Checkbox
+          label="Typed fields"
+          description="Fields of the enrichment as columns, as they are in what is stored now; what fits none goes to _rest"
+          checked={values.typed}
+          error={faults['typed']}
+          onChange={(event) => set({ typed: event.currentTarget.checked })}
+        />
+      )}
+      {values.format === 'ndjson' && (
+        <NativeSelect
+          label="Lines"
+          value={values.template}
+          data={[{ value: '', label: 'records' }, ...templateNames]}
+          onChange={(event) => set({ template: event.currentTarget.value })}
+        />
+      )}
       <NativeSelect
         label="Begins with"
         value={values.starts}

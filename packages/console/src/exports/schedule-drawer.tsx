@@ -16,6 +16,7 @@ import { At } from '../ui/marks.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { exportHref } from '../ui/panel-place.ts';
 import { exportsKey } from '../ui/poll.tsx';
+import { SchemaColumns } from '../ui/schema-columns.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { shellLine, sliceText } from '../ui/words.ts';
 import { ChangeSchedule } from './change-schedule.tsx';
@@ -158,6 +159,8 @@ function Body({ schedule }: { schedule: Schedule }): ReactNode {
             run: <a href={exportHref(last.id)}>{last.state}</a>,
             begun: <At at={last.created_at} />,
             rows: last.rows === null ? null : formatCount(last.rows),
+            'fit no column': last.misfits === null ? undefined : formatCount(last.misfits),
+            skipped: last.skipped === null ? undefined : formatCount(last.skipped),
             folder: copied(last.delivered_to),
             delivered: last.delivered_at === null ? 'not yet' : <At at={last.delivered_at} />,
             'all runs': <a href={`#/exports${stringifySearch({ schedule: id })}`}>in the list</a>,
@@ -171,7 +174,11 @@ function Body({ schedule }: { schedule: Schedule }): ReactNode {
           slice: <a href={sliceHref(request)}>{sliceText(request)}</a>,
           where: request.where,
           dataset: request.dataset,
-          format: schedule.format,
+          format: request.typed ? `${schedule.format}, typed` : schedule.format,
+          template:
+            request.template === undefined || typeof request.template === 'string'
+              ? request.template
+              : 'one of its own',
           to: copied(schedule.to),
           'access key': schedule.access_key_id ?? undefined,
           webhook: schedule.webhook ? runEventTypes.join(', ') : undefined,
@@ -182,6 +189,12 @@ function Body({ schedule }: { schedule: Schedule }): ReactNode {
           ),
         }}
       />
+      {schedule.schema && (
+        <>
+          <h3 className="caps below-8">COLUMNS OF FIELDS</h3>
+          <SchemaColumns schema={schedule.schema} />
+        </>
+      )}
       <CliBlock
         title="Its runs on the command line"
         line={shellLine(['svcctl', 'schedules', 'history', id])}

@@ -6,6 +6,7 @@ import {
   addExportRoutes,
   addScheduleRoutes,
   createExportKind,
+  createSchemaFinder,
   findTarget,
   openTarget,
   parseTarget,
@@ -192,8 +193,9 @@ function parseManifest(text: string): Manifest {
 /** Adds the routes of exports: those that stream and those that create and read jobs. */
 export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void {
   const { settings, db, cold } = host;
+  const findSchema = createSchemaFinder({ db, cold });
   addExportRoutes(http, db, {
-    ...{ cold, jobs, objects: cold.objects, store: cold.store, fence: cold.fence },
+    ...{ cold, findSchema, jobs, objects: cold.objects, store: cold.store, fence: cold.fence },
     spoolDir: cold.spoolDir,
     spillDir: settings.dataDir,
     spillBytes: settings.exportSpillBytes,
@@ -209,7 +211,7 @@ export function addExports(http: HttpServer, host: Host, jobs: ExportJobs): void
     ...routeTools(host),
   });
   addScheduleRoutes(http, db, {
-    ...{ roots: settings.exportRoots, spoolDir: cold.spoolDir },
+    ...{ roots: settings.exportRoots, spoolDir: cold.spoolDir, findSchema },
     seal: (secret, id) => secretBox(host).seal(secret, id),
     unseal: (secret, id) => secretBox(host).open(secret, id),
     poke: () => jobs.pokeSchedules(),

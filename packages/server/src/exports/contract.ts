@@ -63,13 +63,12 @@ const bodyProperties = {
     ),
   ),
 };
-const template = Type.Union(
-  [oneOf(templateNames), Type.Object({}, { additionalProperties: true })],
-  {
-    description:
-      'each line is this JSON object, whose texts have references such as {{prompt}} into the record: docs/templates.md. A name stands for a template of ours. It goes with Prefer: respond-async, and without columns',
-  },
-);
+/** A template for the lines of NDJSON: its name, or itself. */
+export const templateSchema = (howToAsk: string) =>
+  Type.Union([oneOf(templateNames), Type.Object({}, { additionalProperties: true })], {
+    description: `each line is this JSON object, whose texts have references such as {{prompt}} into the record: docs/templates.md. A name stands for a template of ours. ${howToAsk}`,
+  });
+const template = templateSchema('It goes with Prefer: respond-async, and without columns');
 const compression = Type.Optional(
   oneOf(compressions, 'of the file itself; a stream is also gzip-coded by Accept-Encoding'),
 );

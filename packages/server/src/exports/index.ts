@@ -16,3 +16,4 @@ export {
 export type { ReportRun } from './schedules/report-runs.ts';
 export { addScheduleRoutes } from './schedules/schedules.ts';
 export { openTarget, parseTarget } from './schedules/target.ts';
+export { createSchemaFinder } from './typed/find-schema.ts';

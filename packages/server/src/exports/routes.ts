@@ -23,7 +23,7 @@ import { createLink, findLink, takeLink } from './links.ts';
 import { toSelection } from './select.ts';
 import { answerWatched, disposition, type SendCall, sendExport } from './send-stream.ts';
 import { startFile } from './stream-file.ts';
-import { createSchemaFinder, type FindSchema } from './typed/find-schema.ts';
+import type { FindSchema } from './typed/find-schema.ts';
 import { previewTemplate } from './typed/preview-template.ts';
 import type { ExportFormat } from './values.ts';
 
@@ -33,6 +33,7 @@ import type { ExportFormat } from './values.ts';
  */
 export type ExportOptions = Omit<ExportSource, 'db' | 'encoders'> &
   DownloadOptions & {
+    readonly findSchema: FindSchema;
     readonly maxConcurrent: number;
     readonly maxPerCaller: number;
     /** Finds the caller behind a token's id, and checks the token again. Throws 401, 403. */
@@ -66,7 +67,7 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
   const { maxConcurrent, maxPerCaller } = options;
   const places = createSharedBudget({ total: maxConcurrent, each: maxPerCaller });
   const encoders = createGate(encodedAtOnce);
-  const findSchema = createSchemaFinder({ db, cold: options.cold });
+  const { findSchema } = options;
   async function download(call: Download): Promise<FastifyReply> {
     const { request, reply } = call;
     if (request.raw.httpVersionMinor === 0) {

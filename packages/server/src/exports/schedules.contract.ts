@@ -12,10 +12,12 @@ import {
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
-import { csvRequestSchema } from './contract.ts';
+import { csvRequestSchema, templateSchema } from './contract.ts';
+import { typedSchema } from './jobs.contract.ts';
 import {
   exportFormats,
   exportStates,
+  missingRules,
   runEventTypes,
   scheduleStarts,
   scheduleStates,
@@ -33,6 +35,19 @@ const selection = {
   compression,
   header,
   profile,
+  typed: Type.Optional(
+    Type.Boolean({
+      description:
+        'of Parquet: the fields of the enrichment as columns of their types, found in what is stored when the schedule is made; what fits none of them goes to `_rest` as JSON, and is counted',
+    }),
+  ),
+  template: Type.Optional(templateSchema('It goes with ndjson, and without columns')),
+  missing: Type.Optional(
+    oneOf(
+      missingRules,
+      'a record that has no value for a reference: skip (default) leaves it out and counts it; refuse fails the run, and so each later one, until the record is gone. It needs `template`',
+    ),
+  ),
 };
 
 const nameSchema = Type.String({
@@ -74,6 +89,10 @@ export const scheduleSchema = Type.Object({
   request: Type.Object({}, { additionalProperties: true, description: 'what is exported' }),
   to: Type.String({ description: 'where it delivers' }),
   access_key_id: nullable(Type.String({ description: 'of S3; null for a folder' })),
+  schema: Type.Optional({
+    ...typedSchema,
+    description: 'of typed Parquet: the same in all runs; not in lists',
+  }),
   webhook: webhookSchema,
   state: oneOf(
     scheduleStates,
@@ -90,6 +109,12 @@ export const scheduleSchema = Type.Object({
         id: Type.String({ description: 'of the export' }),
         state: oneOf(exportStates),
         rows: nullable(Type.Integer()),
+        misfits: nullable(
+          Type.Integer({ description: 'of typed Parquet: rows with something in `_rest`' }),
+        ),
+        skipped: nullable(
+          Type.Integer({ description: 'of a template: records without a value for it' }),
+        ),
         delivered_to: Type.String(),
         delivered_at: nullable({ ...instantSchema, description: 'null: not yet, or never' }),
         created_at: instantSchema,

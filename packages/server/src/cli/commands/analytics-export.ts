@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import {
   type Compression,
@@ -9,8 +8,6 @@ import {
   missingRules,
   type Profile,
   profiles,
-  type TemplateName,
-  templateNames,
 } from '../../exports/values.ts';
 import { numberOf } from '../../kernel/values.ts';
 import {
@@ -24,6 +21,7 @@ import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import type { DownloadRequest } from '../exports/download.ts';
 import type { StreamRequest } from '../exports/stream-export.ts';
+import { templateOf, templateWords } from '../exports/template.ts';
 import { required, usage } from '../help.ts';
 import { checkDays, type Days } from '../slice.ts';
 import type { Verb, Verbs } from '../verb.ts';
@@ -89,10 +87,7 @@ const exportSlice: Verb = {
       '--typed',
       'Parquet with the fields of the enrichment as columns of their types; svcctl exports schema shows them; implies --async',
     ],
-    [
-      '--template <template>',
-      `NDJSON of other lines: ${templateNames.join(', ')}, or @FILE with a JSON object (docs/templates.md); implies --async`,
-    ],
+    ['--template <template>', `NDJSON of other lines: ${templateWords}; implies --async`],
     [
       '--missing <rule>',
       'what becomes of a record without a value for the template: refuse fails, skip leaves it out and counts it (default: refuse)',
@@ -233,32 +228,6 @@ async function sliceOf(
     hasHeader: options.header,
     isJobOnly: where !== undefined || (version?.isJobOnly ?? false),
   };
-}
-
-/** A template by its name, or out of a file. */
-async function templateOf(
-  { io }: Context,
-  word: string | undefined,
-): Promise<TemplateName | object | undefined> {
-  if (word === undefined) return undefined;
-  const name = templateNames.find((known) => known === word);
-  if (name !== undefined) return name;
-  if (!word.startsWith('@')) {
-    throw usage(`There is no template ${word}. There are ${templateNames.join(', ')}, and @FILE.`);
-  }
-  const { readFile } = await import('node:fs/promises');
-  const path = resolve(io.cwd, word.slice(1));
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw usage(`The template cannot be read: ${error instanceof Error ? error.message : path}`);
-  });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw usage(`${path} is not JSON: ${error instanceof Error ? error.message : ''}`);
-  }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  throw usage(`${path} has no JSON object.`);
 }
 
 async function versionOf(

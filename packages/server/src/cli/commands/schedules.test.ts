@@ -25,15 +25,23 @@ test('schedules create sends what was given, with the secret from stdin, and pri
     'event_id,kind',
     '--starts',
     'now',
-    '--webhook',
+    ...['--webhook', '--typed'],
   ];
   const running = cli([...words, ...more], { stdin: 'SECRET\n' });
   await ends(running, 0, 'sch_1\n', ['Made nightly of TX.']);
   expect(bodyOf()).toEqual({
     ...{ tenant: 'TX', cron: '0 2 * * *', to: 's3://acme/x', format: 'parquet', starts: 'now' },
-    ...{ columns: ['event_id', 'kind'], webhook: true },
+    ...{ columns: ['event_id', 'kind'], webhook: true, typed: true },
     credentials: { access_key_id: 'AK', secret_access_key: 'SECRET' },
   });
+});
+
+test('schedules create takes a template by name or out of a file, as an export does', async () => {
+  api.on('POST /exports/schedules', json(made, 201));
+  const create = 'schedules create --tenant T --cron x --to /x --format ndjson --template';
+  await ends(cli(`${create} openai-chat --missing refuse`), 0, 'sch_1\n', []);
+  expect(bodyOf()).toMatchObject({ template: 'openai-chat', missing: 'refuse' });
+  expect(await cli(`${create} nosuch`)).toMatchObject({ code: 2 });
 });
 
 test('a key without its secret, and a change of nothing, are refused before anything is asked', async () => {
@@ -65,6 +73,7 @@ test('schedules pause and resume say how it goes on, and history asks for its ru
 
 test('schedules show tells what it delivered, and why its last run failed', async () => {
   const last = {
+    ...{ misfits: 1234, skipped: null },
     ...{ id: 'exp_1', state: 'failed', rows: 7, delivered_to: 's3://acme/x/1', delivered_at: null },
     ...{ created_at: '2026-03-05T02:00:00.000000Z', error: 'the store says AccessDenied' },
   };
@@ -73,6 +82,7 @@ test('schedules show tells what it delivered, and why its last run failed', asyn
   for (const text of [
     'failing',
     'svcctl.export.failed',
+    '1,234',
     'exp_1, failed',
     's3://acme/x/1',
     'AccessDenied',

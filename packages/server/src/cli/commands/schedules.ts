@@ -1,6 +1,8 @@
 import {
   type ExportFormat,
   exportFormats,
+  type MissingRule,
+  missingRules,
   runEventTypes,
   scheduleStarts,
 } from '../../exports/values.ts';
@@ -13,6 +15,7 @@ import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { type Facts, moment, show, utc, whereAny } from '../details.ts';
 import { type ExportJob, exportJobColumns, stateText } from '../exports/jobs.ts';
+import { templateOf, templateWords } from '../exports/template.ts';
 import { formatRelative } from '../format.ts';
 import { required, usage } from '../help.ts';
 import { list } from '../list.ts';
@@ -59,12 +62,18 @@ function facts(row: Schedule, nowMillis: number): Facts {
     ['next run', row.due_at === null ? 'paused' : moment(row.due_at, nowMillis)],
     ['format', row.format],
     ['request', JSON.stringify(row.request)],
+    ...whereAny(
+      'columns of fields',
+      row.schema && `${row.schema.columns.length}, the same in all runs`,
+    ),
     ['to', row.to],
     ...whereAny('access key', row.access_key_id),
     ...whereAny('webhook', row.webhook ? runEventTypes.join(', ') : null),
     ['delivered', row.delivered_before && `what was stored before ${utc(row.delivered_before)}`],
     ['last run', last && `${last.id}, ${last.state}, ${moment(last.created_at, nowMillis)}`],
     ...whereAny('its rows', last?.rows == null ? null : formatCount(last.rows)),
+    ...whereAny('fit no column', last?.misfits == null ? null : formatCount(last.misfits)),
+    ...whereAny('skipped', last?.skipped == null ? null : formatCount(last.skipped)),
     ...whereAny('its folder', last?.delivered_to),
     ...whereAny('error', last?.error),
     ['made', `${moment(row.created_at, nowMillis)} by ${row.created_by}`],
@@ -99,6 +108,9 @@ type CreateOptions = Credentials & {
   dataset?: (typeof datasetNames)[number];
   columns?: string;
   starts?: (typeof scheduleStarts)[number];
+  typed?: true;
+  template?: string;
+  missing?: MissingRule;
   webhook?: true;
   json?: true;
 };
@@ -111,6 +123,7 @@ const create: Verb = {
     "svcctl schedules create --tenant TX --cron '0 2 * * *' --format parquet --to '/srv/exports/{tenant}/{date}'",
     "svcctl schedules create --tenant TX --cron '0 2 * * *' --format parquet --to 's3://acme/{tenant}/{date}?region=eu-central-1' --access-key-id AKIAIOSFODNN7EXAMPLE --secret-access-key - < secret.txt",
     "svcctl schedules create --tenant TX --name sure --cron '*/15 * * * *' --format ndjson --to /srv/exports/sure --where 'score >= 0.9' --starts now",
+    "svcctl schedules create --tenant TX --cron '0 2 * * *' --to /srv/exports/typed --typed --webhook",
   ],
   options: [
     ['--tenant <tenant>', 'whose records (required)'],
@@ -125,6 +138,16 @@ const create: Verb = {
     ['--where <condition>', 'only what this holds for; see docs/where.md'],
     ['--columns <columns>', 'columns, separated by commas'],
     [
+      '--typed',
+      'Parquet with fields as columns, as they are in what is stored now (docs/schedules.md)',
+    ],
+    ['--template <template>', `NDJSON of other lines: ${templateWords}`],
+    [
+      '--missing <rule>',
+      'what becomes of a record without a value for the template: skip leaves it out and counts it, refuse fails the run (default: skip)',
+      missingRules,
+    ],
+    [
       '--starts <with>',
       'all: with all that is stored (default); now: with what comes',
       scheduleStarts,
@@ -137,11 +160,13 @@ const create: Verb = {
 
 async function createSchedule(context: Context, options: CreateOptions): Promise<void> {
   const { name, format = 'parquet', store, kind, dataset, where, starts, webhook, json } = options;
+  const { typed, missing } = options;
   const body: Body = {
     tenant: required(options.tenant, '--tenant'),
     cron: required(options.cron, '--cron'),
     to: required(options.to, '--to'),
-    ...{ name, format, store, kind, dataset, where, starts, webhook },
+    ...{ name, format, store, kind, dataset, where, starts, webhook, typed, missing },
+    template: await templateOf(context, options.template),
     columns: options.columns?.split(','),
     credentials: await credentialsOf(context, options),
   };

@@ -7,6 +7,7 @@ import { AppError } from '../../kernel/errors.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { compress, compressTail } from '../formats/compress.ts';
 import type { FileFormat } from '../formats/format.ts';
+import { linesOf } from '../typed/fill-row.ts';
 import type { WorkContext } from './context.ts';
 import type { StoredJob } from './job.ts';
 import type { DonePart } from './queries.ts';
@@ -14,6 +15,10 @@ import type { DonePart } from './queries.ts';
 /** What of a run lies in its folder. */
 export type Delivery = {
   readonly files: readonly DeliveredFile[];
+  /** Of typed Parquet: how many rows have something that fits no column. */
+  readonly misfits?: number;
+  /** Of a template: how many records have no value for it, and no line. */
+  readonly skipped?: number;
   /** The text of `_SUCCESS`, which is written once the run is completed. */
   readonly marker: string;
 };
@@ -42,24 +47,30 @@ export async function deliver(context: WorkContext, call: DeliverCall): Promise<
   const dir = await mkdtemp(join(context.source.spoolDir, 'delivery-'));
   try {
     const files: DeliveredFile[] = [];
-    for (const part of call.parts.filter(({ rows }) => rows > 0)) {
+    for (const part of call.parts.filter((each) => linesOf(each) > 0)) {
       signal.throwIfAborted();
       const number = String(files.length + 1).padStart(5, '0');
       const name = `part-${number}${call.format.extension}`;
       const path = join(dir, name);
       files.push({
         name,
-        rows: part.rows,
+        rows: linesOf(part),
         ...(await writeFileOf(context, part, { ...call, path })),
       });
       await store.put(`${folder}/${name}`, path, signal);
       await rm(path);
     }
-    const manifest = `${JSON.stringify(manifestOf(job, files), null, 2)}\n`;
+    const counts = call.format.tell?.(call.parts.map(({ layout }) => layout));
+    const manifest = `${JSON.stringify({ ...manifestOf(job, files), ...counts }, null, 2)}\n`;
     const path = join(dir, 'manifest.json');
     await writeFile(path, manifest);
     await store.put(`${folder}/manifest.json`, path, signal);
-    return { files, marker: `${createHash('sha256').update(manifest).digest('hex')}\n` };
+    return {
+      files,
+      marker: `${createHash('sha256').update(manifest).digest('hex')}\n`,
+      ...(counts?.misfits && { misfits: counts.misfits.rows }),
+      ...(counts?.skipped && { skipped: counts.skipped.rows }),
+    };
   } finally {
     await rm(dir, { recursive: true, force: true });
     await store.close();
@@ -140,6 +151,7 @@ function manifestOf(job: StoredJob, files: readonly DeliveredFile[]) {
     format: job.options.format,
     compression: job.options.compression,
     columns: job.options.columns,
+    ...(job.typed_schema && { schema: job.typed_schema }),
     // What was stored at this time or later, and before the other.
     recorded_from: job.slice.recordedFrom ?? null,
     recorded_before: job.recorded_before,

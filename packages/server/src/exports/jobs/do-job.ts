@@ -12,7 +12,7 @@ import { compress, compressTail } from '../formats/compress.ts';
 import { createFormat } from '../formats/create-format.ts';
 import type { FileFormat } from '../formats/format.ts';
 import type { Manifest } from '../jobs.contract.ts';
-import { skippedOf } from '../typed/fill-row.ts';
+import { linesOf } from '../typed/fill-row.ts';
 import type { Proof } from '../values.ts';
 import { toFault, type WorkContext } from './context.ts';
 import { cutNews } from './cut-news.ts';
@@ -249,11 +249,6 @@ async function noteDelivery(
   throw new AppError('export_mismatch', {
     detail: 'The schedule has delivered these records by another run since.',
   });
-}
-
-/** The rows of a part in the file: those that a template skips have none. */
-function linesOf({ rows, layout }: DonePart): number {
-  return rows - skippedOf(layout).rows;
 }
 
 /** What the parts that were read back prove, at the least: parts with hot records are always read back. */

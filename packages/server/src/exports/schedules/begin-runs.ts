@@ -161,7 +161,7 @@ async function beginRun(
         ...{ tenant, id: exportId, request, options, slice: { ...slice, tenants: null }, triple },
         file_name: fileNameOf(request, { version: null }, options),
         version: null,
-        typed_schema: null,
+        typed_schema: due.typed_schema ?? null,
         requested_by: schedule.created_by,
         tokenId: schedule.token_id,
         schedule: { id, name: schedule.name, deliversTo: folder, isUntold: due.webhook },

@@ -3,6 +3,7 @@ import type { Connection, Queryable } from '../../platform/postgres/database.ts'
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { ExportRequest } from '../contract.ts';
 import type { JobId } from '../jobs/job.ts';
+import type { TypedSchema } from '../jobs.contract.ts';
 import type { Schedule } from '../schedules.contract.ts';
 import type { ExportFormat } from '../values.ts';
 
@@ -25,6 +26,8 @@ export type StoredSchedule = JobId &
     readonly secret: Buffer | null;
     readonly enabled: boolean;
     readonly token_id: string;
+    /** Not in lists. */
+    readonly typed_schema?: TypedSchema | null;
     readonly last_run: Schedule['last_run'];
     /** Whether a run is under way, or lacks its marker only. */
     readonly is_running: boolean;
@@ -32,7 +35,7 @@ export type StoredSchedule = JobId &
 
 /** The last run of the schedule `s`. */
 const lastRun = sql`left join lateral (
-    select id, state, rows_total, delivered_to, delivered_at, created_at, finished_at, error,
+    select id, state, rows_total, delivery, delivered_to, delivered_at, created_at, finished_at, error,
       state in ('queued', 'running') or delivery is not null and delivered_at is null and place is null as is_open
     from exports where schedule_id = s.id order by exports.created_at desc, id desc limit 1
   ) e on true`;
@@ -42,8 +45,12 @@ const columns = sql`s.tenant, s.id, s.name, s.cron, s.format, s.request, s.targe
   s.created_by, s.token_id, ${instantText('s.created_at')} as created_at,
   coalesce(e.is_open, false) as is_running,
   case when e.id is not null then json_build_object('id', e.id, 'state', e.state, 'rows', e.rows_total,
+    'misfits', (e.delivery->>'misfits')::bigint, 'skipped', (e.delivery->>'skipped')::bigint,
     'delivered_to', e.delivered_to, 'delivered_at', ${instantText('e.delivered_at')},
     'created_at', ${instantText('e.created_at')}, 'error', e.error) end as last_run`;
+
+/** The columns of one schedule; a list would be slow with the last. */
+const ownColumns = sql`${columns}, s.typed_schema`;
 
 /** What is stored of a new schedule. */
 export type NewRow = Omit<StoredSchedule, 'last_run' | 'is_running' | 'enabled' | 'created_at'>;
@@ -52,10 +59,10 @@ export type NewRow = Omit<StoredSchedule, 'last_run' | 'is_running' | 'enabled' 
 export async function insertSchedule(db: Queryable, row: NewRow): Promise<boolean> {
   const rows = await db.query(sql`
     insert into export_schedules (tenant, id, name, cron, format, request, target, access_key_id, secret,
-      webhook, due_at, delivered_before, created_by, token_id)
+      webhook, typed_schema, due_at, delivered_before, created_by, token_id)
     values (${row.tenant}, ${row.id}, ${row.name}, ${row.cron}, ${row.format},
       ${JSON.stringify(row.request)}::json, ${row.target}, ${row.access_key_id}, ${row.secret},
-      ${row.webhook}, ${row.due_at}::timestamptz, ${row.delivered_before}::timestamptz, ${row.created_by}, ${row.token_id})
+      ${row.webhook}, ${row.typed_schema ? JSON.stringify(row.typed_schema) : null}::json, ${row.due_at}::timestamptz, ${row.delivered_before}::timestamptz, ${row.created_by}, ${row.token_id})
     on conflict (tenant, name) where deleted_at is null do nothing returning id`);
   return rows.length === 1;
 }
@@ -76,7 +83,7 @@ export async function findSchedule(
   { forUpdate = false } = {},
 ): Promise<StoredSchedule | undefined> {
   const rows = await db.query<StoredSchedule>(sql`
-    select ${columns} from export_schedules s ${lastRun}
+    select ${ownColumns} from export_schedules s ${lastRun}
     where s.id = ${id} and ${isReached(reach)} and s.deleted_at is null
     ${raw(forUpdate ? 'for update of s' : '')}`);
   return rows[0];
@@ -215,7 +222,7 @@ export async function lockDue(
   );
   // A statement of its own sees what was committed while this one waited.
   const rows = await connection.query<StoredSchedule & { now: number }>(sql`
-    select ${columns}, extract(epoch from now())::float8 * 1000 as now
+    select ${ownColumns}, extract(epoch from now())::float8 * 1000 as now
     from export_schedules s ${lastRun} where s.tenant = ${tenant} and s.id = ${id} and ${isDue}`);
   return rows[0];
 }

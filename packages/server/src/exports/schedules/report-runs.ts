@@ -56,6 +56,8 @@ function incidentOf(run: EndedRun): Parameters<ReportRun>[0] {
       rows: sum('rows'),
       bytes: sum('bytes'),
       files: delivery?.files.length ?? null,
+      misfits: delivery?.misfits ?? null,
+      skipped: delivery?.skipped ?? null,
       manifest: isDelivered ? `${folder}/manifest.json` : null,
       manifest_sha256: delivery?.marker.trim() ?? null,
       error_code: isDelivered ? null : run.error_code,

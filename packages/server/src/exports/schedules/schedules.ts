@@ -10,12 +10,16 @@ import type { S3Credentials } from '../../platform/objects/s3-client.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { toSlice, withPin } from '../../records/index.ts';
 import type { ExportRequest } from '../contract.ts';
+import { toFileOptions } from '../jobs/create.ts';
+import type { TypedSchema } from '../jobs.contract.ts';
 import {
   type NewSchedule,
   type Schedule,
   type ScheduleChange,
   schedulesContract,
 } from '../schedules.contract.ts';
+import type { Selection } from '../select.ts';
+import type { FindSchema } from '../typed/find-schema.ts';
 import type { ScheduleState } from '../values.ts';
 import * as queries from './queries.ts';
 import { parseTarget, type TargetTools, tryTarget } from './target.ts';
@@ -26,6 +30,7 @@ export type ScheduleTools = TargetTools & {
   readonly unseal: (secret: Buffer, scheduleId: string) => string;
   readonly audit: Audit;
   readonly cursorKey: () => Buffer;
+  readonly findSchema: FindSchema;
   /** Has schedules looked at now. */
   readonly poke: () => void;
   /** Stops the work on a run that was cancelled. */
@@ -96,12 +101,16 @@ async function createSchedule(
   if (!mayTouchTenant(actor, tenant)) {
     throw invalidInput('/tenant', 'is not one that this token reaches; GET /me lists those');
   }
-  const request: ExportRequest = { tenant, ...selected };
-  toSlice(request, actor, '/');
+  // A record that no run could deliver would keep the schedule from delivering any.
+  const missing = selected.template === undefined ? {} : { missing: 'skip' as const };
+  const request: ExportRequest = { tenant, ...missing, ...selected };
+  const slice = { ...toSlice(request, actor, '/'), tenant };
   assertOptions(body);
+  toFileOptions(format, request, slice);
   const dueAt = nextOf(cron);
   const target = parseTarget(to, tools.roots);
   const own = credentialsFor(to, credentials);
+  const schema = request.typed ? await findColumns(tools, slice) : null;
   await tryTarget(target, { tenant, schedule: name, ...(own && { credentials: own }) }, tools);
   const write = async (connection: Connection, deliveredBefore: string | null) => {
     if ((await queries.countSchedules(connection, tenant)) >= mostSchedules) {
@@ -111,6 +120,7 @@ async function createSchedule(
     }
     const isNew = await queries.insertSchedule(connection, {
       ...{ tenant, id, name, cron, format, request, target: to, due_at: dueAt, webhook },
+      typed_schema: schema,
       access_key_id: own?.accessKeyId ?? null,
       secret: own === undefined ? null : tools.seal(own.secretAccessKey, id),
       delivered_before: deliveredBefore,
@@ -130,8 +140,27 @@ async function createSchedule(
   return withPin(db, tenant, { read: async (_, recordedBefore) => recordedBefore, write });
 }
 
+/** The columns of all runs. Throws 400 `request_invalid` when nothing is stored yet that would tell them. */
+async function findColumns(
+  { findSchema }: Pick<ScheduleTools, 'findSchema'>,
+  slice: Selection['slice'],
+): Promise<TypedSchema> {
+  const schema = await findSchema({ slice, version: null });
+  if (schema.columns.length > 0) return schema;
+  throw invalidInput(
+    '/typed',
+    `finds no fields in the ${schema.count} records that are stored of this: all would go to _rest for good. Store some first`,
+  );
+}
+
 /** Throws 400 `request_invalid` for an option that the format has not. */
-function assertOptions({ format, compression, header, profile }: NewSchedule): void {
+function assertOptions(body: NewSchedule): void {
+  const { format, compression, header, profile } = body;
+  if (body.typed && format !== 'parquet') throw invalidInput('/typed', 'goes with Parquet alone');
+  if (format !== 'ndjson') {
+    if (body.template !== undefined) throw invalidInput('/template', 'goes with NDJSON alone');
+    if (body.missing !== undefined) throw invalidInput('/missing', 'goes with a template');
+  }
   if (format === 'parquet' && compression !== undefined) {
     throw invalidInput('/compression', 'goes without Parquet, which compresses its own pages');
   }
@@ -305,8 +334,9 @@ function told(
 }
 
 function show(row: queries.StoredSchedule): Schedule {
-  const { target, secret: _, token_id: __, enabled: ___, is_running: ____, ...shown } = row;
-  return { ...shown, to: target, state: stateOf(row) };
+  const { target, secret: _, token_id: __, enabled: ___, is_running: ____, ...others } = row;
+  const { typed_schema: schema, ...shown } = others;
+  return { ...shown, ...(schema && { schema }), to: target, state: stateOf(row) };
 }
 
 function stateOf({ enabled, is_running, last_run }: queries.StoredSchedule): ScheduleState {

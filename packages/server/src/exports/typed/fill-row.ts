@@ -41,6 +41,11 @@ export function createFiller({ lines, missing }: LineTemplate): {
   };
 }
 
+/** The rows of a part in the file: those that a template skips have none. */
+export function linesOf({ rows, layout }: { rows: number; layout: unknown }): number {
+  return rows - skippedOf(layout).rows;
+}
+
 /** How many rows of a part have no line, and of which reference they lack a value. */
 export function skippedOf(layout: unknown): RowCounts {
   const { skipped } = (layout ?? {}) as { skipped?: RowCounts };
