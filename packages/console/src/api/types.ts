@@ -130,6 +130,8 @@ export type DatasetVersion = Static<typeof versionSchema>;
 export type VersionDiff = Static<typeof versionDiffSchema>;
 export type NewVersion = Static<typeof newVersionSchema>;
 
+/** A page of a list that is searched: `searched_to` is set where it is not full, although there may be more. */
+export type FoundPage<Row> = Page<Row> & { total: number | null; searched_to: string | null };
 export type Endpoint = Static<typeof endpointSchema>;
 export type EndpointStory = Static<typeof endpointStorySchema>;
 /** An endpoint as it is read alone; in lists it has no story. */

@@ -1,22 +1,26 @@
+import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
-import type { Delivery, Page } from '../api/types.ts';
+import type { Delivery } from '../api/types.ts';
+import { failureWords } from '../api/values.ts';
 import { deliveryFilters } from '../api/views.ts';
 import { ListFilters } from '../ui/filters.tsx';
 import classes from '../ui/list-page.module.css';
 import { ListPage } from '../ui/list-page.tsx';
 import { listParams } from '../ui/list-search.ts';
-import { PollNote, useRead } from '../ui/poll.tsx';
+import { PollNote } from '../ui/poll.tsx';
 import { idOf } from '../ui/table/column.ts';
 import { PagedList } from '../ui/table/list.tsx';
 import { notify } from '../ui/toasts.tsx';
 import { usePageSearch } from '../ui/use-search.ts';
+import { shortId } from '../ui/words.ts';
 import { deliveryColumns } from './delivery-columns.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { EndpointFilter } from './dlq/dlq-bar.tsx';
 import { deliveriesKey } from './query-keys.ts';
 import { type DeliveriesSearch, deliveriesPanels, validateDeliveriesSearch } from './search.ts';
 import { useDelivery, useRetries } from './use-delivery.ts';
+import { type Found, useFound } from './use-found.ts';
 
 /** The page DELIVERIES: webhooks in every state, newest first. */
 export function DeliveriesPage(): ReactNode {
@@ -47,7 +51,18 @@ export function DeliveriesPage(): ReactNode {
           filters={deliveryFilters}
           search={search}
           update={update}
+          searched="text"
+          words={failureWords}
           own={{
+            // An id of any kind is asked for by the field `id`.
+            incident: search.incident && (
+              <Button
+                title="Show those of all incidents"
+                onClick={() => update({ incident: undefined, cursor: undefined })}
+              >
+                {shortId(search.incident)} ×
+              </Button>
+            ),
             endpoint: (
               <EndpointFilter
                 tenant={search.tenant}
@@ -67,6 +82,7 @@ export function DeliveriesPage(): ReactNode {
         columns={deliveryColumns}
         keyOf={idOf}
         query={list}
+        searching={list.searching}
         search={search}
         update={update}
         filters={deliveryFilters}
@@ -86,7 +102,9 @@ export function DeliveriesPage(): ReactNode {
 }
 
 /** Reads a page of deliveries. */
-function useDeliveries(search: DeliveriesSearch): UseQueryResult<Page<Delivery>> {
+function useDeliveries(search: DeliveriesSearch): Found<Delivery> {
+  const { status, type, class: failure, code, id, text } = search;
   const params = listParams(deliveryFilters, search);
-  return useRead([...deliveriesKey, params], '/webhook/deliveries', { params });
+  const sought = [status, type, failure, code, id, text];
+  return useFound([...deliveriesKey, params], '/webhook/deliveries', params, sought);
 }

@@ -1,4 +1,4 @@
-import { numberOf } from '../kernel/values.ts';
+import { formatCount, numberOf } from '../kernel/values.ts';
 import { type Chosen, type Filters, paramsOf } from '../kernel/view.ts';
 import type { RouteAnswer, RouteQuery } from './client.ts';
 import type { Context } from './context.ts';
@@ -6,6 +6,7 @@ import { fieldsOf } from './fields.ts';
 import { wholeNumber } from './help.ts';
 import { createRowPrinter, type JsonOption } from './output.ts';
 import { type ListRoute, walkPages } from './pages.ts';
+import { createProgress } from './progress.ts';
 import { checkDays } from './slice.ts';
 import type { Column } from './table.ts';
 import { type Format, formatOptions, jsonOption, optionsOf, type Verb } from './verb.ts';
@@ -90,8 +91,14 @@ export function list<
         most: most ?? byDefault ?? Number.POSITIVE_INFINITY,
       };
       const client = await context.connect();
+      let searchedTo = '';
+      const progress = createProgress(context.io, {
+        ...{ label: 'searched to', total: 0, describe: () => searchedTo },
+        pace: () => `${formatCount(listed.printed)} found`,
+      });
       let listed: Listed = { printed: 0, total: null, hasMore: false, sums: {} };
       for await (const page of walkPages<R>(context.io, client, walk)) {
+        progress.clear();
         await printer.write(page.rows);
         const printed = listed.printed + page.rows.length;
         const rows = sums.length === 0 ? [] : page.rows.map((row) => JSON.parse(row));
@@ -104,7 +111,10 @@ export function list<
             ]),
           ),
         };
+        searchedTo = page.searchedTo ?? '';
+        if (searchedTo !== '') progress.update(printed, 0);
       }
+      progress.clear();
       await printer.end();
       if (isForPrograms(options) || !context.isTerminal) return;
       context.hint(typeof below === 'function' ? below(listed, given) : lineBelow(listed, below));
@@ -129,9 +139,13 @@ function limitOption({
   return [`--limit <${of}>`, `${of}, at most (default: ${when})`, wholeNumber(1)] as const;
 }
 
-function lineBelow({ printed, hasMore }: Listed, { none, one, many, more, next }: Below): string {
+function lineBelow(
+  { printed, total, hasMore }: Listed,
+  { none, one, many, more, next }: Below,
+): string {
   if (printed === 0 && none !== undefined) return none;
-  const parts = [numberOf(printed, one, many)];
+  const of = total === null || !hasMore ? '' : ` of ${formatCount(total)}`;
+  const parts = [`${numberOf(printed, one, many)}${of}`];
   if (hasMore && more !== undefined) parts.push(`${more}: --limit`);
   if (next !== undefined) parts.push(next);
   return parts.join(' · ');

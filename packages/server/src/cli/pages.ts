@@ -1,6 +1,7 @@
 import { AppError } from '../kernel/errors.ts';
 import { elementsOf, membersOf } from '../kernel/json-slices.ts';
 import type { Client, RouteInput, RouteQuery } from './client.ts';
+import { formatInstant } from './format.ts';
 import type { Io } from './io.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
@@ -16,7 +17,7 @@ export type Page = {
   nextCursor: string | null;
   /** Number of rows on all pages; null for lists that do not tell. */
   total: number | null;
-  /** How far a page of records that is not full has looked, such as `TX DFW 2026-03-05T00:00:00.000000Z`. */
+  /** How far a page that is not full has looked, such as `TX DFW 2026-03-05T00:00:00.000000Z`, or a time alone. */
   searchedTo: string | null;
 };
 
@@ -100,6 +101,7 @@ export function parsePage(text: string): Page {
 }
 
 function placeOf(searched: unknown): string | null {
+  if (typeof searched === 'string') return formatInstant(searched);
   if (typeof searched !== 'object' || searched === null) return null;
   const { tenant, store, occurred_at } = searched as Record<string, string | null>;
   return [tenant, store, occurred_at].filter((name) => name !== null).join(' ');

@@ -25,12 +25,15 @@ import {
   deliverySchema,
   endpointChangeSchema,
   endpointSchema,
+  foundPageOf,
   idParams,
   idSchema,
   includeHours,
   listLimit,
   newEndpointSchema,
   pingedDeliverySchema,
+  reportedDays,
+  searchFilters,
 } from './schemas.contract.ts';
 import { endpointStorySchema } from './story.contract.ts';
 import { deliveryStatuses, endpointHealths } from './values.ts';
@@ -230,8 +233,8 @@ export const webhooksContract = {
     responses: {
       200: {
         description:
-          'One page. With a type or a store it may be short while next_cursor is set: the scan behind one page is bounded.',
-        schema: pageOf(listedIncidentSchema),
+          'One page. With a filter other than tenant, days and deliveries it may be short while next_cursor is set: one page looks at 10,000 incidents at most, for text about a second.',
+        schema: foundPageOf(listedIncidentSchema),
       },
       400: problem,
     },
@@ -276,14 +279,16 @@ export const webhooksContract = {
       tenant: Type.Optional(tenantSchema),
       endpoint_id: Type.Optional(idSchema),
       incident_id: Type.Optional(idSchema),
+      ...searchFilters,
+      ...reportedDays,
       limit: Type.Optional(listLimit),
       cursor: Type.Optional(cursorSchema),
     }),
     responses: {
       200: {
         description:
-          'One page. A filtered page may be short while next_cursor is set: the scan behind one page is bounded.',
-        schema: pageOf(deliverySchema),
+          'One page. With a filter other than ids, tenant and days it may be short while next_cursor is set: one page looks at 10,000 deliveries at most, for text about a second.',
+        schema: foundPageOf(deliverySchema),
       },
       400: problem,
     },

@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
 import {
   cursorSchema,
-  dateSchema,
   exactly,
   instantSchema,
   newStoreSchema,
@@ -17,10 +16,13 @@ import {
   eventTypeSchema,
   eventTypesSchema,
   filterSchema,
+  idSchema,
   listLimit,
+  reportedDays,
+  searchFilters,
   storesSchema,
 } from './schemas.contract.ts';
-import { filterReasons } from './values.ts';
+import { deliveryStatuses, filterReasons } from './values.ts';
 
 /** The body of `POST /incidents`. The limit on `data` holds for the whole payload that receivers get. */
 export const newIncidentSchema = exactly({
@@ -160,21 +162,15 @@ export const incidentReceiptSchema = Type.Object({
 export const incidentsQuerySchema = exactly({
   tenant: Type.Optional(tenantSchema),
   store: Type.Optional(storeSchema),
-  type: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 128,
-      description: 'a type such as incident.created, or all that begin alike: incident.',
-    }),
+  ...searchFilters,
+  delivery_status: Type.Optional(
+    oneOf(
+      deliveryStatuses,
+      'only those of which a delivery is in this state; one and the same delivery has to have the state, the endpoint, the class and the status that are asked for',
+    ),
   ),
-  from: Type.Optional({
-    ...dateSchema,
-    description: 'a date such as 2026-03-05: the first day of reports; needs `to`',
-  }),
-  to: Type.Optional({
-    ...dateSchema,
-    description: 'a date such as 2026-03-05: the last day of reports; needs `from`',
-  }),
+  endpoint_id: Type.Optional(idSchema),
+  ...reportedDays,
   deliveries: Type.Optional(
     oneOf(['failed'], '`failed`: only those of which a delivery is pending or abandoned'),
   ),

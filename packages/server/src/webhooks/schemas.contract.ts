@@ -1,11 +1,13 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import {
+  dateSchema,
   exactly,
   instantSchema,
   newStoreSchema,
   newTenantSchema,
   nullable,
   oneOf,
+  pageOf,
 } from '../platform/http/schemas.contract.ts';
 import {
   breakerStates,
@@ -32,6 +34,58 @@ export const eventTypeSchema = Type.String({
   pattern: `^${eventTypePattern}$`,
   description: 'a dotted name such as incident.created',
 });
+/** What lists of deliveries and of incidents are searched for. */
+export const searchFilters = {
+  type: Type.Optional(
+    Type.String({
+      ...{ minLength: 1, maxLength: 128, pattern: '^(\\*|[^*]+(\\.\\*)?)$' },
+      description: 'a type such as incident.created, or all that begin alike: incident.*',
+    }),
+  ),
+  failure_class: Type.Optional(oneOf(failureClasses)),
+  last_status: Type.Optional(
+    Type.String({
+      pattern: '^[1-5](xx|[0-9][0-9])$',
+      description: 'the last status of HTTP that came, as 503, or all of a kind, as 5xx',
+    }),
+  ),
+  id: Type.Optional(
+    Type.String({
+      ...{ minLength: 1, maxLength: 200 },
+      description:
+        'of a delivery, an incident, an endpoint or a request, a webhook-id, or the idempotency key of a report',
+    }),
+  ),
+  text: Type.Optional(
+    Type.String({
+      ...{ minLength: 1, maxLength: 200 },
+      description:
+        'in the payload, as its JSON spells it, or for admins in an answer that is kept; in any case',
+    }),
+  ),
+} as const;
+const dayIn = (which: string, needs: string) =>
+  Type.Optional({
+    ...dateSchema,
+    description: `a date such as 2026-03-05: the ${which} day of reports; needs \`${needs}\``,
+  });
+export const reportedDays = { from: dayIn('first', 'to'), to: dayIn('last', 'from') } as const;
+
+/** What a list that is searched tells of all its pages, and of how far this one has looked. */
+export function foundPageOf<Row extends TSchema>(row: Row) {
+  return Type.Object({
+    ...pageOf(row).properties,
+    total: nullable(
+      Type.Integer({ description: 'rows on all pages, where that is known without reading them' }),
+    ),
+    searched_to: nullable({
+      ...instantSchema,
+      description:
+        'a page that is not full, although there may be more, has looked at what was made until then; next_cursor reads on',
+    }),
+  });
+}
+
 export const eventTypesSchema = Type.Array(
   Type.String({
     maxLength: 128,

@@ -22,6 +22,32 @@ export const deadLetterFilters = {
   class: { param: 'failure_class', choices: failureClasses, help: 'only what failed so' },
 } as const;
 
+/** What lists of deliveries and of incidents are searched for. */
+const searchFilters = {
+  type: {
+    help: 'only of this type, or as "incident.*" of all that begin so',
+    label: 'Type, exactly, or how types begin, as incident.*',
+  },
+  class: { param: 'failure_class', choices: failureClasses, help: 'only what failed so' },
+  code: {
+    ...{
+      param: 'last_status',
+      value: 'status',
+      help: 'only with this last status of HTTP, as 503 or 5xx',
+    },
+    label: 'Last status of HTTP, as 503 or 5xx',
+  },
+  id: {
+    help: 'of a delivery, an incident, an endpoint or a request, a webhook-id, or an idempotency key',
+    label: 'Id of a delivery, an incident, an endpoint or a request, webhook-id or idempotency key',
+  },
+  text: {
+    help: 'only with this text in the payload or in an answer, in any case',
+    label: 'Text in the payload or in an answer',
+  },
+  ...dayFilters('only reported from this day on, as 2026-03-05 (UTC)'),
+} as const;
+
 export const deliveryFilters = {
   status: { choices: deliveryStatuses, help: 'only in this state' },
   ...reachFilters,
@@ -29,16 +55,18 @@ export const deliveryFilters = {
     ...{ param: 'incident_id', value: 'id', help: 'only of this incident' },
     label: 'Id of the incident',
   },
+  ...searchFilters,
 } as const;
 
 /** The days are those of the reports. */
 export const incidentFilters = {
   tenant: tenantFilter,
   store: { help: 'only of this store' },
-  type: {
-    help: 'only of this type, or with a dot at its end of all that begin so',
-    label: 'Type, exactly, or how types begin, as incident.',
-  },
-  ...dayFilters('only reported from this day on, as 2026-03-05 (UTC)'),
   deliveries: { choices: ['failed'] },
+  status: {
+    ...{ param: 'delivery_status', choices: deliveryStatuses },
+    help: 'only those of which a delivery is in this state',
+  },
+  endpoint: reachFilters.endpoint,
+  ...searchFilters,
 } as const;

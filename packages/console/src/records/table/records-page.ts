@@ -1,5 +1,5 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useRef } from 'react';
 import { ApiError, api } from '../../api/client.ts';
 import type { DatasetRow, InputFault } from '../../api/types.ts';
 import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
@@ -7,6 +7,7 @@ import { usePolling } from '../../ui/freshness.tsx';
 import { readElements, readMembers } from '../../ui/json-source.ts';
 import { isPassing } from '../../ui/outage.ts';
 import { calmPollMillis, useRead } from '../../ui/poll.tsx';
+import { type Searching, searchPollMillis, useReadOn } from '../../ui/read-on.ts';
 import { useSession } from '../../ui/session.ts';
 import { encodeRecord, pageSizeOf, type RecordsSearch, sliceOf } from '../search.ts';
 
@@ -47,17 +48,8 @@ export type RecordsPage = {
  */
 export type Searched = { tenant: string; store: string | null; occurred_at: string | null };
 
-/** A search that goes from page to page, until it has found enough or is stopped. */
-export type Searching = {
-  readonly to: Searched;
-  readonly found: number;
-  readonly stop: () => void;
-};
-
 /** A search asks for so many pages at most; NEXT goes on from there. */
 const mostLooks = { event: 100, where: 2000 };
-/** A search may take many looks, and what it found does not change. */
-const searchPollMillis = 600_000;
 
 /** Reads a page of records from the text of an answer. Enrichments are cut out, not parsed. */
 export function readRecordsPage(text: string): RecordsPage {
@@ -103,7 +95,9 @@ function value<T extends string | number | null>(
 }
 
 /** The page of records that the hash names, and the search for it while that goes on. */
-export type Records = UseQueryResult<RecordsPage> & { readonly searching: Searching | null };
+export type Records = UseQueryResult<RecordsPage> & {
+  readonly searching: Searching<Searched> | null;
+};
 
 /** Reads the page of records that the hash names. */
 export function useRecords(search: RecordsSearch): Records {
@@ -112,7 +106,7 @@ export function useRecords(search: RecordsSearch): Records {
   const start = cursor === undefined ? search.start : undefined;
   const filters = JSON.stringify([slice, kind, source, event, where, dataset, order]);
   const isSearch = event !== undefined || where !== undefined;
-  const [searching, setSearching] = useState<Searching | null>(null);
+  const { searching, readOn } = useReadOn<Searched, RecordsPage>();
   const last = useRef<{ filters: string; page: RecordsPage } | null>(null);
   const query = useQuery<RecordsPage>({
     queryKey: ['records', 'page', filters, cursor ?? start ?? null, pageSizeOf(search)],
@@ -142,37 +136,21 @@ export function useRecords(search: RecordsSearch): Records {
       };
       const size = pageSizeOf(search);
       const page = await read(cursor, size).catch(faultyPage);
-      return isSearch ? readOn(page, { read, size, isOfEvent: event !== undefined }) : page;
+      if (!isSearch) return page;
+      // An event is found when a record of it is.
+      return readOn(page, {
+        read: (at, limit) => read(at, event === undefined ? limit : size),
+        rowsOf: ({ lines }) => lines,
+        join: ({ lines, prev_cursor }, more) => ({
+          ...more,
+          lines: [...lines, ...more.lines],
+          prev_cursor,
+        }),
+        enough: event === undefined ? size : 1,
+        mostLooks: mostLooks[event === undefined ? 'where' : 'event'],
+      });
     },
   });
-
-  /**
-   * Goes on where a page has ended without being full: a page looks at a limited number of records, and whoever searches
-   * wants more of them looked at.
-   */
-  async function readOn(
-    first: RecordsPage,
-    { read, size, isOfEvent }: SearchOptions,
-  ): Promise<RecordsPage> {
-    let [page, isStopped] = [first, false];
-    const stop = () => {
-      isStopped = true;
-    };
-    const enough = isOfEvent ? 1 : size;
-    const most = mostLooks[isOfEvent ? 'event' : 'where'];
-    try {
-      for (let looks = 1; looks < most && !isStopped; looks += 1) {
-        const { lines, next_cursor: next, searched_to: to } = page;
-        if (to === null || next === null || lines.length >= enough) break;
-        setSearching({ to, found: lines.length, stop });
-        const more = await read(next, size - lines.length);
-        page = { ...more, lines: [...lines, ...more.lines], prev_cursor: first.prev_cursor };
-      }
-    } finally {
-      setSearching(null);
-    }
-    return page;
-  }
 
   if (query.data !== undefined) last.current = { filters, page: query.data };
   const kept = last.current?.filters === filters ? last.current.page : undefined;
@@ -200,12 +178,6 @@ function faultyPage(error: unknown): RecordsPage {
   if (fault === undefined) throw error;
   return { lines: [], next_cursor: null, prev_cursor: null, searched_to: null, fault };
 }
-
-type SearchOptions = {
-  readonly read: (cursor: string, limit: number) => Promise<RecordsPage>;
-  readonly size: number;
-  readonly isOfEvent: boolean;
-};
 
 /** Whether the failure may pass by itself: when the service is back, or somebody has signed in again. */
 function isForNow(error: Error | null): boolean {

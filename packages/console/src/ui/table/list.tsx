@@ -2,12 +2,15 @@ import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
 import type { Page } from '../../api/types.ts';
+import { formatCount, formatInstant, type Zone } from '../format.ts';
 import { FailurePanel, useFailure } from '../freshness.tsx';
 import { hasFilter, noneOf } from '../hash-state.ts';
 import { Empty, SkeletonRows } from '../list.tsx';
 import pageClasses from '../list-page.module.css';
+import type { Searching } from '../read-on.ts';
 import type { UpdateSearch } from '../use-search.ts';
 import { countOf } from '../words.ts';
+import { useZone } from '../zone-switch.tsx';
 import classes from './data-table.module.css';
 import { DataTable, type DataTableProps } from './data-table.tsx';
 
@@ -58,7 +61,9 @@ type PagedListProps<Row, Search> = Omit<
   ListProps<Row>,
   'queries' | 'rows' | 'name' | 'empty' | 'place'
 > & {
-  query: UseQueryResult<Page<Row>>;
+  query: UseQueryResult<Page<Row> & { total?: number | null; searched_to?: string | null }>;
+  /** The search that goes on from page to page, where the list reads on by itself. */
+  searching?: Searching<string> | null;
   /** The words for one row and for several. */
   one: string;
   many?: string;
@@ -74,7 +79,8 @@ type PagedListProps<Row, Search> = Omit<
 export function PagedList<Row, Search extends PagedSearch>(
   props: PagedListProps<Row, Search>,
 ): ReactNode {
-  const { query, one, many = `${one}s`, search, update, filters, words, ...list } = props;
+  const { query, one, many = `${one}s`, search, update, filters, words, ...rest } = props;
+  const { searching = null, ...list } = rest;
   const { noMatch = `No ${many} with these filters`, none, advice } = words;
   const isFiltered = hasFilter(search, filters);
   const clear = () => update(noneOf(filters) as Parameters<typeof update>[0]);
@@ -100,6 +106,7 @@ export function PagedList<Row, Search extends PagedSearch>(
       />
       <Pager
         list={query}
+        searching={searching}
         cursor={search.cursor}
         onCursor={(cursor) => update({ cursor } as Parameters<typeof update>[0])}
         one={one}
@@ -110,18 +117,41 @@ export function PagedList<Row, Search extends PagedSearch>(
 }
 
 /**
+ * How many rows there are: `3 deliveries`, `100 of 1,204 deliveries`, `≥ 100 deliveries`, or of a later page, `100
+ * deliveries, and more`; and how far a search has looked that was stopped.
+ */
+export function rowsText(
+  page: Page<unknown> & { total?: number | null; searched_to?: string | null },
+  words: { isFirst: boolean; one: string; many: string; zone: Zone },
+): string {
+  const { data, next_cursor: next, total, searched_to: to } = page;
+  const { isFirst, one, many, zone } = words;
+  const rows = countOf(data.length, one, many);
+  const searched = to == null ? '' : `, searched to ${placeText(to, zone)}`;
+  if (next === null) return rows;
+  if (typeof total === 'number')
+    return `${formatCount(data.length)} of ${countOf(total, one, many)}`;
+  if (total === null && isFirst) return `≥ ${data.length === 0 ? `0 ${many}` : rows}${searched}`;
+  return `${rows}, and more${searched}`;
+}
+
+const placeText = (to: string, zone: Zone) => formatInstant(to.replace(/\.\d+/, ''), zone);
+
+/**
  * Buttons to the next and the previous page. The API gives the cursor of the next page; the way back uses the cursors
  * through which this page was reached.
  */
 function Pager(props: {
-  list: UseQueryResult<Page<unknown>>;
+  list: PagedListProps<unknown, unknown>['query'];
+  searching: Searching<string> | null;
   /** The cursor of this page; undefined on the first one. */
   cursor: string | undefined;
   onCursor: (cursor: string | undefined) => void;
   one: string;
   many: string;
 }): ReactNode {
-  const { list, cursor, onCursor, one, many } = props;
+  const { list, searching, cursor, onCursor, one, many } = props;
+  const [zone] = useZone();
   const way = useRef<(string | undefined)[]>([]);
   if (cursor === undefined) way.current = [];
   const next = list.data?.next_cursor ?? null;
@@ -129,9 +159,11 @@ function Pager(props: {
   return (
     <div className={pageClasses.pager}>
       <span role="status">
-        {list.data && countOf(list.data.data.length, one, many)}
-        {list.data && next !== null && ', and more'}
+        {searching === null
+          ? list.data && rowsText(list.data, { isFirst: cursor === undefined, one, many, zone })
+          : `searched to ${placeText(searching.to, zone)}, ${formatCount(searching.found)} found`}
       </span>
+      {searching !== null && <Button onClick={searching.stop}>STOP</Button>}
       <Button
         disabled={cursor === undefined || isWaiting}
         onClick={() => onCursor(way.current.pop())}

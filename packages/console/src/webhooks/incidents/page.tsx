@@ -1,5 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { failureWords } from '../../api/values.ts';
 import { incidentFilters } from '../../api/views.ts';
 import { ListFilters } from '../../ui/filters.tsx';
 import classes from '../../ui/list-page.module.css';
@@ -9,6 +10,7 @@ import { useSession } from '../../ui/session.ts';
 import { idOf } from '../../ui/table/column.ts';
 import { PagedList } from '../../ui/table/list.tsx';
 import { usePageSearch } from '../../ui/use-search.ts';
+import { EndpointFilter } from '../dlq/dlq-bar.tsx';
 import { incidentsPanels, validateIncidentsSearch } from '../search.ts';
 import { useRetries } from '../use-delivery.ts';
 import { adminColumns, incidentColumns } from './columns.tsx';
@@ -45,7 +47,17 @@ export function IncidentsPage(): ReactNode {
           filters={shownFilters}
           search={search}
           update={update}
-          words={{ failed: 'with failed deliveries' }}
+          searched="text"
+          words={{ ...failureWords, failed: 'with failed deliveries' }}
+          own={{
+            endpoint: isAdmin && (
+              <EndpointFilter
+                tenant={search.tenant}
+                value={search.endpoint}
+                onChange={(endpoint) => update({ endpoint, cursor: undefined })}
+              />
+            ),
+          }}
         />
         <PollNote queries={[list]} />
       </div>
@@ -56,6 +68,7 @@ export function IncidentsPage(): ReactNode {
         columns={isAdmin ? adminColumns : incidentColumns}
         keyOf={idOf}
         query={list}
+        searching={list.searching}
         search={search}
         update={update}
         filters={incidentFilters}

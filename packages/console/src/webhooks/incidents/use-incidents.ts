@@ -12,14 +12,17 @@ import { isRetriable } from '../delivery-columns.tsx';
 import { deliveriesKey, incidentsKey, webhooksKey } from '../query-keys.ts';
 import type { IncidentsSearch } from '../search.ts';
 import type { Retries } from '../use-delivery.ts';
+import { type Found, useFound } from '../use-found.ts';
 
 const pageSize = 100;
 const followMillis = 2_000;
 
 /** Reads the page of incidents that the hash names. */
-export function useIncidents(search: IncidentsSearch): UseQueryResult<Page<Incident>> {
+export function useIncidents(search: IncidentsSearch): Found<Incident> {
+  const { store, status, endpoint, type, class: failure, code, id, text } = search;
   const params = { ...listParams(incidentFilters, search), include: 'delivery_counts' };
-  return useRead([...incidentsKey, params], '/incidents', { params });
+  const sought = [store, status, endpoint, type, failure, code, id, text];
+  return useFound([...incidentsKey, params], '/incidents', params, sought);
 }
 
 /** Reads the incident in the panel, and often while one of its deliveries is due. */

@@ -18,10 +18,15 @@ test('deliveries ls asks with its filters and says that there are older ones', a
     attempts: 1,
   });
   api.on('GET /webhook/deliveries', pages([row], [row]));
-  const filters = '--status delivered --tenant TX --endpoint ep_1 --incident inc_1';
+  const filters =
+    '--status delivered --tenant TX --endpoint ep_1 --incident inc_1 --type incident.* --class status --code 5xx --id msg_1 --text 14 --from 2026-03-01 --to 2026-03-05';
   const { stderr } = await cli(`deliveries ls ${filters} --limit 1`, { isTerminal: true });
   expect(stderr).toBe('1 delivery · there are older ones: --limit · one: svcctl dlq show dlv_…\n');
   expect(api.requests.map(({ query }) => query)).toEqual([
-    { status: 'delivered', tenant: 'TX', endpoint_id: 'ep_1', incident_id: 'inc_1', limit: '1' },
+    {
+      ...{ status: 'delivered', tenant: 'TX', endpoint_id: 'ep_1', incident_id: 'inc_1' },
+      ...{ type: 'incident.*', failure_class: 'status', last_status: '5xx', id: 'msg_1' },
+      ...{ text: '14', from: '2026-03-01', to: '2026-03-05', limit: '1' },
+    },
   ]);
 });

@@ -6,11 +6,14 @@ import { deliveryColumns } from '../webhooks/deliveries.ts';
 export const deliveries: Verbs = {
   ls: list('GET /webhook/deliveries', {
     summary: 'list deliveries in every state',
-    description: 'Lists deliveries in every state, newest first.',
+    description:
+      'Lists deliveries in every state, newest first. What no index finds is looked for from the newest on, page by page, until the limit is reached; Ctrl-C ends that.',
     examples: [
       'svcctl deliveries ls --tenant TX',
       'svcctl deliveries ls --status delivered --limit 1000 --json id,target,finished_at',
-      'svcctl deliveries ls --incident inc_4fTq9Zx7Kq2LmN0p',
+      'svcctl deliveries ls --endpoint ep_4fTq9Zx7Kq2LmN0p --code 5xx --from 2026-03-01 --to 2026-03-05',
+      'svcctl deliveries ls --type "incident.*" --text "gate 14"',
+      'svcctl deliveries ls --id msg_4fTq9Zx7Kq2LmN0p',
     ],
     filters: deliveryFilters,
     limit: { rows: 100 },

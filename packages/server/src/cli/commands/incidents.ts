@@ -24,7 +24,8 @@ const ls = list('GET /incidents', {
   description: 'Lists the incidents that were reported, newest first.',
   examples: [
     'svcctl incidents ls --tenant TX',
-    'svcctl incidents ls --failed --type incident.',
+    'svcctl incidents ls --failed --type "incident.*"',
+    'svcctl incidents ls --status abandoned --code 503 --text "gate 14"',
     'svcctl incidents ls --from 2026-03-01 --to 2026-03-05 --json id,type,delivery_counts',
   ],
   filters: incidentFilters,

@@ -1,11 +1,14 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
+import { checkDayRange } from '../../kernel/day.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Waiting, webhooksContract } from '../contract.ts';
+import { foundNothing, namedBy, searchKindOf, soughtText } from '../find.ts';
 import { withHours } from '../hours.ts';
 import { findReach } from '../reach.ts';
 import { scanPage } from '../scan.ts';
+import { deadLetterStatuses } from '../values.ts';
 import * as queries from './read-queries.ts';
 import { deliveryNotFound, laneOrNotFound } from './retry.ts';
 import { type WaitFacts, whySilent, whyStillDue, whyWaiting } from './waiting.ts';
@@ -117,15 +120,41 @@ export async function listDeliveries(
   const scope = { list: 'deliveries', filters };
   const page = { cursorKey, scope, limit, cursor };
   const keyset = toKeyset<queries.RowKey>(page);
-  const reach = await findReach(db, actor, filters);
-  if (reach === null) return emptyPage();
-  const source = { orderedBy: 'created_at', incidentId: filters.incident_id, ...reach } as const;
-  const { shown, readOn } = await db.transaction(
-    (connection) => readRows(connection, source, { status: filters.status }, keyset),
+  const { status, failure_class: failureClass, last_status: code, type, from, to, text } = filters;
+  checkDayRange('?', { from, to });
+  const named = namedBy(filters);
+  const reach =
+    named && (await findReach(db, actor, { ...filters, endpoint_id: named.endpointId }));
+  if (named === null || reach === null) return { ...emptyPage(), ...foundNothing };
+  const { incidentId, deliveryId, otherId } = named;
+  const source = { orderedBy: 'created_at', incidentId, deliveryId, from, to, ...reach } as const;
+  const sought = { status, failureClass, code, type, otherId, text: soughtText(text, actor) };
+  // Dead letters are counted; whatever else is asked for would have to be read to be counted.
+  const isCounted = Object.keys(filters).every((name) => countedFilters.has(name));
+  const dead = deadLetterStatuses.find((each) => each === status);
+  return db.transaction(
+    async (connection) => {
+      const { shown, readOn, searchedTo } = await readRows(connection, source, sought, keyset);
+      const isWhole = cursor === undefined && readOn === undefined;
+      const total =
+        dead !== undefined && isCounted
+          ? await queries.sumCounts(connection, { statuses: [dead], ...reach, failureClass })
+          : null;
+      return {
+        data: shown,
+        next_cursor: cursorAfter(page, readOn),
+        total: isWhole ? shown.length : total,
+        searched_to: searchedTo?.[0] ?? null,
+      };
+    },
     { isolation: 'repeatable read' },
   );
-  return { data: shown, next_cursor: cursorAfter(page, readOn) };
 }
+
+/** The filters by which dead letters are counted. */
+const countedFilters: ReadonlySet<string> = new Set([
+  ...['status', 'tenant', 'endpoint_id', 'failure_class'],
+]);
 
 const endpointOf = (row: { endpoint_id: string }) => row.endpoint_id;
 
@@ -136,8 +165,7 @@ function readRows(
   sought: queries.Sought,
   keyset: { after: queries.RowKey | null; limit: number },
 ) {
-  const isSought = Object.values(sought).some((value) => value !== undefined);
-  return scanPage(keyset, isSought, {
+  return scanPage(keyset, searchKindOf(sought), {
     read: (scan) => queries.listRows(db, source, sought, { ...scan, descending: true }),
     findEnd: (scan) => queries.findScanEnd(db, source, { ...scan, descending: true }),
     keyOf: (row): queries.RowKey => [row[source.orderedBy] ?? '', row.id],

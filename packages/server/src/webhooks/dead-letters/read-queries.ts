@@ -4,8 +4,18 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { attemptSchema, DeliveryRow, GroupRow } from '../contract.ts';
+import {
+  anyOf,
+  isInAnswer,
+  isInPayload,
+  isOfType,
+  isReportedAs,
+  isReportedOn,
+  ofDelivery,
+  type SoughtInBoth,
+} from '../find-queries.ts';
 import type { Scan } from '../scan.ts';
-import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
+import type { DeadLetterStatus, FailureClass } from '../values.ts';
 import type { Silence, WaitFacts } from './waiting.ts';
 
 /** The columns of `DeliveryRow`, from deliveries under the name d. */
@@ -18,7 +28,7 @@ export const deliveryColumns = sql`d.id, d.idempotency_key, ${maskedUrl('d.targe
   ${instantText("case when d.replay_id is null or d.status <> 'queued' then d.last_attempt_at end")} as last_attempt_at,
   ${instantText('d.finished_at')} as finished_at,
   d.replay_of, d.replay_id`;
-const listedColumns = raw(`id, idempotency_key, target, attempts, max_attempts, last_status,
+const listedColumns = raw(`lane, id, idempotency_key, target, attempts, max_attempts, last_status,
   next_attempt_at, error, failure_class, status, tenant, endpoint_id, incident_id, event_type, created_at,
   last_attempt_at, finished_at, replay_of, replay_id`);
 
@@ -32,15 +42,17 @@ export type RowSource = {
   tenants: readonly string[] | null;
   endpointId?: string | undefined;
   incidentId?: string | undefined;
+  deliveryId?: { lane: number; id: string } | undefined;
+  /** The days of `created_at`; both ends belong to them. */
+  from?: string | undefined;
+  to?: string | undefined;
   /** The range of `last_attempt_at`; both ends belong to it. */
   failedFrom?: string | null | undefined;
   failedUntil?: string | undefined;
 };
 
 /** Filters that no index serves: the rows of the source are read and compared. */
-export type Sought = {
-  status?: DeliveryStatus | undefined;
-  failureClass?: FailureClass | null | undefined;
+export type Sought = SoughtInBoth & {
   /** A part of the target or the error, or the beginning of the id or the idempotency key. */
   q?: string | undefined;
 };
@@ -100,21 +112,30 @@ function fromScan(source: RowSource, sought: Sought, scan: RowScan): Sql {
 }
 
 /**
- * Reads the deliveries of an incident first; there are few. If the planner saw the limit it could prefer to go through
+ * Reads the deliveries of an incident first, or the one that is asked for; there are few. If the planner saw the limit it could prefer to go through
  * the whole history until it has met enough of them.
  */
 function prelude(source: RowSource): Sql {
-  if (source.incidentId === undefined) return empty;
+  if (!isFew(source)) return empty;
+  const { incidentId, deliveryId } = source;
+  const conditions: Sql[] = [];
+  if (incidentId !== undefined) conditions.push(sql`incident_id = ${incidentId}`);
+  if (deliveryId !== undefined) {
+    conditions.push(sql`lane = ${deliveryId.lane}`, sql`id = ${deliveryId.id}`);
+  }
   return sql`with history as materialized (
-    select ${listedColumns} from deliveries where incident_id = ${source.incidentId})`;
+    select ${listedColumns} from deliveries ${where(conditions)})`;
 }
+
+const isFew = ({ incidentId, deliveryId }: RowSource) =>
+  incidentId !== undefined || deliveryId !== undefined;
 
 /**
  * One branch for each tenant. Each runs along its index, in order and no further than the page needs, and PostgreSQL
  * merges them. With `tenant = any(…)`, or branches without an order of their own, it would read and sort all rows.
  */
 function branches(source: RowSource, scan: RowScan): Sql {
-  const table = raw(source.incidentId === undefined ? 'deliveries' : 'history');
+  const table = raw(isFew(source) ? 'history' : 'deliveries');
   const conditions = sourceConditions(source, scan);
   const branch = (more: Sql[]) =>
     sql`select ${listedColumns} from ${table} d ${where([...more, ...conditions])}`;
@@ -134,6 +155,7 @@ function sourceConditions(source: RowSource, scan: RowScan): Sql[] {
   const conditions: Sql[] = [];
   if (source.status !== undefined) conditions.push(isStatus(source.status));
   if (source.endpointId !== undefined) conditions.push(sql`endpoint_id = ${source.endpointId}`);
+  conditions.push(...isReportedOn(source));
   if (source.failedFrom) conditions.push(sql`last_attempt_at >= ${source.failedFrom}::timestamptz`);
   if (source.failedUntil !== undefined) {
     conditions.push(sql`last_attempt_at <= ${source.failedUntil}::timestamptz`);
@@ -151,10 +173,19 @@ function isStatus(status: DeadLetterStatus): Sql {
   return raw(status === 'pending' ? `status = 'pending'` : `status = 'abandoned'`);
 }
 
-function soughtConditions({ status, failureClass, q }: Sought): Sql[] {
-  const conditions: Sql[] = [];
-  if (status !== undefined) conditions.push(sql`d.status = ${status}`);
-  if (failureClass) conditions.push(sql`d.failure_class = ${failureClass}`);
+function soughtConditions({ q, ...sought }: Sought): Sql[] {
+  const { type, otherId, text } = sought;
+  const conditions = ofDelivery(sought);
+  if (type !== undefined) conditions.push(isOfType('d.event_type', type));
+  if (otherId !== undefined) {
+    const isIts = sql`d.idempotency_key = ${otherId}`;
+    conditions.push(anyOf([isIts, isReportedAs('d.incident_id', otherId)]));
+  }
+  if (text !== undefined) {
+    const places = [isInPayload('d.incident_id', text)];
+    if (text.isInAnswers) places.push(isInAnswer(text));
+    conditions.push(anyOf(places));
+  }
   if (q !== undefined) {
     conditions.push(sql`(strpos(lower(d.target), lower(${q})) > 0 or strpos(lower(d.error), lower(${q})) > 0
       or starts_with(d.id, ${q}) or starts_with(d.idempotency_key, ${q}))`);

@@ -129,7 +129,8 @@ test.each([
   ['of all tenants', null, 'dead_letters_incident_idx'],
   ['of some tenants', ['list 1', 'list 2'], 'dead_letters_tenant_incident_idx'],
 ])('reads failed incidents %s along their index', async (_, tenants, index) => {
-  const source = { tenants, from: '2026-03-01', to: '2026-03-05', hasFailed: true };
+  const days = { from: '2026-03-01', to: '2026-03-05' };
+  const source = { tenants, id: undefined, deliveryId: undefined, ...days, hasFailed: true };
   const scan = { after: ['2026-03-04T12:00:00Z', 'inc_x'] as const, limit: 101, scanLimit: 101 };
   const plan = await service.db.transaction(async (connection) => {
     // A small table is read whole, whatever its indexes.
@@ -146,7 +147,7 @@ test.each([
         },
       },
       source,
-      { type: undefined, store: undefined },
+      { store: undefined, endpointId: undefined },
       scan,
     );
     return lines;

@@ -12,6 +12,7 @@ import {
   type incidentsQuerySchema,
   webhooksContract,
 } from '../contract.ts';
+import { foundNothing, namedBy, searchKindOf, soughtText } from '../find.ts';
 import type { WebhookOptions } from '../options.ts';
 import { scanPage } from '../scan.ts';
 import { deliveryStatuses, ownTypes } from '../values.ts';
@@ -78,8 +79,8 @@ export async function findOrRefuse(db: Queryable, { tenants }: Pick<Actor, 'tena
 }
 
 /**
- * One page of incidents, the newest first. With a type or a store the page may be short or empty although there is
- * more. Throws 400 `request_invalid` or `cursor_invalid`.
+ * One page of incidents, the newest first. With a filter that no index serves the page may be short or empty although
+ * there is more. Throws 400 `request_invalid` or `cursor_invalid`.
  */
 export async function listIncidents(
   db: Database,
@@ -88,31 +89,40 @@ export async function listIncidents(
   request: Static<typeof incidentsQuerySchema>,
 ) {
   const { limit, cursor, include, ...filters } = request;
-  const { tenant, type, store, from, to } = filters;
+  const { tenant, type, store, from, to, endpoint_id } = filters;
   checkDayRange('?', { from, to });
   const page = { cursorKey, scope: { list: 'incidents', filters }, limit, cursor };
   const keyset = toKeyset<queries.IncidentKey>(page);
-  if (tenant !== undefined && !mayTouchTenant(actor, tenant)) return emptyPage();
+  const named = namedBy({ id: filters.id, endpoint_id });
+  const isOut = tenant !== undefined && !mayTouchTenant(actor, tenant);
+  if (named === null || isOut) return { ...emptyPage(), ...foundNothing };
+  const { incidentId: id, deliveryId, endpointId, otherId } = named;
   const source = {
     tenants: tenant === undefined ? actor.tenants : [tenant],
-    from,
-    to,
+    ...{ id, deliveryId, from, to },
     hasFailed: filters.deliveries === 'failed',
   };
-  const sought = { type, store };
-  const isSought = type !== undefined || store !== undefined;
+  const sought = {
+    ...{ type, store, endpointId, otherId, text: soughtText(filters.text, actor) },
+    ...{ status: filters.delivery_status, failureClass: filters.failure_class },
+    code: filters.last_status,
+  };
+  const search = searchKindOf(sought);
   const read = (on: Queryable) =>
-    scanPage(keyset, isSought, {
+    scanPage(keyset, search, {
       read: (scan) => queries.listIncidents(on, source, sought, scan),
       findEnd: (scan) => queries.findScanEnd(on, source, scan),
       keyOf: (row): queries.IncidentKey => [row.created_at, row.id],
     });
-  const { shown, readOn } = isSought
-    ? await db.transaction(read, { isolation: 'repeatable read' })
-    : await read(db);
+  const { shown, readOn, searchedTo } =
+    search === 'none'
+      ? await read(db)
+      : await db.transaction(read, { isolation: 'repeatable read' });
   return {
     data: include === undefined ? shown : await withCounts(db, shown),
     next_cursor: cursorAfter(page, readOn),
+    total: cursor === undefined && readOn === undefined ? shown.length : null,
+    searched_to: searchedTo?.[0] ?? null,
   };
 }
 

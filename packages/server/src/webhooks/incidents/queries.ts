@@ -1,9 +1,19 @@
-import sql, { empty, type Sql } from 'sql-template-tag';
+import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ClaimedRow, HeadStart } from '../claim.ts';
 import type { AcceptedDelivery, IncidentRow } from '../contract.ts';
 import { where } from '../dead-letters/read-queries.ts';
+import {
+  anyOf,
+  isInAnswer,
+  isInPayload,
+  isOfType,
+  isReportedAs,
+  isReportedOn,
+  ofDelivery,
+  type SoughtInBoth,
+} from '../find-queries.ts';
 import { configVersion, hasRunOut, wantedTypes } from '../queries.ts';
 import type { Scan } from '../scan.ts';
 import { type Judgement, wantsOf } from '../subscription.ts';
@@ -301,6 +311,9 @@ export async function countDeliveries(
 export type IncidentSource = {
   /** null means any tenant. */
   tenants: readonly string[] | null;
+  /** Only this incident, or that of this delivery. */
+  id: string | undefined;
+  deliveryId: { lane: number; id: string } | undefined;
   /** The days on which they were reported, both ends included. */
   from: string | undefined;
   to: string | undefined;
@@ -309,10 +322,10 @@ export type IncidentSource = {
 };
 
 /** Filters that no index serves: the incidents of the source are read and compared. */
-export type SoughtIncidents = {
-  /** A type, or with a dot at its end all types that begin so. */
-  type: string | undefined;
+export type SoughtIncidents = SoughtInBoth & {
   store: string | undefined;
+  /** One delivery has to have what is sought of deliveries, and to go to this endpoint. */
+  endpointId: string | undefined;
 };
 
 /** An incident's place in the list. */
@@ -389,17 +402,19 @@ function newestFailed(source: IncidentSource, scan: Scan<IncidentKey>, tenant: S
 }
 
 function sourceConditions(
-  { from, to }: IncidentSource,
+  source: IncidentSource,
   { after }: Scan<IncidentKey>,
   { tenant, id }: { tenant: Sql; id: Sql },
 ): Sql[] {
   const conditions: Sql[] = [];
   if (tenant !== empty) conditions.push(sql`tenant = ${tenant}`);
-  if (from !== undefined) {
-    conditions.push(sql`created_at >= ${`${from}T00:00:00Z`}::timestamptz`);
-  }
-  if (to !== undefined) {
-    conditions.push(sql`created_at < ${`${to}T00:00:00Z`}::timestamptz + interval '1 day'`);
+  conditions.push(...isReportedOn(source));
+  if (source.id !== undefined) conditions.push(sql`${id} = ${source.id}`);
+  if (source.deliveryId !== undefined) {
+    const { lane, id: delivery } = source.deliveryId;
+    conditions.push(
+      sql`${id} = (select incident_id from deliveries of_it where of_it.lane = ${lane} and of_it.id = ${delivery})`,
+    );
   }
   if (after !== null) {
     conditions.push(sql`(created_at, ${id}) < (${after[0]}::timestamptz, ${after[1]})`);
@@ -407,11 +422,26 @@ function sourceConditions(
   return conditions;
 }
 
-function soughtConditions({ type, store }: SoughtIncidents): Sql[] {
+/** Whether the condition holds of a delivery `d` of the incident. */
+const hasDelivery = (condition: Sql) =>
+  sql`(select bool_or(${condition}) from deliveries d where d.incident_id = incidents.id)`;
+
+function soughtConditions({ store, endpointId, ...sought }: SoughtIncidents): Sql[] {
+  const { type, otherId, text } = sought;
   const conditions: Sql[] = [];
-  if (type !== undefined) {
-    conditions.push(type.endsWith('.') ? sql`starts_with(type, ${type})` : sql`type = ${type}`);
-  }
+  if (type !== undefined) conditions.push(isOfType('type', type));
   if (store !== undefined) conditions.push(sql`store = ${store}`);
+  const ofOne = ofDelivery(sought);
+  if (endpointId !== undefined) ofOne.push(sql`d.endpoint_id = ${endpointId}`);
+  if (ofOne.length > 0) conditions.push(hasDelivery(sql`(${join(ofOne, ' and ')})`));
+  if (otherId !== undefined) {
+    const isSent = hasDelivery(sql`d.idempotency_key = ${otherId}`);
+    conditions.push(anyOf([isReportedAs('incidents.id', otherId), isSent]));
+  }
+  if (text !== undefined) {
+    const places = [isInPayload('incidents.id', text)];
+    if (text.isInAnswers) places.push(hasDelivery(isInAnswer(text)));
+    conditions.push(anyOf(places));
+  }
   return conditions;
 }
