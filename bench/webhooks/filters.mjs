@@ -1,6 +1,14 @@
-import { inTurn, summary } from '../lib/measure.mjs';
+import { inTurn, median, summary } from '../lib/measure.mjs';
 import { postAll, rateOf } from '../lib/post-all.mjs';
-import { formatCount, formatRatio, latencyCells, markdownTable, section } from '../lib/table.mjs';
+import { treeCpuMillis } from '../lib/processes.mjs';
+import {
+  formatCount,
+  formatMillis,
+  formatRatio,
+  latencyCells,
+  markdownTable,
+  section,
+} from '../lib/table.mjs';
 import { payloadOf } from './payload.mjs';
 import { startWorld } from './world.mjs';
 
@@ -31,6 +39,7 @@ export async function benchFilters({ sizes, say, ...bench }) {
       [first.id, tenant, filters, where(1), same],
     );
   }
+  const cpuMillis = () => treeCpuMillis(world.pid) + treeCpuMillis(bench.postgres.pid());
   let number = 0;
   const runs = await inTurn(
     Object.fromEntries(
@@ -45,9 +54,11 @@ export async function benchFilters({ sizes, say, ...bench }) {
             return JSON.stringify({ tenant, type, data });
           });
           const load = { path: '/api/v1/incidents', bodies, clients, answer: '{"id":"inc_' };
+          const before = cpuMillis();
           const run = await postAll(world, load);
+          const cpuEach = (cpuMillis() - before) / requests;
           await assertOneEach(world, requests, tenants[tenant].filters);
-          return run;
+          return { ...run, cpuEach };
         },
       ]),
     ),
@@ -56,9 +67,9 @@ export async function benchFilters({ sizes, say, ...bench }) {
   );
   return section(
     `Filters of endpoints: ${formatCount(requests)} reports`,
-    `By ${clients} clients, each of 450 bytes; one endpoint gets each of them, and the filters of the others keep it back, of which the incident keeps their ids. In turn, ${pairs} × each; medians.`,
+    `By ${clients} clients, each of 450 bytes; one endpoint gets each of them, and the filters of the others keep it back, of which the incident keeps their ids. CPU is that of service and database. In turn, ${pairs} × each; medians.`,
     markdownTable(
-      ['filters of the tenant', 'reports/s:', 'p50:', 'p99:', 'to none:'],
+      ['filters of the tenant', 'reports/s:', 'p50:', 'p99:', 'to none:', 'CPU a report:'],
       Object.entries(tenants).map(([tenant, { filters, same }]) => [
         filters > 1
           ? `${formatCount(filters)}, ${same ? 'two texts' : 'each its own text'}`
@@ -66,6 +77,7 @@ export async function benchFilters({ sizes, say, ...bench }) {
         `${formatCount(rateOf(runs[tenant]))}/s`,
         ...latencyCells(summary(runs[tenant].flatMap(({ millis }) => millis))),
         formatRatio(rateOf(runs[tenant]) / rateOf(runs.none)),
+        formatMillis(median(runs[tenant].map(({ cpuEach }) => cpuEach))),
       ]),
     ),
   );
