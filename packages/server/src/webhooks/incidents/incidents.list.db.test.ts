@@ -153,6 +153,7 @@ test.each([
     return lines;
   });
   expect(plan).toContain(`Index Scan Backward using ${index} on deliveries`);
+  expect(plan).toMatch(/Scan using dead_letters_replay_idx on deliveries/);
   expect(plan).toMatch(/Group\n.*Group Key: deliveries.created_at/);
 });
 

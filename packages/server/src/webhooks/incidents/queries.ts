@@ -392,8 +392,9 @@ function newestFailed(source: IncidentSource, scan: Scan<IncidentKey>, tenant: S
           ${where([hasFailed, sql`replay_id is null`, ...conditions])} ${newest})
         union all
         (select created_at, incident_id from (
-          select i.tenant, i.created_at, d.incident_id from deliveries d join incidents i on i.id = d.incident_id
-          where d.${hasFailed} and d.replay_id is not null
+          select i.tenant, i.created_at, d.incident_id from (
+            select incident_id from deliveries where ${hasFailed} and replay_id is not null offset 0
+          ) as d join incidents i on i.id = d.incident_id
         ) as replayed ${where(conditions)} ${newest})
       ) as either ${newest}
     ) failed cross join lateral (

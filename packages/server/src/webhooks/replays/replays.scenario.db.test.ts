@@ -30,7 +30,7 @@ function sinceDaysAgo(days: number): string {
 }
 
 describe('what an endpoint never got', () => {
-  test('comes in the order of the reports, once, without the header of a repeat', async () => {
+  test('comes once, without the header of a repeat', async () => {
     for (const n of [1, 2, 3]) await reportedAs('incident.created', { n });
     const { id: endpoint } = await world.addEndpoint(receiver.url());
     expect(await preview(endpoint, since)).toMatchObject({
@@ -45,10 +45,6 @@ describe('what an endpoint never got', () => {
       undefined,
       undefined,
     ]);
-    const due = await world.db.query<{ n: number }>(sql`
-      select (body::json -> 'data' ->> 'n')::int as n from deliveries d join incidents i on i.id = d.incident_id
-      where replay_id = ${job.id} order by d.created_at, d.id`);
-    expect(due.map(({ n }) => n).toSorted((a, b) => a - b)).toEqual([1, 2, 3]);
     expect(await preview(endpoint, since)).toMatchObject({ count: 0, delivered: 3 });
     expect((await replay(endpoint, since)).rows_done).toBe(0);
     expect(receiver.requests).toHaveLength(3);
