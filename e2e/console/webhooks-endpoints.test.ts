@@ -208,3 +208,34 @@ test('leads from OVERVIEW to why an endpoint fails, to its dead letters, their r
   // The last error stays to be read: none of the newest attempts failed, and no dead letter is left.
   await story.getByText('no error').waitFor();
 });
+
+test('replays to an endpoint what was reported before it, after a look at the counts', async () => {
+  const { service, receiver } = webhooks;
+  const report = { tenant: 'late', type: 'incident.created', data: {} };
+  for (let n = 0; n < 3; n++) await service.call('POST', '/incidents', { body: report });
+  const body = { tenant: 'late', url: `${receiver.url}/late/in` };
+  const made = await service.call('POST', '/webhook/endpoints', { body });
+  receiver.answer(200);
+  const page = await webhooks.open(`/endpoints?tenant=late&panel=endpoint/${made.json.id}`);
+  await drawerOf(page).getByRole('button', { name: 'Replay …' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Replay to this endpoint' });
+  await dialog.getByText('3 never got').waitFor();
+  await dialog.getByLabel('Reported since').fill('yesterday');
+  await dialog.getByText('No moment: a span ago such as 24h').waitFor();
+  expect(await dialog.getByRole('button', { name: 'Replay' }).isDisabled()).toBe(true);
+  await dialog.getByLabel('Reported since').fill('2h');
+  await dialog.getByRole('button', { name: 'Replay 3' }).click();
+  await page.getByRole('link', { name: 'follow it' }).click();
+  const job = drawerOf(page);
+  await job.getByText('3 delivered').waitFor();
+  await job.getByText('Sends ep_').waitFor();
+  expect(receiver.bodiesOf('/late/in')).toHaveLength(3);
+
+  const incident = (await service.call('GET', '/incidents?tenant=late&limit=1')).json.data[0].id;
+  await page.goto(page.url().replace(/#.*/, `#/incidents?panel=inc/${incident}`));
+  await drawerOf(page).getByRole('button', { name: 'SEND AGAIN …' }).click();
+  await page.getByRole('button', { name: 'Send again', exact: true }).click();
+  await page.getByText('Queued once more').waitFor();
+  await expect.poll(() => receiver.bodiesOf('/late/in').length, { timeout: 20_000 }).toBe(4);
+  receiver.answer(503);
+});

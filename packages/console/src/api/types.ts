@@ -39,6 +39,9 @@ import type {
   policyChangeSchema,
   policySchema,
   recordCountSchema,
+  replayPreviewSchema,
+  replayRequestSchema,
+  replaySchema,
   retryJobSchema,
   retryPreviewSchema,
   retryRequestSchema,
@@ -162,6 +165,10 @@ export type RetryRequest = Static<typeof retryRequestSchema>;
 /** What a bulk retry would do. */
 export type RetryPreview = Static<typeof retryPreviewSchema>;
 export type RetryJob = Static<typeof retryJobSchema>;
+export type ReplayRequest = Static<typeof replayRequestSchema>;
+/** What a replay would do. */
+export type ReplayPreview = Static<typeof replayPreviewSchema>;
+export type Replay = Static<typeof replaySchema>;
 
 export type RetentionPolicy = Static<typeof policySchema>;
 export type PolicyChange = Static<typeof policyChangeSchema>;

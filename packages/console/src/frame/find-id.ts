@@ -11,6 +11,7 @@ import type {
   ExportJob,
   IncidentDetail,
   Page,
+  Replay,
   RetentionMove,
   RetentionRun,
   RetryJob,
@@ -129,6 +130,16 @@ export const idKinds: readonly IdKind[] = [
     scope: 'admin',
     find: one<RetryJob>('/webhook/dlq/retries', ({ state, rows_done, rows_total }, id) => ({
       name: `Bulk retry, ${state}: ${rows_done} of ${rows_total}`,
+      note: 'job',
+      href: jobHref(id),
+    })),
+  },
+  {
+    prefix: 'rpl',
+    noun: 'replay',
+    scope: 'admin',
+    find: one<Replay>('/webhook/replays', ({ state, rows_done, rows_total, tenant }, id) => ({
+      name: `Replay of ${tenant}, ${state}: ${rows_done} of ${rows_total}`,
       note: 'job',
       href: jobHref(id),
     })),

@@ -16,6 +16,7 @@ import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import { shellLine } from '../ui/words.ts';
+import { PauseButton, ReplayFacts } from './replay-part.tsx';
 import { afterCancel, isOpen, percentText, progressText, shownState, stateWords } from './words.ts';
 
 /** The drawer of a job of any kind: what it does, how far it is, why it failed, and who asked for it. */
@@ -34,6 +35,7 @@ export function JobDrawer(props: {
             <Actions job={data} />
             <PanelBody label="The job">
               <Standing job={data} />
+              {data.kind === 'replay' && <ReplayFacts job={data} />}
               <JobFacts job={data} />
               <CliBlock
                 title="The same on the command line"
@@ -66,6 +68,7 @@ function Actions({ job }: { job: ListedJob }): ReactNode {
       <Button component="a" href={href}>
         {text}
       </Button>
+      {isAllowed && <PauseButton job={job} />}
       {after !== undefined && isAllowed && (
         <AskButton
           text="CANCEL …"

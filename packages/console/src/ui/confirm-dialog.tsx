@@ -48,6 +48,7 @@ export function ConfirmDialog(props: {
 /** A button for what cannot be undone: it asks first. */
 export function AskButton(props: {
   text: string;
+  isSmall?: boolean;
   isBusy: boolean;
   title: string;
   answer: string;
@@ -55,11 +56,16 @@ export function AskButton(props: {
   /** What becomes of what. */
   children: string;
 }): ReactNode {
-  const { text, isBusy, children, ...question } = props;
+  const { text, isSmall = false, isBusy, children, ...question } = props;
   const [isAsking, setAsking] = useState(false);
   return (
     <>
-      <Button className="danger" loading={isBusy} onClick={() => setAsking(true)}>
+      <Button
+        className="danger"
+        {...(isSmall && { size: 'compact-xs' })}
+        loading={isBusy}
+        onClick={() => setAsking(true)}
+      >
         {text}
       </Button>
       {isAsking && (

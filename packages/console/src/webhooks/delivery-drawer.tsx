@@ -15,7 +15,7 @@ import classes from '../ui/lines.module.css';
 import { Loaded } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
-import { panelHref } from '../ui/panel-place.ts';
+import { jobHref, panelHref } from '../ui/panel-place.ts';
 import { notify } from '../ui/toasts.tsx';
 import { formatDuration, shellLine, shortId } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
@@ -95,7 +95,7 @@ export function whyNoRetry({
 }: Pick<DeliveryDetail, 'status' | 'waiting' | 'failure_class'>): string | null {
   if (failure === 'erased') return 'No RETRY: its payload was erased.';
   if (status === 'delivered' || status === 'discarded') {
-    return `No RETRY: it is ${status}, and is never sent again. Report the incident anew if the receiver needs it.`;
+    return `No RETRY: it is ${status}, and is not re-armed. SEND AGAIN on its incident makes a new delivery.`;
   }
   if (waiting?.reason === 'disabled')
     return 'No RETRY: its endpoint is disabled. Enable that first.';
@@ -143,6 +143,11 @@ function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
         [zoned('next retry')]: <When at={delivery.next_retry} />,
         [zoned('last attempt')]: <When at={delivery.last_attempt_at} />,
         [zoned('created')]: <When at={delivery.created_at} />,
+        'replay of': delivery.replay_of === null ? undefined : copied(delivery.replay_of),
+        replay:
+          delivery.replay_id === null ? undefined : (
+            <a href={jobHref(delivery.replay_id)}>{delivery.replay_id}</a>
+          ),
         'event type': delivery.event_type,
         tenant: delivery.tenant,
         'idempotency key': copied(delivery.idempotency_key),

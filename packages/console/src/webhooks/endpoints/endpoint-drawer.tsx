@@ -19,6 +19,7 @@ import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { endpointsKey, webhooksKey } from '../query-keys.ts';
+import { ReplayButton } from '../replays/replay-dialog.tsx';
 import { deliveryHref, newEndpoint } from '../search.ts';
 import { Breaker } from './columns.tsx';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
@@ -205,6 +206,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
       >
         {endpoint.enabled ? 'Disable' : hasBacklog ? 'Enable …' : 'Enable'}
       </Button>
+      <ReplayButton endpoint={endpoint} />
       <Button loading={rotate.isPending} onClick={() => setQuestion('rotate')}>
         Rotate secret …
       </Button>

@@ -17,6 +17,7 @@ import { countOf, sliceText } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { isRetriable } from '../delivery-columns.tsx';
 import { ErasedAt, StatusMark, Target, urgentFirst, When } from '../marks.tsx';
+import { useSendAgain } from '../replays/replay-dialog.tsx';
 import type { Retries } from '../use-delivery.ts';
 import classes from './incidents.module.css';
 import { useEraseIncident } from './use-incidents.ts';
@@ -148,7 +149,12 @@ function Deliveries(props: {
           ) : (
             <ul className="line-over below-16">
               {rows.map((delivery) => (
-                <DeliveryLine key={delivery.id} delivery={delivery} retries={retries} />
+                <DeliveryLine
+                  key={delivery.id}
+                  delivery={delivery}
+                  isErased={incident.erased_at !== null}
+                  retries={retries}
+                />
               ))}
             </ul>
           )
@@ -158,9 +164,32 @@ function Deliveries(props: {
   );
 }
 
-function DeliveryLine({ delivery, retries }: { delivery: Delivery; retries: Retries }): ReactNode {
+function SendAgain({ delivery }: { delivery: Delivery }): ReactNode {
+  const again = useSendAgain();
+  return (
+    <AskButton
+      text="SEND AGAIN …"
+      isSmall
+      isBusy={again.isPending}
+      title={`Send it to ${delivery.target} again?`}
+      answer="Send again"
+      onYes={() => again.mutate(delivery)}
+    >
+      It comes under a new webhook-id, with the first one in webhook-replay: a receiver that drops
+      repeats by webhook-id takes it for new.
+    </AskButton>
+  );
+}
+
+function DeliveryLine(props: {
+  delivery: Delivery;
+  isErased: boolean;
+  retries: Retries;
+}): ReactNode {
+  const { delivery, isErased, retries } = props;
   const { id, incident_id: incident, status, target, attempts, max_attempts: most } = delivery;
   const at = delivery.finished_at ?? delivery.last_attempt_at;
+  const hasEnded = status === 'delivered' || status === 'discarded';
   return (
     <li className={classes.delivery}>
       <StatusMark status={status} />
@@ -189,6 +218,7 @@ function DeliveryLine({ delivery, retries }: { delivery: Delivery; retries: Retr
           RETRY<span className="visually-hidden"> the delivery to {target}</span>
         </Button>
       )}
+      {hasEnded && !isErased && <SendAgain delivery={delivery} />}
     </li>
   );
 }

@@ -1,0 +1,83 @@
+import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { api } from '../api/client.ts';
+import type { ListedJob, Replay } from '../api/types.ts';
+import type { JobKindName } from '../api/values.ts';
+import { useAct } from '../ui/act.ts';
+import { Facts } from '../ui/facts.tsx';
+import { formatCount } from '../ui/format.ts';
+import { stringifySearch } from '../ui/hash-state.ts';
+import { panelHref } from '../ui/panel-place.ts';
+import { useRead } from '../ui/poll.tsx';
+
+/** The kinds of jobs that can be paused, and where. */
+const pausable: Readonly<Partial<Record<JobKindName, string>>> = {
+  retry: '/webhook/dlq/retries',
+  replay: '/webhook/replays',
+};
+
+/** PAUSE or RESUME, for a job of a kind that can be paused and has not ended. */
+export function PauseButton({ job }: { job: ListedJob }): ReactNode {
+  const { id, kind, state } = job;
+  const path = pausable[kind];
+  const change = useAct({
+    call: (to: 'paused' | 'running') =>
+      api.patch(`${path}/${encodeURIComponent(id)}`, { state: to }),
+    failed: `Not changed: ${id}`,
+    changes: (client) => client.invalidateQueries(),
+  });
+  if (path === undefined || (state !== 'running' && state !== 'paused')) return null;
+  return (
+    <Button
+      loading={change.isPending}
+      onClick={() => change.mutate(state === 'paused' ? 'running' : 'paused')}
+    >
+      {state === 'paused' ? 'RESUME' : 'PAUSE'}
+    </Button>
+  );
+}
+
+const outcomes = {
+  ...{ delivered: 'delivered', waiting: 'wait', pending: 'failed and tried again' },
+  ...{ abandoned: 'abandoned', discarded: 'discarded' },
+} as const;
+
+/** What became of the deliveries of a replay, and where they go. */
+export function ReplayFacts({ job }: { job: ListedJob }): ReactNode {
+  const { id, state } = job;
+  const replay = useRead<Replay>(
+    ['jobs', 'replay', id, state],
+    `/webhook/replays/${encodeURIComponent(id)}`,
+    {
+      isOne: true,
+      follow: [({ outcome }) => outcome.waiting + outcome.pending > 0, 2000],
+    },
+  );
+  const { data } = replay;
+  if (data === undefined) return null;
+  const parts = Object.entries(outcomes).flatMap(([name, word]) => {
+    const count = data.outcome[name as keyof typeof outcomes];
+    return count === 0 ? [] : [`${formatCount(count)} ${word}`];
+  });
+  const { endpoint_id: endpoint } = data;
+  return (
+    <Facts
+      isWrapped
+      facts={{
+        endpoint: (
+          <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint })}>{endpoint}</a>
+        ),
+        'came of it': (
+          <a href={`#/deliveries${stringifySearch({ endpoint })}`}>
+            {parts.length === 0 ? 'nothing yet' : parts.join(' · ')}
+          </a>
+        ),
+        'webhook-ids': data.ids === 'same' ? 'the same' : undefined,
+        types: data.event_types?.join(', '),
+        filters: data.filters === 'ignore' ? 'ignored' : undefined,
+        rate: data.rate === null ? undefined : `${formatCount(data.rate)} a second at most`,
+        waits: data.waits_for_endpoint ? 'its endpoint is disabled' : undefined,
+      }}
+    />
+  );
+}
