@@ -138,7 +138,7 @@ test('retries a group in 4 clicks, and shows what became of it', () =>
       .getByRole('button', { name: /^Retry \d+ deliver/ })
       .click();
     await page
-      .getByRole('region', { name: 'Bulk retries' })
+      .getByRole('region', { name: 'Bulk jobs' })
       .getByText('done', { exact: true })
       .waitFor(patient);
   }));

@@ -174,7 +174,7 @@ test('retries a selection, then a group as a job that is paused, survives a relo
   await dialog.getByText('15 deliveries will be queued').waitFor();
   await dialog.getByLabel('Rate').fill('1');
   await dialog.getByRole('button', { name: 'Retry 15 deliveries' }).click();
-  const strip = page.getByRole('region', { name: 'Bulk retries' });
+  const strip = page.getByRole('region', { name: 'Bulk jobs' });
   await strip.getByRole('button', { name: 'Pause' }).click();
   await strip.getByRole('button', { name: 'Resume' }).waitFor();
   await page.reload();
@@ -199,7 +199,7 @@ test('retries all that is left, what an endpoint kept back once more, and says t
   await dialog.getByText('21 deliveries will be queued').waitFor();
   await dialog.getByLabel('Rate').fill('1');
   await dialog.getByRole('button', { name: 'Retry 21 deliveries' }).click();
-  const strip = page.getByRole('region', { name: 'Bulk retries' });
+  const strip = page.getByRole('region', { name: 'Bulk jobs' });
   await strip.getByRole('button', { name: 'Pause' }).click();
   await strip.getByRole('button', { name: 'Resume' }).waitFor();
   await service.call('PATCH', path, { body: { enabled: false } });

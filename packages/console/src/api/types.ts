@@ -4,6 +4,9 @@ import type {
   actorSchema,
   auditEntrySchema,
   auditVerdictSchema,
+  bulkJobSchema,
+  bulkPreviewSchema,
+  bulkRequestSchema,
   coldStoreSummarySchema,
   csvRequestSchema,
   daySchema,
@@ -42,9 +45,6 @@ import type {
   replayPreviewSchema,
   replayRequestSchema,
   replaySchema,
-  retryJobSchema,
-  retryPreviewSchema,
-  retryRequestSchema,
   runSchema,
   scheduleChangeSchema,
   scheduleSchema,
@@ -161,10 +161,11 @@ export type IncidentDetail = Static<typeof incidentDetailSchema>;
 export type IncidentReceipt = Static<typeof incidentReceiptSchema>;
 /** A page of the dead-letter queue. `total` is null while a search text filters it: those matches are not counted. */
 export type DeadLetters = Page<Delivery> & { total: number | null };
-export type RetryRequest = Static<typeof retryRequestSchema>;
-/** What a bulk retry would do. */
-export type RetryPreview = Static<typeof retryPreviewSchema>;
-export type RetryJob = Static<typeof retryJobSchema>;
+/** The filters of what is done to dead letters in bulk. */
+export type BulkRequest = Static<typeof bulkRequestSchema>;
+/** What a bulk job would do. */
+export type BulkPreview = Static<typeof bulkPreviewSchema>;
+export type BulkJob = Static<typeof bulkJobSchema>;
 export type ReplayRequest = Static<typeof replayRequestSchema>;
 /** What a replay would do. */
 export type ReplayPreview = Static<typeof replayPreviewSchema>;

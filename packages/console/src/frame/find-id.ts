@@ -3,6 +3,7 @@ import { api } from '../api/client.ts';
 import type {
   AccessToken,
   AuditEntry,
+  BulkJob,
   DatasetVersion,
   DeadLetters,
   Delivery,
@@ -14,11 +15,10 @@ import type {
   Replay,
   RetentionMove,
   RetentionRun,
-  RetryJob,
   Tag,
   Verification,
 } from '../api/types.ts';
-import { deadLetterStatuses, type Scope } from '../api/values.ts';
+import { type BulkAction, deadLetterStatuses, type Scope } from '../api/values.ts';
 import type { RecordIdentity } from '../records/search.ts';
 import { retentionHref } from '../retention/search.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
@@ -124,16 +124,8 @@ export const idKinds: readonly IdKind[] = [
       href: retentionHref('verification', id),
     })),
   },
-  {
-    prefix: 'rty',
-    noun: 'bulk retry',
-    scope: 'admin',
-    find: one<RetryJob>('/webhook/dlq/retries', ({ state, rows_done, rows_total }, id) => ({
-      name: `Bulk retry, ${state}: ${rows_done} of ${rows_total}`,
-      note: 'job',
-      href: jobHref(id),
-    })),
-  },
+  { prefix: 'rty', noun: 'bulk retry', scope: 'admin', find: findBulkJob('retry') },
+  { prefix: 'prg', noun: 'bulk purge', scope: 'admin', find: findBulkJob('purge') },
   {
     prefix: 'rpl',
     noun: 'replay',
@@ -235,6 +227,14 @@ export function isCutId(text: string): boolean {
 /** Whether a text is a secret, which must not be looked up nor remembered. */
 export function isSecret(text: string): boolean {
   return /^(svc|whsec)_/.test(text.trim());
+}
+
+function findBulkJob(action: BulkAction): IdKind['find'] {
+  return one<BulkJob>('/webhook/dlq/jobs', ({ state, rows_done, rows_total }, id) => ({
+    name: `Bulk ${action}, ${state}: ${rows_done} of ${rows_total}`,
+    note: 'job',
+    href: jobHref(id),
+  }));
 }
 
 /** Reads one thing below a path by its id, and says what it leads to. */

@@ -90,6 +90,6 @@ const columns: readonly Column<ListedJob>[] = [
 const whatIsListed = (
   <p>
     A token with analytics:read sees exports, one with enrichment:read retention runs, verifications
-    and dataset versions, and an admin bulk retries, too.
+    and dataset versions, and an admin bulk retries and purges, too.
   </p>
 );

@@ -10,6 +10,7 @@ export const jobNames: Readonly<Record<JobKindName, string>> = {
   export: 'export',
   retry: 'bulk retry',
   replay: 'replay',
+  purge: 'bulk purge',
   version: 'dataset version',
   import: 'import of days',
 };
@@ -28,6 +29,7 @@ export function jobPlace(job: Pick<ListedJob, 'kind' | 'id' | 'tenant'>): {
     case 'export':
       return { text: 'ITS FILE', href: exportHref(id) };
     case 'retry':
+    case 'purge':
       return { text: 'WEBHOOK DLQ', href: '#/dlq' };
     case 'replay':
       return {

@@ -1,4 +1,9 @@
-import { type DeadLetterStatus, deadLetterStatuses, type FailureClass } from '../api/values.ts';
+import {
+  bulkActions,
+  type DeadLetterStatus,
+  deadLetterStatuses,
+  type FailureClass,
+} from '../api/values.ts';
 import { deliveryFilters, endpointFilters, incidentFilters } from '../api/views.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 import { type ListSearch, readList } from '../ui/list-search.ts';
@@ -21,8 +26,8 @@ export type DlqSearch = {
   panel?: string;
 };
 
-/** The panels of WEBHOOK DLQ: a delivery by its id, and the retry of all that the filters find, or of a group. */
-export const dlqPanels = ['delivery', 'retry'] as const;
+/** The panels of WEBHOOK DLQ: a delivery by its id, and what is done to all that the filters find, or to a group. */
+export const dlqPanels = ['delivery', ...bulkActions] as const;
 
 /** View state of the page DELIVERIES. `endpoint` and `incident` are ids. */
 export type DeliveriesSearch = ListSearch<typeof deliveryFilters>;

@@ -213,6 +213,25 @@ test.each([
   [{ other: 1 }, 400],
   [undefined, 200],
 ])('where only a field of the body is destructive, %j answers %i', async (body, status) => {
+  expect(await statusOf({ when: ['discard'] }, body)).toBe(status);
+});
+
+test.each([
+  [{ discard: true }, 200],
+  [{ discard: 'yes' }, 403],
+  [{ discard: false }, 403],
+  [{ discard: true, other: 1 }, 400],
+  [{ other: 1 }, 403],
+  [undefined, 403],
+])('where a field of the body only asks, %j answers %i', async (body, status) => {
+  expect(await statusOf({ unless: 'discard' }, body)).toBe(status);
+});
+
+/** What a session that has not confirmed gets of a route with this step-up. */
+async function statusOf(
+  stepUp: NonNullable<RouteContract['stepUp']>,
+  body: object | undefined,
+): Promise<number> {
   const http = createHttpServer({
     jsonBodyMaxBytes: 1000,
     log: createLog('silent'),
@@ -225,7 +244,7 @@ test.each([
   });
   const contract = {
     ...{ id: 'x', method: 'PATCH', path: '/x', tag: 'X', summary: 'X', scope: 'admin' },
-    stepUp: { when: ['discard'] },
+    stepUp,
     body: Type.Object({ discard: Type.Optional(Type.Boolean()) }, { additionalProperties: false }),
     responses: { 200: { description: 'Done.' } },
   } as const satisfies RouteContract;
@@ -235,15 +254,16 @@ test.each([
     url: '/api/v1/x',
     ...(body !== undefined && { payload: body }),
   });
-  expect(answer.statusCode).toBe(status);
   await http.fastify.close();
-});
+  return answer.statusCode;
+}
 
 test('the fields that make a route destructive are of its body', () => {
   for (const { id, stepUp, body } of routes) {
     if (typeof stepUp !== 'object') continue;
     const { properties = {} } = (body ?? {}) as { properties?: object };
-    expect(Object.keys(properties), id).toEqual(expect.arrayContaining([...stepUp.when]));
+    const fields = 'when' in stepUp ? stepUp.when : [stepUp.unless];
+    expect(Object.keys(properties), id).toEqual(expect.arrayContaining([...fields]));
   }
 });
 

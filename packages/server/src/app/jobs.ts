@@ -3,7 +3,7 @@ import type { HttpServer } from '../platform/http/server.ts';
 import { addJobRoutes } from '../platform/jobs/listed.ts';
 import { versionsAsJobs } from '../records/index.ts';
 import { importsAsJobs, runsAsJobs, verificationsAsJobs } from '../retention/index.ts';
-import { listReplaysAsJobs, listRetriesAsJobs } from '../webhooks/index.ts';
+import { listBulkAsJobs, listReplaysAsJobs } from '../webhooks/index.ts';
 import type { ExportJobs } from './exports.ts';
 import { type Host, routeTools } from './host.ts';
 
@@ -17,7 +17,8 @@ export function addJobs(http: HttpServer, host: Host, jobs: ExportJobs): void {
       listExportsAsJobs(db, { audit, jobs }),
       runsAsJobs,
       verificationsAsJobs,
-      listRetriesAsJobs(db, audit),
+      listBulkAsJobs(db, audit, 'retry'),
+      listBulkAsJobs(db, audit, 'purge'),
       listReplaysAsJobs(db, audit),
       versionsAsJobs,
       importsAsJobs,

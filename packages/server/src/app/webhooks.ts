@@ -8,7 +8,7 @@ import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics/metrics.ts';
 import { migrate } from '../platform/postgres/migrate.ts';
 import { startLater, type Work } from '../platform/work/repeat.ts';
-import { cutShares, withClosers } from '../platform/work/stop.ts';
+import { cutShares, stopTogether, withClosers } from '../platform/work/stop.ts';
 import { isOnHold, refuseHold } from '../retention/index.ts';
 import {
   addWebhookRoutes,
@@ -19,6 +19,7 @@ import {
   startBulkJobs,
   startForgetting,
   startReplays,
+  startSettling,
   watchAttempts,
 } from '../webhooks/index.ts';
 import { makeDataDir, naming, openOwnDatabase } from './database.ts';
@@ -26,13 +27,15 @@ import { type Host, openOwnTraces, routeTools, type State, secretBox } from './h
 import { createKeys } from './keys.ts';
 import { createOwnPresence } from './presence.ts';
 
-/** Makes the work on bulk retries of dead letters. It runs only in a process that has the role `api`. */
+/** Makes the work on bulk jobs of dead letters, and the looks at what became of them. It runs only in a process that has the role `api`. */
 export function createBulkJobs({ settings, log, db, wakeUp, paceOf }: Host): Work {
-  return startLater(() =>
-    settings.roles.includes('api')
-      ? startBulkJobs(db, { wakeUp, audit: auditLocally, log, pace: paceOf('retries') })
-      : undefined,
-  );
+  return startLater(() => {
+    if (!settings.roles.includes('api')) return undefined;
+    const pace = paceOf('retries');
+    const jobs = startBulkJobs(db, { wakeUp, audit: auditLocally, isOnHold, log, pace });
+    const settling = startSettling(db, log);
+    return { poke: () => jobs.poke(), stop: () => stopTogether([jobs, settling], log) };
+  });
 }
 
 /** Makes the work on replays. It runs only in a process that has the role `api`. */
@@ -68,6 +71,7 @@ export function addWebhooks(
     ...{ jobs, replays },
     maxAttempts: settings.webhookMaxAttempts,
     maxPayloadBytes: settings.webhookMaxBytes,
+    isOnHold,
     refuseHold,
     deliveryDays: settings.deliveryDays,
   });

@@ -71,6 +71,8 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'dlq show': ['dlv_1', 'object'],
   'dlq retry': ['dlv_1', 'array'],
   'dlq retries': ['', 'array'],
+  'dlq jobs': ['', 'array'],
+  'dlq job': ['rty_1', 'object'],
   'dlq pause': ['rty_1'],
   'dlq resume': ['rty_1'],
   'dlq cancel': ['rty_1'],

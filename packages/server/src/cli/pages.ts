@@ -39,6 +39,7 @@ export type ListRoute =
   | 'GET /webhook/deliveries'
   | 'GET /webhook/dlq'
   | 'GET /webhook/dlq/groups'
+  | 'GET /webhook/dlq/jobs'
   | 'GET /webhook/dlq/retries'
   | 'GET /webhook/endpoints'
   | WholeRoute;

@@ -49,7 +49,7 @@ export const storeStates = [
 export type StoreState = (typeof storeStates)[number];
 
 /** The kinds of work that may be under way. */
-export const workKinds = ['run', 'verification', 'export', 'retry', 'replay'] as const;
+export const workKinds = ['run', 'verification', 'export', 'retry', 'purge', 'replay'] as const;
 export type WorkKind = (typeof workKinds)[number];
 
 /** The states of such work. */

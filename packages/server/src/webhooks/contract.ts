@@ -36,7 +36,7 @@ import {
   searchFilters,
 } from './schemas.contract.ts';
 import { endpointStorySchema } from './story.contract.ts';
-import { deliveryStatuses, endpointHealths } from './values.ts';
+import { deliveryStatuses, endpointHealths, shownOutcomes } from './values.ts';
 
 export * from './dead-letters.contract.ts';
 export * from './incidents.contract.ts';
@@ -281,6 +281,10 @@ export const webhooksContract = {
       incident_id: Type.Optional(idSchema),
       ...searchFilters,
       ...reportedDays,
+      job_id: Type.Optional(idSchema),
+      outcome: Type.Optional(
+        oneOf(shownOutcomes, 'what has become of it since; only beside `job_id`'),
+      ),
       limit: Type.Optional(listLimit),
       cursor: Type.Optional(cursorSchema),
     }),

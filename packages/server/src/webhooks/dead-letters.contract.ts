@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { RouteContract } from '../platform/http/contract.ts';
 import {
   cursorSchema,
@@ -11,6 +11,7 @@ import {
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import {
+  bulkJobSchema,
   deliveryDetailSchema,
   deliveryGroupSchema,
   deliverySchema,
@@ -19,7 +20,7 @@ import {
   includeHours,
   listLimit,
 } from './schemas.contract.ts';
-import { deadLetterStatuses, failureClasses, openJobStates, retryStates } from './values.ts';
+import { bulkActions, deadLetterStatuses, failureClasses, openJobStates } from './values.ts';
 
 /** Selects rows of the dead-letter queue. What is missing means any. */
 const deadLetterFilter = {
@@ -29,27 +30,39 @@ const deadLetterFilter = {
   failure_class: Type.Optional(oneOf(failureClasses)),
 };
 
-/** The body of `POST /webhook/dlq/retry`. The time range is that of the last failure; both ends belong to it. */
-export const retryRequestSchema = exactly({
+/** The body of a call that re-arms or purges in bulk. The range of time is that of the last failure, with both ends. */
+export const bulkRequestSchema = exactly({
   ...deadLetterFilter,
+  event_type: Type.Optional(
+    Type.String({
+      ...{ minLength: 1, maxLength: 128 },
+      description: 'a type such as incident.created, or all that begin alike: incident.',
+    }),
+  ),
   failed_from: Type.Optional(instantSchema),
   failed_to: Type.Optional(instantSchema),
+  older_than: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{1,5}[mhd]$',
+      description:
+        'only what failed at least so long ago: minutes, hours or days, such as 30d; instead of failed_to',
+    }),
+  ),
   dry_run: Type.Optional(
-    Type.Boolean({ default: false, description: 'only say what would be re-armed' }),
+    Type.Boolean({ default: false, description: 'only say what would be done' }),
   ),
   rate: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 100_000,
-      description: 'rows re-armed a second, at most',
-    }),
+    Type.Integer({ minimum: 1, maximum: 100_000, description: 'rows a second, at most' }),
   ),
 });
 
-/** What a bulk retry would do. The counts are exact, also where not all groups are listed. */
-export const retryPreviewSchema = Type.Object({
-  count: Type.Integer({ description: 'rows that would be re-armed' }),
-  skipped: Type.Integer({ description: 'rows left alone, because their endpoint is disabled' }),
+/** What a bulk job would do. The counts are exact, also where not all groups are listed. */
+export const bulkPreviewSchema = Type.Object({
+  count: Type.Integer({ description: 'rows that would be re-armed, or purged' }),
+  skipped: Type.Integer({
+    description:
+      'rows left alone: by a retry, because their endpoint is disabled or their payload erased; by a purge, because their tenant is under legal hold',
+  }),
   groups: Type.Array(
     Type.Object({
       endpoint_id: Type.String(),
@@ -61,35 +74,7 @@ export const retryPreviewSchema = Type.Object({
   ),
 });
 
-export const retryJobSchema = Type.Object({
-  id: Type.String(),
-  state: oneOf(retryStates),
-  status: nullable(oneOf(deadLetterStatuses)),
-  tenant: nullable(Type.String()),
-  endpoint_id: nullable(Type.String()),
-  failure_class: nullable(oneOf(failureClasses)),
-  failed_from: nullable(instantSchema),
-  failed_to: nullable(instantSchema),
-  rate: nullable(Type.Integer()),
-  waits_for_endpoint: Type.Boolean({
-    description: 'its endpoint was disabled since; it goes on when that is enabled',
-  }),
-  rows_total: Type.Integer({ description: 'as counted when it was asked for' }),
-  rows_done: Type.Integer(),
-  rows_skipped: Type.Integer(),
-  rows_left: Type.Integer({
-    description:
-      'those skipped whose endpoint was disabled since it was asked for: ask for them again',
-  }),
-  created_by: Type.String(),
-  created_at: instantSchema,
-  updated_at: instantSchema,
-  finished_at: nullable(instantSchema),
-});
-/** A bulk retry, as the API shows it. */
-export type JobRow = Static<typeof retryJobSchema>;
-
-export const retryJobChangeSchema = exactly(
+export const bulkJobChangeSchema = exactly(
   {
     state: Type.Optional(oneOf(openJobStates)),
     rate: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 100_000 }))),
@@ -100,7 +85,7 @@ export const retryJobChangeSchema = exactly(
 /** What operators may do. */
 const admin = { tag: 'Dead letters', scope: 'admin' } as const;
 
-/** The routes of the dead-letter queue: its lists, one row of it, and its retry in bulk. */
+/** The routes of the dead-letter queue: its lists, one row of it, and what is done to many at once. */
 export const deadLettersContract = {
   listDeadLetters: {
     ...admin,
@@ -206,12 +191,75 @@ export const deadLettersContract = {
     summary: 'Re-arm all rows that a filter finds, as a job',
     description:
       'dry_run answers 200 with what it would do. Rows that fail after the job was made are left alone.',
-    body: retryRequestSchema,
+    body: bulkRequestSchema,
     responses: {
-      202: { description: 'The job.', schema: retryJobSchema },
-      200: { description: 'dry_run: what it would do.', schema: retryPreviewSchema },
+      202: { description: 'The job.', schema: bulkJobSchema },
+      200: { description: 'dry_run: what it would do.', schema: bulkPreviewSchema },
       400: problem,
     },
+  },
+  purgeDeadLetters: {
+    ...admin,
+    id: 'purgeDeadLetters',
+    method: 'POST',
+    path: '/webhook/dlq/purge',
+    summary: 'Discard all rows that a filter finds, as a job',
+    description:
+      'dry_run answers 200 with what it would do. Each row loses what a purge of one row takes. Rows that fail after the job was made, and those of tenants under legal hold, are left alone.',
+    stepUp: { unless: 'dry_run' },
+    body: bulkRequestSchema,
+    responses: {
+      202: { description: 'The job.', schema: bulkJobSchema },
+      200: { description: 'dry_run: what it would do.', schema: bulkPreviewSchema },
+      400: problem,
+      409: problem,
+    },
+  },
+  listBulkJobs: {
+    ...admin,
+    id: 'listBulkJobs',
+    method: 'GET',
+    path: '/webhook/dlq/jobs',
+    summary: 'List the bulk re-arms and purges, newest first',
+    query: exactly({
+      action: Type.Optional(oneOf(bulkActions)),
+      limit: Type.Optional(listLimit),
+      cursor: Type.Optional(cursorSchema),
+    }),
+    responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) }, 400: problem },
+  },
+  getBulkJob: {
+    ...admin,
+    id: 'getBulkJob',
+    method: 'GET',
+    path: '/webhook/dlq/jobs/:id',
+    summary: 'Show the progress of a bulk re-arm or purge',
+    params: idParams,
+    responses: { 200: { description: 'The job.', schema: bulkJobSchema }, 404: problem },
+  },
+  changeBulkJob: {
+    ...admin,
+    id: 'changeBulkJob',
+    method: 'PATCH',
+    path: '/webhook/dlq/jobs/:id',
+    summary: 'Pause, resume or pace a bulk re-arm or purge',
+    params: idParams,
+    body: bulkJobChangeSchema,
+    responses: {
+      200: { description: 'The job.', schema: bulkJobSchema },
+      400: problem,
+      404: problem,
+      409: problem,
+    },
+  },
+  cancelBulkJob: {
+    ...admin,
+    id: 'cancelBulkJob',
+    method: 'DELETE',
+    path: '/webhook/dlq/jobs/:id',
+    summary: 'Cancel a bulk re-arm or purge; what it has done stays so',
+    params: idParams,
+    responses: { 204: { description: 'Cancelled, or had ended.' }, 404: problem },
   },
   listRetryJobs: {
     ...admin,
@@ -220,7 +268,7 @@ export const deadLettersContract = {
     path: '/webhook/dlq/retries',
     summary: 'List the bulk re-arms, newest first',
     query: exactly({ limit: Type.Optional(listLimit), cursor: Type.Optional(cursorSchema) }),
-    responses: { 200: { description: 'One page.', schema: pageOf(retryJobSchema) }, 400: problem },
+    responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) }, 400: problem },
   },
   getRetryJob: {
     ...admin,
@@ -229,7 +277,7 @@ export const deadLettersContract = {
     path: '/webhook/dlq/retries/:id',
     summary: 'Show the progress of a bulk re-arm',
     params: idParams,
-    responses: { 200: { description: 'The job.', schema: retryJobSchema }, 404: problem },
+    responses: { 200: { description: 'The job.', schema: bulkJobSchema }, 404: problem },
   },
   changeRetryJob: {
     ...admin,
@@ -238,9 +286,9 @@ export const deadLettersContract = {
     path: '/webhook/dlq/retries/:id',
     summary: 'Pause, resume or pace a bulk re-arm',
     params: idParams,
-    body: retryJobChangeSchema,
+    body: bulkJobChangeSchema,
     responses: {
-      200: { description: 'The job.', schema: retryJobSchema },
+      200: { description: 'The job.', schema: bulkJobSchema },
       400: problem,
       404: problem,
       409: problem,

@@ -1,5 +1,6 @@
-export { listRetriesAsJobs } from './dead-letters/listed-retries.ts';
+export { listBulkAsJobs } from './dead-letters/listed-bulk.ts';
 export { startBulkJobs } from './dead-letters/run-jobs.ts';
+export { startSettling } from './dead-letters/settle.ts';
 export { createSender, type Sender } from './delivery/sender.ts';
 export { createTarget } from './delivery/target.ts';
 export { signatureHeaders, watchAttempts } from './drainer/deliver.ts';

@@ -27,6 +27,8 @@ export type WebhookOptions = {
   readonly maxAttempts: number;
   /** The largest payload, in bytes. */
   readonly maxPayloadBytes: number;
+  /** Whether a tenant is under legal hold. */
+  readonly isOnHold: (db: Queryable, tenant: string) => Promise<boolean>;
   /** Throws 409 `tenant_on_hold` while a tenant is under legal hold. */
   readonly refuseHold: (db: Queryable, tenant: string) => Promise<void>;
   /** For how many days deliveries are kept that have ended. */

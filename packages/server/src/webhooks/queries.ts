@@ -291,9 +291,11 @@ export async function findTenantOfEndpoint(
   return rows[0]?.tenant;
 }
 
-/** Locks an incident until the end of the transaction. Whoever also locks deliveries does so after it. */
-export async function lockIncident(db: Queryable, id: string): Promise<void> {
-  await db.query(sql`select from incidents where id = ${id} for update`);
+/**
+ * Locks incidents until the end of the transaction, all in one order. Whoever also locks deliveries does so after it.
+ */
+export async function lockIncidents(db: Queryable, ids: readonly string[]): Promise<void> {
+  await db.query(sql`select from incidents where id = any(${ids}::text[]) order by id for update`);
 }
 
 /**
@@ -316,15 +318,15 @@ export async function erasePayloads(
 export const attemptsWithAnswers = (deliveries: Sql) => sql`delivery_attempts a
   join deliveries d on d.lane = a.lane and d.id = a.delivery_id where a.response is not null and ${deliveries}`;
 
-/** Removes the stored answers of these incidents, or of one delivery. Their sizes stay. Returns how many. */
+/** Removes the stored answers of these incidents, or of these deliveries. Their sizes stay. Returns how many. */
 export async function eraseAnswers(
   db: Queryable,
-  of: { incidentIds: readonly string[] } | { lane: number; id: string },
+  of: { incidentIds: readonly string[] } | { deliveries: readonly { lane: number; id: string }[] },
 ): Promise<number> {
   const deliveries =
     'incidentIds' in of
       ? sql`d.incident_id = any(${of.incidentIds}::text[])`
-      : sql`d.lane = ${of.lane} and d.id = ${of.id}`;
+      : sql`(d.lane, d.id) in (select * from ${givenRows('gone', of.deliveries, { lane: 'smallint', id: 'text' })})`;
   const rows = await db.query(sql`
     update delivery_attempts set response_bytes = octet_length(response), response = null
     where (lane, delivery_id, number) in (select a.lane, a.delivery_id, a.number from ${attemptsWithAnswers(deliveries)})

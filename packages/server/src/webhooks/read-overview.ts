@@ -2,7 +2,7 @@ import type { Actor } from '../kernel/actor.ts';
 import type { WorkRow } from '../platform/http/schemas.contract.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import type { JobRow, WebhooksOverview } from './contract.ts';
-import { listOpenRetryJobs } from './dead-letters/job-queries.ts';
+import { listBulkJobs, listOpenBulkJobs } from './dead-letters/job-queries.ts';
 import { listKeys, sumCounts } from './dead-letters/read-queries.ts';
 import { toListed } from './endpoints/endpoints.ts';
 import { countTroubled, listTroubled } from './endpoints/trouble-queries.ts';
@@ -13,14 +13,19 @@ import { deadLetterStatuses } from './values.ts';
 /** The hours of two days, and so many endpoints and jobs. */
 const [shownHours, mostEndpoints, mostJobs] = [48, 10, 5];
 
-/** How webhooks fare, within the caller's reach, and the bulk retries and replays that have not ended. */
+/** How webhooks fare, within the caller's reach, and the bulk jobs and replays that have not ended. */
 export async function readWebhooksOverview(
   db: Queryable,
   actor: Pick<Actor, 'tenants'>,
 ): Promise<{ webhooks: WebhooksOverview; work: WorkRow[] }> {
   const { tenants } = actor;
   const endpoints = (await listTroubled(db, tenants, mostEndpoints)).map(toListed);
-  const jobs = await listOpenRetryJobs(db, tenants, mostJobs);
+  const jobs = await listOpenBulkJobs(db, tenants, mostJobs);
+  const [last] = await listBulkJobs(
+    db,
+    { reach: tenants, action: undefined },
+    { after: null, limit: 1 },
+  );
   const replays = await listOpenReplays(db, tenants, mostJobs);
   return {
     webhooks: {
@@ -29,16 +34,17 @@ export async function readWebhooksOverview(
       hours: await getDeliveryHours(db, actor, { hours: shownHours }),
       ...(await countTroubles(db, tenants)),
       endpoints: await withHours(db, endpoints, ({ id }) => id),
+      last_job: last ?? null,
     },
     work: [
-      ...jobs.map((job) => toWork('retry', job)),
+      ...jobs.map((job) => toWork(job.action, job)),
       ...replays.map((job) => toWork('replay', job)),
     ],
   };
 }
 
 function toWork(
-  kind: 'retry' | 'replay',
+  kind: WorkRow['kind'],
   job: Pick<JobRow, 'id' | 'state' | 'tenant' | 'rows_done' | 'rows_skipped' | 'rows_total'>,
 ): WorkRow {
   const state = job.state === 'paused' ? 'paused' : 'running';

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, type TInteger, type TOptional, type TSchema, Type } from 'typebox';
 import {
   dateSchema,
   exactly,
@@ -11,10 +11,15 @@ import {
 } from '../platform/http/schemas.contract.ts';
 import {
   breakerStates,
+  bulkActions,
+  deadLetterStatuses,
   deliveryStatuses,
   disabledReasons,
   endpointHealths,
   failureClasses,
+  type RowOutcome,
+  retryStates,
+  rowOutcomes,
   waitReasons,
 } from './values.ts';
 
@@ -289,6 +294,12 @@ export const deliverySchema = Type.Object({
   endpoint_id: Type.String(),
   incident_id: Type.String(),
   event_type: Type.String(),
+  job_id: nullable(
+    Type.String({
+      description:
+        'the bulk job that re-armed or purged it; null: none did, or it was retried alone since',
+    }),
+  ),
   created_at: instantSchema,
   last_attempt_at: nullable(
     Type.String({
@@ -391,6 +402,49 @@ export const pingedDeliverySchema = Type.Object({
 });
 export type AcceptedDelivery = Static<typeof acceptedDeliverySchema>;
 
+export const bulkJobSchema = Type.Object({
+  id: Type.String(),
+  action: oneOf(bulkActions),
+  state: oneOf(retryStates),
+  status: nullable(oneOf(deadLetterStatuses)),
+  tenant: nullable(Type.String()),
+  endpoint_id: nullable(Type.String()),
+  failure_class: nullable(oneOf(failureClasses)),
+  event_type: nullable(Type.String()),
+  failed_from: nullable(instantSchema),
+  failed_to: nullable(instantSchema),
+  rate: nullable(Type.Integer()),
+  waits_for_endpoint: Type.Boolean({
+    description: 'its endpoint was disabled since; it goes on when that is enabled',
+  }),
+  rows_total: Type.Integer({ description: 'as counted when it was asked for' }),
+  rows_done: Type.Integer(),
+  rows_skipped: Type.Integer(),
+  rows_left: Type.Integer({
+    description:
+      'those skipped whose endpoint was disabled since it was asked for: ask for them again',
+  }),
+  outcome: nullable(
+    Type.Object({
+      counts: Type.Object(
+        Object.fromEntries(
+          rowOutcomes.map((outcome) => [outcome, Type.Optional(Type.Integer())]),
+        ) as Record<RowOutcome, TOptional<TInteger>>,
+        { description: 'its rows by what they are now; those that are none are left out' },
+      ),
+      looked_at: instantSchema,
+      settled_at: nullable(instantSchema, 'null: some are still under way'),
+    }),
+    'what became of its rows, looked at for 30 days; null: nobody has looked yet',
+  ),
+  created_by: Type.String({ description: 'svcctl: the service, by SVC_ABANDONED_DAYS' }),
+  created_at: instantSchema,
+  updated_at: instantSchema,
+  finished_at: nullable(instantSchema),
+});
+/** A bulk job, as the API shows it. */
+export type JobRow = Static<typeof bulkJobSchema>;
+
 /** How webhooks fare. */
 export const webhooksOverviewSchema = Type.Object({
   abandoned: Type.Integer({ description: 'deliveries without attempts left' }),
@@ -412,5 +466,6 @@ export const webhooksOverviewSchema = Type.Object({
   endpoints: Type.Array(endpointSchema, {
     description: 'up to ten of these, the worst first, each with its last 24 hours',
   }),
+  last_job: nullable(bulkJobSchema, 'the last bulk re-arm or purge'),
 });
 export type WebhooksOverview = Static<typeof webhooksOverviewSchema>;

@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
-import { retryJobSchema } from './dead-letters.contract.ts';
-import { attemptSchema } from './schemas.contract.ts';
+import { attemptSchema, bulkJobSchema } from './schemas.contract.ts';
 import { answerBounds, deadLetterStatuses, failureClasses } from './values.ts';
 
 const { number, started_at, duration_ms, status, failure_class, error } = attemptSchema.properties;
@@ -72,8 +71,8 @@ export const endpointStorySchema = Type.Object(
       }),
       { description: 'the largest group first' },
     ),
-    jobs: Type.Array(retryJobSchema, {
-      description: 'bulk retries for this endpoint, the newest first, five at most',
+    jobs: Type.Array(bulkJobSchema, {
+      description: 'bulk retries and purges for this endpoint, the newest first, five at most',
     }),
   },
   { description: 'with include=story' },

@@ -96,6 +96,52 @@ export type DisabledReason = (typeof disabledReasons)[number];
 export const breakerStates = ['closed', 'open', 'probing'] as const;
 export type BreakerState = (typeof breakerStates)[number];
 
+/** What operators do to dead letters in bulk. */
+export const bulkActions = ['retry', 'purge'] as const;
+export type BulkAction = (typeof bulkActions)[number];
+
+/**
+ * What has become of a delivery since a bulk job re-armed or discarded it:
+ *
+ * - failed_again: it is tried again by its schedule; abandoned: it is not.
+ * - waits_for_breaker: its endpoint is paused after failures; waits_for_endpoint: that is disabled.
+ * - under_way: it is queued, and nothing holds it up.
+ */
+export const shownOutcomes = [
+  'delivered',
+  'failed_again',
+  'abandoned',
+  'waits_for_breaker',
+  'waits_for_endpoint',
+  'under_way',
+  'discarded',
+] as const;
+export type ShownOutcome = (typeof shownOutcomes)[number];
+
+/** Also those that somebody has retried since, alone or by another job: they do not name the job any more. */
+export const rowOutcomes = [...shownOutcomes, 'retried_since'] as const;
+export type RowOutcome = (typeof rowOutcomes)[number];
+
+/** What is still to change by itself. */
+export const unsettledOutcomes = [
+  'failed_again',
+  'waits_for_breaker',
+  'waits_for_endpoint',
+  'under_way',
+] as const satisfies readonly RowOutcome[];
+
+/** How they are told after a count: `23 wait for the breaker`. */
+export const outcomeWords: Readonly<Record<RowOutcome, string>> = {
+  delivered: 'delivered',
+  failed_again: 'failed again',
+  abandoned: 'abandoned again',
+  waits_for_breaker: 'wait for the breaker',
+  waits_for_endpoint: 'wait for their endpoint',
+  under_way: 'on their way',
+  discarded: 'discarded',
+  retried_since: 'retried since',
+};
+
 /** The states of a job that retries or discards in bulk. */
 export const retryStates = ['running', 'paused', 'completed', 'cancelled'] as const;
 export type RetryState = (typeof retryStates)[number];

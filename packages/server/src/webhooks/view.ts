@@ -1,5 +1,17 @@
+import { formatCount } from '../kernel/values.ts';
 import { dayFilters, tenantFilter } from '../kernel/view.ts';
-import { deadLetterStatuses, deliveryStatuses, endpointHealths, failureClasses } from './values.ts';
+import {
+  type BulkAction,
+  deadLetterStatuses,
+  deliveryStatuses,
+  endpointHealths,
+  failureClasses,
+  outcomeWords,
+  type RowOutcome,
+  rowOutcomes,
+  type ShownOutcome,
+  shownOutcomes,
+} from './values.ts';
 
 export const endpointFilters = {
   tenant: tenantFilter,
@@ -48,6 +60,19 @@ const searchFilters = {
   ...dayFilters('only reported from this day on, as 2026-03-05 (UTC)'),
 } as const;
 
+/** What is done in bulk may leave out both statuses. */
+export const bulkFilters = {
+  ...deadLetterFilters,
+  status: {
+    ...deadLetterFilters.status,
+    help: 'with --all: only pending or only abandoned ones (default: both)',
+  },
+  type: {
+    ...{ param: 'event_type', value: 'type' },
+    help: 'only events of this type, or with a dot at its end of all that begin so',
+  },
+} as const;
+
 export const deliveryFilters = {
   status: { choices: deliveryStatuses, help: 'only in this state' },
   ...reachFilters,
@@ -56,6 +81,14 @@ export const deliveryFilters = {
     label: 'Id of the incident',
   },
   ...searchFilters,
+  job: {
+    ...{ param: 'job_id', value: 'id', help: 'only what this bulk retry or purge has done' },
+    label: 'Id of the bulk job',
+  },
+  outcome: {
+    ...{ choices: shownOutcomes, within: 'job' },
+    help: 'with --job: only what has become so since',
+  },
 } as const;
 
 /** The days are those of the reports. */
@@ -70,3 +103,38 @@ export const incidentFilters = {
   endpoint: reachFilters.endpoint,
   ...searchFilters,
 } as const;
+
+/** One number of what became of a bulk job, in words: `23 wait for the breaker`. */
+export type OutcomePart = {
+  readonly text: string;
+  /** By which the list of deliveries finds these rows; null finds all of the job, undefined none. */
+  readonly outcome: ShownOutcome | null | undefined;
+};
+
+/** What a bulk job has done, and what became of it: `24 re-armed`, `1 failed again`, `23 wait for the breaker`. */
+export function outcomeParts(job: {
+  readonly action: BulkAction;
+  readonly rows_done: number;
+  readonly outcome: { readonly counts: Partial<Record<RowOutcome, number>> } | null;
+}): readonly OutcomePart[] {
+  const { action, rows_done: done, outcome: seen } = job;
+  const all = `${formatCount(done)} ${action === 'retry' ? 're-armed' : 'discarded'}`;
+  const parts = rowOutcomes.flatMap((outcome) => {
+    const count = seen?.counts[outcome] ?? 0;
+    // Those that a purge has discarded are all of it.
+    if (count === 0 || (action === 'purge' && outcome === 'discarded')) return [];
+    const text = `${formatCount(count)} ${outcomeWords[outcome]}`;
+    return [{ text, outcome: shownOutcomes.find((each) => each === outcome) }];
+  });
+  return [{ text: all, outcome: null }, ...parts];
+}
+
+/** Says that the numbers are not the last ones; '' when they are. */
+export function settledText({
+  outcome,
+}: {
+  readonly outcome: { readonly settled_at: string | null } | null;
+}): string {
+  if (outcome === null) return 'nobody has looked yet';
+  return outcome.settled_at === null ? 'still under way' : '';
+}

@@ -24,6 +24,7 @@ export type DlqBarProps = {
   selected: number;
   onRetrySelected: () => void;
   onRetryAll: () => void;
+  onPurgeAll: () => void;
 };
 
 /** The bar above the dead-letter queue: totals, filters, and actions on many rows at once. */
@@ -106,19 +107,32 @@ export function DlqBar(props: DlqBarProps): ReactNode {
               Retry {selected === 0 ? '' : `${formatCount(selected)} `}selected
             </Button>
           )}
-          <Button
-            disabled={search.q !== undefined || isEmpty}
-            title={
-              search.q === undefined
-                ? 'Retry all that the filters leave, as a job'
-                : 'Not by search text: select the rows, or filter by tenant, endpoint or failure'
-            }
-            onClick={props.onRetryAll}
-          >
-            Retry all …
-          </Button>
+          <BulkButtons bar={props} isEmpty={isEmpty} />
         </div>
       </div>
+    </>
+  );
+}
+
+/** What is done to all that the filters leave. */
+function BulkButtons({ bar, isEmpty }: { bar: DlqBarProps; isEmpty: boolean }): ReactNode {
+  const isSearched = bar.search.q !== undefined;
+  const notBySearch =
+    'Not by search text: select the rows, or filter by tenant, endpoint or failure';
+  const button = (verb: string, onClick: () => void, className?: string) => (
+    <Button
+      {...(className !== undefined && { className })}
+      disabled={isSearched || isEmpty}
+      title={isSearched ? notBySearch : `${verb} all that the filters leave, as a job`}
+      onClick={onClick}
+    >
+      {verb} all …
+    </Button>
+  );
+  return (
+    <>
+      {button('Retry', bar.onRetryAll)}
+      {button('Purge', bar.onPurgeAll, 'danger')}
     </>
   );
 }

@@ -1,7 +1,12 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useMemo } from 'react';
-import type { DeadLetters, Delivery, RetryRequest } from '../../api/types.ts';
-import type { DeadLetterStatus, DeliveryStatus } from '../../api/values.ts';
+import type { BulkRequest, DeadLetters, Delivery } from '../../api/types.ts';
+import {
+  type BulkAction,
+  bulkActions,
+  type DeadLetterStatus,
+  type DeliveryStatus,
+} from '../../api/values.ts';
 import { formatClock, formatCount } from '../../ui/format.ts';
 import { hasFilter } from '../../ui/hash-state.ts';
 import { Empty } from '../../ui/list.tsx';
@@ -16,7 +21,7 @@ import { DeliveryDrawer } from '../delivery-drawer.tsx';
 import { StatusMark, statusWords } from '../marks.tsx';
 import { type DlqSearch, dlqPanels, shownStatuses, validateDlqSearch } from '../search.ts';
 import { useDelivery, useRetries } from '../use-delivery.ts';
-import { JobsStrip, RetryAll } from './bulk-retry.tsx';
+import { type Asked, BulkDialog, JobsStrip } from './bulk-jobs.tsx';
 import { DlqBar, noFilter } from './dlq-bar.tsx';
 import { type DeadLetterGroup, GroupsTable } from './groups-table.tsx';
 import { mostRows, useDeadLetterGroups, useDeadLetters, useJobs } from './use-dead-letters.ts';
@@ -66,6 +71,7 @@ export function DlqPage(): ReactNode {
         selected={selection.keys.size}
         onRetrySelected={() => void retries.retry([...selection.keys])}
         onRetryAll={() => panel.open('retry')}
+        onPurgeAll={() => panel.open('purge')}
       />
       {isGroups ? (
         <GroupsTable
@@ -106,7 +112,7 @@ export function DlqPage(): ReactNode {
       {open !== undefined && (
         <DeliveryDrawer id={open} delivery={delivery} retries={retries} onClose={panel.close} />
       )}
-      <RetryAll request={requestOf(search, panel.idOf('retry'))} onClose={panel.close} />
+      <BulkDialog asked={askedOf(search, panel)} onClose={panel.close} />
     </ListPage>
   );
 }
@@ -179,17 +185,26 @@ function groupText({ status, endpoint_id, failure_class }: DeadLetterGroup): str
   return [status, endpoint_id, failure_class].join('/');
 }
 
-/** The bulk retry that the panel asks about: of a group, or of all that the filters find; null for none. */
-function requestOf(search: DlqSearch, panelId: string | undefined): RetryRequest | null {
-  if (panelId === undefined) return null;
-  const [status, endpoint, failure] = panelId.split('/');
-  if (!endpoint) return retryOf(search);
-  const group = validateDlqSearch({ tenant: search.tenant, status, endpoint, failure });
-  return retryOf(group);
+/** The bulk job that the panel asks about: of a group, or of all that the filters find; null for none. */
+function askedOf(
+  search: DlqSearch,
+  panel: { idOf(kind: BulkAction): string | undefined },
+): Asked | null {
+  for (const action of bulkActions) {
+    const id = panel.idOf(action);
+    if (id !== undefined) return { action, request: requestOf(search, id) };
+  }
+  return null;
 }
 
-/** The filters of the page as those of a bulk retry. */
-function retryOf({ status, tenant, endpoint, failure }: DlqSearch): RetryRequest {
+function requestOf(search: DlqSearch, panelId: string): BulkRequest {
+  const [status, endpoint, failure] = panelId.split('/');
+  if (!endpoint) return filtersOf(search);
+  return filtersOf(validateDlqSearch({ tenant: search.tenant, status, endpoint, failure }));
+}
+
+/** The filters of the page as those of a bulk job. */
+function filtersOf({ status, tenant, endpoint, failure }: DlqSearch): BulkRequest {
   return {
     ...(status && { status }),
     ...(tenant && { tenant }),

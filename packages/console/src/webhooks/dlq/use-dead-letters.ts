@@ -1,6 +1,6 @@
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import type { DeadLetters, DeliveryGroup, Page, RetryJob } from '../../api/types.ts';
+import type { BulkJob, DeadLetters, DeliveryGroup, Page } from '../../api/types.ts';
 import type { DeadLetterStatus } from '../../api/values.ts';
 import { useRead } from '../../ui/poll.tsx';
 import { deadLettersKey, dlqKey, jobsKey } from '../query-keys.ts';
@@ -35,18 +35,18 @@ export function useDeadLetterGroups(
 
 const runningMillis = 1_500;
 
-/** The bulk retries as this page shows them. `dismiss` removes the line of one that has ended. */
+/** The bulk jobs as this page shows them. `dismiss` removes the line of one that has ended. */
 export type Jobs = {
-  readonly query: UseQueryResult<Page<RetryJob>>;
+  readonly query: UseQueryResult<Page<BulkJob>>;
   /** The jobs that run, and those that ended while this page was open. */
-  readonly shown: readonly RetryJob[];
+  readonly shown: readonly BulkJob[];
   readonly dismiss: (id: string) => void;
 };
 
-/** Reads the bulk retries, whoever started them. While one runs, they are read often, and so is the queue. */
+/** Reads the bulk jobs, whoever started them. While one runs, they are read often, and so is the queue. */
 export function useJobs(): Jobs {
   const client = useQueryClient();
-  const query = useRead<Page<RetryJob>>(jobsKey, '/webhook/dlq/retries', {
+  const query = useRead<Page<BulkJob>>(jobsKey, '/webhook/dlq/jobs', {
     params: { limit: 20 },
     follow: [({ data }) => data.some(({ state }) => state === 'running'), runningMillis],
   });
@@ -69,7 +69,7 @@ export function useJobs(): Jobs {
   };
 }
 
-/** Whether a bulk retry has not ended yet. */
-export function isOpen({ state }: RetryJob): boolean {
+/** Whether a bulk job has not ended yet. */
+export function isOpen({ state }: BulkJob): boolean {
   return state === 'running' || state === 'paused';
 }

@@ -164,9 +164,11 @@ function Links({ id, story }: { id: string; story: EndpointStory }) {
       </li>
       {jobs.map((job) => (
         <li key={job.id}>
-          <a href={jobHref(job.id)}>Bulk retry {shortId(job.id)}</a>: {job.state},{' '}
-          {formatCount(job.rows_done)} of {countOf(job.rows_total, 'delivery', 'deliveries')} ·{' '}
-          <Moment at={job.created_at} />
+          <a href={jobHref(job.id)}>
+            Bulk {job.action} {shortId(job.id)}
+          </a>
+          : {job.state}, {formatCount(job.rows_done)} of{' '}
+          {countOf(job.rows_total, 'delivery', 'deliveries')} · <Moment at={job.created_at} />
         </li>
       ))}
     </ul>

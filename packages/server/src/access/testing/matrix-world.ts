@@ -27,6 +27,7 @@ const kindsByPath = [
   ['/webhook/endpoints/', 'endpoint'],
   ['/incidents/', 'incident'],
   ['/webhook/dlq/retries/', 'retryJob'],
+  ['/webhook/dlq/jobs/', 'retryJob'],
   ['/webhook/dlq/', 'delivery'],
   ['/webhook/replays/', 'replay'],
   ['/notify/targets/', 'notifyTarget'],

@@ -128,9 +128,12 @@ export const routeCalls: Readonly<
     { body: { since: '2026-03-05T00:00:00Z', dry_run: true }, audit: '(tries)' },
   ],
   changeReplay: async ({ fresh }) => [{ id: await fresh('replay'), body: { state: 'paused' } }],
+  // A session need not confirm for a preview: see sessions.db.test.ts.
+  purgeDeadLetters: ({ tenant }) => [{ body: { tenant, failure_class: 'dns' } }],
   createNotifyTarget: () => [{ body: { kind: 'webhook', url: 'http://127.0.0.1:9/notices' } }],
   changeNotifyTarget: () => [{ body: { enabled: false } }],
   changeRetryJob: async ({ fresh }) => [{ id: await fresh('retryJob'), body: { state: 'paused' } }],
+  changeBulkJob: async ({ fresh }) => [{ id: await fresh('retryJob'), body: { state: 'paused' } }],
 };
 
 function exportCalls({ tenant }: MatrixTenant): readonly RouteCall[] {

@@ -1,6 +1,5 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { deadLetterFilters } from '../../webhooks/view.ts';
-import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
@@ -17,7 +16,7 @@ import {
 } from '../webhooks/dead-letter-options.ts';
 import { deadLetterColumns } from '../webhooks/deliveries.ts';
 import { tookText } from '../webhooks/endpoints.ts';
-import { cancel, pause, resume, retries, retry } from './dlq-retry.ts';
+import { cancel, job, jobs, pause, purge, resume, retries, retry } from './dlq-bulk.ts';
 
 type LsOptions = DeadLetterOptions & { q?: string };
 
@@ -81,6 +80,7 @@ const showDelivery = show('GET /webhook/dlq/:id', {
     ['target', row.target],
     ['event', `${row.event_type} of ${row.tenant}, incident ${row.incident_id}`],
     ['endpoint', row.endpoint_id],
+    ...whereAny('job', row.job_id),
     ['attempts', `${row.attempts} of ${row.max_attempts}`],
     ['last status', row.last_status === null ? null : String(row.last_status)],
     ['error', row.error],
@@ -149,28 +149,12 @@ const groups = list('GET /webhook/dlq/groups', {
       : `${numberOf(printed, 'group')} · retry one: svcctl dlq retry --all --status ${status} --endpoint ep_… --class CLASS`,
 });
 
-const purge = act('DELETE /webhook/dlq/:id', {
-  summary: 'discard failed deliveries for good',
-  description:
-    'Discards deliveries that are queued, pending or abandoned: they are never sent. The history keeps them as discarded, without the answers of receivers, and without the payload unless another delivery needs it.',
-  argument: ['<id...>', 'ids, as svcctl dlq ls prints them'],
-  examples: [
-    'svcctl dlq purge dlv_070t1x2y3Kq2LmN0pAbCdE',
-    'svcctl dlq purge dlv_070t1x2y3Kq2LmN0pAbCdE dlv_070t1x2y3Kq2LmN0pAbCdF --yes',
-  ],
-  asks: {
-    question: (ids) =>
-      `Discard ${ids.length === 1 ? ids[0] : numberOf(ids.length, 'delivery', 'deliveries')}? It cannot be undone.`,
-    act: 'Discard',
-    refused: 'Nothing was discarded.',
-  },
-  done: (id) => `Discarded ${id}.`,
-});
-
 export const dlq: Verbs = {
   ls,
   show: showDelivery,
   retry,
+  jobs,
+  job,
   retries,
   pause,
   resume,

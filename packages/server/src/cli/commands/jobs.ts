@@ -12,7 +12,7 @@ import { formatBytes } from '../format.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
 import type { Verb, Verbs } from '../verb.ts';
-import { parseRate } from './dlq-retry.ts';
+import { parseRate } from './dlq-bulk.ts';
 
 type Job = RouteAnswer<'GET /jobs/:id'>;
 
@@ -22,7 +22,7 @@ const argument = ['<id>', 'the job’s id, as svcctl jobs ls prints it'] as cons
 const ls = list('GET /jobs', {
   summary: 'list the jobs of all kinds',
   description:
-    'Lists exports, retention runs, verifications, bulk retries, replays and countings of dataset versions, the latest first: those of the kinds that the token may read.',
+    'Lists exports, retention runs, verifications, bulk retries and purges, replays, countings of dataset versions, the latest first: those of the kinds that the token may read.',
   examples: [
     'svcctl jobs ls',
     'svcctl jobs ls --state running',
@@ -97,7 +97,7 @@ const showJob = show('GET /jobs/:id', {
 /** The role of the processes that do jobs of a kind. */
 const roles: Readonly<Record<JobKindName, string>> = {
   ...{ export: 'exports', version: 'exports', run: 'retention', verification: 'retention' },
-  ...{ retry: 'api', replay: 'api', import: 'api' },
+  ...{ retry: 'api', purge: 'api', replay: 'api', import: 'api' },
 };
 
 const wait = show('GET /jobs/:id', {
@@ -131,7 +131,7 @@ const wait = show('GET /jobs/:id', {
 const cancel = act('POST /jobs/:id/cancel', {
   summary: 'cancel jobs',
   description:
-    'Cancels exports, bulk retries and replays that have not ended; jobs of other kinds go on to their end. What they have done stays.',
+    'Cancels exports, bulk retries, bulk purges and replays that have not ended; jobs of other kinds go on to their end. What they have done stays.',
   argument: ['<id...>', 'ids, as svcctl jobs ls prints them'],
   examples: ['svcctl jobs cancel exp_4fTq9Zx7Kq2LmN0p'],
   done: (id) => `Cancelled ${id}.`,

@@ -151,7 +151,7 @@ export function storyLines(context: Context, { story }: Endpoint): string[] {
   );
   return [
     ...section(context, 'NEWEST ATTEMPTS (UTC)', attempts.length === 0 ? ['  none yet'] : attempts),
-    ...(jobs.length === 0 ? [] : section(context, 'BULK RETRIES (UTC)', jobs)),
+    ...(jobs.length === 0 ? [] : section(context, 'BULK RETRIES AND PURGES (UTC)', jobs)),
   ];
 }
 

@@ -10,7 +10,7 @@ import { followJob } from '../follow-job.ts';
 import { formatInstant } from '../format.ts';
 import { usage } from '../help.ts';
 import { createTable, noteTable } from '../table.ts';
-import { moment } from './retry-all.ts';
+import { moment } from './bulk-all.ts';
 
 export type ReplayOptions = {
   since?: string;

@@ -18,9 +18,10 @@ export type RouteContract = {
   readonly scope: Scope | 'any' | null;
   /**
    * Set on what is destructive: a console session must have given its access token again within ten minutes. With
-   * `when`, this holds only if one of these fields of the body is present and not false.
+   * `when`, this holds only if one of these fields of the body is present and not false, with `unless` only if that is not
+   * true.
    */
-  readonly stepUp?: true | { readonly when: readonly string[] };
+  readonly stepUp?: true | { readonly when: readonly string[] } | { readonly unless: string };
   readonly params?: TSchema;
   /** The query parameters: an object of text, integer and boolean properties. */
   readonly query?: TSchema;

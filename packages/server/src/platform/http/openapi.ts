@@ -206,8 +206,13 @@ function operationOf(contract: RouteContract): Operation {
 
 function stepUpSentence(stepUp: RouteContract['stepUp']): string {
   if (stepUp === undefined) return '';
-  const who =
-    stepUp === true ? 'A' : `With ${stepUp.when.map((field) => `\`${field}\``).join(' or ')}, a`;
+  let who = 'A';
+  if (stepUp !== true) {
+    who =
+      'when' in stepUp
+        ? `With ${stepUp.when.map((field) => `\`${field}\``).join(' or ')}, a`
+        : `Unless \`${stepUp.unless}\` is set, a`;
+  }
   return `${who} console session must have confirmed with its access token within ten minutes (\`POST /session/confirm\`), else 403 \`step_up_required\`; a call with the token itself needs no more.`;
 }
 

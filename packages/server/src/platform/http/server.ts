@@ -386,11 +386,11 @@ function overloaded(): AppError {
 
 /** Looks at a body that is not checked yet, because 403 must come before 400. */
 function asksInBody({ stepUp }: RouteContract, body: unknown): boolean {
-  if (typeof stepUp !== 'object' || typeof body !== 'object' || body === null) return false;
-  return stepUp.when.some((field) => {
-    const value: unknown = Object.getOwnPropertyDescriptor(body, field)?.value;
-    return value !== undefined && value !== false;
-  });
+  if (typeof stepUp !== 'object') return false;
+  const read = (field: string): unknown =>
+    Object.getOwnPropertyDescriptor(Object(body), field)?.value;
+  if ('unless' in stepUp) return read(stepUp.unless) !== true;
+  return stepUp.when.some((field) => read(field) !== undefined && read(field) !== false);
 }
 
 /**

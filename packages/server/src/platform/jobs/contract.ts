@@ -53,7 +53,7 @@ export const jobsContract = {
     tag: 'Jobs',
     summary: 'List the jobs of all kinds',
     description:
-      'The latest first: exports, retention runs, verifications, bulk re-arms of dead letters, replays to endpoints, countings of dataset versions, and imports of whole days. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications, versions and imports with enrichment:read; re-arms and replays with admin.',
+      'The latest first: exports, retention runs, verifications, bulk re-arms and purges of dead letters, replays to endpoints, countings of dataset versions, and imports of whole days. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications, versions and imports with enrichment:read; re-arms, purges and replays with admin.',
     scope: 'any',
     query: exactly({
       kind: Type.Optional(oneOf(jobKinds)),
@@ -81,7 +81,7 @@ export const jobsContract = {
     tag: 'Jobs',
     summary: 'Cancel a job',
     description:
-      'Exports, bulk re-arms and replays can be cancelled, by whoever may by their own routes (403); another kind answers 409 `job_not_cancellable`. A job that was cancelled before is answered as it is, one that has ended otherwise is refused with 409 `job_finished`. What it has done stays.',
+      'Exports, bulk re-arms, bulk purges and replays can be cancelled, by whoever may by their own routes (403); another kind answers 409 `job_not_cancellable`. A job that was cancelled before is answered as it is, one that has ended otherwise is refused with 409 `job_finished`. What it has done stays.',
     scope: 'any',
     params: byId,
     responses: { ...job, 409: problem },

@@ -1,4 +1,4 @@
-import sql, { join, raw } from 'sql-template-tag';
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import {
   findJobRow,
   type JobSource,
@@ -9,7 +9,7 @@ import {
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText, maskedUrl } from '../../platform/postgres/sql-text.ts';
 import type { JobRow } from '../contract.ts';
-import type { DeadLetterStatus, FailureClass, RetryState } from '../values.ts';
+import type { BulkAction, DeadLetterStatus, FailureClass, RetryState } from '../values.ts';
 import { type CountFilter, countConditions, where } from './read-queries.ts';
 
 /** Whether somebody has disabled the endpoint `e` since the job `j` was made. One that was before was to be skipped. */
@@ -17,22 +17,24 @@ const isClosedSince = sql`not e.enabled and e.deleted_at is null and e.disabled_
 /** Whether a bulk retry of one endpoint waits for it. */
 const isHeldUp = sql`(j.action = 'retry' and j.state in ('running', 'paused') and exists (
   select from webhook_endpoints e where e.id = j.endpoint_id and ${isClosedSince}))`;
-const columns = sql`j.id, j.state, j.status, j.tenant, j.endpoint_id, j.failure_class,
+const columns = sql`j.id, j.action, j.state, j.status, j.tenant, j.endpoint_id, j.failure_class, j.event_type,
   ${instantText('j.failed_from')} as failed_from, ${instantText('j.failed_to')} as failed_to, j.rate,
   ${isHeldUp} as waits_for_endpoint, j.rows_total, j.rows_done, j.rows_skipped,
-  coalesce((j.position ->> 'left')::int, 0) as rows_left, j.created_by, ${instantText('j.created_at')} as created_at,
+  coalesce((j.position ->> 'left')::int, 0) as rows_left, case when j.looked_at is not null then json_build_object(
+    'counts', j.outcome -> 'counts', 'looked_at', ${instantText('j.looked_at')},
+    'settled_at', ${instantText('j.settled_at')}) end as outcome, j.created_by, ${instantText('j.created_at')} as created_at,
   ${instantText('j.updated_at')} as updated_at, ${instantText('j.finished_at')} as finished_at`;
 
-/** What a bulk retry selects of the dead letters; null means any. */
+/** What a bulk job selects of the dead letters; null means any. */
 type JobFilter = Pick<
   JobRow,
-  'status' | 'tenant' | 'endpoint_id' | 'failure_class' | 'failed_from'
+  'status' | 'tenant' | 'endpoint_id' | 'failure_class' | 'event_type' | 'failed_from'
 >;
 /** The tenants that the maker of a job may touch; null means all. */
 type Reach = readonly string[] | null;
 
-export type NewRetryJob = JobFilter &
-  Pick<JobRow, 'id' | 'failed_to' | 'rate'> & {
+export type NewBulkJob = JobFilter &
+  Pick<JobRow, 'id' | 'action' | 'failed_to' | 'rate'> & {
     reach: Reach;
     rowsTotal: number;
     createdBy: string;
@@ -43,13 +45,22 @@ export type NewRetryJob = JobFilter &
     maxAttempts: number;
   };
 
-export async function insertRetryJob(db: Queryable, job: NewRetryJob): Promise<JobRow | undefined> {
+/** So far ahead of the time is what the previous release is told of a job that it cannot do. Its wait is 24 days at most. */
+const farAhead = sql`(clock_timestamp() + interval '20 days')`;
+/** When the job `j` may go on. */
+const dueAt = sql`coalesce(j.due_at, (j.position ->> 'ready_at')::timestamptz)`;
+
+export async function insertBulkJob(db: Queryable, job: NewBulkJob): Promise<JobRow | undefined> {
+  // The previous release knows no purge, and would re-arm events of all types.
+  const isNew = sql`(${job.action === 'purge' || job.event_type !== null})::boolean`;
   const rows = await db.query<JobRow>(sql`
-    insert into dead_letter_jobs as j (id, action, state, status, tenant, endpoint_id, failure_class,
-      failed_from, failed_to, reach, rate, rows_total, position, created_by)
-    values (${job.id}, 'retry', 'running', ${job.status}, ${job.tenant}, ${job.endpoint_id},
-      ${job.failure_class}, ${job.failed_from}, ${job.failed_to}, ${job.reach}, ${job.rate},
-      ${job.rowsTotal}, json_build_object('max_attempts', ${job.maxAttempts}::int), ${job.createdBy})
+    insert into dead_letter_jobs as j (id, action, state, status, tenant, endpoint_id, failure_class, event_type,
+      failed_from, failed_to, reach, rate, rows_total, due_at, position, created_by, look_at)
+    values (${job.id}, ${job.action}, 'running', ${job.status}, ${job.tenant}, ${job.endpoint_id},
+      ${job.failure_class}, ${job.event_type}, ${job.failed_from}, ${job.failed_to}, ${job.reach}, ${job.rate},
+      ${job.rowsTotal}, case when ${isNew} then clock_timestamp() end,
+      json_build_object('max_attempts', ${job.maxAttempts}::int, 'ready_at', case when ${isNew} then ${farAhead} end),
+      ${job.createdBy}, clock_timestamp())
     returning ${columns}`);
   return rows[0];
 }
@@ -59,30 +70,34 @@ const isInReach = (reach: Reach) => sql`(${reach}::text[] is null or j.reach <@ 
 
 const source: JobSource = {
   ...{ name: 'dead_letter_jobs', requestedAt: 'created_at' },
-  ...{ isListed: sql`j.action = 'retry'`, isInReach },
+  ...{ isListed: sql`j.action in ('retry', 'purge')`, isInReach },
 };
 
-/** Where the list of all jobs finds bulk retries. */
-export const listedRetries: ListedTable = {
-  ...source,
+/** Where the list of all jobs finds those of an action. */
+export const listedBulk = (action: BulkAction): ListedTable => ({
+  ...{ ...source, isListed: sql`j.action = ${action}` },
   ...{ state: raw('j.state'), requestedBy: raw('j.created_by'), error: raw('null') },
   ...{ startedAt: null, finishedAt: 'finished_at' },
   ...{ done: raw('j.rows_done + j.rows_skipped'), total: raw('j.rows_total') },
-  told: sql`json_build_object('status', j.status, 'endpoint_id', j.endpoint_id,
-    'failure_class', j.failure_class, 'is_limited', j.reach is not null, 'skipped', j.rows_skipped)`,
-};
+  told: sql`json_build_object('status', j.status, 'endpoint_id', j.endpoint_id, 'event_type', j.event_type,
+    'failure_class', j.failure_class, 'is_limited', j.reach is not null, 'skipped', j.rows_skipped, 'done', j.rows_done,
+    'counts', j.outcome -> 'counts', 'is_settled', j.settled_at is not null)`,
+});
 
-/** Lists bulk retries, the newest first, beginning after `after`. */
-export async function listRetryJobs(
+const ofAction = (action: BulkAction | undefined): Sql[] =>
+  action === undefined ? [] : [sql`j.action = ${action}`];
+
+/** Lists bulk jobs, the newest first, beginning after `after`. */
+export async function listBulkJobs(
   db: Queryable,
-  reach: Reach,
+  { reach, action }: { reach: Reach; action: BulkAction | undefined },
   page: { after: readonly string[] | null; limit: number },
 ): Promise<JobRow[]> {
-  return listJobRows<JobRow>(db, source, columns, { reach }, page);
+  return listJobRows<JobRow>(db, source, columns, { reach, conditions: ofAction(action) }, page);
 }
 
-/** The newest bulk retries that were asked for by this endpoint. */
-export async function listRetryJobsOf(
+/** The newest bulk jobs that were asked for by this endpoint. */
+export async function listBulkJobsOf(
   db: Queryable,
   reach: Reach,
   { endpointId, limit }: { endpointId: string; limit: number },
@@ -92,8 +107,8 @@ export async function listRetryJobsOf(
     order by j.created_at desc, j.id desc limit ${limit}`);
 }
 
-/** Bulk retries that have not ended, the oldest first. An index has only these. */
-export async function listOpenRetryJobs(
+/** Bulk jobs that have not ended, the oldest first. An index has only these. */
+export async function listOpenBulkJobs(
   db: Queryable,
   reach: Reach,
   limit: number,
@@ -103,8 +118,8 @@ export async function listOpenRetryJobs(
     order by j.created_at, j.id limit ${limit}`);
 }
 
-/** Finds a bulk retry; undefined when it is unknown or its maker could touch more tenants than the caller. */
-export async function findRetryJob(
+/** Finds a bulk job; undefined when it is unknown or its maker could touch more tenants than the caller. */
+export async function findBulkJob(
   db: Queryable,
   reach: Reach,
   id: string,
@@ -140,7 +155,7 @@ type JobProgress = {
 
 export type OpenJob = JobFilter &
   Pick<JobRow, 'id' | 'rate' | 'rows_done' | 'created_by'> & {
-    action: 'retry' | 'discard' | 'discard_backlog';
+    action: BulkAction | 'discard' | 'discard_backlog';
     /**
      * The end of its time range, or the time when it was made if that is earlier: deliveries that fail later, or join a
      * backlog later, are left alone.
@@ -156,12 +171,12 @@ export type OpenJob = JobFilter &
  */
 export async function lockReadyJob(db: Queryable): Promise<OpenJob | undefined> {
   const rows = await db.query<OpenJob>(sql`
-    select j.id, j.action, j.status, j.tenant, j.endpoint_id, j.failure_class,
+    select j.id, j.action, j.status, j.tenant, j.endpoint_id, j.failure_class, j.event_type,
       ${instantText('j.failed_from')} as failed_from,
       ${instantText('least(j.failed_to, j.snapshot_at)')} as failed_until, j.reach, j.rate, j.position,
       j.rows_done, j.created_by
     from dead_letter_jobs j
-    where j.state = 'running' and coalesce((j.position ->> 'ready_at')::timestamptz <= clock_timestamp(), true)
+    where j.state = 'running' and coalesce(${dueAt} <= clock_timestamp(), true)
     order by j.updated_at, j.id limit 1 for update skip locked`);
   return rows[0];
 }
@@ -181,10 +196,10 @@ export async function findClosedSince(
 /** Milliseconds until the first of the jobs with a rate may go on; null when no job has to wait. */
 export async function findWaitMillis(db: Queryable): Promise<number | null> {
   const rows = await db.query<{ millis: number | null }>(sql`
-    select ceil(extract(epoch from min((j.position ->> 'ready_at')::timestamptz) - clock_timestamp()) * 1000)::int
+    select ceil(extract(epoch from min(${dueAt}) - clock_timestamp()) * 1000)::int
       as millis
     from dead_letter_jobs j
-    where j.state = 'running' and (j.position ->> 'ready_at')::timestamptz > clock_timestamp()`);
+    where j.state = 'running' and ${dueAt} > clock_timestamp()`);
   return rows[0]?.millis ?? null;
 }
 
@@ -214,19 +229,21 @@ export async function advanceJob(
   const { max_attempts, status, after } = batch.progress;
   const state = batch.isLast ? sql`'completed'` : sql`j.state`;
   const finishedAt = batch.isLast ? sql`clock_timestamp()` : sql`null`;
+  const dueNext = sql`greatest(${dueAt}, clock_timestamp()) + make_interval(secs =>
+    coalesce(${batch.waitSeconds ?? null}::float8, ${batch.done}::float8 / j.rate))`;
   await db.query(sql`
     update dead_letter_jobs j set rows_done = j.rows_done + ${batch.done}::int,
       rows_skipped = j.rows_skipped + ${batch.skipped}::int, state = ${state}, finished_at = ${finishedAt},
       updated_at = clock_timestamp(),
+      due_at = case when j.due_at is not null then coalesce(${dueNext}, j.due_at) end,
       position = json_build_object('max_attempts', ${max_attempts ?? null}::int,
         'left', coalesce((j.position ->> 'left')::int, 0) + ${batch.left ?? 0}::int,
         'status', ${status ?? null}::text, 'after', ${after == null ? null : JSON.stringify(after)}::json,
-        'ready_at', greatest((j.position ->> 'ready_at')::timestamptz, clock_timestamp())
-          + make_interval(secs => coalesce(${batch.waitSeconds ?? null}::float8, ${batch.done}::float8 / j.rate)))
+        'ready_at', case when j.due_at is null then ${dueNext} else ${farAhead} end)
     where j.id = ${id}`);
 }
 
-/** One group of what a bulk retry would do. Each row also holds the totals over all groups. */
+/** One group of what a bulk job would do. Each row also holds the totals over all groups. */
 export type PreviewRow = {
   endpoint_id: string;
   target: string;
@@ -237,27 +254,44 @@ export type PreviewRow = {
   total_skipped: number;
 };
 
+/** The tenants that have dead letters which a filter finds. */
+export async function listTenantsOf(db: Queryable, filter: CountFilter): Promise<string[]> {
+  const rows = await db.query<{ tenant: string }>(sql`
+    select distinct c.tenant from dead_letter_counts c ${where(countConditions(filter))} order by 1`);
+  return rows.map(({ tenant }) => tenant);
+}
+
+/** Rows that a retry can re-arm, and those that a purge may take: not of tenants under legal hold. */
+const isOpenTo = {
+  retry: () => sql`(e.enabled and e.deleted_at is null and g.failure_class <> 'erased')`,
+  purge: (held: readonly string[]) => sql`e.tenant <> all(${held}::text[])`,
+};
+
 /**
  * Counts exactly by endpoint and failure class, the largest group first and those that would be skipped last. A range
- * of time is counted along dead_letters_group_idx; without one, only the counters are read.
+ * of time is counted along dead_letters_group_idx, a type of events by the rows themselves; without, only the counters
+ * are read. `held` are the tenants under legal hold.
  */
 export async function previewGroups(
   db: Queryable,
-  filter: CountFilter,
-  range: { from: string | null; until: string | null },
-  limit: number,
+  action: BulkAction,
+  filter: CountFilter &
+    Pick<JobFilter, 'event_type'> & { from: string | null; until: string | null },
+  { held, limit }: { held: readonly string[]; limit: number },
 ): Promise<PreviewRow[]> {
-  const isRanged = range.from !== null || range.until !== null;
-  const counted = isRanged
-    ? sql`cross join lateral (
+  const { from, until, event_type: type } = filter;
+  const isCounter = from === null && until === null && type === null;
+  const counted = isCounter
+    ? sql`cross join lateral (select c.count) counted`
+    : sql`cross join lateral (
         select count(*) as count from deliveries d
         where d.endpoint_id = c.endpoint_id and d.status = c.status and d.status in ('pending', 'abandoned')
           and d.failure_class = c.failure_class
-          and d.last_attempt_at >= ${range.from ?? '-infinity'}::timestamptz
-          and d.last_attempt_at <= ${range.until ?? 'infinity'}::timestamptz
-      ) counted`
-    : sql`cross join lateral (select c.count) counted`;
-  const isOpen = sql`(e.enabled and e.deleted_at is null and g.failure_class <> 'erased')`;
+          and d.last_attempt_at >= ${from ?? '-infinity'}::timestamptz
+          and d.last_attempt_at <= ${until ?? 'infinity'}::timestamptz
+          ${type === null ? empty : sql`and ${isOfType(sql`d.event_type`, type)}`}
+      ) counted`;
+  const isOpen = isOpenTo[action](held);
   return db.query<PreviewRow>(sql`
     select g.endpoint_id, ${maskedUrl('e.url')} as target, g.failure_class, g.count,
       ${isOpen} as is_open,
@@ -271,4 +305,9 @@ export async function previewGroups(
     ) g
     join webhook_endpoints e on e.id = g.endpoint_id
     order by is_open desc, g.count desc, g.endpoint_id, g.failure_class limit ${limit}`);
+}
+
+/** Whether a type is the one that is meant, or, where that ends with a dot, begins so. */
+function isOfType(type: Sql, meant: string): Sql {
+  return meant.endsWith('.') ? sql`starts_with(${type}, ${meant})` : sql`${type} = ${meant}`;
 }

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { checkDayRange } from '../../kernel/day.ts';
+import { invalidInput } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Waiting, webhooksContract } from '../contract.ts';
@@ -121,14 +122,34 @@ export async function listDeliveries(
   const page = { cursorKey, scope, limit, cursor };
   const keyset = toKeyset<queries.RowKey>(page);
   const { status, failure_class: failureClass, last_status: code, type, from, to, text } = filters;
+  const { job_id: jobId, outcome } = filters;
   checkDayRange('?', { from, to });
+  if (outcome !== undefined && jobId === undefined) {
+    throw invalidInput('?outcome', 'needs job_id beside it');
+  }
   const named = namedBy(filters);
   const reach =
     named && (await findReach(db, actor, { ...filters, endpoint_id: named.endpointId }));
   if (named === null || reach === null) return { ...emptyPage(), ...foundNothing };
   const { incidentId, deliveryId, otherId } = named;
-  const source = { orderedBy: 'created_at', incidentId, deliveryId, from, to, ...reach } as const;
-  const sought = { status, failureClass, code, type, otherId, text: soughtText(text, actor) };
+  const source = {
+    orderedBy: 'created_at',
+    incidentId,
+    deliveryId,
+    jobId,
+    from,
+    to,
+    ...reach,
+  } as const;
+  const sought = {
+    status,
+    failureClass,
+    code,
+    type,
+    otherId,
+    outcome,
+    text: soughtText(text, actor),
+  };
   // Dead letters are counted; whatever else is asked for would have to be read to be counted.
   const isCounted = Object.keys(filters).every((name) => countedFilters.has(name));
   const dead = deadLetterStatuses.find((each) => each === status);

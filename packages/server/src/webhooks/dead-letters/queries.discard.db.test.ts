@@ -13,7 +13,7 @@ import { runBatch } from './run-jobs.ts';
 import {
   clearQueue,
   findWrongCounts,
-  makeRetryJob,
+  makeBulkJob,
   readDelivery,
   type SeededEndpoint,
   seedDeliveries,
@@ -150,8 +150,16 @@ async function finishAttempt(id: string, failureClass: FailureClass | null): Pro
 
 async function runJob(on: Queryable, endpoint: SeededEndpoint, n: number): Promise<void> {
   const more = { endpoint_id: endpoint.id, maxAttempts: 2 };
-  await makeRetryJob(on, `rty_${n}_${endpoint.id}`, more);
-  while ((await runBatch(db, { wakeUp: { wake() {} }, audit: async () => {} })).hasWorked);
+  await makeBulkJob(on, `rty_${n}_${endpoint.id}`, more);
+  while (
+    (
+      await runBatch(db, {
+        wakeUp: { wake() {} },
+        audit: async () => {},
+        isOnHold: async () => false,
+      })
+    ).hasWorked
+  );
 }
 
 test('whatever happens to deliveries, counts are right and no status is left by a wrong way', async () => {

@@ -267,7 +267,7 @@ export async function rearm(
         and status in ('pending', 'abandoned') and failure_class is distinct from 'erased' and coalesce(leased_until <= now(), true)
       for update
     ), armed as (
-      update deliveries d set ${armed(sql`${row.budget}::int`)}, is_probe = true
+      update deliveries d set ${armed(sql`${row.budget}::int`)}, is_probe = true, job_id = null
       from was where d.lane = was.lane and d.id = was.id
       returning was.endpoint_id, was.tenant, was.status, was.failure_class
     ), counted as (${countOut('armed')})
@@ -321,14 +321,14 @@ export async function findOpenEndpoints(
 }
 
 /**
- * Queues those of these rows again that can be, and returns how many of which endpoint. Only probes pass an open
- * breaker. The budgets are arguments: a join with the endpoints took half of the statement's time, because the planner
+ * Queues those of these rows again that can be, and returns how many of which endpoint. They name the job from then on.
+ * Only probes pass an open breaker. The budgets are arguments: a join with the endpoints took half of the statement's time, because the planner
  * expects a single row here and goes through all endpoints for each row.
  */
 export async function rearmAll(
   db: Queryable,
   rows: readonly { lane: number; id: string; budget: number; isProbe: boolean }[],
-  failedUntil: string,
+  { failedUntil, jobId }: { failedUntil: string; jobId: string },
 ): Promise<{ endpoint_id: string; count: number }[]> {
   return db.query<{ endpoint_id: string; count: number }>(sql`
     with was as (
@@ -341,28 +341,46 @@ export async function rearmAll(
         and coalesce(d.leased_until <= now(), true)
       for update of d skip locked
     ), armed as (
-      update deliveries d set ${armed(sql`was.budget`)}, is_probe = was.is_probe
+      update deliveries d set ${armed(sql`was.budget`)}, is_probe = was.is_probe, job_id = ${jobId}
       from was where d.lane = was.lane and d.id = was.id
       returning was.endpoint_id, was.tenant, was.status, was.failure_class
     ), counted as (${countOut('armed')})
     select endpoint_id, count(*) as count from armed group by endpoint_id`);
 }
 
-/** Discards a delivery. Returns what it was before, or undefined when it is delivered or discarded already. */
-export async function discard(
+/** A delivery that was discarded, as it was before. */
+type Discarded = {
+  lane: number;
+  id: string;
+  endpoint_id: string;
+  incident_id: string;
+  status: DeliveryStatus;
+  attempts: number;
+};
+
+/**
+ * Discards those of these deliveries that still can be. `failedUntil` leaves only dead letters that failed by then; null
+ * also takes what is queued. Must be called when their incidents are locked.
+ */
+export async function discardAll(
   db: Queryable,
-  lane: number,
-  id: string,
-): Promise<{ status: DeliveryStatus; attempts: number } | undefined> {
-  const rows = await db.query<{ status: DeliveryStatus; attempts: number }>(sql`
+  rows: readonly { lane: number; id: string }[],
+  { failedUntil, jobId = null }: { failedUntil: string | null; jobId?: string | null },
+): Promise<Discarded[]> {
+  const isMeant =
+    failedUntil === null
+      ? sql`d.status in ('queued', 'pending', 'abandoned')`
+      : sql`d.status in ('pending', 'abandoned') and d.last_attempt_at <= ${failedUntil}::timestamptz`;
+  return db.query<Discarded>(sql`
     with was as (
-      select lane, id, endpoint_id, tenant, status, failure_class from deliveries
-      where lane = ${lane} and id = ${id} and status in ('queued', 'pending', 'abandoned')
-      for update
+      select d.lane, d.id, d.endpoint_id, d.tenant, d.status, d.failure_class
+      from ${givenRows('picked', rows, { lane: 'smallint', id: 'text' })}
+      join deliveries d on d.lane = picked.lane and d.id = picked.id
+      where ${isMeant} order by d.lane, d.id for update of d
     ), gone as (
-      update deliveries d set ${discarded} from was where d.lane = was.lane and d.id = was.id
-      returning was.endpoint_id, was.tenant, was.status, was.failure_class, d.attempts
+      update deliveries d set ${discarded}, job_id = coalesce(${jobId}, d.job_id) from was
+      where d.lane = was.lane and d.id = was.id
+      returning d.lane, d.id, d.incident_id, was.endpoint_id, was.tenant, was.status, was.failure_class, d.attempts
     ), counted as (${countOut('gone')})
-    select status, attempts from gone`);
-  return rows[0];
+    select lane, id, endpoint_id, incident_id, status, attempts from gone`);
 }

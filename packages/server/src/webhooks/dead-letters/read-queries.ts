@@ -15,7 +15,8 @@ import {
   type SoughtInBoth,
 } from '../find-queries.ts';
 import type { Scan } from '../scan.ts';
-import type { DeadLetterStatus, FailureClass } from '../values.ts';
+import type { DeadLetterStatus, FailureClass, ShownOutcome } from '../values.ts';
+import { rowOutcome } from './outcome-queries.ts';
 import type { Silence, WaitFacts } from './waiting.ts';
 
 /** The columns of `DeliveryRow`, from deliveries under the name d. */
@@ -24,13 +25,13 @@ export const deliveryColumns = sql`d.id, d.idempotency_key, ${maskedUrl('d.targe
   d.status in ('queued', 'pending') and exists (
     select from webhook_endpoints e where e.id = d.endpoint_id and not e.enabled
   ) as waits_for_endpoint,
-  d.tenant, d.endpoint_id, d.incident_id, d.event_type, ${instantText('d.created_at')} as created_at,
+  d.tenant, d.endpoint_id, d.incident_id, d.event_type, d.job_id, ${instantText('d.created_at')} as created_at,
   ${instantText("case when d.replay_id is null or d.status <> 'queued' then d.last_attempt_at end")} as last_attempt_at,
   ${instantText('d.finished_at')} as finished_at,
   d.replay_of, d.replay_id`;
 const listedColumns = raw(`lane, id, idempotency_key, target, attempts, max_attempts, last_status,
   next_attempt_at, error, failure_class, status, tenant, endpoint_id, incident_id, event_type, created_at,
-  last_attempt_at, finished_at, replay_of, replay_id`);
+  last_attempt_at, finished_at, replay_of, replay_id, job_id, is_probe`);
 
 /** The rows that a list reads. An index holds them in the order of the list. */
 export type RowSource = {
@@ -46,6 +47,7 @@ export type RowSource = {
   /** The days of `created_at`; both ends belong to them. */
   from?: string | undefined;
   to?: string | undefined;
+  jobId?: string | undefined;
   /** The range of `last_attempt_at`; both ends belong to it. */
   failedFrom?: string | null | undefined;
   failedUntil?: string | undefined;
@@ -53,6 +55,7 @@ export type RowSource = {
 
 /** Filters that no index serves: the rows of the source are read and compared. */
 export type Sought = SoughtInBoth & {
+  outcome?: ShownOutcome | undefined;
   /** A part of the target or the error, or the beginning of the id or the idempotency key. */
   q?: string | undefined;
 };
@@ -74,19 +77,23 @@ export async function listRows(
   );
 }
 
-/** The place of a row, and what a bulk retry needs to know of it. */
+/** The place of a row, and what a bulk job needs to know of it. */
 export type KeyRow = {
   at: string;
+  lane: number;
   id: string;
   endpoint_id: string;
+  incident_id: string;
+  tenant: string;
+  event_type: string;
   failure_class: FailureClass | null;
 };
 
-/** Reads the places of rows, without their other columns, for bulk retries. */
+/** Reads the places of rows, without most of their other columns, for bulk jobs. */
 export async function listKeys(db: Queryable, source: RowSource, scan: RowScan): Promise<KeyRow[]> {
   return db.query(sql`
-    ${prelude(source)} select ${instantText(`d.${source.orderedBy}`)} as at, d.id, d.endpoint_id,
-      d.failure_class
+    ${prelude(source)} select ${instantText(`d.${source.orderedBy}`)} as at, d.lane, d.id,
+      d.endpoint_id, d.incident_id, d.tenant, d.event_type, d.failure_class
     from (${branches(source, scan)}) d order by ${order(source, scan)} limit ${scan.limit}`);
 }
 
@@ -156,6 +163,7 @@ function sourceConditions(source: RowSource, scan: RowScan): Sql[] {
   if (source.status !== undefined) conditions.push(isStatus(source.status));
   if (source.endpointId !== undefined) conditions.push(sql`endpoint_id = ${source.endpointId}`);
   conditions.push(...isReportedOn(source));
+  if (source.jobId !== undefined) conditions.push(sql`job_id = ${source.jobId}`);
   if (source.failedFrom) conditions.push(sql`last_attempt_at >= ${source.failedFrom}::timestamptz`);
   if (source.failedUntil !== undefined) {
     conditions.push(sql`last_attempt_at <= ${source.failedUntil}::timestamptz`);
@@ -173,7 +181,7 @@ function isStatus(status: DeadLetterStatus): Sql {
   return raw(status === 'pending' ? `status = 'pending'` : `status = 'abandoned'`);
 }
 
-function soughtConditions({ q, ...sought }: Sought): Sql[] {
+function soughtConditions({ q, outcome, ...sought }: Sought): Sql[] {
   const { type, otherId, text } = sought;
   const conditions = ofDelivery(sought);
   if (type !== undefined) conditions.push(isOfType('d.event_type', type));
@@ -185,6 +193,10 @@ function soughtConditions({ q, ...sought }: Sought): Sql[] {
     const places = [isInPayload('d.incident_id', text)];
     if (text.isInAnswers) places.push(isInAnswer(text));
     conditions.push(anyOf(places));
+  }
+  if (outcome !== undefined) {
+    conditions.push(sql`exists (
+      select from webhook_endpoints e where e.id = d.endpoint_id and ${rowOutcome} = ${outcome})`);
   }
   if (q !== undefined) {
     conditions.push(sql`(strpos(lower(d.target), lower(${q})) > 0 or strpos(lower(d.error), lower(${q})) > 0

@@ -1,6 +1,5 @@
 import * as queries from './job-queries.ts';
 import { findOpenEndpoints, rearmAll } from './queries.ts';
-import { laneOrNotFound } from './retry.ts';
 import type { RowWork } from './walk-rows.ts';
 
 /** A retry in bulk: rows are queued again, unless their endpoints are disabled or deleted, or their payloads erased. */
@@ -12,15 +11,15 @@ export const rearmRows: RowWork = {
       defaultBudget: job.position?.max_attempts ?? 1,
       since: job.failed_until,
     });
-    const rearmable = rows.flatMap(({ id, endpoint_id, failure_class }) => {
+    const rearmable = rows.flatMap(({ lane, id, endpoint_id, failure_class }) => {
       const endpoint = endpoints.get(endpoint_id);
       if (endpoint === undefined || failure_class === 'erased') return [];
       const isProbe = endpoint.needs_probe;
       // An operator's retry passes a pause. One row of many is enough: if it succeeds, the pause ends.
       endpoint.needs_probe = false;
-      return [{ lane: laneOrNotFound(id), id, budget: endpoint.budget, isProbe }];
+      return [{ lane, id, budget: endpoint.budget, isProbe }];
     });
-    return rearmAll(db, rearmable, job.failed_until);
+    return rearmAll(db, rearmable, { failedUntil: job.failed_until, jobId: job.id });
   },
   /** Those whose endpoint was disabled since the job was made. */
   async countLeft(db, rows, job) {

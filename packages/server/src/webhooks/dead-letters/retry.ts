@@ -4,8 +4,9 @@ import type { AuditEntry } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryRow } from '../contract.ts';
 import { laneOfDelivery } from '../lanes.ts';
-import { eraseAnswers, erasePayloads, lockIncident } from '../queries.ts';
+import { lockIncidents } from '../queries.ts';
 import type { WakeUp } from '../wake-up.ts';
+import { eraseOf } from './purge-rows.ts';
 import * as queries from './queries.ts';
 import { findDelivery } from './read-queries.ts';
 
@@ -87,17 +88,17 @@ export async function purgeDeadLetter(db: Database, id: string, act: Act): Promi
   const lane = laneOrNotFound(id);
   const state = await findPurgeable(db, lane, id, act);
   const isPurged = await db.transaction(async (connection) => {
-    await lockIncident(connection, state.incident_id);
-    const was = await queries.discard(connection, lane, id);
+    const row = { lane, id, incident_id: state.incident_id };
+    await lockIncidents(connection, [row.incident_id]);
+    const [was] = await queries.discardAll(connection, [row], { failedUntil: null });
     if (was === undefined && state.status !== 'discarded') return false;
-    await eraseAnswers(connection, { lane, id });
-    await erasePayloads(connection, [state.incident_id], { unlessNeeded: true });
+    await eraseOf(connection, [row]);
     if (was === undefined) return true;
     await act.note(connection, {
       action: 'delivery.purge',
       target: id,
       tenant: state.tenant,
-      before: was,
+      before: { status: was.status, attempts: was.attempts },
       after: { status: 'discarded' },
     });
     return true;

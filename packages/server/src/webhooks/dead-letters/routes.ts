@@ -1,20 +1,21 @@
-import type { FastifyRequest } from 'fastify';
-import type { Actor } from '../../kernel/actor.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { webhooksContract } from '../contract.ts';
 import type { WebhookOptions } from '../options.ts';
+import type { BulkAction } from '../values.ts';
+import {
+  type BulkRequest,
+  cancelBulkJob,
+  changeBulkJob,
+  createBulkJob,
+  getBulkJob,
+  listBulkJobs,
+  previewBulk,
+} from './bulk-jobs.ts';
 import { getDeadLetter, listDeadLetterGroups, listDeadLetters, listDeliveries } from './lists.ts';
 import { type Act, purgeDeadLetter, retryDeadLetter } from './retry.ts';
-import {
-  cancelRetryJob,
-  changeRetryJob,
-  createRetryJob,
-  getRetryJob,
-  listRetryJobs,
-  previewRetry,
-  type RetryRequest,
-} from './retry-jobs.ts';
 
 export function addDeadLetterRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
   const act = ({ actor, request }: { actor: Actor; request: FastifyRequest }): Act => ({
@@ -41,28 +42,60 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
     await purgeDeadLetter(db, call.params.id, act(call));
     return call.reply.send();
   });
-  http.route(webhooksContract.retryDeadLetters, async (call) => {
+  const doAll = async (
+    action: BulkAction,
+    call: { body?: BulkRequest; actor: Actor; request: FastifyRequest; reply: FastifyReply },
+  ) => {
+    const asked = { request: call.body ?? {}, options };
     // There are two answers: unless another is set, the status is the contract's for a preview.
-    const wanted: RetryRequest = call.body ?? {};
-    if (wanted.dry_run === true) return previewRetry(db, call.actor, wanted);
-    const job = await createRetryJob(db, act(call), wanted, options.maxAttempts);
+    if (asked.request.dry_run === true) return previewBulk(db, call.actor, action, asked);
+    const job = await createBulkJob(db, act(call), action, asked);
     options.jobs.poke();
     call.reply.status(202);
     return job;
+  };
+  const { retryDeadLetters, purgeDeadLetters } = webhooksContract;
+  http.route(retryDeadLetters, (call) => doAll('retry', call));
+  http.route(purgeDeadLetters, async (call) => {
+    const { tenant } = call.body ?? {};
+    if (tenant !== undefined && mayTouchTenant(call.actor, tenant)) {
+      await options.refuseHold(db, tenant);
+    }
+    return doAll('purge', call);
   });
-  http.route(webhooksContract.listRetryJobs, ({ query, actor }) =>
-    listRetryJobs(db, options.cursorKey(), actor, query),
+  // The routes of retries are older than those of all bulk jobs, and say as they did that there is none.
+  const { listRetryJobs, getRetryJob, changeRetryJob, cancelRetryJob } = webhooksContract;
+  const { listBulkJobs: list, getBulkJob: get, changeBulkJob: change } = webhooksContract;
+  http.route(listRetryJobs, ({ query, actor }) =>
+    listBulkJobs(db, options.cursorKey(), { actor, of: 'retry' }, query),
   );
-  http.route(webhooksContract.getRetryJob, ({ params, actor }) =>
-    getRetryJob(db, actor, params.id),
+  http.route(list, ({ query: { action, ...query }, actor }) =>
+    listBulkJobs(db, options.cursorKey(), { actor, of: action ?? 'any' }, query),
   );
-  http.route(webhooksContract.changeRetryJob, async (call) => {
-    const job = await changeRetryJob(db, act(call), call.params.id, call.body);
-    options.jobs.poke();
-    return job;
-  });
-  http.route(webhooksContract.cancelRetryJob, async (call) => {
-    await cancelRetryJob(db, act(call), call.params.id);
-    return call.reply.send();
-  });
+  for (const [route, of] of [
+    [getRetryJob, 'retry'],
+    [get, 'any'],
+  ] as const) {
+    http.route(route, ({ params, actor }) => getBulkJob(db, actor, of, params.id));
+  }
+  for (const [route, of] of [
+    [changeRetryJob, 'retry'],
+    [change, 'any'],
+  ] as const) {
+    http.route(route, async (call) => {
+      const job = await changeBulkJob(db, act(call), { of, id: call.params.id }, call.body);
+      options.jobs.poke();
+      return job;
+    });
+  }
+  const cancels = [
+    [cancelRetryJob, 'retry'],
+    [webhooksContract.cancelBulkJob, 'any'],
+  ] as const;
+  for (const [route, of] of cancels) {
+    http.route(route, async (call) => {
+      await cancelBulkJob(db, act(call), { of, id: call.params.id });
+      return call.reply.send();
+    });
+  }
 }

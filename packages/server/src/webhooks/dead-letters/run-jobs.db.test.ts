@@ -6,13 +6,13 @@ import { useTestDatabase } from '../../../test/database.ts';
 import { holdPace } from '../../../test/held-pace.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { unpaced } from '../../platform/work/pace.ts';
-import { findRetryJob } from './job-queries.ts';
+import { findBulkJob } from './job-queries.ts';
 import { findOpenEndpoints } from './queries.ts';
 import { runBatch, startBulkJobs } from './run-jobs.ts';
 import {
   clearQueue,
   findWrongCounts,
-  makeRetryJob,
+  makeBulkJob,
   type SeededEndpoint,
   seedDeliveries,
   seedEndpoint,
@@ -27,9 +27,10 @@ beforeEach(async () => {
 
 const asleep = { wake() {} };
 const audit = async () => {};
-const batch = () => runBatch(db, { wakeUp: asleep, audit });
+const isOnHold = async () => false;
+const batch = () => runBatch(db, { wakeUp: asleep, audit, isOnHold });
 const makeJob = (id: string, rate: number | null = null) =>
-  makeRetryJob(db, id, { rate, endpoint_id: endpoint.id });
+  makeBulkJob(db, id, { rate, endpoint_id: endpoint.id });
 const readJob = async (id: string) => {
   const rows = await db.query<{ state: string; rows_done: number }>(
     sql`select state, rows_done from dead_letter_jobs where id = ${id}`,
@@ -53,22 +54,30 @@ test('nothing is to do while no job is running', async () => {
   expect((await batch()).hasWorked).toBe(false);
 });
 
-test('a batch that fails half-way leaves neither rows nor progress behind', async () => {
-  await seedDeliveries(db, endpoint, 20);
-  await makeJob('rty_f');
-  const failing: Database = {
-    ...db,
-    transaction: (work, options) =>
-      db.transaction(async (connection) => {
-        await work(connection);
-        throw new Error('killed');
-      }, options),
-  };
-  await expect(runBatch(failing, { wakeUp: asleep, audit })).rejects.toThrow('killed');
-  expect(await countRearms()).toEqual({ rows: 0, rearms: 0 });
-  expect(await readJob('rty_f')).toEqual({ state: 'running', rows_done: 0 });
-  expect(await findWrongCounts(db)).toEqual([]);
-});
+test.each(['retry', 'purge'] as const)(
+  'a batch of a %s that fails half-way leaves neither rows nor progress behind',
+  async (action) => {
+    await seedDeliveries(db, endpoint, 20);
+    await makeBulkJob(db, 'job_f', { action, endpoint_id: endpoint.id });
+    const failing: Database = {
+      ...db,
+      transaction: (work, options) =>
+        db.transaction(async (connection) => {
+          await work(connection);
+          throw new Error('killed');
+        }, options),
+    };
+    // The first finds nothing pending.
+    await batch();
+    await expect(runBatch(failing, { wakeUp: asleep, audit, isOnHold })).rejects.toThrow('killed');
+    expect(await countRearms()).toEqual({ rows: 0, rearms: 0 });
+    expect(await readJob('job_f')).toEqual({ state: 'running', rows_done: 0 });
+    expect(await findWrongCounts(db)).toEqual([]);
+    while ((await batch()).hasWorked);
+    expect(await readJob('job_f')).toEqual({ state: 'completed', rows_done: 20 });
+    expect(await findWrongCounts(db)).toEqual([]);
+  },
+);
 
 test('many runners share a job and do each row once', async () => {
   await seedDeliveries(db, endpoint, 2600, { status: 'pending' });
@@ -78,7 +87,7 @@ test('many runners share a job and do each row once', async () => {
   const wakeUp = { wake: (ids: readonly string[]) => void woken.push(...ids) };
   const log = pino({ level: 'silent' });
   const runners = Array.from({ length: 4 }, () =>
-    startBulkJobs(db, { wakeUp, audit, log, pace: unpaced }),
+    startBulkJobs(db, { wakeUp, audit, isOnHold, log, pace: unpaced }),
   );
   const poll = { timeout: 120_000, interval: 10 };
   await expect
@@ -112,7 +121,7 @@ test('a job waits while its endpoint is disabled meanwhile, and then goes on to 
     update webhook_endpoints set enabled = false, disabled_at = clock_timestamp() where id = ${endpoint.id}`);
   await batch();
   expect(await readJob('rty_held')).toEqual({ state: 'running', rows_done: 250 });
-  expect(await findRetryJob(db, null, 'rty_held')).toMatchObject({
+  expect(await findBulkJob(db, null, 'rty_held')).toMatchObject({
     waits_for_endpoint: true,
     rows_skipped: 0,
   });
@@ -135,10 +144,10 @@ test('a job of several endpoints goes on where one is disabled meanwhile, and sa
       update webhook_endpoints set enabled = false, disabled_at = clock_timestamp() where id = ${id}`);
   // What was disabled already was to be skipped.
   await disable(before.id);
-  await makeRetryJob(db, 'rty_all');
+  await makeBulkJob(db, 'rty_all');
   await disable(other.id);
   while ((await batch()).hasWorked);
-  expect(await findRetryJob(db, null, 'rty_all')).toMatchObject({
+  expect(await findBulkJob(db, null, 'rty_all')).toMatchObject({
     state: 'completed',
     waits_for_endpoint: false,
     rows_done: 3,
@@ -189,7 +198,7 @@ test('a database that fails is logged and tried again', async () => {
     transaction: (work, options) =>
       isDown ? Promise.reject(new Error('database is down')) : db.transaction(work, options),
   };
-  const runner = startBulkJobs(flaky, { wakeUp: asleep, audit, log, pace: unpaced });
+  const runner = startBulkJobs(flaky, { wakeUp: asleep, audit, isOnHold, log, pace: unpaced });
   runner.poke();
   await expect.poll(() => lines.join('')).toContain('database is down');
   isDown = false;
@@ -203,6 +212,7 @@ test('a runner that is stopped does no more', async () => {
   const runner = startBulkJobs(db, {
     wakeUp: asleep,
     audit,
+    isOnHold,
     log: pino({ level: 'silent' }),
     pace: unpaced,
   });
@@ -218,12 +228,12 @@ test('a runner that gives way to clients keeps what it has done, and ends when i
   await makeJob('rty_waits');
   const log = pino({ level: 'silent' });
   const { pace, resting } = holdPace();
-  const held = startBulkJobs(db, { wakeUp: asleep, audit, log, pace });
+  const held = startBulkJobs(db, { wakeUp: asleep, audit, isOnHold, log, pace });
   held.poke();
   await resting;
   await held.stop();
   expect(await readJob('rty_waits')).toEqual({ state: 'running', rows_done: 250 });
-  const next = startBulkJobs(db, { wakeUp: asleep, audit, log, pace: unpaced });
+  const next = startBulkJobs(db, { wakeUp: asleep, audit, isOnHold, log, pace: unpaced });
   next.poke();
   await expect.poll(() => readJob('rty_waits')).toEqual({ state: 'completed', rows_done: 600 });
   await next.stop();

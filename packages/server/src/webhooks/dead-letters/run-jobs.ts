@@ -6,6 +6,7 @@ import { type Repeated, repeat, rest } from '../../platform/work/repeat.ts';
 import { findTenantOfEndpoint } from '../queries.ts';
 import type { WakeUp } from '../wake-up.ts';
 import * as queries from './job-queries.ts';
+import { type IsOnHold, purgeRows } from './purge-rows.ts';
 import { discardOfEndpoint, discardThenEnable, hasLiveRows, tryLockEndpoint } from './queries.ts';
 import { rearmRows } from './rearm-rows.ts';
 import { batchRows, walkRows } from './walk-rows.ts';
@@ -20,11 +21,21 @@ type BulkKind = {
   readonly endAction?: string;
 };
 
-const kinds: Readonly<Record<OpenJob['action'], BulkKind>> = {
-  retry: { doBatch: (db, job) => walkRows(db, job, rearmRows) },
-  discard: { doBatch: discardRows, endAction: 'endpoint.delete' },
-  discard_backlog: { doBatch: discardBacklogRows, endAction: 'endpoint.discard_backlog' },
-};
+/** What is done by a kind of bulk job. */
+function kindOf(action: OpenJob['action'], isOnHold: IsOnHold): BulkKind {
+  const kinds: Readonly<Record<OpenJob['action'], BulkKind>> = {
+    retry: { doBatch: (db, job) => walkRows(db, job, rearmRows) },
+    purge: {
+      doBatch: (db, job) => walkRows(db, job, purgeRows(isOnHold)),
+      endAction: 'purge_job.end',
+    },
+    discard: { doBatch: discardRows, endAction: 'endpoint.delete' },
+    discard_backlog: { doBatch: discardBacklogRows, endAction: 'endpoint.discard_backlog' },
+  };
+  return kinds[action];
+}
+
+type Parts = { wakeUp: WakeUp; audit: AuditLocally; isOnHold: IsOnHold };
 
 /** How often jobs are looked for without a poke, since a process that was killed leaves its jobs behind. */
 const lookMillis = 2000;
@@ -35,7 +46,7 @@ const lookMillis = 2000;
  */
 export function startBulkJobs(
   db: Database,
-  { log, pace, ...parts }: { wakeUp: WakeUp; audit: AuditLocally; log: Log; pace: Pace },
+  { log, pace, ...parts }: Parts & { log: Log; pace: Pace },
 ): Repeated {
   const workOff = async (signal: AbortSignal) => {
     const giveWay = pace.begin();
@@ -62,12 +73,12 @@ export function startBulkJobs(
  */
 export async function runBatch(
   db: Database,
-  { wakeUp, audit }: { wakeUp: WakeUp; audit: AuditLocally },
+  { wakeUp, audit, isOnHold }: Parts,
 ): Promise<{ hasWorked: boolean; waitMillis: number | null }> {
   const batch = await db.transaction(async (connection) => {
     const job = await queries.lockReadyJob(connection);
     if (job === undefined) return null;
-    const kind = kinds[job.action];
+    const kind = kindOf(job.action, isOnHold);
     const { endAction } = kind;
     const done = await kind.doBatch(connection, job);
     await queries.advanceJob(connection, job.id, done);
@@ -87,10 +98,12 @@ async function auditEnd(
   audit: AuditLocally,
   { job, done, action }: { job: OpenJob; done: Batch; action: string },
 ): Promise<void> {
-  const target = job.endpoint_id ?? '';
-  const tenant = await findTenantOfEndpoint(db, target);
+  const { endpoint_id: endpoint } = job;
+  const tenant =
+    job.tenant ?? (endpoint === null ? undefined : await findTenantOfEndpoint(db, endpoint));
   await audit(db, 'svcctl', {
-    ...{ action, target },
+    // A purge has an entry of its own for its beginning, with the same target.
+    ...{ action, target: job.action === 'purge' ? job.id : (endpoint ?? '') },
     ...(tenant === undefined ? {} : { tenant }),
     after: { job: job.id, asked_by: job.created_by, discarded: job.rows_done + done.done },
   });

@@ -22,7 +22,7 @@ export type RowWork = {
 
 /** The most rows that one batch changes. 500 rows kept their counters locked for 50 ms on two busy cores. */
 export const batchRows = 250;
-/** The most rows that one batch looks at for a failure class. */
+/** The most rows that one batch looks at for a failure class or a type of events. */
 const scanRows = 4000;
 /** A job with a rate does this many batches a second, or batches of one row if the rate is lower. */
 const stepsPerSecond = 4;
@@ -39,15 +39,17 @@ export async function walkRows(db: Queryable, job: OpenJob, work: RowWork): Prom
     return { progress: kept, done: 0, skipped: 0, isLast: true, endpointIds: [] };
   }
   const limit = job.rate === null ? batchRows : paced(job.rate);
-  const lookLimit = job.failure_class === null ? limit : scanRows;
+  const { failure_class: failure, event_type: type } = job;
+  const lookLimit = failure === null && type === null ? limit : scanRows;
   const range = { failedFrom: job.failed_from, failedUntil: job.failed_until };
   const looked = await listKeys(
     db,
     { orderedBy: 'last_attempt_at', status, ...reach, ...range },
     { after, descending: false, limit: lookLimit, scanLimit: null },
   );
-  const { failure_class } = job;
-  const sought = looked.filter((row) => [null, row.failure_class].includes(failure_class));
+  const sought = looked.filter(
+    (row) => [null, row.failure_class].includes(failure) && isOfType(row.event_type, type),
+  );
   const picked = sought.slice(0, limit);
   const changed = await work.doRows(db, picked, job);
   const done = changed.reduce((sum, row) => sum + row.count, 0);
@@ -72,6 +74,12 @@ export async function walkRows(db: Queryable, job: OpenJob, work: RowWork): Prom
     isLast: isStatusDone && nextStatus === undefined,
     endpointIds: work.wakes ? changed.map((row) => row.endpoint_id) : [],
   };
+}
+
+/** Whether a type is the one that is meant, or, where that ends with a dot, begins so; null means any. */
+function isOfType(type: string, meant: string | null): boolean {
+  if (meant === null) return true;
+  return meant.endsWith('.') ? type.startsWith(meant) : type === meant;
 }
 
 function paced(rate: number): number {

@@ -53,6 +53,7 @@ beforeAll(async () => {
     audit: async (_connection, entry) => void audited.push(entry),
     maxAttempts: 8,
     maxPayloadBytes: 1000,
+    isOnHold: async () => false,
     refuseHold: async () => {},
     deliveryDays: 30,
     log,

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { answer, useReceiver } from '../../../test/receiver.ts';
-import { makeRetryJob, seedDeliveries, seedEndpoint } from '../dead-letters/testing/seed.ts';
+import { makeBulkJob, seedDeliveries, seedEndpoint } from '../dead-letters/testing/seed.ts';
 import { useWorld } from '../drainer/testing/world.ts';
 import { laneOf } from '../lanes.ts';
 
@@ -96,8 +96,8 @@ test('tells since when the oldest delivery waits, and which jobs were asked for'
     status: 'pending',
     secondsAgo: 9000,
   });
-  await makeRetryJob(world.db, 'rty_its', { endpoint_id: endpoint.id });
-  await makeRetryJob(world.db, 'rty_all');
+  await makeBulkJob(world.db, 'rty_its', { endpoint_id: endpoint.id });
+  await makeBulkJob(world.db, 'rty_all');
   const [made] = await world.db.query<{ at: string }>(sql`
     select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
     from deliveries where id = ${oldest}`);

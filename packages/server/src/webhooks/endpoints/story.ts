@@ -1,6 +1,6 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryRow, EndpointStory } from '../contract.ts';
-import { listRetryJobsOf } from '../dead-letters/job-queries.ts';
+import { listBulkJobsOf } from '../dead-letters/job-queries.ts';
 import { listRows } from '../dead-letters/read-queries.ts';
 import { laneOf } from '../lanes.ts';
 import { answerBounds, deadLetterStatuses } from '../values.ts';
@@ -58,7 +58,7 @@ export async function readStory(
     })),
     oldest_waiting: await findOldestWaiting(db, placed),
     dead_letters: await countDeadLettersOf(db, placed),
-    jobs: await listRetryJobsOf(db, reach, { endpointId: id, limit: mostJobs }),
+    jobs: await listBulkJobsOf(db, reach, { endpointId: id, limit: mostJobs }),
   };
 }
 

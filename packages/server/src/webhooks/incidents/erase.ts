@@ -3,7 +3,7 @@ import type { Audit } from '../../platform/audit.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { erasedIncidentsSchema, incidentReceiptSchema } from '../contract.ts';
 import { type CountDelta, shiftCounts } from '../dead-letters/queries.ts';
-import { eraseAnswers, erasePayloads } from '../queries.ts';
+import { eraseAnswers, erasePayloads, lockIncidents } from '../queries.ts';
 import * as queries from './erase-queries.ts';
 
 type Erased = Static<typeof erasedIncidentsSchema>;
@@ -80,6 +80,7 @@ type Batch = { erased: Erased; underWayUntil: string | null };
  */
 export async function eraseBatch(db: Queryable, ids: readonly string[]): Promise<Batch> {
   const keys = await queries.eraseKeys(db, ids);
+  await lockIncidents(db, ids);
   await erasePayloads(db, ids, { unlessNeeded: false });
   const stopped = await queries.stopDeliveries(db, ids);
   // The attempts that ended before their deliveries were stopped are logged by now, and no later one keeps its answer.

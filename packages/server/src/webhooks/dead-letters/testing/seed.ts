@@ -5,7 +5,7 @@ import type { Queryable } from '../../../platform/postgres/database.ts';
 import { timeText } from '../../incidents/queries.ts';
 import { laneOf } from '../../lanes.ts';
 import type { DeliveryStatus, FailureClass } from '../../values.ts';
-import { insertRetryJob, type NewRetryJob } from '../job-queries.ts';
+import { insertBulkJob, type NewBulkJob } from '../job-queries.ts';
 
 /** A delivery id as the statement that stores incidents makes it. */
 export function newDeliveryId(lane: number, nowMillis: number): string {
@@ -146,11 +146,11 @@ export async function untilLocked(db: Queryable, count: number): Promise<void> {
 }
 
 /** A bulk retry of all that is dead, unless `more` says otherwise. */
-export function makeRetryJob(db: Queryable, id: string, more: Partial<NewRetryJob> = {}) {
+export function makeBulkJob(db: Queryable, id: string, more: Partial<NewBulkJob> = {}) {
   const any = { status: null, tenant: null, endpoint_id: null, failure_class: null };
-  const always = { failed_from: null, failed_to: null, reach: null, rate: null };
-  const made = { rowsTotal: 0, createdBy: 'test', maxAttempts: 8 };
-  return insertRetryJob(db, { id, ...any, ...always, ...made, ...more });
+  const always = { event_type: null, failed_from: null, failed_to: null, reach: null, rate: null };
+  const made = { action: 'retry', rowsTotal: 0, createdBy: 'test', maxAttempts: 8 } as const;
+  return insertBulkJob(db, { id, ...any, ...always, ...made, ...more });
 }
 
 /** What the tests look at of a delivery. */

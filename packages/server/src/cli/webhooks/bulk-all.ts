@@ -3,19 +3,21 @@ import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { indentJson } from '../../kernel/json-slices.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { paramsOf } from '../../kernel/view.ts';
-import { deadLetterFilters } from '../../webhooks/view.ts';
+import type { BulkAction } from '../../webhooks/values.ts';
+import { bulkFilters } from '../../webhooks/view.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../help.ts';
 import { createTable, noteTable } from '../table.ts';
-import { type DeadLetterOptions, filterWords } from './dead-letter-options.ts';
-import { followRetryJob, leftAlone, type RetryJob, tellRetryEnd } from './retry-jobs.ts';
+import { type BulkJob, followBulkJob, leftAlone, tellBulkEnd } from './bulk-jobs.ts';
+import { type BulkFilters, filterWords } from './dead-letter-options.ts';
 
-export type RetryAllOptions = DeadLetterOptions & {
+export type BulkOptions = BulkFilters & {
   from?: string;
   to?: string;
+  olderThan?: string;
   rate?: number;
   dryRun?: true;
   yes?: true;
@@ -27,105 +29,110 @@ type Request = RouteInput<'POST /webhook/dlq/retry'>['body'];
 type Answer = RouteAnswer<'POST /webhook/dlq/retry'>;
 type Preview = Extract<Answer, { groups: unknown }>;
 
-/** Retries all deliveries that a filter finds: shows which, asks, and follows the job that does it. */
-export async function retryAll(context: Context, options: RetryAllOptions): Promise<void> {
-  if (!options.dryRun && !options.yes) assertCanAsk(context, 'Retry');
+const words = {
+  retry: { act: 'Retry', done: 'retried', note: '' },
+  purge: { act: 'Discard', done: 'discarded', note: ' It cannot be undone.' },
+} as const;
+
+/** Retries or purges all deliveries that a filter finds: shows which, asks, and follows the job that does it. */
+export async function doAll(
+  context: Context,
+  action: BulkAction,
+  options: BulkOptions,
+): Promise<void> {
+  const { act, done, note } = words[action];
+  if (!options.dryRun && !options.yes) assertCanAsk(context, act);
   const nowMillis = context.io.now();
+  if (options.to !== undefined && options.olderThan !== undefined) {
+    throw usage('--older-than says until when, and so does --to. Give one of them.');
+  }
   const filter: Request = {
-    ...paramsOf(deadLetterFilters, options),
+    ...paramsOf(bulkFilters, options),
     failed_from: moment('--from', options.from, { nowMillis, edge: 'first' }),
     failed_to: moment('--to', options.to, { nowMillis, edge: 'last' }),
+    older_than: options.olderThan,
   };
   const client = await context.connect();
-  const preview = await previewRetry(client, filter);
+  const route = `POST /webhook/dlq/${action}` as const;
+  const preview = await previewAll(client, route, filter);
   if (options.dryRun) {
-    await printPreview(context, preview, options);
+    await printPreview(context, preview, { action, options });
     return;
   }
   if (preview.count === 0) {
-    await endWithNothing(context, preview, options);
+    if (options.json) await printJson(context, preview);
+    context.note(`Nothing to ${act.toLowerCase()}${leftText(preview, action)}.`);
     return;
   }
-  if (!options.yes) showPreview(context, preview);
+  if (!options.yes) {
+    noteTable(context, groupColumns, preview.groups);
+    context.note(`${summary(preview, action)}.`);
+  }
   await confirm(context, options.yes, {
-    question: `Retry ${numberOf(preview.count, 'row')}?`,
-    act: 'Retry',
-    refused: 'Nothing was retried.',
+    question: `${act} ${numberOf(preview.count, 'row')}?${note}`,
+    act,
+    refused: `Nothing was ${done}.`,
   });
-  const made = await client.json('POST /webhook/dlq/retry', {
-    body: { ...filter, rate: options.rate },
-  });
+  const made = await client.json(route, { body: { ...filter, rate: options.rate } });
   if ('groups' in made) throw new AppError('answer_unexpected', { detail: 'There is no job.' });
-  if (options.wait) await wait(context, client, made, options);
-  else await leave(context, made, options);
+  if (!options.wait) {
+    await leave(context, made, options);
+    return;
+  }
+  const job = await followBulkJob(context, client, made);
+  if (options.json) await printJson(context, job);
+  tellBulkEnd(context, job, commandOf(action, options));
 }
 
-async function previewRetry(client: Client, filter: Request): Promise<Preview> {
-  const answer = await client.json('POST /webhook/dlq/retry', {
-    body: { ...filter, dry_run: true },
-  });
+async function previewAll(
+  client: Client,
+  route: `POST /webhook/dlq/${BulkAction}`,
+  filter: Request,
+): Promise<Preview> {
+  const answer = await client.json(route, { body: { ...filter, dry_run: true } });
   if ('groups' in answer) return answer;
   throw new AppError('answer_unexpected', { detail: 'The answer is not a preview.' });
 }
 
-async function wait(
-  context: Context,
-  client: Client,
-  made: RetryJob,
-  options: RetryAllOptions,
-): Promise<void> {
-  const job = await followRetryJob(context, client, made);
-  if (options.json) await printJson(context, job);
-  tellRetryEnd(context, job, commandOf(options));
-}
-
 /** Prints the id of the job, which goes on without this command. */
-async function leave(context: Context, job: RetryJob, { json }: RetryAllOptions): Promise<void> {
+async function leave(context: Context, job: BulkJob, { json }: BulkOptions): Promise<void> {
   if (json) await printJson(context, job);
   else await context.out.write(`${job.id}\n`);
-  context.hint(`It is at work. Look: svcctl dlq retries · stop it: svcctl dlq cancel ${job.id}`);
+  context.hint(`It is at work. Look: svcctl dlq jobs · stop it: svcctl dlq cancel ${job.id}`);
 }
 
-async function endWithNothing(
-  context: Context,
-  preview: Preview,
-  { json }: RetryAllOptions,
-): Promise<void> {
-  if (json) await printJson(context, preview);
-  const left = preview.skipped === 0 ? '' : `; ${leftAlone(preview.skipped)}`;
-  context.note(`Nothing to retry${left}.`);
-}
-
-/** Prints what --dry-run would retry, and the command that does it. */
+/** Prints what --dry-run would do, and the command that does it. */
 async function printPreview(
   context: Context,
   preview: Preview,
-  options: RetryAllOptions,
+  { action, options }: { action: BulkAction; options: BulkOptions },
 ): Promise<void> {
   if (options.json) {
     await printJson(context, preview);
     return;
   }
   await createTable(context, groupColumns).write(preview.groups);
-  context.hint(`${summary(preview)} · do it: ${commandOf(options)}`);
+  context.hint(`${summary(preview, action)} · do it: ${commandOf(action, options)}`);
 }
 
-function showPreview(context: Context, preview: Preview): void {
-  noteTable(context, groupColumns, preview.groups);
-  context.note(`${summary(preview)}.`);
+function summary(preview: Preview, action: BulkAction): string {
+  return `${numberOf(preview.count, 'row')} would be ${words[action].done}${leftText(preview, action)}`;
 }
 
-function summary({ count, skipped }: Preview): string {
-  const left = skipped === 0 ? '' : `; ${leftAlone(skipped)}`;
-  return `${numberOf(count, 'row')} would be retried${left}`;
+function leftText({ skipped }: Preview, action: BulkAction): string {
+  return skipped === 0 ? '' : `; ${leftAlone(skipped, action)}`;
 }
 
-function commandOf(options: RetryAllOptions): string {
-  return `svcctl dlq retry --all${filterWords(options)}${timeWords(options)}`;
+function commandOf(action: BulkAction, options: BulkOptions): string {
+  return `svcctl dlq ${action} --all${filterWords(options)}${timeWords(options)}`;
 }
 
-function timeWords({ from, to }: RetryAllOptions): string {
-  return `${from === undefined ? '' : ` --from ${from}`}${to === undefined ? '' : ` --to ${to}`}`;
+function timeWords({ from, to, olderThan }: BulkOptions): string {
+  return [
+    from === undefined ? '' : ` --from ${from}`,
+    to === undefined ? '' : ` --to ${to}`,
+    olderThan === undefined ? '' : ` --older-than ${olderThan}`,
+  ].join('');
 }
 
 async function printJson(context: Context, value: object): Promise<void> {

@@ -1,12 +1,13 @@
-import { Button, Modal, NumberInput } from '@mantine/core';
+import { Button, Modal, NativeSelect, NumberInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
-import type { Page, RetryJob, RetryPreview, RetryRequest } from '../../api/types.ts';
+import type { BulkJob, BulkPreview, BulkRequest, Page } from '../../api/types.ts';
+import type { BulkAction } from '../../api/values.ts';
 import { failureWords } from '../../api/values.ts';
 import { useAct } from '../../ui/act.ts';
 import classes from '../../ui/form.module.css';
-import { ActionForm } from '../../ui/form.tsx';
+import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { JobLine, JobStrip } from '../../ui/job-line.tsx';
@@ -18,33 +19,66 @@ import { Target } from '../marks.tsx';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
 import { isOpen, type Jobs } from './use-dead-letters.ts';
 
-/** Retries everything that a filter finds: first shows what that would be, then starts a job. */
-export function RetryAll(props: { request: RetryRequest | null; onClose: () => void }): ReactNode {
-  const { request, onClose } = props;
+/** What is asked for: a retry or a purge of all that a filter finds. */
+export type Asked = { readonly action: BulkAction; readonly request: BulkRequest };
+
+const words = {
+  retry: {
+    ...{ title: 'Retry all', verb: 'Retry', done: 'will be queued' },
+    skipped: 'skipped: their endpoint is disabled',
+    rate: 'Empty: as fast as it goes. To spare receivers that have just come back.',
+  },
+  purge: {
+    ...{ title: 'Purge all', verb: 'Discard', done: 'will be discarded for good' },
+    skipped: 'left alone: their tenants are under legal hold',
+    rate: 'Empty: as fast as it goes.',
+  },
+} as const;
+
+/** Retries or purges everything that a filter finds: first shows what that would be, then starts a job. */
+export function BulkDialog(props: { asked: Asked | null; onClose: () => void }): ReactNode {
+  const { asked, onClose } = props;
   return (
-    <Modal opened={request !== null} onClose={onClose} size={560} title="Retry all">
-      {request !== null && <Question request={request} onClose={onClose} />}
+    <Modal
+      opened={asked !== null}
+      onClose={onClose}
+      size={560}
+      title={words[asked?.action ?? 'retry'].title}
+    >
+      {asked !== null && <Question {...asked} onClose={onClose} />}
     </Modal>
   );
 }
 
 const mostRate = 100_000;
 
-/** The question before a bulk retry: how many deliveries it finds, and how fast it may go. */
-function Question(props: { request: RetryRequest; onClose: () => void }): ReactNode {
-  const { request, onClose } = props;
+/** For how long at least a dead letter was left alone that is purged. */
+const ages = [
+  { value: '', label: 'Any age' },
+  ...[1, 7, 30, 90, 365].map((days) => ({
+    value: `${days}d`,
+    label: `Failed ${countOf(days, 'day')} ago or earlier`,
+  })),
+];
+
+/** The question before a bulk job: how many deliveries it finds, and how fast it may go. */
+function Question(props: Asked & { onClose: () => void }): ReactNode {
+  const { action, onClose } = props;
   const [rate, setRate] = useState<number | null>(null);
-  const preview = useQuery<RetryPreview>({
-    queryKey: [...webhooksKey, 'preview', request],
+  const [age, setAge] = useState('');
+  const request: BulkRequest = { ...props.request, ...(age !== '' && { older_than: age }) };
+  const word = words[action];
+  const preview = useQuery<BulkPreview>({
+    queryKey: [...webhooksKey, 'preview', action, request],
     staleTime: 0,
     gcTime: 0,
     placeholderData: () => undefined,
     refetchInterval: false,
     queryFn: ({ signal }) =>
-      api.post<RetryPreview>('/webhook/dlq/retry', { ...request, dry_run: true }, { signal }),
+      api.post<BulkPreview>(`/webhook/dlq/${action}`, { ...request, dry_run: true }, { signal }),
   });
   const failure = useFailure(preview);
-  const start = useStart(onClose);
+  const start = useStart(action, onClose);
   if (failure !== null && preview.data === undefined) {
     return <FailurePanel error={failure} onRetry={() => void preview.refetch()} />;
   }
@@ -54,25 +88,33 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
       call={start}
       onSend={() => start.mutate({ ...request, ...(rate !== null && { rate }) })}
       isReady={count !== undefined && count > 0}
-      button={`Retry ${count === undefined ? 'all' : countOf(count, 'delivery', 'deliveries')}`}
+      isGrave={action === 'purge'}
+      button={`${word.verb} ${count === undefined ? 'all' : countOf(count, 'delivery', 'deliveries')}`}
       others={<Button onClick={onClose}>Cancel</Button>}
     >
       <p className="muted">{describe(request)}</p>
+      {action === 'purge' && (
+        <NativeSelect
+          label="Age"
+          data={ages}
+          value={age}
+          onChange={(event) => setAge(event.currentTarget.value)}
+        />
+      )}
       <p className={classes.preview} role="status">
         {preview.data === undefined ? (
           <SkeletonText width="240px" />
         ) : (
           <>
-            <strong>{countOf(preview.data.count, 'delivery', 'deliveries')}</strong> will be queued
-            {preview.data.skipped > 0 &&
-              ` · ${formatCount(preview.data.skipped)} skipped: their endpoint is disabled`}
+            <strong>{countOf(preview.data.count, 'delivery', 'deliveries')}</strong> {word.done}
+            {preview.data.skipped > 0 && ` · ${formatCount(preview.data.skipped)} ${word.skipped}`}
           </>
         )}
       </p>
       <PreviewGroups preview={preview.data} />
       <NumberInput
         label="Rate, rows a second at most"
-        description="Empty: as fast as it goes. To spare receivers that have just come back."
+        description={word.rate}
         placeholder="no limit"
         min={1}
         max={mostRate}
@@ -81,19 +123,25 @@ function Question(props: { request: RetryRequest; onClose: () => void }): ReactN
         hideControls
         value={rate ?? ''}
         onChange={(value) => setRate(typeof value === 'number' ? value : null)}
-        error={start.error === null ? null : reasonOf(start.error)}
+        error={faultText(start.error)}
       />
+      {action === 'purge' && (
+        <p className="muted">
+          They are never sent, and no retry brings them back. The stored answers go at once, and
+          payloads, unless another delivery of the incident still needs them.
+        </p>
+      )}
     </ActionForm>
   );
 }
 
-/** Starts a bulk retry, and shows its line at once. */
-function useStart(onStarted: () => void) {
+/** Starts a bulk job, and shows its line at once. */
+function useStart(action: BulkAction, onStarted: () => void) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (request: RetryRequest) => api.post<RetryJob>('/webhook/dlq/retry', request),
+    mutationFn: (request: BulkRequest) => api.post<BulkJob>(`/webhook/dlq/${action}`, request),
     onSuccess: (job) => {
-      client.setQueryData<Page<RetryJob>>(jobsKey, (jobs) => ({
+      client.setQueryData<Page<BulkJob>>(jobsKey, (jobs) => ({
         next_cursor: null,
         ...jobs,
         data: [job, ...(jobs?.data ?? []).filter(({ id }) => id !== job.id)],
@@ -104,8 +152,8 @@ function useStart(onStarted: () => void) {
   });
 }
 
-/** What the retry would find, by endpoint and failure class. */
-function PreviewGroups({ preview }: { preview: RetryPreview | undefined }): ReactNode {
+/** What the job would find, by endpoint and failure class. */
+function PreviewGroups({ preview }: { preview: BulkPreview | undefined }): ReactNode {
   return (
     <div className={classes.previewGroups}>
       <table>
@@ -125,8 +173,8 @@ function PreviewGroups({ preview }: { preview: RetryPreview | undefined }): Reac
   );
 }
 
-/** The filters of a bulk retry in words. */
-function describe({ status, tenant, endpoint_id, failure_class }: RetryRequest): string {
+/** The filters of a bulk job in words. */
+function describe({ status, tenant, endpoint_id, failure_class }: BulkRequest): string {
   const parts = [
     status === undefined ? 'Abandoned and pending' : `Only ${status}`,
     tenant === undefined ? 'any tenant' : `tenant ${tenant}`,
@@ -136,28 +184,28 @@ function describe({ status, tenant, endpoint_id, failure_class }: RetryRequest):
   return parts.join(' · ');
 }
 
-/** One line for each bulk retry: how far it is, with buttons to pause, resume and cancel it. */
+/** One line for each bulk job: how far it is, with buttons to pause, resume and cancel it. */
 export function JobsStrip({ jobs }: { jobs: Jobs }): ReactNode {
   if (jobs.shown.length === 0) return null;
   return (
-    <JobStrip label="Bulk retries">
+    <JobStrip label="Bulk jobs">
       {jobs.shown.map((job) => (
-        <RetryLine key={job.id} job={job} onDismiss={() => jobs.dismiss(job.id)} />
+        <BulkLine key={job.id} job={job} onDismiss={() => jobs.dismiss(job.id)} />
       ))}
     </JobStrip>
   );
 }
 
-/** One bulk retry. It can be dismissed once it has ended. */
-function RetryLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void }): ReactNode {
-  const path = `/webhook/dlq/retries/${encodeURIComponent(job.id)}`;
+/** One bulk job. It can be dismissed once it has ended. */
+function BulkLine({ job, onDismiss }: { job: BulkJob; onDismiss: () => void }): ReactNode {
+  const path = `/webhook/dlq/jobs/${encodeURIComponent(job.id)}`;
   const change = useAct({
     call: (state: 'running' | 'paused' | 'cancelled') =>
       state === 'cancelled' ? api.delete<unknown>(path) : api.patch<unknown>(path, { state }),
-    failed: 'The bulk retry was not changed',
+    failed: 'The bulk job was not changed',
     changes: jobsKey,
   });
-  const again = useStart(onDismiss);
+  const again = useStart('retry', onDismiss);
   const isPartly = job.state === 'completed' && job.rows_left > 0;
   const handled = job.rows_done + job.rows_skipped;
   const total = Math.max(job.rows_total, handled);
@@ -166,8 +214,8 @@ function RetryLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void })
     <JobLine
       state={job.state}
       word={isPartly ? 'partly done' : stateWords[job.state]}
-      what={`Retry: ${filterText(job)}`}
-      label="Progress of the bulk retry"
+      what={`${job.action === 'retry' ? 'Retry' : 'Purge'}: ${filterText(job)}`}
+      label={`Progress of the bulk ${job.action}`}
       value={total === 0 ? 1 : handled}
       max={total}
       count={countText(job, total)}
@@ -212,12 +260,14 @@ function RetryLine({ job, onDismiss }: { job: RetryJob; onDismiss: () => void })
   );
 }
 
-/** How far a bulk retry is: `120 of 3,000 · 2 skipped`. */
-function countText(job: RetryJob, total: number): string {
+/** How far a bulk job is: `120 of 3,000 · 2 skipped`. */
+function countText(job: BulkJob, total: number): string {
   const left = `, ${formatCount(job.rows_left)} of them because their endpoint was disabled meanwhile`;
   return [
     `${formatCount(job.rows_done)} of ${formatCount(total)}`,
-    job.rows_skipped > 0 ? ` · ${formatCount(job.rows_skipped)} skipped` : '',
+    job.rows_skipped > 0
+      ? ` · ${formatCount(job.rows_skipped)} ${job.action === 'retry' ? 'skipped' : 'left alone'}`
+      : '',
     job.state === 'completed' && job.rows_left > 0 ? left : '',
     job.waits_for_endpoint ? ' · waits: its endpoint is disabled' : '',
     job.rate === null ? '' : ` · ${formatCount(job.rate)} a second at most`,
@@ -231,17 +281,19 @@ const stateWords = {
   cancelled: 'cancelled',
 } as const;
 
-/** The same bulk retry once more: what it has queued is no dead letter any more. */
-function requestOf(job: RetryJob): RetryRequest {
-  const { status, tenant, endpoint_id, failure_class, failed_from, failed_to, rate } = job;
-  const asked = { status, tenant, endpoint_id, failure_class, failed_from, failed_to, rate };
+/** The same bulk job once more: what it has queued is no dead letter any more. */
+function requestOf(job: BulkJob): BulkRequest {
+  const { status, tenant, endpoint_id, failure_class, event_type, failed_from, failed_to } = job;
+  const filters = { status, tenant, endpoint_id, failure_class, event_type };
+  const asked = { ...filters, failed_from, failed_to, rate: job.rate };
   return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
 }
 
-function filterText(job: RetryJob): string {
+function filterText(job: BulkJob): string {
   const parts = [
     job.status ?? 'abandoned and pending',
     job.failure_class === null ? '' : failureWords[job.failure_class],
+    job.event_type ?? '',
     job.tenant === null ? '' : `tenant ${job.tenant}`,
     job.endpoint_id === null ? '' : `endpoint ${shortId(job.endpoint_id)}`,
   ];

@@ -1,0 +1,191 @@
+import type { Static } from 'typebox';
+import type { Actor } from '../../kernel/actor.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
+import { newId } from '../../kernel/ids.ts';
+import { formatMicros, parseInstant } from '../../kernel/instant.ts';
+import { toKeyset, toPage } from '../../kernel/page.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import type { bulkJobChangeSchema, bulkRequestSchema, JobRow } from '../contract.ts';
+import type { WebhookOptions } from '../options.ts';
+import { findReach } from '../reach.ts';
+import { type BulkAction, deadLetterStatuses } from '../values.ts';
+import * as queries from './job-queries.ts';
+import { findHeld } from './purge-rows.ts';
+import type { Act } from './retry.ts';
+
+/** A bulk job that a caller asks for. A filter that is missing means any. */
+export type BulkRequest = Static<typeof bulkRequestSchema>;
+
+const maxGroups = 100;
+
+type Options = Pick<WebhookOptions, 'clock' | 'isOnHold' | 'maxAttempts'>;
+
+/** Says what a bulk job would do; `count` and `skipped` are exact. Throws 400 `request_invalid`. */
+export async function previewBulk(
+  db: Queryable,
+  actor: Pick<Actor, 'tenants'>,
+  action: BulkAction,
+  { request, options }: { request: BulkRequest; options: Options },
+) {
+  const range = toRange(request, options.clock());
+  const reach = await findReach(db, actor, request);
+  if (reach === null) return { count: 0, skipped: 0, groups: [] };
+  const { status, failure_class: failureClass, event_type = null } = request;
+  const statuses = status === undefined ? deadLetterStatuses : [status];
+  const filter = { statuses, ...reach, failureClass, event_type, ...range };
+  // A retry erases nothing.
+  const held =
+    action === 'retry'
+      ? []
+      : await findHeld(db, await queries.listTenantsOf(db, filter), options.isOnHold);
+  const rows = await queries.previewGroups(db, action, filter, { held, limit: maxGroups });
+  return {
+    count: rows[0]?.total ?? 0,
+    skipped: rows[0]?.total_skipped ?? 0,
+    groups: rows.flatMap(({ is_open, endpoint_id, target, failure_class, count }) =>
+      is_open ? [{ endpoint_id, target, failure_class, count }] : [],
+    ),
+  };
+}
+
+const idPrefixes = { retry: 'rty', purge: 'prg' } as const;
+
+/** Makes a bulk job, which a job runner carries out. Throws 400 `request_invalid`. */
+export async function createBulkJob(
+  db: Database,
+  act: Act,
+  action: BulkAction,
+  { request, options }: { request: BulkRequest; options: Options },
+): Promise<JobRow | undefined> {
+  const range = toRange(request, options.clock());
+  const { count, skipped } = await previewBulk(db, act.actor, action, { request, options });
+  const { status = null, tenant = null, endpoint_id = null } = request;
+  const { failure_class = null, event_type = null, rate = null } = request;
+  return db.transaction(async (connection) => {
+    const job = await queries.insertBulkJob(connection, {
+      ...{ id: newId(idPrefixes[action]), action, status, tenant, endpoint_id, failure_class },
+      ...{ event_type, rate, maxAttempts: options.maxAttempts },
+      ...{ failed_from: range.from, failed_to: range.until, rowsTotal: count + skipped },
+      ...{ reach: act.actor.tenants, createdBy: act.actor.name },
+    });
+    const target = job?.id ?? null;
+    await act.note(connection, { action: `${action}_job.create`, target, tenant, after: job });
+    return job;
+  });
+}
+
+/** The bulk jobs that a route is about. `retry`: those that were there before there were others. */
+export type Of = BulkAction | 'any';
+
+/** One page of the bulk jobs, the newest first. Throws 400 `cursor_invalid`. */
+export async function listBulkJobs(
+  db: Queryable,
+  cursorKey: Buffer,
+  { actor, of }: { actor: Actor; of: Of },
+  { limit, cursor }: { limit?: number; cursor?: string },
+) {
+  const list = of === 'retry' ? 'retry-jobs' : 'bulk-jobs';
+  const filters = of === 'purge' ? { action: of } : {};
+  const page = { cursorKey, scope: { list, filters }, limit, cursor };
+  const wanted = { reach: actor.tenants, action: of === 'any' ? undefined : of };
+  const found = await queries.listBulkJobs(db, wanted, toKeyset(page));
+  return toPage(page, found, (job) => [job.created_at, job.id]);
+}
+
+/** A bulk job. Throws 404 `retry_job_not_found` of retries, else `job_not_found`. */
+export async function getBulkJob(db: Queryable, actor: Actor, of: Of, id: string): Promise<JobRow> {
+  const job = /^\w{1,100}$/.test(id) ? await queries.findBulkJob(db, actor.tenants, id) : undefined;
+  if (job !== undefined && (of === 'any' || job.action === of)) return job;
+  if (of === 'retry') {
+    throw new AppError('retry_job_not_found', {
+      detail: 'There is no bulk re-arm with this id. See /webhook/dlq/retries.',
+    });
+  }
+  throw new AppError('job_not_found', {
+    detail: 'There is no bulk job with this id. See /webhook/dlq/jobs.',
+  });
+}
+
+/**
+ * Pauses or resumes a bulk job, or changes its rate. Throws 404 as `getBulkJob`, 409 `retry_job_finished` of retries,
+ * else `job_finished`.
+ */
+export async function changeBulkJob(
+  db: Database,
+  act: Act,
+  { of, id }: { of: Of; id: string },
+  change: Static<typeof bulkJobChangeSchema>,
+): Promise<JobRow> {
+  const after = await changeAndNote(db, act, { of, id }, { verb: 'change', change });
+  if (after !== undefined) return after;
+  const { state } = await getBulkJob(db, act.actor, of, id);
+  throw new AppError(of === 'retry' ? 'retry_job_finished' : 'job_finished', {
+    detail: `The job is ${state}: it cannot be changed. Ask for a new one.`,
+  });
+}
+
+/** Cancels a bulk job. What it has done stays so. A job that has ended stays as it is. Throws 404 as `getBulkJob`. */
+export async function cancelBulkJob(
+  db: Database,
+  act: Act,
+  job: { of: Of; id: string },
+): Promise<void> {
+  const change = { state: 'cancelled' } as const;
+  await changeAndNote(db, act, job, { verb: 'cancel', change });
+}
+
+/**
+ * Changes a job and writes the audit entry in one transaction. Returns undefined when the job has ended. Throws 404 as
+ * `getBulkJob`.
+ */
+async function changeAndNote(
+  db: Database,
+  act: Act,
+  { of, id }: { of: Of; id: string },
+  { verb, change }: { verb: string; change: Parameters<typeof queries.changeJob>[2] },
+): Promise<JobRow | undefined> {
+  const before = await getBulkJob(db, act.actor, of, id);
+  const { tenant } = before;
+  const told = ({ state, rate }: JobRow) => ({ state, rate });
+  return db.transaction(async (connection) => {
+    const after = await queries.changeJob(connection, id, change);
+    if (after === undefined) return undefined;
+    const states = { before: told(before), after: told(after) };
+    const action = `${before.action}_job.${verb}`;
+    await act.note(connection, { action, target: id, tenant, ...states });
+    return after;
+  });
+}
+
+/** The range of time in its canonical text. Both ends belong to it; null means open. Throws 400 `request_invalid`. */
+function toRange(
+  { failed_from, failed_to, older_than }: BulkRequest,
+  nowMillis: number,
+): { from: string | null; until: string | null } {
+  if (failed_to !== undefined && older_than !== undefined) {
+    throw invalidInput('/older_than', 'stands beside failed_to: give one of them');
+  }
+  const from = toInstant('/failed_from', failed_from);
+  const until = toInstant('/failed_to', failed_to) ?? before(older_than, nowMillis);
+  if (from !== null && until !== null && from > until) {
+    const name = older_than === undefined ? '/failed_to' : '/older_than';
+    throw invalidInput(name, 'ends before failed_from');
+  }
+  return { from, until };
+}
+
+const unitMillis: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** The time that is so long ago: `30d`. */
+function before(span: string | undefined, nowMillis: number): string | null {
+  if (span === undefined) return null;
+  const millis = Number.parseInt(span, 10) * (unitMillis[span.slice(-1)] ?? 0);
+  return formatMicros((nowMillis - millis) * 1000);
+}
+
+function toInstant(path: string, text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const micros = parseInstant(text);
+  if (micros === null) throw invalidInput(path, 'must be an RFC 3339 time');
+  return formatMicros(micros);
+}

@@ -1,0 +1,57 @@
+import { formatCount } from '../../kernel/values.ts';
+import type { Audit } from '../../platform/audit.ts';
+import { type ListedKind, ofTenants } from '../../platform/jobs/listed.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { BulkAction, RowOutcome } from '../values.ts';
+import { outcomeParts } from '../view.ts';
+import { cancelBulkJob } from './bulk-jobs.ts';
+import { listedBulk } from './job-queries.ts';
+
+type Told = {
+  status: string | null;
+  endpoint_id: string | null;
+  failure_class: string | null;
+  event_type: string | null;
+  is_limited: boolean;
+  skipped: number;
+  done: number;
+  counts: Partial<Record<RowOutcome, number>> | null;
+  is_settled: boolean;
+};
+
+const paths = { retry: '/webhook/dlq/retries', purge: '/webhook/dlq/jobs' } as const;
+const verbs = { retry: 'Re-arms', purge: 'Discards' } as const;
+
+/** The bulk jobs of an action in the list of all jobs. */
+export function listBulkAsJobs(db: Database, audit: Audit, action: BulkAction): ListedKind<Told> {
+  return {
+    ...{ kind: action, scope: 'admin', unit: 'deliveries', path: paths[action] },
+    table: listedBulk(action),
+    summary({ tenant, told }) {
+      const { status, endpoint_id: endpoint, failure_class: failure, event_type: type } = told;
+      const what = `${status ?? 'failed'} deliveries`;
+      const where = endpoint === null ? ofTenants(tenant, told.is_limited) : `to ${endpoint}`;
+      const why = failure === null ? '' : ` of the class ${failure}`;
+      const events = type === null ? '' : ` with events ${type}${type.endsWith('.') ? '*' : ''}`;
+      const left = told.skipped === 0 ? '' : `; ${formatCount(told.skipped)} were left alone`;
+      return `${verbs[action]} the ${what} ${where}${why}${events}${left}.${becameText(action, told)}`;
+    },
+    cancel: ({ id, actor, request }) =>
+      cancelBulkJob(
+        db,
+        {
+          actor,
+          note: (connection, entry) => audit(connection, { actor, request, ...entry }),
+        },
+        { of: action, id },
+      ),
+  };
+}
+
+/** What became of its rows, where anything has: ` 24 re-armed · 1 failed again · 23 wait for the breaker.` */
+function becameText(action: BulkAction, { counts, done, is_settled: isSettled }: Told): string {
+  if (counts === null || done === 0) return '';
+  const parts = outcomeParts({ action, rows_done: done, outcome: { counts } });
+  const texts = parts.map(({ text }) => text);
+  return ` ${[...texts, ...(isSettled ? [] : ['still under way'])].join(' · ')}.`;
+}

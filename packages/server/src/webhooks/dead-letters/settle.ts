@@ -1,0 +1,46 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Log } from '../../platform/log.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { type Repeated, repeat } from '../../platform/work/repeat.ts';
+import { unsettledOutcomes } from '../values.ts';
+import * as queries from './outcome-queries.ts';
+
+/** What became of the rows of a job is looked at for so long after it was asked for. */
+const keptDays = 30;
+/** The shortest and the longest wait between two looks, in seconds. */
+const [leastWait, mostWait] = [2, 60];
+/** A look that took long is followed by a wait of so many times as long: a job may have a million rows. */
+const restsPerLook = 30;
+
+/** Looks at what became of the rows of bulk jobs, until they are settled. Processes share the work. */
+export function startSettling(db: Queryable, log: Log): Repeated {
+  const look = async (signal: AbortSignal) => {
+    while (!signal.aborted && (await lookAtNext(db)));
+  };
+  return repeat(look, {
+    everyMillis: leastWait * 1000,
+    onError: (err) => log.warn({ err }, 'what became of a bulk job could not be looked at'),
+  });
+}
+
+/**
+ * Looks at the rows of the job that has waited for it the longest, and stores what became of them. Returns whether there
+ * was one. A count along their index costs the hot ways nothing, where a counter would have to be changed with each
+ * attempt; and it cannot go wrong, whatever befalls the rows.
+ */
+export async function lookAtNext(db: Queryable): Promise<boolean> {
+  const job = await queries.takeDueLook(db, keptDays);
+  if (job === undefined) return false;
+  const startedAt = performance.now();
+  const counts = await queries.countOutcomes(db, job.id);
+  const tookSeconds = (performance.now() - startedAt) / 1000;
+  const hasChanged = !isDeepStrictEqual(counts, job.counts ?? null);
+  const isSettled = job.has_ended && unsettledOutcomes.every((outcome) => !counts[outcome]);
+  const isLast = isSettled || job.is_old;
+  // What has not changed for long is seldom looked at.
+  const quiet = hasChanged ? 0 : (job.unchanged ?? 0) / 10;
+  const wait = Math.max(Math.min(Math.max(quiet, leastWait), mostWait), tookSeconds * restsPerLook);
+  const waitSeconds = isLast ? null : wait;
+  await queries.storeOutcome(db, job.id, { counts, hasChanged, waitSeconds, isSettled });
+  return true;
+}
