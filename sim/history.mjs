@@ -8,6 +8,7 @@ import { recordCommands } from './commands/records.mjs';
 import { retentionCommands } from './commands/retention.mjs';
 import { scheduleCommands } from './commands/schedules.mjs';
 import { tailCommands } from './commands/tails.mjs';
+import { versionCommands } from './commands/versions.mjs';
 import { register, webhookCommands } from './commands/webhooks.mjs';
 import { drawnFault, faults } from './faults.mjs';
 import { checkAtRest } from './invariants.mjs';
@@ -20,6 +21,7 @@ const commands = [
   ...tailCommands,
   ...importCommands,
   ...exportCommands,
+  ...versionCommands,
   ...scheduleCommands,
   ...retentionCommands,
   ...webhookCommands,

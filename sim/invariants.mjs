@@ -20,7 +20,7 @@ const walkedAtMost = 3000;
 export const invariants = [
   { name: 'each record that was acknowledged is there once, as it was sent', check: readAll },
   { name: 'a tail that is cut and resumed tells each record once', check: judgeTails },
-  { name: 'schedules deliver each record once', check: judgeSchedules },
+  { name: 'schedules deliver each record once, as it was sent', check: judgeSchedules },
   { name: 'the counters of all levels are the sums of the rows', check: checkCounters },
   { name: 'tags cover what they should', check: checkCoverage },
   { name: 'cold data is whole, and no object is left', check: verifyCold },

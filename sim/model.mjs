@@ -176,9 +176,12 @@ export class RecordModel {
     });
   }
 
-  /** Count, bytes and digest of what matches, if they are certain and did not change since the read began; else null. */
-  exactSum(read) {
-    return exactOf(this.#sum(read));
+  /**
+   * Count, bytes and digest of what matches, if they are certain and did not change since the read began; else null. With
+   * `isMeant`, of those records alone.
+   */
+  exactSum(read, isMeant = (_content) => true) {
+    return exactOf(this.#sum(read, isMeant));
   }
 
   /**
@@ -215,6 +218,11 @@ export class RecordModel {
   /** What somebody has sent with this identity and this digest: always the same object, undefined where nobody has. */
   sent(key, digest) {
     return this.#find(key)?.contentOf(digest);
+  }
+
+  /** The same, for a reader who knows no digest, but whether a content is the one. */
+  sentAs(key, isMeant) {
+    return this.#find(key)?.contents.find(isMeant);
   }
 
   /** Whether an erasure has begun that may have taken a record, which may be stored anew. */
@@ -274,8 +282,8 @@ export class RecordModel {
     );
   }
 
-  #sum(read) {
-    return this.#sums(read, () => ['']).get('') ?? emptySum();
+  #sum(read, isMeant = (_content) => true) {
+    return this.#sums(read, (content) => (isMeant(content) ? [''] : [])).get('') ?? emptySum();
   }
 
   /** Sums by key; a record counts for each of its keys. */

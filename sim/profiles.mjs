@@ -13,6 +13,8 @@ export const profiles = {
     layouts: [one, two],
   },
   exports: { commands: /ingest|export|version|tag|retention|token/, layouts: [one, two] },
+  /** What leaves in files: exports, schedules and versions. */
+  files: { commands: /ingest a|export|version|tag days|erase|run retention/, layouts: [one, two] },
   /** Months that nobody has written before, by several processes at once. */
   partitions: { commands: /ingest/, layouts: [two, four] },
   backups: { commands: /ingest|erase|retention|incident|export|back up/, layouts: [one, two] },

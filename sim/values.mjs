@@ -122,6 +122,10 @@ export class Content {
     return [null, '0.10', '1'][this.variant];
   }
 
+  get confidenceValue() {
+    return this.confidence === null ? null : Number(this.confidence);
+  }
+
   get model() {
     return this.variant === 1 ? 'v3' : null;
   }

@@ -1,13 +1,28 @@
 import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { parquetMetadata } from 'hyparquet';
+import { forms, readFiles, sha256Of } from '../files.mjs';
+import { matches } from '../model.mjs';
 import { rowsOfLines } from '../rows.mjs';
 import { slice, tenant } from '../values.mjs';
 import { call, until } from '../world.mjs';
 import { ask, via } from './records.mjs';
+import { compareVersions, judgeFrozen, versionsPath } from './versions.mjs';
 
-const shares = { train: 60, validation: 30, test: 10 };
 const format = fc.constantFrom('csv', 'ndjson', 'parquet');
+const plainForms = ['csv', 'ndjson', 'parquet'];
+const compression = fc.constantFrom('none', 'none', 'gzip');
+const formOf = (names) => fc.record({ form: fc.constantFrom(...names), compression });
+/** How records leave into files: those that schedules know, and all. */
+export const plainForm = formOf(plainForms);
+const formOfFile = formOf([...plainForms, 'typed', 'template']);
+
+/** What is asked for beside the slice: Parquet takes no compression of the file. */
+export function compressed({ form, compression: by }) {
+  return forms[form].format === 'parquet' ? {} : { compression: by };
+}
 
 export const exportCommands = [
   {
@@ -31,48 +46,26 @@ export const exportCommands = [
   },
   {
     name: 'export as a job',
-    weight: 2,
+    weight: 3,
     draw: fc.record({
-      via,
-      slice,
-      format,
+      ...{ via, slice, how: formOfFile },
       isCancelled: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
     }),
-    async play(world, { via: at, slice: filter, format: as, isCancelled }) {
+    async play(world, { via: at, slice: filter, how, isCancelled }) {
+      const { format: as, ask: more } = forms[how.form];
       const read = world.records.beginRead(filter);
-      const options = { body: filter, via: at, headers: { prefer: 'respond-async' } };
+      const body = { ...filter, ...more, ...compressed(how) };
+      const options = { body, via: at, headers: { prefer: 'respond-async' } };
       const answer = await ask(world, 'export job', [202], 'POST', `/exports/${as}`, options);
       if (answer === undefined) return;
       // What it exports is what was there when it was asked for.
       const { id } = answer.json;
       const expected = world.records.exactSum(read);
-      const job = { what: `export ${id}`, id, kind: 'export' };
-      world.pending.push({ ...job, expected, filter, format: as, isCancelled });
+      world.pending.push({
+        ...{ what: `${how.form} export ${id}`, id, kind: 'export', expected, filter },
+        ...{ how, isCancelled },
+      });
       if (isCancelled) await call(world, 'DELETE', `/exports/${id}`, { via: at });
-    },
-  },
-  {
-    name: 'freeze a version',
-    weight: 1,
-    draw: fc.record({
-      ...{ via, tenant, dataset: fc.constantFrom('training', 'fine_tuning') },
-      split: fc.constantFrom(
-        {},
-        { shares },
-        { shares, group_by: 'n' },
-        { shares, group_by: 'store' },
-        { shares, where: 'bytes > 250' },
-      ),
-    }),
-    async play(world, { via: at, tenant: own, dataset, split }) {
-      const body = { tenant: own, dataset, name: `version ${world.pending.length}`, ...split };
-      // 409: there is nothing tagged to freeze, or too much is being frozen.
-      const statuses = [201, 400, 409];
-      const options = { body, via: at };
-      const answer = await ask(world, 'version', statuses, 'POST', paths.version, options);
-      if (answer?.status !== 201) return;
-      const { id } = answer.json;
-      world.pending.push({ what: `version ${id}`, kind: 'version', id });
     },
   },
 ];
@@ -109,7 +102,7 @@ const countRows = {
 
 const paths = {
   export: '/exports',
-  version: '/enrichment/dataset-versions',
+  version: versionsPath,
   run: '/retention/runs',
   look: '/retention/verify',
   verify: '/retention/verify',
@@ -136,54 +129,18 @@ export async function settleJobs(world) {
       );
     };
     await until(`${what} to end`, look, 240_000, () => JSON.stringify([row, newest])).then(
-      () => row !== undefined && judgeJob(world, job, row),
+      () => row && judgeJob(world, job, row),
       (error) => world.say(`${error.message}: ${JSON.stringify(row)}`),
     );
   }
   await compareVersions(world);
 }
 
-const mostPairs = 3;
-
-/** Of two versions of a tenant, one has as many records as the other, with what was added and without what is gone. */
-async function compareVersions(world) {
-  const find = async () => {
-    const { json } = await call(world, 'GET', `${paths.version}?limit=50`);
-    return new Map((json?.data ?? []).filter(isReady).map((version) => [version.id, version]));
-  };
-  const before = await find();
-  const pairs = [...before.values()].flatMap((from, n, all) => {
-    const to = all.slice(n + 1).find(({ tenant }) => tenant === from.tenant);
-    return to === undefined ? [] : [{ from, to }];
-  });
-  for (const { from, to } of pairs.slice(0, mostPairs)) {
-    const path = `${paths.version}/${from.id}/diff?to=${to.id}`;
-    let [added, gone] = [0, 0];
-    for (let cursor = ''; cursor !== null; ) {
-      const page = await call(world, 'GET', cursor === '' ? path : `${path}&cursor=${cursor}`);
-      if (page.status !== 200) return;
-      added += page.json.added.count;
-      gone += page.json.gone.count;
-      cursor = page.json.next_cursor;
-    }
-    const after = await find();
-    const isSame = ({ id, changed_at: at }) => after.get(id)?.changed_at === at;
-    if (!isSame(from) || !isSame(to)) return;
-    const left = ({ current, count }) => (current ?? { count }).count;
-    if (left(from) + added - gone !== left(to)) {
-      world.say(
-        `versions ${from.id} and ${to.id} of ${left(from)} and ${left(to)} records differ by ${added} and ${gone}`,
-      );
-    }
-  }
-}
-
-const isReady = ({ state }) => state === 'ready';
-
 /** Nobody can wait for room, for a disk that fails or a clock that is wrong: what meets that says so and ends. */
 const excused = /\((ENOSPC|EIO)\)|RequestTimeTooSkewed/;
 
-function judgeJob(world, { what, kind, expected, isCancelled }, row) {
+async function judgeJob(world, job, row) {
+  const { what, kind, expected, isCancelled } = job;
   const { state, error, error_code: code } = row;
   const isExcused = excused.test(String(error));
   if (kind === 'verify' && !row.ok) {
@@ -194,6 +151,7 @@ function judgeJob(world, { what, kind, expected, isCancelled }, row) {
   if (kind === 'version' && state === 'failed' && !isExcused && !isEmpty) {
     world.say(`${what} failed: ${JSON.stringify(row).slice(0, 300)}`);
   }
+  if (kind === 'version' && state === 'ready') judgeFrozen(world, job, row);
   if (kind !== 'export') return;
   // A job whose records were erased meanwhile says so.
   const isFine =
@@ -201,11 +159,42 @@ function judgeJob(world, { what, kind, expected, isCancelled }, row) {
     (state === 'cancelled' && isCancelled) ||
     (state === 'failed' && (isExcused || code === 'slice_erased'));
   if (!isFine) world.say(`${what} ${state}: ${code} ${error}`);
-  if (state !== 'completed' || expected === null) return;
+  if (state !== 'completed') return;
+  await judgeFile(world, job, row);
+  if (expected === null) return;
   const { rows_total: rows, digest } = row;
   if (rows !== expected.count || digest !== expected.digest) {
     world.say(
       `${what} has ${rows} rows and digest ${digest}, not ${expected.count} and ${expected.digest}`,
+    );
+  }
+}
+
+/** Downloads the file of a job that is completed, and compares its rows with what the job says of them. */
+async function judgeFile(world, { what, id, how, filter }, { rows_total: rows, digest, sha256 }) {
+  const read = (name) => call(world, 'GET', `${paths.export}/${id}/${name}`, { via: rows });
+  const [file, manifest] = [await read('file'), await read('manifest')];
+  // It may be gone: its records were erased since it was looked at.
+  if (file.status !== 200 || manifest.status !== 200) {
+    const { json } = await call(world, 'GET', `${paths.export}/${id}`);
+    if (json?.state === 'completed') world.say(`${what} is completed: ${file.text.slice(0, 300)}`);
+    return;
+  }
+  if (sha256Of(file.bytes) !== sha256) world.say(`the file of ${what} is not what it says`);
+  const dir = await mkdtemp(join(world.dir, 'export-'));
+  const path = join(dir, 'file');
+  await writeFile(path, file.bytes);
+  const onRecord = (content) => {
+    if (!matches(filter, content)) world.say(`${what} has ${content.key}`);
+  };
+  const files = [{ path, ...compressed(how) }];
+  const found = await readFiles(world, { form: how.form, files, what, onRecord });
+  await rm(dir, { recursive: true });
+  const { isAll } = forms[how.form];
+  const skipped = manifest.json.skipped?.rows ?? 0;
+  if (found.count + skipped !== rows || (isAll && found.digest !== digest)) {
+    world.say(
+      `the file of ${what} has ${found.count} rows and digest ${found.digest}, ${skipped} skipped, not ${rows} and ${digest}`,
     );
   }
 }

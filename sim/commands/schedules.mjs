@@ -1,23 +1,23 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { forms, readFiles, sha256Of } from '../files.mjs';
 import { tenant } from '../values.mjs';
 import { call, until } from '../world.mjs';
+import { compressed, plainForm } from './exports.mjs';
 import { ask, via } from './records.mjs';
 
 export const scheduleCommands = [
   {
     name: 'run the schedule of an export',
     weight: 2,
-    draw: fc.record({ via, tenant }),
-    play: (world, { via: at, tenant: own }) => runSchedule(world, at, own),
+    draw: fc.record({ via, tenant, how: plainForm }),
+    play: (world, { via: at, tenant: own, how }) => runSchedule(world, at, own, how),
   },
 ];
 
-const columns = ['tenant', 'store', 'occurred_at', 'event_id', 'recorded_at'];
-
 /** Begins a run of the tenant's schedule, which is made first; its own times are far away. */
-async function runSchedule(world, at, own) {
+async function runSchedule(world, at, own, how) {
   const known = world.schedules.get(own);
   if (known !== undefined) {
     // Another process is making it.
@@ -30,9 +30,10 @@ async function runSchedule(world, at, own) {
   // One whose answer was lost may be there: the next has another name and folder.
   const name = `sim-${performance.now()}`;
   const to = join(world.settings.SVC_EXPORT_ROOTS, name);
-  const schedule = { id: '', to };
+  const schedule = { id: '', to, how };
   world.schedules.set(own, schedule);
-  const body = { tenant: own, to, format: 'ndjson', cron: '0 0 1 1 *', columns, name };
+  const { format } = forms[how.form];
+  const body = { tenant: own, to, format, cron: '0 0 1 1 *', name, ...compressed(how) };
   const answer = await ask(world, 'make a schedule', [201], 'POST', '/exports/schedules', {
     ...{ body, via: at },
   });
@@ -41,11 +42,11 @@ async function runSchedule(world, at, own) {
 }
 
 /**
- * Has every schedule deliver what is left, and reads all that it has delivered. Each record that is stored was delivered,
- * and none twice: one that was erased and sent again has another time.
+ * Has every schedule deliver what is left, and reads all that it has delivered. Each record that is stored was delivered
+ * as it was sent, and none twice unless it was erased and sent again.
  */
 export async function judgeSchedules(world) {
-  for (const [own, { id, to }] of world.schedules) {
+  for (const [own, { id, to, how }] of world.schedules) {
     if (id === '') continue;
     const path = `/exports/schedules/${id}`;
     const read = async () => (await call(world, 'GET', path)).json;
@@ -63,29 +64,37 @@ export async function judgeSchedules(world) {
       },
       120_000,
     );
-    const delivered = new Set();
-    const keys = new Set();
-    for (const line of await linesBelow(to)) {
-      if (delivered.has(line)) world.say(`a schedule has delivered ${line} twice`);
-      delivered.add(line);
-      const { tenant: of, store, occurred_at: occurredAt, event_id: eventId } = JSON.parse(line);
-      keys.add(JSON.stringify([of, store, occurredAt, eventId]));
+    const what = `the schedule of ${own}`;
+    const delivered = new Map();
+    const onRecord = (content) => delivered.set(content, (delivered.get(content) ?? 0) + 1);
+    for (const folder of await readdir(to).catch(() => [])) {
+      const files = await filesOf(world, join(to, folder), how);
+      await readFiles(world, { form: how.form, files, what, onRecord });
     }
-    for (const { key } of world.records.stored({ tenant: own })) {
-      if (!keys.has(key)) world.say(`the schedule has not delivered ${key}`);
+    for (const content of world.records.stored({ tenant: own })) {
+      if (!delivered.has(content)) world.say(`${what} has not delivered ${content.key}`);
+    }
+    for (const [content, times] of delivered) {
+      if (times > 1 && !world.records.wasErased(content))
+        world.say(`${what} has delivered ${content.key} ${times} times`);
     }
   }
 }
 
-/** The lines of all files in folders that have their marker. */
-async function linesBelow(to) {
-  const lines = [];
-  for (const folder of await readdir(to).catch(() => [])) {
-    const names = await readdir(join(to, folder));
-    if (!names.includes('_SUCCESS')) continue;
-    for (const name of names.filter((each) => each.startsWith('part-'))) {
-      lines.push(...(await readFile(join(to, folder, name), 'utf8')).split('\n').filter(Boolean));
-    }
+/** The files of a run, each as its manifest says; none while its folder lacks the marker. */
+async function filesOf(world, folder, how) {
+  const names = await readdir(folder);
+  if (!names.includes('_SUCCESS')) return [];
+  const read = (name) => readFile(join(folder, name));
+  const manifest = await read('manifest.json');
+  if (String(await read('_SUCCESS')) !== `${sha256Of(manifest)}\n`)
+    world.say(`the marker in ${folder} is not of its manifest`);
+  const { files } = JSON.parse(String(manifest));
+  const parts = names.filter((name) => name.startsWith('part-')).toSorted();
+  if (parts.join() !== files.map(({ name }) => name).join())
+    world.say(`${folder} holds ${parts.join()}, not what its manifest says`);
+  for (const { name, sha256 } of files) {
+    if (sha256Of(await read(name)) !== sha256) world.say(`${name} in ${folder} was changed`);
   }
-  return lines;
+  return files.map(({ name }) => ({ path: join(folder, name), ...compressed(how) }));
 }
