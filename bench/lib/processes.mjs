@@ -10,9 +10,21 @@ export const residentBytes = (pid) => bytesOf(pid, 'status', 'VmRSS');
 /** Samples the resident memory of a process while `work` runs. */
 export const watchMemory = (pid, work) => watch(() => residentBytes(pid), work);
 
-/** The same of a process and all below it; what they share is counted once. */
-export const watchTree = (pid, work) =>
-  watch(() => sumOfTree(pid, (of) => bytesOf(of, 'smaps_rollup', 'Pss') || 0), work);
+/** The same of a process and all below it; what they share is counted once. `ownBytes` is what it has itself at the peak. */
+export async function watchTree(pid, work) {
+  let [peakBytes, ownBytes] = [0, 0];
+  const measure = () => {
+    const parts = new Map();
+    const bytes = sumOfTree(pid, (of) => {
+      parts.set(of, bytesOf(of, 'smaps_rollup', 'Pss') || 0);
+      return parts.get(of);
+    });
+    if (bytes > peakBytes) [peakBytes, ownBytes] = [bytes, parts.get(pid)];
+    return bytes;
+  };
+  const watched = await watch(measure, work);
+  return { ...watched, ownBytes };
+}
 
 /** CPU time of a process and of all below it, those that have ended included, in milliseconds. */
 export function treeCpuMillis(pid) {
