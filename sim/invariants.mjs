@@ -7,6 +7,7 @@ import { readTree, walkPages } from './commands/records.mjs';
 import { tablePath } from './commands/retention.mjs';
 import { judgeSchedules } from './commands/schedules.mjs';
 import { judgeTails } from './commands/tails.mjs';
+import { judgeBundles } from './commands/versions.mjs';
 import { findDisorder } from './order.mjs';
 import { call, until } from './world.mjs';
 
@@ -21,6 +22,7 @@ export const invariants = [
   { name: 'each record that was acknowledged is there once, as it was sent', check: readAll },
   { name: 'a tail that is cut and resumed tells each record once', check: judgeTails },
   { name: 'schedules deliver each record once, as it was sent', check: judgeSchedules },
+  { name: 'bundles have the records that were frozen', check: judgeBundles },
   { name: 'the counters of all levels are the sums of the rows', check: checkCounters },
   { name: 'tags cover what they should', check: checkCoverage },
   { name: 'cold data is whole, and no object is left', check: verifyCold },

@@ -13,7 +13,7 @@ export const profiles = {
     layouts: [one, two],
   },
   exports: { commands: /ingest|export|version|tag|retention|token/, layouts: [one, two] },
-  /** What leaves in files: exports, schedules and versions. */
+  /** What leaves in files: exports, schedules, and versions with their bundles. */
   files: { commands: /ingest a|export|version|tag days|erase|run retention/, layouts: [one, two] },
   /** Months that nobody has written before, by several processes at once. */
   partitions: { commands: /ingest/, layouts: [two, four] },

@@ -86,6 +86,8 @@ export async function makeWorld(
     tails: new Map(),
     /** The schedule of each tenant, and the folder into which it delivers. */
     schedules: new Map(),
+    /** Versions that no bundle was read of, each with the folder of its bundle once one is begun. */
+    versions: [],
     /** Tokens that were minted: by name, whether they may still be used. */
     tokens: new Map(),
     /** Runs, jobs, versions that were asked for and have to end. */

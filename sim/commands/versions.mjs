@@ -1,9 +1,17 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import fc from 'fast-check';
+import { cleanEnvironment } from '../../bench/lib/child.mjs';
+import { readFiles, sha256Of } from '../files.mjs';
 import { matches } from '../model.mjs';
 import { tenant } from '../values.mjs';
 import { call } from '../world.mjs';
 import { ask, via } from './records.mjs';
 
+const run = promisify(execFile);
 export const versionsPath = '/enrichment/dataset-versions';
 const shares = { train: 60, validation: 30, test: 10 };
 const leastBytes = 250;
@@ -34,7 +42,23 @@ export const versionCommands = [
       // Which records a `where` leaves depends on which of several contents is stored.
       const expected =
         where === null ? world.records.exactSum(read, isIn({ tenant: own, slices })) : null;
+      world.versions.push({ id, dir: null });
       world.pending.push({ what: `version ${id}`, kind: 'version', id, expected });
+    },
+  },
+  {
+    name: 'bundle a version',
+    weight: 1,
+    draw: fc.record({
+      ...{ via, at: fc.nat(100) },
+      killAfterMillis: fc.option(fc.integer({ min: 500, max: 8000 }), { freq: 2, nil: null }),
+    }),
+    async play(world, { via: through, at, killAfterMillis }) {
+      const version = world.versions[at % Math.max(1, world.versions.length)];
+      // Two of them at once would write the same files. What this one leaves, the one at rest goes on with.
+      if (version === undefined || version.dir !== null) return;
+      version.dir = mkdtempSync(join(world.dir, 'bundle-'));
+      await bundle(world, version, { via: through, killAfterMillis });
     },
   },
 ];
@@ -56,6 +80,92 @@ export function judgeFrozen(world, { what, expected }, { count, digest }) {
   world.say(
     `${what} has ${count} records and digest ${digest}, not ${expected.count} and ${expected.digest}`,
   );
+}
+
+/** A bundle waits for its exports, and for a service that comes back at the same port. */
+const longestBundleMillis = 240_000;
+
+/** Has the command line bundle a version, or kills it. Answers how it ended; undefined where no process serves. */
+async function bundle(world, { id, dir }, { via: at, killAfterMillis }) {
+  const ready = world.processes.filter(({ isReady, roles }) => isReady && roles.includes('api'));
+  const each = ready[at % ready.length];
+  if (each === undefined || world.programs.length > 1) return undefined;
+  const args = [world.programs[0], 'records', 'versions', 'bundle', id, '--dir', dir];
+  return run(process.execPath, args, {
+    env: cleanEnvironment({ HOME: dir, SVC_URL: each.url, SVC_TOKEN: world.token }),
+    timeout: killAfterMillis ?? longestBundleMillis,
+    killSignal: 'SIGKILL',
+  }).then(
+    () => ({ code: 0, stderr: '' }),
+    (error) => (error.killed ? { code: 'killed', stderr: error.stderr } : error),
+  );
+}
+
+/** So many are read at a rest, of those that were begun. */
+const mostBundles = 2;
+
+/** Goes on with bundles that were begun, and reads them: each split has the records that were frozen in it. */
+export async function judgeBundles(world) {
+  const begun = world.versions.filter(({ dir }) => dir !== null).slice(0, mostBundles);
+  for (const version of begun) {
+    const { id, dir } = version;
+    world.versions.splice(world.versions.indexOf(version), 1);
+    const show = async () => (await call(world, 'GET', `${versionsPath}/${id}`)).json;
+    const before = await show();
+    // What was erased since may be in a bundle or not, according to when it was made.
+    if (before?.state !== 'ready' || before.changed_at !== null) continue;
+    if (!(await isWhole(dir))) {
+      const ended = await bundle(world, version, { via: 0, killAfterMillis: null });
+      if (ended === undefined || ended.code !== 0) {
+        world.say(`the bundle of ${id} ended with ${ended?.code} at rest: ${ended?.stderr}`);
+        continue;
+      }
+    }
+    await readBundle(world, before, dir);
+  }
+}
+
+const sumsName = 'SHA256SUMS';
+
+const isWhole = (dir) =>
+  readFile(join(dir, sumsName)).then(
+    () => true,
+    () => false,
+  );
+
+async function readBundle(world, version, dir) {
+  const what = `the bundle of ${version.id}`;
+  const sums = (await readFile(join(dir, sumsName), 'utf8')).split('\n').filter(Boolean);
+  for (const line of sums) {
+    const [sha256, name] = line.split('  ');
+    const found = sha256Of(await readFile(join(dir, name)));
+    if (found !== sha256) world.say(`${name} in ${what} is not what its checksums say`);
+  }
+  const statistics = JSON.parse(await readFile(join(dir, 'statistics.json'), 'utf8'));
+  const seen = new Set();
+  const isMeant = isIn(version);
+  const onRecord = (content) => {
+    if (seen.has(content)) world.say(`${what} has ${content.key} in two splits`);
+    seen.add(content);
+    const isLarge = version.where === null || content.bytes > leastBytes;
+    if (!isLarge || !isMeant(content)) world.say(`${what} has ${content.key}`);
+  };
+  const names = Object.keys(statistics);
+  for (const name of names) {
+    const files = [{ path: join(dir, 'data', `${name}-00000-of-00001.parquet`) }];
+    const found = await readFiles(world, {
+      form: 'typed',
+      files,
+      what: `${name} of ${what}`,
+      onRecord,
+    });
+    const { count, digest } = version.splits?.[name] ?? version;
+    const told = [found.count, found.digest, statistics[name].rows].join();
+    if (told !== [count, digest, count].join())
+      world.say(`${name} of ${what} has ${told} rows and digest, not ${count} and ${digest}`);
+  }
+  if (seen.size !== version.count)
+    world.say(`${what} has ${seen.size} records of ${version.count}`);
 }
 
 const mostPairs = 3;
