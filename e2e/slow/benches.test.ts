@@ -14,6 +14,7 @@ const benches = [
   ['webhooks', 5],
   ['retention', 4],
   ['exports', 3],
+  ['readers', 2],
   ['console', 6],
   ['http', 1],
   ['scale', 5],
