@@ -163,6 +163,13 @@ create table dead_letter_jobs (
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   finished_at timestamp with time zone,
+  event_type text,
+  due_at timestamp with time zone,
+  own_day date,
+  outcome json,
+  looked_at timestamp with time zone,
+  look_at timestamp with time zone,
+  settled_at timestamp with time zone,
   constraint dead_letter_jobs_pkey PRIMARY KEY (id),
   constraint dead_letter_jobs_state_check CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'completed'::text, 'cancelled'::text])))
 );
@@ -171,7 +178,11 @@ CREATE UNIQUE INDEX dead_letter_jobs_backlog_idx ON public.dead_letter_jobs USIN
 
 CREATE INDEX dead_letter_jobs_created_at_idx ON public.dead_letter_jobs USING btree (created_at, id);
 
+CREATE INDEX dead_letter_jobs_look_idx ON public.dead_letter_jobs USING btree (look_at) WHERE (look_at IS NOT NULL);
+
 CREATE INDEX dead_letter_jobs_open_idx ON public.dead_letter_jobs USING btree (created_at, id) WHERE (state = ANY (ARRAY['running'::text, 'paused'::text]));
+
+CREATE UNIQUE INDEX dead_letter_jobs_own_day_key ON public.dead_letter_jobs USING btree (own_day) WHERE (own_day IS NOT NULL);
 
 create table deliveries (
   lane smallint not null,
@@ -199,6 +210,7 @@ create table deliveries (
   last_attempt_at timestamp with time zone,
   finished_at timestamp with time zone,
   throttled_since timestamp with time zone,
+  job_id text collate "C",
   replay_of text collate "C",
   replay_id text collate "C",
   constraint deliveries_pkey PRIMARY KEY (lane, id),
@@ -230,6 +242,8 @@ CREATE INDEX deliveries_endpoint_idx ON public.deliveries USING btree (endpoint_
 CREATE INDEX deliveries_fresh_idx ON public.deliveries USING btree (lane, endpoint_id, next_attempt_at) WHERE ((next_attempt_at IS NOT NULL) AND (last_attempt_at IS NULL));
 
 CREATE INDEX deliveries_incident_idx ON public.deliveries USING btree (incident_id);
+
+CREATE INDEX deliveries_job_idx ON public.deliveries USING btree (job_id, created_at, id) WHERE (job_id IS NOT NULL);
 
 CREATE INDEX deliveries_probe_idx ON public.deliveries USING btree (lane, endpoint_id) WHERE (is_probe AND (next_attempt_at IS NOT NULL));
 
