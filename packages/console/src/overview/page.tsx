@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
-import type { Finding, Overview, ProcessRow, ServiceStatus } from '../api/types.ts';
+import type { BulkJob, Finding, Overview, ProcessRow, ServiceStatus } from '../api/types.ts';
 import { wellText } from '../api/values.ts';
+import { BulkOutcome } from '../ui/bulk-outcome.tsx';
 import { formatAge, formatBytes, visibleText } from '../ui/format.ts';
 import { FailurePanel, FreshnessBanner, useFailure, useNow } from '../ui/freshness.tsx';
 import { OkIcon, WarningIcon } from '../ui/icons.tsx';
@@ -30,6 +31,7 @@ export function OverviewPage(): ReactNode {
         <div className={classes.page} aria-busy={overview === undefined}>
           <Troubles overview={overview} updatedAt={query.dataUpdatedAt} />
           <Tiles overview={overview} isAdmin={hasScope('admin')} />
+          <LastJob job={overview?.webhooks?.last_job ?? null} />
           <Charts overview={overview} isAdmin={hasScope('admin')} />
           {isTold && <Service status={status.data} />}
         </div>
@@ -70,6 +72,18 @@ function Troubles(props: { overview: Overview | undefined; updatedAt: number }):
           <Age of={updatedAt} />
         </>
       )}
+    </section>
+  );
+}
+
+/** What became of the last bulk retry or purge. A process of the release before tells of none. */
+function LastJob({ job }: { job: BulkJob | null }): ReactNode {
+  if (job === null || job.rows_done === 0) return null;
+  return (
+    <section className="flex-none line-under muted small" aria-label="Last bulk job">
+      <p style={{ padding: '8px var(--mantine-spacing-md)' }}>
+        Last bulk {job.action}, <Moment at={job.created_at} />: <BulkOutcome job={job} />
+      </p>
     </section>
   );
 }

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useCallback } from 'react';
 import type { Delivery } from '../api/types.ts';
-import { failureWords } from '../api/values.ts';
+import { failureWords, outcomeWords } from '../api/values.ts';
 import { deliveryFilters } from '../api/views.ts';
 import { ListFilters } from '../ui/filters.tsx';
 import classes from '../ui/list-page.module.css';
@@ -70,6 +70,17 @@ export function DeliveriesPage(): ReactNode {
                 onChange={(endpoint) => update({ endpoint, cursor: undefined })}
               />
             ),
+            // Whoever comes from a bulk job has both.
+            job: search.job !== undefined && (
+              <Button
+                title="Show those of no job, too"
+                onClick={() => update({ job: undefined, outcome: undefined, cursor: undefined })}
+              >
+                {shortId(search.job)}
+                {search.outcome !== undefined && ` · ${outcomeWords[search.outcome]}`} ×
+              </Button>
+            ),
+            outcome: null,
           }}
         />
         <PollNote queries={[list]} />

@@ -127,6 +127,7 @@ function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const [zone] = useZone();
   const zoned = (name: string) => `${name} (${zoneName(zone)})`;
   const { endpoint_id: endpoint, incident_id: incident, failure_class: failure } = delivery;
+  const { job_id: job } = delivery;
   return (
     <Facts
       isWrapped
@@ -156,6 +157,7 @@ function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
           <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint })}>{endpoint}</a>,
         ),
         incident: copied(incident, <a href={incidentHref(incident)}>{incident}</a>),
+        ...(job !== null && { 'bulk job': copied(job, <a href={jobHref(job)}>{job}</a>) }),
       }}
     />
   );

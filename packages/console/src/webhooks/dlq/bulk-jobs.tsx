@@ -6,6 +6,7 @@ import type { BulkJob, BulkPreview, BulkRequest, Page } from '../../api/types.ts
 import type { BulkAction } from '../../api/values.ts';
 import { failureWords } from '../../api/values.ts';
 import { useAct } from '../../ui/act.ts';
+import { BulkOutcome } from '../../ui/bulk-outcome.tsx';
 import classes from '../../ui/form.module.css';
 import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
@@ -218,7 +219,17 @@ function BulkLine({ job, onDismiss }: { job: BulkJob; onDismiss: () => void }): 
       label={`Progress of the bulk ${job.action}`}
       value={total === 0 ? 1 : handled}
       max={total}
-      count={countText(job, total)}
+      count={
+        <>
+          {countText(job, total)}
+          {!isAtWork && (
+            <>
+              {' · '}
+              <BulkOutcome job={job} />
+            </>
+          )}
+        </>
+      }
       onDismiss={isAtWork ? undefined : onDismiss}
       actions={
         <>

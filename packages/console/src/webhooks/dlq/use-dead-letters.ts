@@ -38,7 +38,7 @@ const runningMillis = 1_500;
 /** The bulk jobs as this page shows them. `dismiss` removes the line of one that has ended. */
 export type Jobs = {
   readonly query: UseQueryResult<Page<BulkJob>>;
-  /** The jobs that run, and those that ended while this page was open. */
+  /** The jobs that run, those that ended while this page was open, and the last one while it is not settled. */
   readonly shown: readonly BulkJob[];
   readonly dismiss: (id: string) => void;
 };
@@ -51,6 +51,7 @@ export function useJobs(): Jobs {
     follow: [({ data }) => data.some(({ state }) => state === 'running'), runningMillis],
   });
   const [watched, setWatched] = useState<ReadonlySet<string>>(new Set());
+  const [dismissed, setDismissed] = useState<string>();
   const jobs = query.data?.data ?? [];
   const open = jobs.filter(isOpen).map(({ id }) => id);
   const unknown = open.filter((id) => !watched.has(id));
@@ -64,9 +65,17 @@ export function useJobs(): Jobs {
   }, [done, client]);
   return {
     query,
-    shown: jobs.filter((job) => watched.has(job.id)),
-    dismiss: (id) => setWatched((all) => new Set([...all].filter((each) => each !== id))),
+    shown: jobs.filter((job, index) => watched.has(job.id) || (index === 0 && isNew(job, dismissed))),
+    dismiss(id) {
+      setWatched((all) => new Set([...all].filter((each) => each !== id)));
+      setDismissed(id);
+    },
   };
+}
+
+/** Whether something is still to become of the last job. */
+function isNew({ id, outcome }: BulkJob, dismissed: string | undefined): boolean {
+  return id !== dismissed && outcome !== null && outcome.settled_at === null;
 }
 
 /** Whether a bulk job has not ended yet. */
