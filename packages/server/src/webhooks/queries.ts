@@ -170,6 +170,18 @@ export const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::b
 export const wantedTypes = sql`case when event_patterns is null or event_types <> '{*}' then event_types
   else event_patterns end`;
 
+/** Whether the endpoint `e` wants an incident by its type and store. `wants` is what `wantsOf` makes of the type. */
+export function wantsTypeAndStore({ wants, store }: { wants: Sql; store: Sql }): Sql {
+  return sql`(${wantedTypes} && ${wants} and (e.stores is null or coalesce(${store} = any(e.stores), false)))`;
+}
+
+/** What `wantsOf` makes of types that only the statement knows. */
+export function wantsOfStored(type: Sql): Sql {
+  const segments = sql`string_to_array(${type}, '.')`;
+  return sql`array[${type}, '*'] || array(
+    select array_to_string((${segments})[:n], '.') || '.*' from generate_series(1, cardinality(${segments}) - 1) as n)`;
+}
+
 /** What enabling an endpoint changes of what is known of its receiver: its breaker closes, and it is sent to at once. */
 export const breakerClosed = sql`failing_since = null, failures_in_row = 0, pauses_in_row = 0, paused_until = null,
   throttled_until = null`;

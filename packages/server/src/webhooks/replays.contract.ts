@@ -7,7 +7,7 @@ import {
   oneOf,
   problem,
 } from '../platform/http/schemas.contract.ts';
-import { eventTypeSchema, idParams, idSchema } from './schemas.contract.ts';
+import { eventTypesSchema, idParams, idSchema } from './schemas.contract.ts';
 import {
   openJobStates,
   replayFilters,
@@ -32,12 +32,10 @@ export const replayRequestSchema = exactly({
     description: 'incidents reported before then; now when it is left out, and at most',
   }),
   incident_id: Type.Optional({ ...idSchema, description: 'one incident instead of a range' }),
-  event_types: Type.Optional(
-    Type.Array(eventTypeSchema, {
-      ...{ minItems: 1, maxItems: 100, uniqueItems: true },
-      description: 'only incidents of these types',
-    }),
-  ),
+  event_types: Type.Optional({
+    ...eventTypesSchema,
+    description: 'only incidents of these types; "incident.*" = all that begin so',
+  }),
   only: Type.Optional({
     ...oneOf(
       replaySelections,
@@ -53,7 +51,10 @@ export const replayRequestSchema = exactly({
     default: 'new',
   }),
   filters: Type.Optional({
-    ...oneOf(replayFilters, 'apply: only what the endpoint wants now; ignore: of every type'),
+    ...oneOf(
+      replayFilters,
+      'apply: only what the endpoint wants now, by its types, stores and filter; ignore: whatever these say',
+    ),
     default: 'apply',
   }),
   rate: Type.Optional(rateSchema),
@@ -73,8 +74,15 @@ export const replayPreviewSchema = Type.Object({
   failed: Type.Integer({ description: 'its last delivery is a dead letter' }),
   delivered: Type.Integer({ description: 'its last delivery was delivered' }),
   waiting: Type.Integer({ description: 'left alone: its last delivery is queued' }),
-  unwanted: Type.Integer({ description: 'left alone: the endpoint does not want its type now' }),
+  unwanted: Type.Integer({
+    description:
+      'left alone: by its types, stores and filter the endpoint does not want it now, whatever it got of it',
+  }),
   erased: Type.Integer({ description: 'left alone: its payload was erased' }),
+  filtered_until: nullable(
+    instantSchema,
+    'the filter was asked about what was reported up to then, since more would take too long; what came later is counted as if it passed; null: it was asked about all, or there is none',
+  ),
   forgotten_before: nullable(
     instantSchema,
     'what was reported before then is left alone: nobody knows any more what was delivered; null: the range begins later',

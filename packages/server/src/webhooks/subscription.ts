@@ -2,6 +2,7 @@ import { compileWhere, type Evaluate } from '../kernel/where/evaluate.ts';
 import { JsonTree } from '../kernel/where/json-tree.ts';
 import { WhereParser } from '../kernel/where/parse.ts';
 import type { Vocabulary, WhereOf } from '../kernel/where/where.ts';
+import type { Log } from '../platform/log.ts';
 
 type Column = 'type' | 'store' | 'occurred_at';
 
@@ -25,6 +26,16 @@ export function compileFilter(text: string): Filter {
   return compileWhere(parseFilter(text));
 }
 
+/** A filter that this release cannot read, because a later one has saved it, is null: it lets everything through. */
+export function compileSaved(text: string, log: Pick<Log, 'warn'>): Filter | null {
+  try {
+    return compileFilter(text);
+  } catch (error) {
+    log.warn({ err: error, filter: text }, 'a filter of an endpoint cannot be read');
+    return null;
+  }
+}
+
 /** An incident as filters look at it. Its data is JSON text, with numbers as they were spelled. */
 export type Filtered = {
   readonly type: string;
@@ -33,6 +44,15 @@ export type Filtered = {
   readonly occurredAt: string;
   readonly data: string;
 };
+
+/** An incident that was stored, as filters look at it. `body` is what is sent of it. */
+export function filteredOf<T extends { occurred_at: string; body: string }>({
+  occurred_at: occurredAt,
+  body,
+  ...row
+}: T): Omit<T, 'occurred_at' | 'body'> & Pick<Filtered, 'occurredAt' | 'data'> {
+  return { ...row, occurredAt, data: new JsonTree(body).at('data')?.text ?? 'null' };
+}
 
 /** What many filters look at, of which each part is cut out of the text once. */
 export function subjectOf({ type, store, occurredAt, data }: Filtered): Parameters<Filter>[0] {
@@ -52,6 +72,27 @@ export function subjectOf({ type, store, occurredAt, data }: Filtered): Paramete
  * of a second. Who goes beyond gets the incident unfiltered, because a delivery too many is better than one too few.
  */
 export const filterSteps = { each: 20_000, all: 1_000_000 };
+/** After so many steps, some milliseconds, others have their turn. */
+export const stepsAtOnce = 20_000;
+
+/**
+ * Asks a filter about an incident, with at most `mostSteps`. `isUnfiltered` says that it passes because nobody knows: the
+ * filter cannot be read, or costs too much.
+ */
+export function ask(
+  filter: Filter | null,
+  subject: Parameters<Filter>[0],
+  mostSteps: number,
+): { passes: boolean; isUnfiltered: boolean; steps: number } {
+  const given = Math.min(mostSteps, filterSteps.each);
+  const budget = { steps: given };
+  const verdict = filter === null ? null : filter(subject, budget);
+  return {
+    passes: verdict !== false,
+    isUnfiltered: verdict === null,
+    steps: given - Math.max(budget.steps, 0),
+  };
+}
 
 /**
  * What the filters of a tenant say of an incident, for the statement that stores it: one byte for each key, 1 where it

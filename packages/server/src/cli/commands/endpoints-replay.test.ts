@@ -10,7 +10,7 @@ const preview: ReplayPreview = {
   since: '2026-03-05T10:00:00.000000Z',
   until: '2026-03-05T12:00:00.000000Z',
   ...{ count: 1234, missed: 1200, discarded: 34, failed: 2, delivered: 5 },
-  ...{ waiting: 0, unwanted: 0, erased: 0, forgotten_before: null },
+  ...{ waiting: 0, unwanted: 0, erased: 0, filtered_until: null, forgotten_before: null },
   notes: ['Discarded before: 34 deliveries.'],
 };
 const job: ReplayRow = {

@@ -58,7 +58,7 @@ export async function replay(context: Context, options: ReplayOptions, id: strin
     return;
   }
   await confirm(context, options.yes, {
-    question: `Send ${numberOf(preview.count, 'delivery', 'deliveries')} to ${id}?`,
+    question: `Send ${howMany(preview)} to ${id}?`,
     act: 'Replay',
     refused: 'Nothing was replayed.',
   });
@@ -148,7 +148,7 @@ const columns = [count('INCIDENTS', 'count'), text('WHAT', 'what')];
 
 const states = {
   ...{ missed: 'never got', discarded: 'discarded', failed: 'dead letters' },
-  ...{ delivered: 'delivered', waiting: 'queued already', unwanted: 'of types it does not want' },
+  ...{ delivered: 'delivered', waiting: 'queued already', unwanted: 'that it does not want' },
   erased: 'erased',
 };
 
@@ -178,11 +178,18 @@ function showPreview(context: Context, preview: Preview): void {
   tellPreview(context, preview);
 }
 
-function tellPreview(context: Context, { count, since, until, notes }: Preview): void {
+function tellPreview(context: Context, preview: Preview): void {
+  const { since, until, notes } = preview;
   for (const note of notes) context.note(note);
   context.note(
-    `${numberOf(count, 'delivery', 'deliveries')} would be sent of what was reported from ${formatInstant(since)} to ${formatInstant(until)}.`,
+    `${howMany(preview)} would be sent of what was reported from ${formatInstant(since)} to ${formatInstant(until)}.`,
   );
+}
+
+/** The number of deliveries. It may be less where the filter was not asked about all. */
+function howMany({ count, filtered_until: filteredUntil }: Preview): string {
+  const atMost = filteredUntil === null ? '' : 'at most ';
+  return `${atMost}${numberOf(count, 'delivery', 'deliveries')}`;
 }
 
 async function printJson(context: Context, value: object): Promise<void> {

@@ -3,11 +3,13 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import {
-  compileFilter,
+  ask,
+  compileSaved,
   type Filter,
   type Filtered,
   filterSteps,
   type Judgement,
+  stepsAtOnce,
   subjectOf,
   wantsOf,
 } from '../subscription.ts';
@@ -26,8 +28,6 @@ type Known = {
 const freshMillis = 60_000;
 /** So many filters are kept in all, those of the tenants that reported last. */
 const mostKept = 20_000;
-/** After so many steps, some milliseconds, others have their turn. */
-const stepsAtOnce = 20_000;
 
 /**
  * Applies the filters of endpoints to incidents, before and outside the transaction that stores them. What it knows may be
@@ -70,12 +70,10 @@ export class IncidentFilters {
     ];
     for (const [number, filter] of known.filters.entries()) {
       if (!isAsked(filter)) continue;
-      const budget = { steps: Math.min(left, filterSteps.each) };
-      const before = budget.steps;
-      const verdict = filter.passes === null ? null : filter.passes(subject, budget);
-      left -= before - Math.max(budget.steps, 0);
-      if (verdict === null) unfiltered += 1;
-      verdicts[number] = verdict === false ? refused : passed;
+      const { passes, isUnfiltered, steps } = ask(filter.passes, subject, left);
+      left -= steps;
+      if (isUnfiltered) unfiltered += 1;
+      verdicts[number] = passes ? passed : refused;
       if (left < pauseAt) {
         pauseAt = left - stepsAtOnce;
         await setImmediate();
@@ -119,7 +117,10 @@ export class IncidentFilters {
     this.#known.set(tenant, {
       loadedAtMillis,
       keys: rows.map(({ key }) => key),
-      filters: rows.map(({ filter, wants }) => ({ wants, passes: this.#compile(filter) })),
+      filters: rows.map(({ filter, wants }) => ({
+        wants,
+        passes: compileSaved(filter, this.#log),
+      })),
     });
     let kept = 0;
     for (const { keys } of this.#known.values()) kept += keys.length;
@@ -127,16 +128,6 @@ export class IncidentFilters {
       if (kept <= mostKept || other === tenant) return;
       kept -= keys.length;
       this.#known.delete(other);
-    }
-  }
-
-  /** A filter that this release cannot read, because a later one has saved it, lets everything through. */
-  #compile(filter: string): Filter | null {
-    try {
-      return compileFilter(filter);
-    } catch (error) {
-      this.#log.warn({ err: error, filter }, 'a filter of an endpoint cannot be read');
-      return null;
     }
   }
 }

@@ -14,7 +14,7 @@ import {
   ofDelivery,
   type SoughtInBoth,
 } from '../find-queries.ts';
-import { configVersion, hasRunOut, wantedTypes } from '../queries.ts';
+import { configVersion, hasRunOut, wantedTypes, wantsTypeAndStore } from '../queries.ts';
 import type { Scan } from '../scan.ts';
 import { type Judgement, wantsOf } from '../subscription.ts';
 import type { DeliveryStatus } from '../values.ts';
@@ -183,8 +183,8 @@ function receiversOf(incidents: readonly NewIncident[]): Sql {
       from reported join webhook_endpoints e
         on e.tenant = reported.tenant and e.deleted_at is null
         and (e.id = reported.endpoint_id
-          or reported.endpoint_id is null and ${wantedTypes} && reported.wants
-            and (e.stores is null or reported.store = any(e.stores)))
+          or reported.endpoint_id is null
+            and ${wantsTypeAndStore({ wants: sql`reported.wants`, store: sql`reported.store` })})
       ${judged}
     ), unjudged as materialized (
       select distinct incident_id from candidate where passes is null

@@ -1,10 +1,17 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { compactMember, membersOf } from '../../kernel/json-slices.ts';
-import { JsonTree } from '../../kernel/where/json-tree.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { filterTrialSchema, triedFilterSchema } from '../contract.ts';
-import { compileFilter, type Filtered, filterSteps, subjectOf, wantsOf } from '../subscription.ts';
+import {
+  ask,
+  compileFilter,
+  type Filtered,
+  filteredOf,
+  filterSteps,
+  subjectOf,
+  wantsOf,
+} from '../subscription.ts';
 import type { FilterReason } from '../values.ts';
 import { listNewestBodies } from './queries.ts';
 import { toOccurredAt } from './report-incident.ts';
@@ -41,11 +48,7 @@ type Tried = Filtered & { id: string | null; created_at: string | null };
 async function listNewest(db: Queryable, actor: Actor, trial: Trial): Promise<Tried[]> {
   if (!mayTouchTenant(actor, trial.tenant)) return [];
   const rows = await listNewestBodies(db, trial.tenant, trial.limit ?? 100);
-  return rows.map(({ body, occurred_at: occurredAt, ...row }) => ({
-    ...row,
-    occurredAt,
-    data: new JsonTree(body).at('data')?.text ?? 'null',
-  }));
+  return rows.map(filteredOf);
 }
 
 function given(
@@ -69,7 +72,7 @@ function reasonOf(
     return 'store';
   }
   if (passes === null) return null;
-  const verdict = passes(subjectOf(incident), { steps: filterSteps.each });
-  if (verdict === null) return 'too_costly';
-  return verdict ? null : 'where';
+  const answer = ask(passes, subjectOf(incident), filterSteps.each);
+  if (answer.isUnfiltered) return 'too_costly';
+  return answer.passes ? null : 'where';
 }

@@ -10,12 +10,13 @@ import { findOrRefuse } from '../incidents/incidents.ts';
 import type { WebhookOptions } from '../options.ts';
 import { findForgotten } from '../queries.ts';
 import type { ReplaySelection } from '../values.ts';
+import { type CountedReplay, countReplay } from './count-replay.ts';
 import * as queries from './queries.ts';
 import { getReplay } from './replays.ts';
 import { notesOf } from './words.ts';
 
 type ReplayCall = EndpointCall & { readonly body: ReplayRequest };
-type Options = Pick<WebhookOptions, 'audit' | 'clock' | 'deliveryDays' | 'maxAttempts'>;
+type Options = Pick<WebhookOptions, 'audit' | 'clock' | 'deliveryDays' | 'log' | 'maxAttempts'>;
 
 /** What of the incidents each selection sends. One that was discarded was never got. */
 export const statesOf: Readonly<Record<ReplaySelection, readonly queries.IncidentState[]>> = {
@@ -26,7 +27,7 @@ export const statesOf: Readonly<Record<ReplaySelection, readonly queries.Inciden
 };
 
 /**
- * Says what a replay would do; all counts are exact. Throws 400 `request_invalid`, 404 `endpoint_not_found`,
+ * Says what a replay would do; all counts are exact, up to where the filter of the endpoint was asked. Throws 400 `request_invalid`, 404 `endpoint_not_found`,
  * `incident_not_found`.
  */
 export async function previewReplay(
@@ -44,18 +45,24 @@ export async function previewReplay(
 
 async function preview(
   db: Queryable,
-  { deliveryDays: days }: Options,
+  { deliveryDays: days, clock, log }: Options,
   asked: { endpoint: EndpointRow; body: ReplayRequest; scope: queries.ReplayScope },
 ): Promise<ReplayPreview> {
   const { endpoint, body, scope } = asked;
   const { only = 'missed' } = body;
-  const none = { missed: 0, discarded: 0, failed: 0, delivered: 0 };
-  const counts = { ...none, waiting: 0, unwanted: 0, erased: 0 };
-  for (const { state, count } of await queries.countByState(db, scope, days)) counts[state] = count;
-  const count = statesOf[only].reduce((sum, state) => sum + counts[state], 0);
+  const hasFilter = endpoint.where !== null && !scope.ignoresFilters;
+  const counted = await countReplay(db, scope, { days, hasFilter, clock, log });
+  const { counts, costly, isUnreadable, filteredUntil: filtered_until } = counted;
+  const sum = (of: CountedReplay['counts']) =>
+    statesOf[only].reduce((total, state) => total + of[state], 0);
+  const count = sum(counts);
   const forgotten_before = await findForgotten(db, days, scope.from);
-  const found = { since: scope.from, until: scope.until, count, ...counts, forgotten_before };
-  return { ...found, notes: notesOf(found, body, endpoint) };
+  const range = { since: scope.from, until: scope.until };
+  const found = { ...range, count, ...counts, filtered_until, forgotten_before };
+  return {
+    ...found,
+    notes: notesOf(found, body, { ...endpoint, isUnreadable, costly: sum(costly) }),
+  };
 }
 
 /**

@@ -6,7 +6,7 @@ import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ReplayRow } from '../contract.ts';
 import { armed, countOut } from '../dead-letters/queries.ts';
 import { randomText } from '../incidents/queries.ts';
-import { isInMemory } from '../queries.ts';
+import { isInMemory, wantsOfStored, wantsTypeAndStore } from '../queries.ts';
 import type { ReplaySelection, RetryState } from '../values.ts';
 
 /** The tenants that whoever asks may touch; null means all. */
@@ -37,11 +37,15 @@ export type ReplayScope = {
   readonly from: string;
   readonly until: string;
   readonly incidentId: string | null;
+  /** Types and patterns of them. */
   readonly eventTypes: readonly string[] | null;
   readonly ignoresFilters: boolean;
 };
 
-/** What a replay makes of an incident, by the last delivery that the endpoint has of it. */
+/**
+ * What a replay makes of an incident, by the last delivery that the endpoint has of it. Those that its filter refuses are
+ * unwanted, too, but the statements do not know that.
+ */
 export type IncidentState =
   | 'missed'
   | 'discarded'
@@ -56,18 +60,21 @@ export type IncidentState =
  * it. `incidents` selects them. Pings were sent to one endpoint, and are none of the others' business.
  */
 function looked({ endpointId, eventTypes, ignoresFilters }: ReplayScope, incidents: Sql): Sql {
-  const isMeant = eventTypes === null ? raw('true') : sql`walked.type = any(${eventTypes}::text[])`;
-  return sql`walked as materialized (${incidents}), looked as (
-      select walked.id, walked.created_at, walked.type, last.lane, last.delivery_id,
+  const isMeant = eventTypes === null ? raw('true') : sql`kinds.wants && ${eventTypes}::text[]`;
+  const isWanted = wantsTypeAndStore({ wants: sql`kinds.wants`, store: sql`walked.store` });
+  return sql`walked as materialized (${incidents}), kinds as materialized (
+      select type, ${wantsOfStored(sql`type`)} as wants from (select distinct type from walked) as kind
+    ), looked as (
+      select walked.id, walked.created_at, walked.type, walked.size_bytes, last.lane, last.delivery_id,
         coalesce(last.replay_of, last.idempotency_key) as first_key,
         coalesce(last.leased_until > now(), false) as is_in_flight,
-        case when not (${ignoresFilters}::boolean or e.event_types && array[walked.type, '*']) then 'unwanted'
+        case when not (${ignoresFilters}::boolean or ${isWanted}) then 'unwanted'
           when walked.erased_at is not null then 'erased'
           when last.status is null then 'missed'
           when last.status = 'queued' then 'waiting'
           when last.status in ('pending', 'abandoned') then 'failed'
           else last.status end as state
-      from walked join webhook_endpoints e on e.id = ${endpointId}
+      from walked join kinds using (type) join webhook_endpoints e on e.id = ${endpointId}
       left join lateral (
         select d.lane, d.id as delivery_id, d.status, d.idempotency_key, d.replay_of, d.leased_until
         from deliveries d where d.incident_id = walked.id and d.endpoint_id = e.id
@@ -77,61 +84,86 @@ function looked({ endpointId, eventTypes, ignoresFilters }: ReplayScope, inciden
     )`;
 }
 
-/** Selects the incidents of a scope of which is known what was delivered. */
-function incidentsOf({ tenant, from, until, incidentId }: ReplayScope, days: number): Sql {
+/** Where a replay has arrived, in the order of the reports. */
+export type ReplayPlace = { readonly at: string; readonly id: string };
+
+/** The incidents of a scope behind a place, of which is known what was delivered: not longer than `days` ago. */
+type Walk = { readonly after: ReplayPlace | null; readonly days: number };
+
+function incidentsOf({ tenant, from, until, incidentId }: ReplayScope, { after, days }: Walk): Sql {
+  const isAfter =
+    after === null
+      ? empty
+      : sql`and (i.created_at, i.id) > (${after.at}::timestamptz, ${after.id})`;
   const isOne = incidentId === null ? empty : sql`and i.id = ${incidentId}`;
-  return sql`select i.id, i.created_at, i.type, i.erased_at from incidents i
+  return sql`select i.id, i.created_at, i.type, i.store, i.erased_at, octet_length(i.body) as size_bytes
+    from incidents i
     where i.tenant = ${tenant} and i.created_at >= ${from}::timestamptz and i.created_at < ${until}::timestamptz
-      and ${isInMemory('i.created_at', days)} ${isOne}`;
+      and ${isInMemory('i.created_at', days)} ${isOne} ${isAfter}`;
 }
 
-/** Counts all incidents of a scope by what a replay makes of them. */
+/** Counts the incidents of a scope behind a place by what a replay makes of them, whatever the filter says. */
 export async function countByState(
   db: Queryable,
   scope: ReplayScope,
-  days: number,
+  walk: Walk,
 ): Promise<{ state: IncidentState; count: number }[]> {
   return db.query(sql`
-    with ${looked(scope, incidentsOf(scope, days))} select state, count(*) as count from looked group by state`);
+    with ${looked(scope, incidentsOf(scope, walk))} select state, count(*) as count from looked group by state`);
 }
-
-/** Where a replay has arrived, in the order of the reports. */
-export type ReplayPlace = { readonly at: string; readonly id: string };
 
 export type LookedRow = {
   id: string;
   at: string;
   state: IncidentState;
   type: string;
+  size_bytes: number;
   lane: number | null;
   delivery_id: string | null;
   /** The webhook-id under which it came first; null: there is no delivery. */
   first_key: string | null;
   is_in_flight: boolean;
 };
+export type Looked = { rows: LookedRow[]; end: ReplayPlace | null; filter: string | null };
+
+/** The most incidents that are looked at together. */
+const lookRows = 2000;
 
 /**
- * Looks at the next `limit` incidents behind a place. `end` is the last of them; null when there are fewer. Incidents of
- * other types are looked at as well, and left out.
+ * Looks at the next incidents behind a place. `end` is the last of them; null when there are fewer. Incidents of
+ * other types than those that were asked for are looked at as well, and left out. `filter` is that of the endpoint at the
+ * same moment; null where it has none, or it is ignored.
  */
-export async function lookAt(
-  db: Queryable,
-  scope: ReplayScope,
-  { after, limit, days }: { after: ReplayPlace | null; limit: number; days: number },
-): Promise<{ rows: LookedRow[]; end: ReplayPlace | null }> {
-  const isAfter =
-    after === null
-      ? empty
-      : sql`and (i.created_at, i.id) > (${after.at}::timestamptz, ${after.id})`;
-  const next = sql`${incidentsOf(scope, days)} ${isAfter} order by i.created_at, i.id limit ${limit}`;
-  const [found] = await db.query<{ rows: LookedRow[]; end: ReplayPlace | null }>(sql`
+export async function lookAt(db: Queryable, scope: ReplayScope, walk: Walk): Promise<Looked> {
+  const next = sql`${incidentsOf(scope, walk)} order by i.created_at, i.id limit ${lookRows}`;
+  const [found] = await db.query<Looked>(sql`
     with ${looked(scope, next)}
     select coalesce((select json_agg(json_build_object('id', id, 'at', ${instantText('created_at')}, 'state', state,
-        'type', type, 'lane', lane, 'delivery_id', delivery_id, 'first_key', first_key,
+        'type', type, 'size_bytes', size_bytes, 'lane', lane, 'delivery_id', delivery_id, 'first_key', first_key,
         'is_in_flight', is_in_flight) order by created_at, id) from looked), '[]') as rows,
       (select json_build_object('at', ${instantText('created_at')}, 'id', id) from walked
-        order by created_at, id offset ${limit - 1} limit 1) as "end"`);
-  return found ?? { rows: [], end: null };
+        order by created_at, id offset ${lookRows - 1} limit 1) as "end",
+      (select filter from webhook_endpoints where id = ${scope.endpointId} and not ${scope.ignoresFilters}::boolean)
+        as filter`);
+  return found ?? { rows: [], end: null, filter: null };
+}
+
+/** The place of the last of some incidents; null where there is none. */
+export function placeOf(rows: readonly LookedRow[]): ReplayPlace | null {
+  const last = rows.at(-1);
+  return last === undefined ? null : { at: last.at, id: last.id };
+}
+
+/** What is sent of incidents, for the filter of an endpoint. Those that were erased have nothing, and are left out. */
+export async function listBodies(
+  db: Queryable,
+  rows: readonly { readonly id: string }[],
+): Promise<
+  { id: string; type: string; store: string | null; occurred_at: string; body: string }[]
+> {
+  return db.query(sql`
+    select id, type, store, ${instantText('incidents.occurred_at')} as occurred_at, body from incidents
+    where id = any(${rows.map(({ id }) => id)}::text[]) and erased_at is null`);
 }
 
 /**

@@ -70,6 +70,95 @@ describe('what an endpoint never got', () => {
     ]);
   });
 
+  test('is that of the types, patterns, stores and filter by which a report goes there now', async () => {
+    const reports = [
+      ...['incident.created', 'incident.v-2', 'incident.v-2.open', 'incidents.open', 'x.y'],
+    ].flatMap((type) =>
+      [undefined, 'DFW', 'AUS'].flatMap((store) =>
+        ['{"n":9007199254740993,"k":"a"}', '{"n":1.0,"type":"own"}', '{}', '[]'].map((data) => ({
+          head: { tenant: 'TX', type, store, occurred_at: '2026-03-05T10:00:00.5Z' },
+          data,
+        })),
+      ),
+    );
+    const reportAll = async () => {
+      const ids: string[] = [];
+      const gets: Record<string, string[]> = {};
+      for (const { head, data } of reports) {
+        const answer = await world.call('POST', '/incidents', {
+          body: `${JSON.stringify(head).slice(0, -1)},"data":${data}}`,
+          headers: { 'content-type': 'application/json' },
+        });
+        ids.push(answer.json.id);
+        for (const { endpoint_id: to } of answer.json.deliveries) {
+          (gets[to] ??= []).push(`${ids.length}`);
+        }
+      }
+      return { ids, gets };
+    };
+    const { ids } = await reportAll();
+    const until = new Date().toISOString();
+    const subscriptions = [
+      { event_types: ['*'] },
+      { event_types: ['incident.*'] },
+      { event_types: ['incident.v-2.*', 'x.y'] },
+      { event_types: ['incident.v-2', 'incidents.*'], stores: ['DFW'] },
+      { stores: ['AUS', 'DFW'] },
+      { where: 'n > 9007199254740992' },
+      { where: 'n = 1 and data.type = "own"' },
+      { where: 'not exists(n) and type like "incident%"', stores: ['AUS'] },
+      { where: 'store = "DFW" or occurred_at > "2026-03-05T10:00:00.6Z"', event_types: ['x.*'] },
+      { where: 'occurred_at >= "2026-03-05T10:00:00.5Z" and store != "AUS"' },
+    ];
+    const endpoints: string[] = [];
+    for (const [n, more] of subscriptions.entries()) {
+      const url = receiver.url(`/${n}`);
+      endpoints.push((await world.addEndpoint(url, { ...more, enabled: false })).id);
+    }
+    const { gets } = await reportAll();
+    for (const [n, endpoint] of endpoints.entries()) {
+      const range = { ...since, until };
+      const wanted = gets[endpoint] ?? [];
+      expect(await preview(endpoint, range), JSON.stringify(subscriptions[n])).toMatchObject({
+        ...{ count: wanted.length, missed: wanted.length, filtered_until: null },
+        unwanted: reports.length - wanted.length,
+      });
+      expect((await preview(endpoint, { ...range, filters: 'ignore' })).count).toBe(60);
+      const asked = await ask(endpoint, range);
+      const read = async () => (await world.call('GET', `/webhook/replays/${asked.json.id}`)).json;
+      await expect.poll(read, { timeout: 60_000 }).toMatchObject({ state: 'completed' });
+      const made = await world.db.query<{ incident_id: string }>(sql`
+        select incident_id from deliveries where replay_id = ${asked.json.id} order by next_attempt_at`);
+      expect(made.map((row) => `${ids.indexOf(row.incident_id) + 1}`)).toEqual(wanted);
+    }
+  });
+
+  test('is narrowed by patterns of a request', async () => {
+    for (const type of ['incident.created', 'incident.v.2', 'x.y']) await reportedAs(type);
+    const { id: endpoint } = await world.addEndpoint(receiver.url(), {
+      event_types: ['incident.v.*', 'x.y'],
+    });
+    const told = await preview(endpoint, { ...since, event_types: ['incident.*'] });
+    expect(told).toMatchObject({ count: 1, missed: 1, unwanted: 1 });
+    expect(told.notes).toEqual([
+      expect.stringMatching(/^Left alone, .* by its types, stores and filter: 1 incident\. /),
+    ]);
+    const job = await replay(endpoint, { ...since, event_types: ['incident.*'] });
+    expect(job).toMatchObject({ rows_done: 1, event_types: ['incident.*'] });
+    expect((await ask(endpoint, { ...since, event_types: ['incident*'] })).status).toBe(400);
+  });
+
+  test('is unwanted where the filter refuses it, also when it was delivered', async () => {
+    const { id: endpoint } = await world.addEndpoint(receiver.url());
+    await world.untilAll(await world.report(2), 'delivered');
+    await world.call('PATCH', `/webhook/endpoints/${endpoint}`, { body: { where: 'number = 1' } });
+    const asked = { ...since, only: 'all' };
+    expect(await preview(endpoint, asked)).toMatchObject({ count: 1, delivered: 1, unwanted: 1 });
+    await replay(endpoint, asked);
+    const [, , again] = await receiver.waitFor(3);
+    expect(JSON.parse(again?.body ?? '').data).toEqual({ number: 1 });
+  });
+
   test('includes what was discarded with a backlog', async () => {
     const { id: endpoint } = await world.addEndpoint(receiver.url(), { enabled: false });
     await world.report(2);

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../../../test/database.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
 import { unpaced } from '../../platform/work/pace.ts';
 import { discardOfEndpoint } from '../dead-letters/queries.ts';
 import {
@@ -21,7 +22,9 @@ import { cancelReplaysOf } from '../endpoints/queries.ts';
 import { forgetHistory } from '../forget.ts';
 import { eraseBatch } from '../incidents/erase.ts';
 import { laneOf } from '../lanes.ts';
+import { countReplay } from './count-replay.ts';
 import { changeReplay, findReplay, insertReplay, type NewReplay } from './queries.ts';
+import { ReplayFilter } from './replay-filter.ts';
 import { runShare, startReplays } from './run-replays.ts';
 import { mostWaiting } from './words.ts';
 
@@ -34,7 +37,11 @@ beforeEach(async () => {
   endpoint = await seedEndpoint(db);
 });
 
-const options = { wakeUp: { wake() {} }, deliveryDays: 30, settleMillis: 0 };
+const log = pino({ level: 'silent' });
+const options = {
+  ...{ wakeUp: { wake() {} }, deliveryDays: 30, settleMillis: 0, log },
+  filter: new ReplayFilter(log),
+};
 const share = (on: Database = db) => runShare(on, options);
 
 /** Reports so many incidents, a second apart, the last one a minute ago; answers their ids in this order. */
@@ -109,10 +116,7 @@ describe('a share that is killed', () => {
 test('many runners share a replay and make each delivery once', async () => {
   await report(1500);
   const id = await ask();
-  const log = pino({ level: 'silent' });
-  const runners = Array.from({ length: 4 }, () =>
-    startReplays(db, { ...options, log, pace: unpaced }),
-  );
+  const runners = Array.from({ length: 4 }, () => startReplays(db, { ...options, pace: unpaced }));
   const state = async () => {
     for (const runner of runners) runner.poke();
     return read(id);
@@ -177,6 +181,97 @@ test('a replay does not end before the reports of its range are committed', asyn
   await db.query(sql`update replays set ready_at = null`);
   await share();
   expect((await read(id))?.state).toBe('completed');
+});
+
+describe('a filter', () => {
+  const subscribe = (where: string | null) =>
+    db.query(sql`
+      update webhook_endpoints set filter = ${where}, filter_key = md5(${where})::uuid where id = ${endpoint.id}`);
+  const payloads = (of: (n: number) => string, ids: readonly string[]) =>
+    db.query(sql`
+      update incidents i set body = given.body
+      from unnest(${ids}::text[], ${ids.map((_, n) => `{"data":${of(n)}}`)}::text[]) as given (id, body)
+      where i.id = given.id`);
+
+  test('leaves out what it refuses, over all shares, and in the order of the reports', async () => {
+    const ids = await report(2300);
+    await payloads((n) => `{"n":${n}}`, ids);
+    await subscribe('n >= 1900 or n < 3');
+    const id = await ask();
+    while ((await share()).hasWorked);
+    expect(await madeOf(id)).toEqual(ids.filter((_, n) => n < 3 || n >= 1900));
+    expect(await read(id)).toMatchObject({ state: 'completed', rows_done: 403 });
+  });
+
+  test('is that of the moment of each share', async () => {
+    const ids = await report(300);
+    await payloads((n) => `{"n":${n}}`, ids);
+    await subscribe('n != 7');
+    const id = await ask();
+    await share();
+    await subscribe('n > 290');
+    await share();
+    expect(await madeOf(id)).toEqual(ids.filter((_, n) => (n < 251 && n !== 7) || n > 290));
+  });
+
+  test('that this release cannot read lets all pass, and is told once', async () => {
+    const ids = await report(600);
+    await subscribe('n ~ 1');
+    const told: unknown[] = [];
+    const warned = { warn: (_: unknown, text?: string) => void told.push(text) };
+    const id = await ask();
+    const own = { ...options, filter: new ReplayFilter(warned) };
+    while ((await runShare(db, own)).hasWorked);
+    expect(await madeOf(id)).toEqual(ids);
+    expect(told).toEqual(['a filter of an endpoint cannot be read']);
+  });
+
+  test('that costs too much lets pass, and a share ends when its steps are done', async () => {
+    const ids = await report(120);
+    await payloads(
+      (n) =>
+        n % 2 === 0 ? '{"tags":[]}' : `{"tags":["${'a'.repeat(50)}"${',"b"'.repeat(21_000)}]}`,
+      ids,
+    );
+    await subscribe('any(tags) = "x"');
+    const told: unknown[] = [];
+    const warned = { warn: (more: unknown) => void told.push(more) };
+    const id = await ask();
+    await runShare(db, { ...options, log: warned });
+    const first = (await madeOf(id)).length;
+    expect(first).toBeGreaterThan(0);
+    expect(first).toBeLessThan(60);
+    expect(told).toEqual([{ replay: id, endpoint: endpoint.id, incidents: first }]);
+    while ((await share()).hasWorked);
+    expect(await madeOf(id)).toEqual(ids.filter((_, n) => n % 2 === 1));
+  });
+
+  test('is asked for five seconds before a replay, and what came later is counted as if it passed', async () => {
+    const ids = await report(2100);
+    await payloads((n) => `{"n":${n}}`, ids);
+    await subscribe('n >= 1999');
+    const scope = {
+      ...{ tenant: 'T', endpointId: endpoint.id, from: '2000-01-01T00:00:00Z' },
+      ...{ until: new Date().toISOString(), incidentId: null, eventTypes: null },
+      ignoresFilters: false,
+    };
+    const count = (stepMillis: number) => {
+      let now = 0;
+      const clock = () => (now += stepMillis) - stepMillis;
+      return countReplay(db, scope, { ...{ days: 30, hasFilter: true, log }, clock });
+    };
+    expect(await count(0)).toMatchObject({
+      counts: { missed: 101, unwanted: 1999 },
+      filteredUntil: null,
+    });
+    const [last] = await db.query<{ at: string }>(sql`
+      select ${instantText('created_at')} as at from incidents where id = ${ids[1999]}`);
+    await subscribe('n = 0');
+    expect(await count(5000)).toMatchObject({
+      counts: { missed: 101, unwanted: 1999 },
+      filteredUntil: last?.at,
+    });
+  });
 });
 
 describe('beside others', () => {

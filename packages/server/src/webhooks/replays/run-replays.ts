@@ -6,6 +6,7 @@ import { timeText } from '../incidents/queries.ts';
 import type { WakeUp } from '../wake-up.ts';
 import { statesOf } from './ask-replay.ts';
 import * as queries from './queries.ts';
+import { ReplayFilter } from './replay-filter.ts';
 import { mostWaiting } from './words.ts';
 
 type Options = {
@@ -14,6 +15,8 @@ type Options = {
   readonly deliveryDays: number;
   /** So long after the end of its range a replay may end, so that no report of it is still under way. */
   readonly settleMillis: number;
+  readonly filter: ReplayFilter;
+  readonly log: Pick<Log, 'warn'>;
 };
 
 /** How often replays are looked for without a poke, since a process that was killed leaves its own behind. */
@@ -26,8 +29,10 @@ const lookMillis = 2000;
  */
 export function startReplays(
   db: Database,
-  { log, pace, ...options }: Options & { log: Log; pace: Pace },
+  { pace, ...given }: Omit<Options, 'filter'> & { pace: Pace },
 ): Repeated {
+  const { log } = given;
+  const options = { ...given, filter: new ReplayFilter(log) };
   const workOff = async (signal: AbortSignal) => {
     const giveWay = pace.begin();
     while (!signal.aborted) {
@@ -48,8 +53,6 @@ export function startReplays(
 
 /** The most deliveries of one share. */
 const shareRows = 250;
-/** The most incidents that one share looks at. */
-const lookRows = 2000;
 /** A replay with a rate does this many shares a second, or shares of one delivery if the rate is lower. */
 const sharesPerSecond = 4;
 /** How soon it looks again after its deliveries or an incident kept it from going on. */
@@ -62,12 +65,12 @@ const waits = { full: 0.1, disabled: 2, locked: 0.1, unsettled: 0.5 };
  */
 export async function runShare(
   db: Database,
-  { wakeUp, deliveryDays: days, settleMillis }: Options,
+  { wakeUp, settleMillis, ...options }: Options,
 ): Promise<{ hasWorked: boolean; waitMillis: number | null }> {
   const worked = await db.transaction(async (connection) => {
     const job = await queries.lockReadyReplay(connection, settleMillis / 1000);
     if (job === undefined) return null;
-    const share = await doShare(connection, job, days);
+    const share = await doShare(connection, job, options);
     await queries.advanceReplay(connection, job.id, share);
     return { job, share };
   });
@@ -84,17 +87,22 @@ const nothing: queries.ReplayShare = {
 async function doShare(
   db: Queryable,
   job: queries.ReplayJob,
-  days: number,
+  { deliveryDays: days, filter, log }: Pick<Options, 'deliveryDays' | 'filter' | 'log'>,
 ): Promise<queries.ReplayShare> {
   const room = mostWaiting - (await queries.countUntried(db, job.id, mostWaiting));
   if (room <= 0) {
     return { ...nothing, waitSeconds: job.isEndpointDisabled ? waits.disabled : waits.full };
   }
   const limit = Math.min(room, job.rate === null ? shareRows : paced(job.rate));
-  const look = { after: job.place, limit: lookRows, days };
-  const { rows, end } = await queries.lookAt(db, job, look);
-  const wanted = rows.filter(({ state }) => statesOf[job.selection].includes(state));
-  const picked = wanted.slice(0, limit);
+  const walk = { after: job.place, days };
+  const { rows, end, filter: text } = await queries.lookAt(db, job, walk);
+  const selected = rows.filter(({ state }) => statesOf[job.selection].includes(state));
+  // The filter is asked inside the transaction: it is that of this moment, and its steps are bounded.
+  const { known, passed: picked, costly } = await filter.ask(db, text, selected, limit);
+  if (costly.length > 0) {
+    const told = { replay: job.id, endpoint: job.endpointId, incidents: costly.length };
+    log.warn(told, 'the filter of an endpoint costs too much: incidents go there unfiltered');
+  }
   // Whoever has an incident locked may erase it: the share ends before it, and the next one sees what has become of it.
   const free = await queries.lockIncidents(
     db,
@@ -102,26 +110,18 @@ async function doShare(
   );
   const cut = picked.findIndex(({ id }) => !free.has(id));
   const taken = cut < 0 ? picked : picked.slice(0, cut);
+  const held = picked[cut];
+  const through = held === undefined ? known : known.slice(0, known.indexOf(held));
   const done = await queueAll(db, job, taken);
-  const isCut = taken.length < wanted.length;
+  const isCut = through.length < selected.length;
   const isEnd = !isCut && end === null;
-  const last = taken.at(-1);
   return {
     done,
     skipped: taken.length - done,
-    place: isCut
-      ? last === undefined
-        ? null
-        : { at: last.at, id: last.id }
-      : (end ?? placeOf(rows)),
+    place: isCut ? queries.placeOf(through) : (end ?? queries.placeOf(rows)),
     isLast: isEnd && job.isSettled,
     waitSeconds: cut === 0 ? waits.locked : isEnd ? waits.unsettled : 0,
   };
-}
-
-function placeOf(rows: readonly queries.LookedRow[]): queries.ReplayPlace | null {
-  const last = rows.at(-1);
-  return last === undefined ? null : { at: last.at, id: last.id };
 }
 
 /** Re-arms dead letters and makes deliveries of the others. Returns how many. */

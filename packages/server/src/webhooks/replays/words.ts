@@ -8,7 +8,14 @@ export const mostWaiting = 2000;
 export function notesOf(
   found: Omit<ReplayPreview, 'notes'>,
   { only = 'missed', ids = 'new', filters = 'apply', rate }: ReplayRequest,
-  endpoint: { readonly enabled: boolean; readonly breaker: { readonly state: string } },
+  endpoint: {
+    readonly enabled: boolean;
+    readonly breaker: { readonly state: string };
+    /** Whether this release cannot read its filter. */
+    readonly isUnreadable: boolean;
+    /** How many are sent because its filter costs too much. */
+    readonly costly: number;
+  },
 ): string[] {
   const { count, failed, delivered, discarded, waiting, unwanted, erased } = found;
   const sendsAgain = only === 'delivered' || only === 'all' ? delivered : 0;
@@ -36,7 +43,19 @@ export function notesOf(
     ...when(waiting > 0, `Left alone, because queued already: ${deliveries(waiting)}.`),
     ...when(
       unwanted > 0 && filters === 'apply',
-      `Left alone, because the endpoint does not want the type now: ${numberOf(unwanted, 'incident')}. With filters ignored they are sent, too.`,
+      `Left alone, because the endpoint does not want it now, by its types, stores and filter: ${numberOf(unwanted, 'incident')}. With filters ignored they are sent, too.`,
+    ),
+    ...when(
+      found.filtered_until !== null,
+      `The filter was asked about what was reported up to ${found.filtered_until}: more would take too long. What came later is counted as if it passed, so fewer may be sent.`,
+    ),
+    ...when(
+      count > 0 && endpoint.isUnreadable,
+      'This release cannot read the filter of the endpoint, so it lets everything pass.',
+    ),
+    ...when(
+      endpoint.costly > 0,
+      `Sent unfiltered, because the filter costs too much: ${deliveries(endpoint.costly)}.`,
     ),
     ...when(
       erased > 0,
