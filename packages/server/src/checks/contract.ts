@@ -4,7 +4,7 @@ import { routesUnder } from '../platform/http/contract.ts';
 import { instantSchema, nullable, oneOf, workSchema } from '../platform/http/schemas.contract.ts';
 import { recordsOverviewSchema } from '../records/stored.contract.ts';
 import { retentionOverviewSchema } from '../retention/schemas.contract.ts';
-import { webhooksOverviewSchema } from '../webhooks/schemas.contract.ts';
+import { webhooksOverviewSchema } from '../webhooks/overview.contract.ts';
 import {
   checkNames,
   checkSeverities,

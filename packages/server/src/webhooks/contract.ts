@@ -40,6 +40,7 @@ import { deliveryStatuses, endpointHealths, shownOutcomes } from './values.ts';
 
 export * from './dead-letters.contract.ts';
 export * from './incidents.contract.ts';
+export * from './overview.contract.ts';
 export * from './replays.contract.ts';
 export * from './schemas.contract.ts';
 export * from './story.contract.ts';

@@ -65,7 +65,9 @@ export function useJobs(): Jobs {
   }, [done, client]);
   return {
     query,
-    shown: jobs.filter((job, index) => watched.has(job.id) || (index === 0 && isNew(job, dismissed))),
+    shown: jobs.filter(
+      (job, index) => watched.has(job.id) || (index === 0 && isNew(job, dismissed)),
+    ),
     dismiss(id) {
       setWatched((all) => new Set([...all].filter((each) => each !== id)));
       setDismissed(id);

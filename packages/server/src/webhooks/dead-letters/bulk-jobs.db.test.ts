@@ -46,7 +46,7 @@ const readRow = async (id: string) => {
 };
 
 test('a purge in bulk takes of each row what a purge of one takes, and says in the log who asked and how many', async () => {
-  const [dead = '', spared = ''] = [
+  const [dead, spared] = [
     await seedDelivery(service.db, one, { incidentId: 'inc_needed' }),
     await seedDelivery(service.db, one, { incidentId: 'inc_needed', status: 'queued' }),
   ];

@@ -91,7 +91,7 @@ describe('what an endpoint never got', () => {
         });
         ids.push(answer.json.id);
         for (const { endpoint_id: to } of answer.json.deliveries) {
-          (gets[to] ??= []).push(`${ids.length}`);
+          gets[to] = [...(gets[to] ?? []), `${ids.length}`];
         }
       }
       return { ids, gets };

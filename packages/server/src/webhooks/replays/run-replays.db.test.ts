@@ -257,7 +257,10 @@ describe('a filter', () => {
     };
     const count = (stepMillis: number) => {
       let now = 0;
-      const clock = () => (now += stepMillis) - stepMillis;
+      const clock = () => {
+        now += stepMillis;
+        return now - stepMillis;
+      };
       return countReplay(db, scope, { ...{ days: 30, hasFilter: true, log }, clock });
     };
     expect(await count(0)).toMatchObject({

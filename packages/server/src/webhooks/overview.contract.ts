@@ -1,0 +1,28 @@
+import { type Static, Type } from 'typebox';
+import { instantSchema, nullable } from '../platform/http/schemas.contract.ts';
+import { bulkJobSchema, deliveryHoursSchema, endpointSchema } from './schemas.contract.ts';
+
+/** How webhooks fare. */
+export const webhooksOverviewSchema = Type.Object({
+  abandoned: Type.Integer({ description: 'deliveries without attempts left' }),
+  pending: Type.Integer({ description: 'deliveries that failed and are tried again' }),
+  oldest_failure_at: nullable({
+    ...instantSchema,
+    description: 'the last attempt of that dead letter which was left alone longest',
+  }),
+  hours: deliveryHoursSchema,
+  failing: Type.Integer({ description: 'endpoints that are paused after failures in a row' }),
+  degraded: Type.Integer({ description: 'other endpoints whose health is degraded' }),
+  gone: Type.Integer({ description: 'endpoints that are disabled because they answered 410' }),
+  disabled: Type.Integer({
+    description: 'endpoints that the service disabled after days of failures',
+  }),
+  held: Type.Integer({
+    description: 'endpoints that an operator has disabled, and for which deliveries wait',
+  }),
+  endpoints: Type.Array(endpointSchema, {
+    description: 'up to ten of these, the worst first, each with its last 24 hours',
+  }),
+  last_job: nullable(bulkJobSchema, 'the last bulk re-arm or purge'),
+});
+export type WebhooksOverview = Static<typeof webhooksOverviewSchema>;
