@@ -106,7 +106,7 @@ describe('what an endpoint never got', () => {
       { stores: ['AUS', 'DFW'] },
       { where: 'n > 9007199254740992' },
       { where: 'n = 1 and data.type = "own"' },
-      { where: 'not exists(n) and type like "incident%"', stores: ['AUS'] },
+      { where: 'not exists(n) and type ilike "incident%"', stores: ['AUS'] },
       { where: 'store = "DFW" or occurred_at > "2026-03-05T10:00:00.6Z"', event_types: ['x.*'] },
       { where: 'occurred_at >= "2026-03-05T10:00:00.5Z" and store != "AUS"' },
     ];
