@@ -24,15 +24,14 @@ test('a split of a version with groups is made by a job alone, and nobody estima
   const version = await freezeVersion(filled.service, {
     ...{ tenant: 'TX', dataset: 'training', name: 'grouped', shares, group_by: 'delay' },
   });
-  const page = await filled.openBlank();
+  const page = await filled.open(`/records?tenant=TX&panel=export/${version.id}`);
+  const panel = drawerOf(page);
+  await panel.getByText('1,200', { exact: true }).waitFor();
+  await panel.getByText('DOWNLOAD NOW').waitFor();
   const refused: string[] = [];
   page.on('response', (answer) => {
     if (answer.status() >= 400) refused.push(answer.url());
   });
-  await filled.openIn(page, `/records?tenant=TX&panel=export/${version.id}`);
-  const panel = drawerOf(page);
-  await panel.getByText('1,200', { exact: true }).waitFor();
-  await panel.getByText('DOWNLOAD NOW').waitFor();
   await panel.getByLabel('Split', { exact: true }).selectOption('test');
   await panel.getByText(/^The test records of grouped, whose groups are never divided/).waitFor();
   await panel.getByText('DOWNLOAD NOW').waitFor({ state: 'detached' });

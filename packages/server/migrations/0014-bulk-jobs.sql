@@ -7,8 +7,6 @@ alter table dead_letter_jobs
   add column event_type text,
   -- When it may go on, of a job that the previous release cannot do: that one is told a later day, in position.
   add column due_at timestamptz,
-  -- the day on which the service asked for it by itself; null: somebody did
-  add column own_day date,
   -- what became of its rows, when somebody last looked
   add column outcome json,
   add column looked_at timestamptz,
@@ -16,7 +14,6 @@ alter table dead_letter_jobs
   add column look_at timestamptz,
   -- when the last of them had ended
   add column settled_at timestamptz;
-create unique index dead_letter_jobs_own_day_key on dead_letter_jobs (own_day) where own_day is not null;
 create index dead_letter_jobs_look_idx on dead_letter_jobs (look_at) where look_at is not null;
 
 -- The job that last changed a delivery together with others; null: none did, or somebody has retried it since.

@@ -165,7 +165,6 @@ create table dead_letter_jobs (
   finished_at timestamp with time zone,
   event_type text,
   due_at timestamp with time zone,
-  own_day date,
   outcome json,
   looked_at timestamp with time zone,
   look_at timestamp with time zone,
@@ -181,8 +180,6 @@ CREATE INDEX dead_letter_jobs_created_at_idx ON public.dead_letter_jobs USING bt
 CREATE INDEX dead_letter_jobs_look_idx ON public.dead_letter_jobs USING btree (look_at) WHERE (look_at IS NOT NULL);
 
 CREATE INDEX dead_letter_jobs_open_idx ON public.dead_letter_jobs USING btree (created_at, id) WHERE (state = ANY (ARRAY['running'::text, 'paused'::text]));
-
-CREATE UNIQUE INDEX dead_letter_jobs_own_day_key ON public.dead_letter_jobs USING btree (own_day) WHERE (own_day IS NOT NULL);
 
 create table deliveries (
   lane smallint not null,

@@ -437,7 +437,7 @@ export const bulkJobSchema = Type.Object({
     }),
     'what became of its rows, looked at for 30 days; null: nobody has looked yet',
   ),
-  created_by: Type.String({ description: 'svcctl: the service, by SVC_ABANDONED_DAYS' }),
+  created_by: Type.String(),
   created_at: instantSchema,
   updated_at: instantSchema,
   finished_at: nullable(instantSchema),

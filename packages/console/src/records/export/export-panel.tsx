@@ -130,7 +130,8 @@ function Order(props: OrderProps): ReactNode {
   const estimate = useEstimate(choice, !isAwaited && !isUncounted(choice));
   const failure = useFailure(estimate) ?? lost;
   const better = betterWay(estimate.data?.rows);
-  const isOnlyJob = isJobOnly(choice);
+  // A template that is still being written would make a job, too.
+  const isOnlyJob = isJobOnly(choice) || faults.templateFault !== null;
   const way = isOnlyJob ? 'job' : (choices.way ?? better);
   const common = { isFixed: isRunning || isDone || job.isPending, choices, set: props.set };
   const { format, compression, header } = choices;

@@ -171,7 +171,7 @@ const states = [
   ['failed', 'dead letters'],
   ['delivered', 'delivered'],
   ['waiting', 'queued already'],
-  ['unwanted', 'of types it does not want'],
+  ['unwanted', 'that it does not want'],
   ['erased', 'erased'],
 ] as const;
 
