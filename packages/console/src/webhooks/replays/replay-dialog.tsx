@@ -48,7 +48,7 @@ const onlyWords: Readonly<Record<ReplaySelection, string>> = {
   delivered: 'what it got, again',
   all: 'all of these',
 };
-const [momentHelp, typingMillis] = ['a span ago such as 24h, a day or a time, in UTC', 400];
+const [momentHelp, typingMillis] = ['24h, a day or a time (UTC)', 400];
 
 function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }): ReactNode {
   const path = `/webhook/endpoints/${encodeURIComponent(endpoint.id)}/replay`;
@@ -126,7 +126,7 @@ function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => 
         onChange={(event) => change({ isSame: event.currentTarget.checked })}
       />
       <Checkbox
-        label="Also of types that the endpoint does not want now"
+        label="Also what the endpoint does not want now"
         checked={choice.isUnfiltered}
         onChange={(event) => change({ isUnfiltered: event.currentTarget.checked })}
       />
