@@ -132,7 +132,7 @@ function BulkButtons({ bar, isEmpty }: { bar: DlqBarProps; isEmpty: boolean }): 
   return (
     <>
       {button('Retry', bar.onRetryAll)}
-      {button('Purge', bar.onPurgeAll, 'danger')}
+      {button('Purge', bar.onPurgeAll, `danger ${classes.purgeAll}`)}
     </>
   );
 }
