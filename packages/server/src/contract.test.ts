@@ -16,6 +16,7 @@ const readsNames = [
   'startVerification',
   'eraseRecords',
   'planErasure',
+  'purgeDeadLetters',
   'retryDeadLetters',
   'testFilter',
 ];
