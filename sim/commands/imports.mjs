@@ -76,12 +76,13 @@ async function importFile(world, contents, { via: at, killAfterMillis, write: wr
   });
   const each = ready[at % ready.length];
   if (each === undefined || world.programs.length > 1) return;
+  const { url } = each;
   const dir = mkdtempSync(join(world.dir, 'import-'));
   const path = join(dir, await writeFile(dir, contents));
   const write = world.records.beginWrite(contents);
   const args = [world.programs[0], 'records', 'import', path, '--json'];
   const { code, killed, stdout, stderr } = await run(process.execPath, args, {
-    env: cleanEnvironment({ HOME: dir, SVC_URL: each.url, SVC_TOKEN: world.token }),
+    env: cleanEnvironment({ HOME: dir, SVC_URL: url, SVC_TOKEN: world.token }),
     timeout: killAfterMillis ?? longestImportMillis,
     killSignal: 'SIGKILL',
   }).then(
@@ -90,7 +91,9 @@ async function importFile(world, contents, { via: at, killAfterMillis, write: wr
   );
   // One that ended just before it was to be killed has its code, and nothing of what it said.
   const isWhole = !killed && (code === 0 || code === 7);
-  if (!isWhole && killAfterMillis === null && world.isCalm())
+  // It knows one process, and nothing of another that would answer while that is restarted.
+  const isBlamed = killAfterMillis === null && each.url === url;
+  if (!isWhole && isBlamed && world.isCalm())
     world.say(`an import ended with ${code} in calm: ${stderr}`);
   const told = isWhole ? JSON.parse(stdout) : null;
   const rejected = told?.rejected.map(({ row, ...reason }) => ({ ...reason, index: row - 1 }));
