@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Pace } from './pace.ts';
 
 /** Work that is done again and again, but never twice at the same time. */
 export type Repeated = {
@@ -83,4 +84,28 @@ export function repeat(
       await underWay;
     },
   };
+}
+
+/** What came of a share: whether anything was done, and else when to look again; null: when poked, or in the usual time. */
+export type ShareDone = { readonly hasWorked: boolean; readonly waitMillis: number | null };
+
+/**
+ * Does share after share while there is anything to do, and looks again as `repeat` does. It gives way to clients, and
+ * rests as long as it worked, because nobody waits for deliveries as for a request.
+ */
+export function repeatShares(
+  doShare: () => Promise<ShareDone>,
+  { pace, ...options }: Parameters<typeof repeat>[1] & { pace: Pace },
+): Repeated {
+  return repeat(async (signal) => {
+    const giveWay = pace.begin();
+    while (!signal.aborted) {
+      const startedAt = performance.now();
+      const { hasWorked, waitMillis } = await doShare();
+      if (!hasWorked) return waitMillis ?? undefined;
+      await rest(performance.now() - startedAt, signal);
+      await giveWay(signal);
+    }
+    return undefined;
+  }, options);
 }

@@ -2,7 +2,7 @@ import type { AuditLocally } from '../../platform/audit.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
-import { type Repeated, repeat, rest } from '../../platform/work/repeat.ts';
+import { type Repeated, repeatShares, type ShareDone } from '../../platform/work/repeat.ts';
 import { findTenantOfEndpoint } from '../queries.ts';
 import type { WakeUp } from '../wake-up.ts';
 import * as queries from './job-queries.ts';
@@ -48,19 +48,8 @@ export function startBulkJobs(
   db: Database,
   { log, pace, ...parts }: Parts & { log: Log; pace: Pace },
 ): Repeated {
-  const workOff = async (signal: AbortSignal) => {
-    const giveWay = pace.begin();
-    while (!signal.aborted) {
-      const startedAt = performance.now();
-      const { hasWorked, waitMillis } = await runBatch(db, parts);
-      if (!hasWorked) return waitMillis ?? undefined;
-      // It rests as long as it worked, since deliveries are no requests that anybody could see waiting.
-      await rest(performance.now() - startedAt, signal);
-      await giveWay(signal);
-    }
-    return undefined;
-  };
-  return repeat(workOff, {
+  return repeatShares(() => runBatch(db, parts), {
+    pace,
     everyMillis: lookMillis,
     onError: (err) => log.warn({ err }, 'a batch of a bulk job failed and is tried again'),
   });
@@ -74,7 +63,7 @@ export function startBulkJobs(
 export async function runBatch(
   db: Database,
   { wakeUp, audit, isOnHold }: Parts,
-): Promise<{ hasWorked: boolean; waitMillis: number | null }> {
+): Promise<ShareDone> {
   const batch = await db.transaction(async (connection) => {
     const job = await queries.lockReadyJob(connection);
     if (job === undefined) return null;

@@ -1,7 +1,7 @@
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
-import { type Repeated, repeat, rest } from '../../platform/work/repeat.ts';
+import { type Repeated, repeatShares, type ShareDone } from '../../platform/work/repeat.ts';
 import { timeText } from '../incidents/queries.ts';
 import type { WakeUp } from '../wake-up.ts';
 import { statesOf } from './ask-replay.ts';
@@ -33,19 +33,8 @@ export function startReplays(
 ): Repeated {
   const { log } = given;
   const options = { ...given, filter: new ReplayFilter(log) };
-  const workOff = async (signal: AbortSignal) => {
-    const giveWay = pace.begin();
-    while (!signal.aborted) {
-      const startedAt = performance.now();
-      const { hasWorked, waitMillis } = await runShare(db, options);
-      if (!hasWorked) return waitMillis ?? undefined;
-      // It rests as long as it worked, since deliveries are no requests that anybody could see waiting.
-      await rest(performance.now() - startedAt, signal);
-      await giveWay(signal);
-    }
-    return undefined;
-  };
-  return repeat(workOff, {
+  return repeatShares(() => runShare(db, options), {
+    pace,
     everyMillis: lookMillis,
     onError: (err) => log.warn({ err }, 'a share of a replay failed and is tried again'),
   });
@@ -66,7 +55,7 @@ const waits = { full: 0.1, disabled: 2, locked: 0.1, unsettled: 0.5 };
 export async function runShare(
   db: Database,
   { wakeUp, settleMillis, ...options }: Options,
-): Promise<{ hasWorked: boolean; waitMillis: number | null }> {
+): Promise<ShareDone> {
   const worked = await db.transaction(async (connection) => {
     const job = await queries.lockReadyReplay(connection, settleMillis / 1000);
     if (job === undefined) return null;
