@@ -37,8 +37,10 @@ const targets = [
     sources: () => [
       ...files(join(webConsole, 'src')).filter(isSource),
       ...files(join(webConsole, 'public')),
-      // Of the service, the console's bundle contains nothing but the closed lists in these files.
-      ...files(join(server, 'src')).filter((path) => basename(path) === 'values.ts'),
+      // Of the service, the console's bundle contains nothing but the closed lists and the filters in these files.
+      ...files(join(server, 'src')).filter((path) =>
+        ['values.ts', 'view.ts'].includes(basename(path)),
+      ),
     ],
     settings: ['package.json', 'index.html', 'vite.config.ts'].map(
       (name) => `packages/console/${name}`,
