@@ -7,4 +7,6 @@ export * from '../../../server/src/kernel/values.ts';
 export * from '../../../server/src/platform/jobs/values.ts';
 export * from '../../../server/src/records/values.ts';
 export * from '../../../server/src/retention/values.ts';
+export * from '../../../server/src/webhooks/dead-letters/values.ts';
+export * from '../../../server/src/webhooks/delivery/values.ts';
 export * from '../../../server/src/webhooks/values.ts';

@@ -6,4 +6,5 @@ export * from '../../../server/src/kernel/view.ts';
 export * from '../../../server/src/platform/jobs/view.ts';
 export { addCounts, addDiffs } from '../../../server/src/records/view.ts';
 export * from '../../../server/src/retention/view.ts';
+export * from '../../../server/src/webhooks/dead-letters/view.ts';
 export * from '../../../server/src/webhooks/view.ts';

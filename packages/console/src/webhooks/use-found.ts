@@ -1,8 +1,7 @@
 import type { QueryKey, UseQueryResult } from '@tanstack/react-query';
 import { api, type Params } from '../api/client.ts';
 import type { FoundPage } from '../api/types.ts';
-import { pollMillis, useRead } from '../ui/poll.tsx';
-import { type Searching, searchPollMillis, useReadOn } from '../ui/read-on.ts';
+import { pollMillis, type Searching, searchPollMillis, useRead, useReadOn } from '../ui/poll.tsx';
 
 /** A page of a list that is searched, and the search for it while that goes on. */
 export type Found<Row> = UseQueryResult<FoundPage<Row>> & {

@@ -41,28 +41,6 @@ export const failureClasses = [
 ] as const;
 export type FailureClass = (typeof failureClasses)[number];
 
-/** For each failure class, where on its way an attempt failed. */
-export const failureWords: Readonly<Record<FailureClass, string>> = {
-  dns: 'name not found',
-  connect: 'no connection',
-  tls: 'TLS failed',
-  timeout_dns: 'time-out: name',
-  timeout_connect: 'time-out: connect',
-  timeout_tls: 'time-out: TLS',
-  timeout_headers: 'time-out: no answer',
-  timeout_body: 'time-out: answer',
-  reset: 'connection reset',
-  protocol: 'not HTTP',
-  status: 'refused by status',
-  redirect: 'redirect',
-  gone: 'gone (410)',
-  body: 'answer unreadable',
-  blocked: 'address blocked',
-  unsendable: 'cannot be sent',
-  endpoint_disabled: 'endpoint disabled too long',
-  erased: 'payload erased',
-};
-
 /** Why a delivery that is not delivered yet has to wait. */
 export const waitReasons = [
   'in_flight',
@@ -129,18 +107,6 @@ export const unsettledOutcomes = [
   'waits_for_endpoint',
   'under_way',
 ] as const satisfies readonly RowOutcome[];
-
-/** How they are told after a count: `23 wait for the breaker`. */
-export const outcomeWords: Readonly<Record<RowOutcome, string>> = {
-  delivered: 'delivered',
-  failed_again: 'failed again',
-  abandoned: 'abandoned again',
-  waits_for_breaker: 'wait for the breaker',
-  waits_for_endpoint: 'wait for their endpoint',
-  under_way: 'on their way',
-  discarded: 'discarded',
-  retried_since: 'retried since',
-};
 
 /** The states of a job that retries or discards in bulk. */
 export const retryStates = ['running', 'paused', 'completed', 'cancelled'] as const;

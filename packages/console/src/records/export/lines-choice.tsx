@@ -41,7 +41,7 @@ export function LinesChoice(
   const isTemplate = choices.lines !== 'records';
   return (
     <>
-      <div className={classes.lines}>
+      <div className={`${classes.selects} ${classes.pair}`}>
         <NativeSelect
           label="A line is"
           disabled={isFixed}

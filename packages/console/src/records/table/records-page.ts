@@ -6,8 +6,13 @@ import { formatCount, formatInstant, type Zone } from '../../ui/format.ts';
 import { usePolling } from '../../ui/freshness.tsx';
 import { readElements, readMembers } from '../../ui/json-source.ts';
 import { isPassing } from '../../ui/outage.ts';
-import { calmPollMillis, useRead } from '../../ui/poll.tsx';
-import { type Searching, searchPollMillis, useReadOn } from '../../ui/read-on.ts';
+import {
+  calmPollMillis,
+  type Searching,
+  searchPollMillis,
+  useRead,
+  useReadOn,
+} from '../../ui/poll.tsx';
 import { useSession } from '../../ui/session.ts';
 import { encodeRecord, pageSizeOf, type RecordsSearch, sliceOf } from '../search.ts';
 

@@ -7,7 +7,7 @@ import { FailurePanel, useFailure } from '../freshness.tsx';
 import { hasFilter, noneOf } from '../hash-state.ts';
 import { Empty, SkeletonRows } from '../list.tsx';
 import pageClasses from '../list-page.module.css';
-import type { Searching } from '../read-on.ts';
+import type { Searching } from '../poll.tsx';
 import type { UpdateSearch } from '../use-search.ts';
 import { countOf } from '../words.ts';
 import { useZone } from '../zone-switch.tsx';

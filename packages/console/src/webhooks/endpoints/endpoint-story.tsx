@@ -11,6 +11,9 @@ import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { type DlqSearch, deliveryHref } from '../search.ts';
 import classes from './endpoint-story.module.css';
 
+/** So many characters of an answer: about three lines. All of it is in the delivery. */
+const mostShown = 200;
+
 type Attempt = EndpointStory['attempts'][number];
 
 /** How an endpoint fared: why it failed, what became of its newest attempts, how it answers, and where to look next. */
@@ -49,7 +52,10 @@ function LastError({ id, error: last }: { id: string; error: EndpointStory['last
         <Moment at={at} /> · <a href={deliveryHref(delivery_id, id)}>the delivery</a>
       </p>
       {answer !== null && answer.trim() !== '' && (
-        <p className={`break muted ${classes.answer}`}>It answered: {visibleText(answer.trim())}</p>
+        <p className="break muted">
+          It answered: {visibleText(answer.trim().slice(0, mostShown))}
+          {answer.trim().length > mostShown && ' …'}
+        </p>
       )}
     </div>
   );

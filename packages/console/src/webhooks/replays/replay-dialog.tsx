@@ -179,11 +179,15 @@ const states = [
 function Found(props: { preview: ReplayPreview | undefined; isAsked: boolean }): ReactNode {
   const { preview, isAsked } = props;
   if (preview === undefined) {
-    return <div className={classes.found}>{isAsked && <SkeletonText width="240px" />}</div>;
+    return (
+      <div className={`stack gap-8 ${classes.found}`}>
+        {isAsked && <SkeletonText width="240px" />}
+      </div>
+    );
   }
   const shown = states.filter(([state]) => preview[state] > 0);
   return (
-    <div className={classes.found} role="status">
+    <div className={`stack gap-8 ${classes.found}`} role="status">
       <p>
         <strong>{countOf(preview.count, 'delivery', 'deliveries')}</strong> will be queued
         {shown.length === 0 && ': nothing was reported in this range'}

@@ -1,7 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import { outcomeParts, settledText } from '../../webhooks/dead-letters/view.ts';
 import { type BulkAction, bulkActions } from '../../webhooks/values.ts';
-import { bulkFilters, outcomeParts, settledText } from '../../webhooks/view.ts';
+import { bulkFilters } from '../../webhooks/view.ts';
 import { act, doEach } from '../act.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';

@@ -1,5 +1,5 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
-import { failureWords } from '../../webhooks/values.ts';
+import { failureWords } from '../../webhooks/delivery/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { type Facts, moment, section, utc, whereAny } from '../details.ts';

@@ -3,9 +3,9 @@ import type { Audit } from '../../platform/audit.ts';
 import { type ListedKind, ofTenants } from '../../platform/jobs/listed.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { BulkAction, RowOutcome } from '../values.ts';
-import { outcomeParts } from '../view.ts';
 import { cancelBulkJob } from './bulk-jobs.ts';
 import { listedBulk } from './job-queries.ts';
+import { outcomeParts } from './view.ts';
 
 type Told = {
   status: string | null;

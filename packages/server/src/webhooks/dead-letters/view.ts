@@ -1,0 +1,44 @@
+import { formatCount } from '../../kernel/values.ts';
+import {
+  type BulkAction,
+  type RowOutcome,
+  rowOutcomes,
+  type ShownOutcome,
+  shownOutcomes,
+} from '../values.ts';
+import { outcomeWords } from './values.ts';
+
+/** One number of what became of a bulk job, in words: `23 wait for the breaker`. */
+export type OutcomePart = {
+  readonly text: string;
+  /** By which the list of deliveries finds these rows; null finds all of the job, undefined none. */
+  readonly outcome: ShownOutcome | null | undefined;
+};
+
+/** What a bulk job has done, and what became of it: `24 re-armed`, `1 failed again`, `23 wait for the breaker`. */
+export function outcomeParts(job: {
+  readonly action: BulkAction;
+  readonly rows_done: number;
+  readonly outcome: { readonly counts: Partial<Record<RowOutcome, number>> } | null;
+}): readonly OutcomePart[] {
+  const { action, rows_done: done, outcome: seen } = job;
+  const all = `${formatCount(done)} ${action === 'retry' ? 're-armed' : 'discarded'}`;
+  const parts = rowOutcomes.flatMap((outcome) => {
+    const count = seen?.counts[outcome] ?? 0;
+    // Those that a purge has discarded are all of it.
+    if (count === 0 || (action === 'purge' && outcome === 'discarded')) return [];
+    const text = `${formatCount(count)} ${outcomeWords[outcome]}`;
+    return [{ text, outcome: shownOutcomes.find((each) => each === outcome) }];
+  });
+  return [{ text: all, outcome: null }, ...parts];
+}
+
+/** Says that the numbers are not the last ones; '' when they are. */
+export function settledText({
+  outcome,
+}: {
+  readonly outcome: { readonly settled_at: string | null } | null;
+}): string {
+  if (outcome === null) return 'nobody has looked yet';
+  return outcome.settled_at === null ? 'still under way' : '';
+}
