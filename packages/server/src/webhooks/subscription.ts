@@ -95,10 +95,11 @@ export function ask(
 }
 
 /**
- * What the filters of a tenant say of an incident, for the statement that stores it: one byte for each key, 1 where it
- * passes and 0 where not, and 2 where nobody was known to ask. The same list of keys serves many incidents.
+ * What the filters of a tenant say of an incident, for the statement that stores it: one byte for each filter, 1 where it
+ * passes and 0 where not, and 2 where nobody was known to ask. `places` is a JSON object that says by the key of a filter
+ * where its byte is; the same one serves many incidents.
  */
-export type Judgement = { readonly keys: readonly string[]; readonly verdicts: Buffer };
+export type Judgement = { readonly places: string; readonly verdicts: Buffer };
 
 /** Whether a type that an endpoint wants stands for several. */
 export function isPattern(wanted: string): boolean {

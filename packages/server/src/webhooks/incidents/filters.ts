@@ -20,7 +20,7 @@ const [refused, passed, notAsked] = [0, 1, 2];
 /** The filters of one tenant, compiled. Equal filters of several endpoints are one. */
 type Known = {
   readonly loadedAtMillis: number;
-  readonly keys: readonly string[];
+  readonly places: Judgement['places'];
   readonly filters: readonly (Pick<FilterRow, 'wants'> & { readonly passes: Filter | null })[];
 };
 
@@ -62,7 +62,7 @@ export class IncidentFilters {
           types.some((type) => wanted.has(type)) &&
           (stores === null || (incident.store !== null && stores.includes(incident.store))),
       );
-    const verdicts = Buffer.alloc(known.keys.length, notAsked);
+    const verdicts = Buffer.alloc(known.filters.length, notAsked);
     let [left, pauseAt, unfiltered]: [number, number, number] = [
       filterSteps.all,
       filterSteps.all - stepsAtOnce,
@@ -86,7 +86,7 @@ export class IncidentFilters {
         'filters of endpoints cost too much: the incident goes there unfiltered',
       );
     }
-    return { keys: known.keys, verdicts };
+    return { places: known.places, verdicts };
   }
 
   /** Reads the filters of a tenant anew, once for all that ask at the same time. */
@@ -116,17 +116,17 @@ export class IncidentFilters {
     if (rows.length === 0) return;
     this.#known.set(tenant, {
       loadedAtMillis,
-      keys: rows.map(({ key }) => key),
+      places: JSON.stringify(Object.fromEntries(rows.map(({ key }, place) => [key, place]))),
       filters: rows.map(({ filter, wants }) => ({
         wants,
         passes: compileSaved(filter, this.#log),
       })),
     });
     let kept = 0;
-    for (const { keys } of this.#known.values()) kept += keys.length;
-    for (const [other, { keys }] of this.#known) {
+    for (const { filters } of this.#known.values()) kept += filters.length;
+    for (const [other, { filters }] of this.#known) {
       if (kept <= mostKept || other === tenant) return;
-      kept -= keys.length;
+      kept -= filters.length;
       this.#known.delete(other);
     }
   }

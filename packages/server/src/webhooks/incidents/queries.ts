@@ -150,19 +150,19 @@ export async function insertIncidents(
 function receiversOf(incidents: readonly NewIncident[]): Sql {
   const texts = (field: (incident: NewIncident) => string | null) =>
     sql`${incidents.map(field)}::text[]`;
-  const lists = [...new Set(incidents.map(({ judgement }) => judgement?.keys))];
-  const keys = lists.flatMap((list, number) =>
-    (list ?? []).map((key, place) => ({ list: number, place, key })),
-  );
+  const lists = [...new Set(incidents.flatMap(({ judgement }) => judgement?.places ?? []))];
+  const judged = lists.map((places, list) => ({ list, places }));
   const isFree = sql`e.filter_key is null or reported.endpoint_id is not null`;
   // Most tenants have no filters, and their statement has no join more.
-  const [passes, judged] =
-    keys.length === 0
+  // The places are looked up in an object and not joined, whatever PostgreSQL expects of how many filters there are.
+  const [passes, joined] =
+    judged.length === 0
       ? [sql`case when ${isFree} then true end`, empty]
       : [
-          sql`${isFree} or case get_byte(reported.verdicts, judged.place) when 1 then true when 0 then false end`,
-          sql`left join ${givenRows('judged', keys, { list: 'int', place: 'int', key: 'uuid' })}
-            on judged.list = reported.list and judged.key = e.filter_key`,
+          sql`${isFree} or case get_byte(reported.verdicts, (judged.places ->> e.filter_key::text)::int)
+            when 1 then true when 0 then false end`,
+          sql`left join ${givenRows('judged', judged, { list: 'int', places: 'jsonb' })}
+            on judged.list = reported.list`,
         ];
   return sql`reported as materialized (
       select place, id, tenant collate "C" as tenant, store, type, string_to_array(wants, ' ') as wants, occurred_at, body,
@@ -173,7 +173,7 @@ function receiversOf(incidents: readonly NewIncident[]): Sql {
         ${texts(({ traceParent }) => traceParent)}, ${texts((one) => timeText(one.reportedAtMillis))},
         ${texts(({ endpointId }) => endpointId)}, ${texts(({ key }) => key?.text ?? null)},
         ${incidents.map(({ key }) => key?.digest ?? null)}::bytea[], ${texts((one) => wantsOf(one.type).join(' '))},
-        ${incidents.map(({ judgement }) => lists.indexOf(judgement?.keys))}::int[],
+        ${incidents.map(({ judgement }) => lists.indexOf(judgement?.places ?? ''))}::int[],
         ${incidents.map(({ judgement }) => judgement?.verdicts ?? null)}::bytea[]
       ) with ordinality as reported(id, tenant, store, type, occurred_at, body, request_id, trace_parent,
         time_text, endpoint_id, key, digest, wants, list, verdicts, place)
@@ -185,7 +185,7 @@ function receiversOf(incidents: readonly NewIncident[]): Sql {
         and (e.id = reported.endpoint_id
           or reported.endpoint_id is null
             and ${wantsTypeAndStore({ wants: sql`reported.wants`, store: sql`reported.store` })})
-      ${judged}
+      ${joined}
     ), unjudged as materialized (
       select distinct incident_id from candidate where passes is null
     )`;
