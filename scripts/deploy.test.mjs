@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { loadSettings, settingRows } from '../packages/server/src/config/settings.ts';
+import { settingRows } from '../packages/server/src/config/setting-rows.ts';
+import { loadSettings } from '../packages/server/src/config/settings.ts';
 import { root } from './program.mjs';
 
 const deploy = join(root, 'deploy');

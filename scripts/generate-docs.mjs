@@ -24,7 +24,10 @@ export async function generateDocs({ isCheck = false } = {}) {
 
 async function renderPages() {
   const pages = {
-    'configuration.md': renderSettings(await load('config/settings.js')),
+    'configuration.md': renderSettings({
+      ...(await load('config/setting-rows.js')),
+      ...(await load('config/settings.js')),
+    }),
     'errors.md': renderErrors(
       (await load('kernel/errors.js')).errorCatalogue,
       (await load('platform/http/validate.js')).faultCodes,
@@ -70,19 +73,27 @@ function load(path) {
   return import(new URL(`../packages/server/dist/${path}`, import.meta.url));
 }
 
-function renderSettings({ settingRows, clientVariables }) {
-  const settings = Object.values(settingRows).map((row) => [
-    code(row.env),
-    row.type,
-    defaultText(row),
-    row.help + (row.secret ? ' Secret: never printed.' : ''),
-  ]);
+function renderSettings({ settingGroups, settingRows, firstSettings, clientVariables }) {
+  const settings = (rows) =>
+    table(
+      ['Variable', 'Type', 'Default', 'Meaning'],
+      rows.map((row) => [
+        code(row.env),
+        row.type,
+        defaultText(row),
+        row.help + (row.secret ? ' Secret: never printed.' : ''),
+      ]),
+    );
   const variables = Object.entries(clientVariables).map(([name, help]) => [code(name), help]);
   return [
     '# Configuration',
     'Every setting is an environment variable. A wrong value, or a `SVC_` variable that is not listed here, stops the start with a message that names it. An empty value counts as unset.',
-    '## The service',
-    table(['Variable', 'Type', 'Default', 'Meaning'], settings),
+    'Most installations set some of these, and nothing else:',
+    settings(firstSettings.map((name) => settingRows[name])),
+    ...Object.values(settingGroups).flatMap(({ title, rows }) => [
+      `## ${title}`,
+      settings(Object.values(rows)),
+    ]),
     '## The command line',
     table(['Variable', 'Meaning'], variables),
   ];

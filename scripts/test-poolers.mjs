@@ -1,6 +1,6 @@
 // npm run test:poolers: tries the built program behind the pgbouncer that is on PATH, in each of its modes and under two
 // roles. Each case must work, with the same files and counters as without a pooler, or be refused at the start. Writes
-// its table into docs/operations.md.
+// its table into docs/operations/databases.md.
 import { join } from 'node:path';
 import { build } from './build.mjs';
 import { root, run, tellingFaults } from './program.mjs';
@@ -23,7 +23,7 @@ await tellingFaults(async () => {
   const name = found.output.split('\n')[0].trim();
   const text = `${table}\n\n${name}, PostgreSQL ${version}, Node ${process.versions.node}.`;
   process.stdout.write(`\n${text}\n`);
-  replaceBetweenMarkers(join(root, 'docs', 'operations.md'), 'poolers', text);
+  replaceBetweenMarkers(join(root, 'docs', 'operations', 'databases.md'), 'poolers', text);
   const wrong = cases.filter(({ isRight }) => !isRight).length;
   if (wrong > 0) throw new Error(`${wrong} cases did not end as they must`);
 });

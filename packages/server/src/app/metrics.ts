@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { backupFigures } from '../backup/index.ts';
 import { readFigure } from '../checks/index.ts';
 import { readRelease } from '../config/release.ts';
-import { roles } from '../config/settings.ts';
+import { roles } from '../config/setting-rows.ts';
 import { exportFigures } from '../exports/index.ts';
 import { addFigures, type FigureSource } from '../platform/metrics/figures.ts';
 import { createMetrics, type Metrics, type ProcessFacts } from '../platform/metrics/metrics.ts';

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { loadSettings, roles, settingRows } from './settings.ts';
+import { roles, settingRows } from './setting-rows.ts';
+import { loadSettings } from './settings.ts';
 
 test('an empty environment gives the defaults', () => {
   const settings = loadSettings({});

@@ -1,4 +1,5 @@
-import { loadSettings, settingRows } from '../../config/settings.ts';
+import { settingRows } from '../../config/setting-rows.ts';
+import { loadSettings } from '../../config/settings.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { type JsonOption, printRows } from '../output.ts';
