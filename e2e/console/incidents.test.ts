@@ -63,6 +63,18 @@ test('filters incidents by what the hash keeps, and clears the filters', async (
   await rowOf(page, lonely).waitFor();
   await page.getByLabel('To day').fill('2001-02-01');
   await page.getByRole('heading', { name: 'No incidents with these filters' }).waitFor();
+
+  // Both ends at once: by a name, or by what is complete once Enter says so.
+  await first.fill('Today');
+  const today = /^#\/incidents\?from=(\d{4}-\d\d-\d\d)&to=\1$/;
+  await expect.poll(() => hashOf(page), patient).toMatch(today);
+  await rowOf(page, lonely).waitFor();
+  await first.fill('2001-q1');
+  expect(hashOf(page)).toMatch(today);
+  await page.keyboard.press('Enter');
+  const quarter = '#/incidents?from=2001-01-01&to=2001-03-31';
+  await expect.poll(() => hashOf(page), patient).toBe(quarter);
+  await page.getByRole('heading', { name: 'No incidents with these filters' }).waitFor();
 });
 
 test('shows an incident with its payload to the letter, and leads to its delivery and back', async () => {

@@ -77,6 +77,14 @@ test('a refused day says why, and does not stay as if it were in force', async (
   expect(await last.inputValue()).toBe('');
   expect(await page.getByText('Not after').count()).toBe(0);
   expect(page.url()).not.toContain('to=');
+  await last.fill('2002');
+  await page.keyboard.press('Enter');
+  await page.getByText('None of its days is from 2001-03-01 to 2001-03-31').waitFor();
+  expect(page.url()).not.toContain('to=');
+  await last.fill('2001-q1');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/from=2001-03-01&to=2001-03-31/);
+  expect(await last.inputValue()).toBe('2001-03-31');
 });
 
 test('a page of some days of a store, or of a kind, says of how many', async () => {
@@ -181,6 +189,9 @@ test('warns before records are in both datasets, and shows both', async () => {
   // It begins with the months that have records; a quarter is one click.
   expect(await question.getByLabel('First day').inputValue()).toBe('2001-02-01');
   expect(await question.getByLabel('Last day').inputValue()).toBe('2001-03-31');
+  await question.getByLabel('First day').fill('2001-02');
+  await page.keyboard.press('Enter');
+  expect(await question.getByLabel('Last day').inputValue()).toBe('2001-02-28');
   await question.getByRole('button', { name: '2001 Q1' }).click();
   expect(await question.getByLabel('First day').inputValue()).toBe('2001-01-01');
   await question.getByLabel('fine-tuning').click();

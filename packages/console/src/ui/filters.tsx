@@ -1,13 +1,12 @@
 import { Button, NativeSelect, TextInput } from '@mantine/core';
 import { Fragment, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import type { Filter, Filters as FiltersOf } from '../api/views.ts';
-import { earliestDay, latestDay } from './days.ts';
+import { DayFilters } from './day-filters.tsx';
 import { filtersOf, noneOf } from './hash-state.ts';
 import { ChevronDownIcon, SearchIcon } from './icons.tsx';
 import classes from './list-page.module.css';
 import { type Change, changeOf } from './list-search.ts';
 import type { UpdateSearch } from './use-search.ts';
-import { useZone } from './zone-switch.tsx';
 
 const typingPauseMillis = 300;
 
@@ -202,93 +201,4 @@ export function ChoiceFilter<T extends string>(props: {
       }}
     />
   );
-}
-
-/** The first and the last day of a list, both ends included. Each may be given alone. */
-export function DayFilters(props: {
-  from: string | undefined;
-  to: string | undefined;
-  /** The days that there are to choose from. */
-  first?: string | undefined;
-  last?: string | undefined;
-  onChange: (change: { from?: string | undefined } | { to?: string | undefined }) => void;
-}): ReactNode {
-  const { from, to, first = earliestDay, last = latestDay, onChange } = props;
-  return (
-    <>
-      <DayFilter
-        name="From"
-        value={from}
-        first={first}
-        last={to ?? last}
-        onChange={(day) => onChange({ from: day })}
-      />
-      <DayFilter
-        name="To"
-        value={to}
-        first={from ?? first}
-        last={last}
-        onChange={(day) => onChange({ to: day })}
-      />
-    </>
-  );
-}
-
-type DayFilterProps = {
-  name: string;
-  value: string | undefined;
-  first: string;
-  last: string;
-  onChange: (day: string | undefined) => void;
-};
-
-/**
- * A field for a day, written as everywhere in the console: a date picker would use the browser's own order.
- */
-function DayFilter({ name, value, first, last, onChange }: DayFilterProps): ReactNode {
-  const [zone] = useZone();
-  const [text, setText] = useState(value ?? '');
-  const sent = useRef(value);
-  if (sent.current !== value) {
-    sent.current = value;
-    setText(value ?? '');
-  }
-  const fault = text === '' || text === value ? null : faultOfDay(text, first, last);
-  return (
-    <TextInput
-      className={`relative ${classes.dayFilter}`}
-      classNames={{ error: classes.dayFault }}
-      aria-label={`${name} day${zone === 'utc' ? '' : ' by UTC'}, as 2026-03-05`}
-      placeholder={zone === 'utc' ? `${name} day` : `${name} (UTC)`}
-      error={text.length >= 10 ? fault : null}
-      data-set={value !== undefined}
-      autoComplete="off"
-      maxLength={10}
-      value={text}
-      onChange={(event) => {
-        const day = event.currentTarget.value;
-        setText(day);
-        if (day !== '' && faultOfDay(day, first, last) !== null) return;
-        const next = day === '' ? undefined : day;
-        if (next === value) return;
-        sent.current = next;
-        onChange(next);
-      }}
-      // What was refused is not in force, and must not look as if it were.
-      onBlur={() => setText(value ?? '')}
-    />
-  );
-}
-
-/** What is wrong with a day, as a sentence; null when nothing is. `first` and `last` are those that may be chosen. */
-function faultOfDay(text: string, first: string, last: string): string | null {
-  const date = new Date(`${text}T00:00:00Z`);
-  const isDay =
-    /^\d{4}-\d\d-\d\d$/.test(text) &&
-    !Number.isNaN(date.getTime()) &&
-    date.toISOString().startsWith(text);
-  if (!isDay) return 'Not a day such as 2026-03-05';
-  if (text < first) return `Not before ${first}`;
-  if (text > last) return `Not after ${last}`;
-  return null;
 }

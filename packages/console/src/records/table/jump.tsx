@@ -1,5 +1,6 @@
 import { TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
+import { isDay } from '../../ui/days.ts';
 import type { Zone } from '../../ui/format.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import classes from './table.module.css';
@@ -41,10 +42,4 @@ export function instantOf(text: string, zone: Zone): string | undefined {
   if (day === undefined || !isDay(day)) return undefined;
   const at = new Date(`${day}T${time}${zone === 'utc' ? 'Z' : ''}`);
   return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
-}
-
-/** Whether the month has the day: February 30 would be a day of March. */
-function isDay(day: string): boolean {
-  const at = new Date(`${day}T00:00Z`);
-  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
 }

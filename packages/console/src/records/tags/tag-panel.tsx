@@ -3,6 +3,8 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Tagged } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
+import { type DayRange, isRangeName, readRange } from '../../ui/day-range.ts';
+import { isDay } from '../../ui/days.ts';
 import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
@@ -159,12 +161,14 @@ function WindowChoice(props: {
             label="First day"
             value={values.from}
             onChange={(from) => set({ from, window: 'range' })}
+            onRange={(range) => set({ ...range, window: 'range' })}
           />
           <span>to</span>
           <DayInput
             label="Last day"
             value={values.to}
             onChange={(to) => set({ to, window: 'range' })}
+            onRange={(range) => set({ ...range, window: 'range' })}
           />
         </div>
         {place.months !== undefined && place.month === undefined && (
@@ -186,20 +190,34 @@ function WindowChoice(props: {
   );
 }
 
+/** A field for a day; both are set by the name of a range, and by Enter where more could follow, as after 2001-q1. */
 function DayInput(props: {
   label: string;
   value: string;
   onChange: (day: string) => void;
+  onRange: (range: DayRange) => void;
 }): ReactNode {
+  const set = (text: string, isWhole: boolean) => {
+    const range = isWhole && !isDay(text) ? readRange(text, new Date()) : null;
+    // The names of ranges have spaces inside.
+    if (range === null) props.onChange(/^[\s\d-]+$/.test(text) ? text.trim() : text);
+    else props.onRange(range);
+  };
   return (
     <TextInput
       aria-label={props.label}
       placeholder="YYYY-MM-DD"
       autoComplete="off"
-      maxLength={10}
+      maxLength={22}
       className={classes.dayInput}
       value={props.value}
-      onChange={(event) => props.onChange(event.currentTarget.value.trim())}
+      onChange={({ currentTarget: { value } }) => set(value, isRangeName(value))}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' || isDay(props.value)) return;
+        // Enter completes the days here, and does not send the form.
+        event.preventDefault();
+        set(props.value, true);
+      }}
     />
   );
 }

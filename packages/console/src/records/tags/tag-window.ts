@@ -1,5 +1,6 @@
 import type { NewTag } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
+import { isDay } from '../../ui/days.ts';
 import { monthEnds, type SliceParams } from '../search.ts';
 
 /** Which days a new tag covers: all days, also future ones; the month of the node; or a range. */
@@ -87,10 +88,4 @@ export function tagOf(place: TagPlace, values: TagValues): NewTag {
 /** Which records a tag is of. */
 export function sliceOfTag({ dataset: _dataset, note: _note, ...slice }: NewTag): SliceParams {
   return slice;
-}
-
-function isDay(text: string): boolean {
-  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
-  const date = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }

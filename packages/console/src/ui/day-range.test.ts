@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { isRangeName, rangeNames, readRange } from './day-range.ts';
+
+const today = new Date('2026-01-15T23:30:00Z');
+
+test.each([
+  ['today', '2026-01-15', '2026-01-15'],
+  [' Yesterday ', '2026-01-14', '2026-01-14'],
+  ['last 7 days', '2026-01-09', '2026-01-15'],
+  ['Last  30  days', '2025-12-17', '2026-01-15'],
+  ['this month', '2026-01-01', '2026-01-31'],
+  ['last month', '2025-12-01', '2025-12-31'],
+  ['this quarter', '2026-01-01', '2026-03-31'],
+  ['last quarter', '2025-10-01', '2025-12-31'],
+  ['1d', '2026-01-15', '2026-01-15'],
+  ['7d', '2026-01-09', '2026-01-15'],
+  ['2001', '2001-01-01', '2001-12-31'],
+  ['2000-02', '2000-02-01', '2000-02-29'],
+  ['2001-q1', '2001-01-01', '2001-03-31'],
+  ['2001 Q4', '2001-10-01', '2001-12-31'],
+  ['2001-03-05', '2001-03-05', '2001-03-05'],
+  ['2001-03-05..2001-03-07', '2001-03-05', '2001-03-07'],
+])('%s is the days from %s to %s', (text, from, to) => {
+  expect(readRange(text, today)).toEqual({ from, to });
+});
+
+test.each([
+  '',
+  'tomorrow',
+  '2001-13',
+  '2001-q5',
+  '2001-02-30',
+  '2001-03-07..2001-03-05',
+  '2001-03-05..',
+  '0099',
+  '9999d',
+  'constructor',
+])('%s is no range', (text) => {
+  expect(readRange(text, today)).toBeNull();
+});
+
+test('a name is known as a whole, and nothing else is', () => {
+  expect(rangeNames.every(isRangeName)).toBe(true);
+  expect(['2001', '7d', 'last', 'toString'].some(isRangeName)).toBe(false);
+});
