@@ -8,7 +8,9 @@ import {
   readOverdue,
   troublesOf,
 } from '../checks/index.ts';
+import type { Settings } from '../config/settings.ts';
 import { listOpenExports, listTroubledSchedules } from '../exports/index.ts';
+import { systemClock } from '../kernel/clock.ts';
 import { AppError, isDatabaseAway } from '../kernel/errors.ts';
 import { once } from '../kernel/once.ts';
 import type { StoreState } from '../kernel/values.ts';
@@ -18,11 +20,12 @@ import type { StoreWatch } from '../platform/objects/store-watch.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import {
   findSampledDifferences,
+  isOnHold,
   listOverdueRemovals,
   parseSchedule,
   readRetentionOverview,
 } from '../retention/index.ts';
-import { countTroubles, readWebhooksOverview } from '../webhooks/index.ts';
+import { countPurgedSoon, countTroubles, readWebhooksOverview } from '../webhooks/index.ts';
 import type { ColdTier } from './cold-tier.ts';
 import type { Host } from './host.ts';
 
@@ -69,9 +72,15 @@ export function lookAround(
       const { abandoned, ...endpoints } = await countTroubles(db, tenants);
       return { abandoned, endpoints, named: [] };
     }),
+    purgedSoon: () => countPurgedSoon(db, tenants, purgingOf(settings)),
     overdueBackup: async () =>
       (await isBackupOverdue(db, settings.backupMaxAgeHours)) ? findLastBackup(db) : null,
   };
+}
+
+/** After how many days dead letters are purged by themselves, and what the jobs that do it heed. */
+export function purgingOf({ abandonedDays: days, webhookMaxAttempts: maxAttempts }: Settings) {
+  return { days, options: { clock: systemClock, maxAttempts, isOnHold } };
 }
 
 const listMillis = 10_000;

@@ -108,7 +108,7 @@ test('a trouble is told once however many look, again after a day, and when it i
 
 test('while one process looks, another leaves it alone', async () => {
   const [entered, left] = [createGate(), createGate()];
-  const nothing = { events: async () => [], disable: async () => {} };
+  const nothing = { events: async () => [], act: async () => {} };
   const find = {
     ...nothing,
     async troubles() {

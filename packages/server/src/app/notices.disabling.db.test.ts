@@ -106,3 +106,23 @@ test('an endpoint with a success after that was told is not disabled', async () 
   await process.look();
   expect(await endpoint(id)).toMatchObject({ enabled: true });
 });
+
+test('dead letters are purged for their age a day after that was told, and once a day', async () => {
+  const target = await add({ kinds: ['dead_letters_expiring'] });
+  const endpoint = { id: await failFor(service.db, 60), tenant: 'TX' };
+  await seedDeliveries(service.db, endpoint, 2, { secondsAgo: 31 * 86_400 });
+  const jobs = () =>
+    service.db.query(sql`select action, status, created_by, rows_total from dead_letter_jobs`);
+  await process.look();
+  await receiver.waitUntil(() => target.messages().length > 0);
+  expect(target.told()).toEqual([['begun dead_letters_expiring']]);
+  await process.pass(86_400 - 60);
+  await process.look();
+  expect(await jobs()).toEqual([]);
+  await process.pass(60);
+  await process.look();
+  await process.look();
+  expect(await jobs()).toEqual([
+    { action: 'purge', status: 'abandoned', created_by: 'svcctl', rows_total: 2 },
+  ]);
+});

@@ -22,12 +22,13 @@ import {
   disableFailingEndpoints,
   listFailingEndpoints,
   newSecret,
+  purgeOld,
   type Sender,
   secretBytes,
   signatureHeaders,
 } from '../webhooks/index.ts';
 import { type Host, routeTools, secretBox } from './host.ts';
-import { type Looker, lookAround } from './look.ts';
+import { type Looker, lookAround, purgingOf } from './look.ts';
 
 /** Notices to people. They are looked for and sent by every process with the role `api`. */
 export type Notices = Work & { readonly channel: Channel; readonly find: Find };
@@ -118,11 +119,15 @@ function createFind(looker: Looker): Find {
           return { abandoned: isMuch ? abandoned : 0, endpoints: {}, named };
         }),
       }),
-    async disable(db, endpointIds) {
-      for (const after of await disableFailingEndpoints(db, endpointIds)) {
+    async act(db, announced) {
+      const of = (kind: Found['kind']) => announced.filter((each) => each.kind === kind);
+      const failing = of('endpoints_disabling').map(({ subject }) => subject);
+      for (const after of await disableFailingEndpoints(db, failing)) {
         const { id, tenant } = after;
         await auditLocally(db, 'svcctl', { action: 'endpoint.disable', target: id, tenant, after });
       }
+      if (of('dead_letters_expiring').length === 0) return;
+      await purgeOld(db, { ...purgingOf(looker.settings), audit: auditLocally });
     },
     async events(db, since) {
       const ended = await listEndedExports(db, since);

@@ -1,6 +1,7 @@
 import { auditLocally } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import type { ReportRun } from '../exports/index.ts';
+import { serviceActor } from '../kernel/actor.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { HttpServer } from '../platform/http/server.ts';
@@ -83,13 +84,12 @@ export function createRunReporter(host: Host): ReportRun {
   const [maxAttempts, maxPayloadBytes] = [settings.webhookMaxAttempts, settings.webhookMaxBytes];
   const options = { clock: systemClock, maxAttempts, maxPayloadBytes, wakeUp, log };
   const report = createReportIncident(db, options);
-  const actor = { tokenId: '', name: 'svcctl', scopes: [], tenants: null, expiresAt: null };
   return async ({ tenant, exportId, type, occurredAt, data }) => {
     const key = `svcctl ${exportId}`;
     const request = { tenant, type, occurred_at: occurredAt, data, idempotency_key: key };
     try {
       const origin = { dataSource: undefined, requestId: exportId, traceParent: null };
-      await report(actor, { request, ...origin });
+      await report(serviceActor, { request, ...origin });
     } catch (error) {
       // It was reported before, by a release that told other things of a run.
       if (!(error instanceof AppError) || error.code !== 'idempotency_conflict') throw error;

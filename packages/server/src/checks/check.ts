@@ -107,6 +107,8 @@ export type Look = {
   /** What is wrong with the store of cold data, a sentence each. */
   readonly storeProblems: () => Promise<readonly string[]>;
   readonly webhooks: () => Promise<WebhookTroubles>;
+  /** How many dead letters will be purged by themselves within a day. */
+  readonly purgedSoon: () => Promise<number>;
   /** Targets of notices to which the last one was given up. */
   readonly unreached: () => Promise<readonly UnreachedTarget[]>;
   /** Machines whose disk is nearly full. */

@@ -35,6 +35,7 @@ const well: Look = {
   webhooks: async () => ({ abandoned: 0, endpoints: { failing: 0 }, named: [] }),
   unreached: async () => [],
   fullDisks: async () => [],
+  purgedSoon: async () => 0,
   overdueBackup: async () => null,
 };
 const ill: Look = {
@@ -70,6 +71,7 @@ const ill: Look = {
     })),
   ],
   fullDisks: async () => [{ host: 'one', free_percent: 9 }],
+  purgedSoon: async () => 0,
   overdueBackup: async () => undefined,
 };
 

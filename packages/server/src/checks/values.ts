@@ -38,12 +38,13 @@ export const checkSeverities = ['warning', 'critical'] as const satisfies readon
 export type CheckSeverity = (typeof checkSeverities)[number];
 
 /**
- * What people can be told of: troubles, which begin and end, and what has ended, once. That an endpoint will be disabled
- * is not wrong in itself, but must be told before.
+ * What people can be told of: troubles, which begin and end, and what has ended, once. That an endpoint will be disabled,
+ * or dead letters purged, is not wrong in itself, but must be told before.
  */
 export const noticeTexts = {
   ...troubleTexts,
   endpoints_disabling: 'an endpoint will be disabled for its failures',
+  dead_letters_expiring: 'abandoned webhooks will be purged for their age',
   export_done: 'an export is done',
   export_failed: 'an export failed',
   audit_head: 'how far the audit log is, each day',

@@ -125,6 +125,22 @@ export const webhookChecks: readonly (Check | ToldCheck)[] = [
     place: () => '#/dlq?status=abandoned',
   },
   {
+    name: 'dead_letters_expiring',
+    // What is only to come is told by notices alone.
+    row: null,
+    severity: 'warning',
+    holdSeconds: 0,
+    async look({ purgedSoon }) {
+      const count = await purgedSoon();
+      return ifAny(count, `${numberOf(count, 'abandoned webhook')} will be purged within a day`);
+    },
+    well: 'no abandoned webhook is about to be purged',
+    remedy:
+      'SVC_ABANDONED_DAYS says so. Whatever is retried before stays, and so does what belongs to a tenant under legal hold.',
+    command: () => 'svcctl dlq retry --all --status abandoned',
+    place: () => '#/dlq?status=abandoned',
+  },
+  {
     name: 'notices_undelivered',
     row: 'troubles',
     severity: 'warning',

@@ -309,6 +309,11 @@ export const settingGroups = {
         help: 'Days that the payload of an incident and the answers of its receivers are kept after its last delivery ended, also as a dead letter, which cannot be retried from then on; 0 = as long as the deliveries.',
         sharedBy: ['drainer'],
       },
+      abandonedDays: {
+        ...integer('SVC_ABANDONED_DAYS', 0, 0, 3650),
+        help: 'Days after which abandoned webhooks are purged by themselves, which a notice tells the day before; 0 = never.',
+        sharedBy: ['api'],
+      },
       historyDays: {
         ...integer('SVC_HISTORY_DAYS', 400, 0, 36_500),
         help: 'Days that what has ended stays in the journal of moves and the lists of runs, verifications and bulk retries; 0 = for ever.',

@@ -15,6 +15,11 @@ export type Actor = {
   readonly session?: ConsoleSession;
 };
 
+/** The service itself, where it does what else an operator asks for. It reaches all tenants, and no route. */
+export const serviceActor: Actor = {
+  ...{ tokenId: '', name: 'svcctl', scopes: [], tenants: null, expiresAt: null },
+};
+
 /**
  * A console session. Until `confirmedUntil` (RFC 3339) it may do what is destructive; when it is null, it must first
  * confirm with its access token.

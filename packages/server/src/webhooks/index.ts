@@ -1,4 +1,5 @@
 export { listBulkAsJobs } from './dead-letters/listed-bulk.ts';
+export { countPurgedSoon, purgeOld } from './dead-letters/purge-old.ts';
 export { startBulkJobs } from './dead-letters/run-jobs.ts';
 export { startSettling } from './dead-letters/settle.ts';
 export { createSender, type Sender } from './delivery/sender.ts';

@@ -8,6 +8,7 @@ import { type Looking, startLooking } from './looking.ts';
 export const noticesEnv = {
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
   SVC_NOTIFY_DEAD_LETTERS: '3',
+  SVC_ABANDONED_DAYS: '30',
   SVC_PUBLIC_URL: 'https://svcctl.example',
 };
 
@@ -65,8 +66,14 @@ export async function startNoticesWorld(): Promise<NoticesWorld> {
       for (const table of ['notify_targets', 'notice_sends', 'notices', 'webhook_endpoints']) {
         await service.db.pool.query(`delete from ${table}`);
       }
-      for (const table of ['dead_letter_counts', 'exports', 'endpoint_hours', 'deliveries'])
+      for (const table of [
+        'dead_letter_counts',
+        'dead_letter_jobs',
+        'endpoint_hours',
+        'deliveries',
+      ])
         await service.db.pool.query(`delete from ${table}`);
+      await service.db.pool.query('delete from exports');
       receiver.behave(() => answer(204));
     },
     async stop() {

@@ -13,8 +13,8 @@ export type Find = {
   troubles(db: Queryable): Promise<readonly Found[]>;
   /** `since` is RFC 3339; null when no event is known yet. */
   events(db: Queryable, since: string | null): Promise<readonly Found[]>;
-  /** Disables these endpoints, which was told a day ago, if they are to be. */
-  disable(db: Queryable, endpointIds: readonly string[]): Promise<void>;
+  /** Does what was told a day ago, if it is still to be done. */
+  act(db: Queryable, announced: readonly Found[]): Promise<void>;
 };
 
 /**
@@ -30,7 +30,7 @@ export async function evaluate(
     if (!(await queries.tryLockNotices(connection))) return false;
     const troubles = await find.troubles(connection);
     const open = await queries.listOpenTroubles(connection);
-    await find.disable(connection, listAnnounced(open, troubles));
+    await find.act(connection, listAnnounced(open, troubles));
     const told = [
       ...(await storeTroubles(connection, open, troubles)),
       ...(await storeEvents(
@@ -44,22 +44,21 @@ export async function evaluate(
   });
 }
 
-/** So long before it is disabled, an endpoint is announced. */
+/** So long before it is done, something is announced. */
 const noticeSeconds = 86_400;
 
-/** The endpoints of which was said for long enough that they will be disabled, and is still. */
-function listAnnounced(open: readonly OpenTrouble[], found: readonly Found[]): string[] {
-  const still = found.filter(({ kind }) => kind === 'endpoints_disabling');
-  const isAnnounced = ({ subject }: Found) =>
+/** What was told for long enough, and is still found. */
+function listAnnounced(open: readonly OpenTrouble[], found: readonly Found[]): Found[] {
+  return found.filter(({ kind, subject }) =>
     open.some(
       (each) =>
-        each.kind === 'endpoints_disabling' &&
+        each.kind === kind &&
         each.subject === subject &&
         each.told_age !== null &&
         each.missing_age === null &&
         each.age >= noticeSeconds,
-    );
-  return still.filter(isAnnounced).map(({ subject }) => subject);
+    ),
+  );
 }
 
 async function storeTroubles(

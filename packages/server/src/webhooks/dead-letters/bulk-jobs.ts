@@ -18,14 +18,14 @@ export type BulkRequest = Static<typeof bulkRequestSchema>;
 
 const maxGroups = 100;
 
-type Options = Pick<WebhookOptions, 'clock' | 'isOnHold' | 'maxAttempts'>;
+export type BulkOptions = Pick<WebhookOptions, 'clock' | 'isOnHold' | 'maxAttempts'>;
 
 /** Says what a bulk job would do; `count` and `skipped` are exact. Throws 400 `request_invalid`. */
 export async function previewBulk(
   db: Queryable,
   actor: Pick<Actor, 'tenants'>,
   action: BulkAction,
-  { request, options }: { request: BulkRequest; options: Options },
+  { request, options }: { request: BulkRequest; options: BulkOptions },
 ) {
   const range = toRange(request, options.clock());
   const reach = await findReach(db, actor, request);
@@ -50,28 +50,26 @@ export async function previewBulk(
 
 const idPrefixes = { retry: 'rty', purge: 'prg' } as const;
 
-/** Makes a bulk job, which a job runner carries out. Throws 400 `request_invalid`. */
+/** Makes a bulk job, which a job runner carries out. Call it in a transaction. Throws 400 `request_invalid`. */
 export async function createBulkJob(
-  db: Database,
+  db: Queryable,
   act: Act,
   action: BulkAction,
-  { request, options }: { request: BulkRequest; options: Options },
+  { request, options }: { request: BulkRequest; options: BulkOptions },
 ): Promise<JobRow | undefined> {
   const range = toRange(request, options.clock());
   const { count, skipped } = await previewBulk(db, act.actor, action, { request, options });
   const { status = null, tenant = null, endpoint_id = null } = request;
   const { failure_class = null, event_type = null, rate = null } = request;
-  return db.transaction(async (connection) => {
-    const job = await queries.insertBulkJob(connection, {
-      ...{ id: newId(idPrefixes[action]), action, status, tenant, endpoint_id, failure_class },
-      ...{ event_type, rate, maxAttempts: options.maxAttempts },
-      ...{ failed_from: range.from, failed_to: range.until, rowsTotal: count + skipped },
-      ...{ reach: act.actor.tenants, createdBy: act.actor.name },
-    });
-    const target = job?.id ?? null;
-    await act.note(connection, { action: `${action}_job.create`, target, tenant, after: job });
-    return job;
+  const job = await queries.insertBulkJob(db, {
+    ...{ id: newId(idPrefixes[action]), action, status, tenant, endpoint_id, failure_class },
+    ...{ event_type, rate, maxAttempts: options.maxAttempts },
+    ...{ failed_from: range.from, failed_to: range.until, rowsTotal: count + skipped },
+    ...{ reach: act.actor.tenants, createdBy: act.actor.name },
   });
+  const target = job?.id ?? null;
+  await act.note(db, { action: `${action}_job.create`, target, tenant, after: job });
+  return job;
 }
 
 /** The bulk jobs that a route is about. `retry`: those that were there before there were others. */

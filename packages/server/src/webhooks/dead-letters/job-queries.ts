@@ -127,6 +127,22 @@ export async function findBulkJob(
   return findJobRow<JobRow>(db, source, columns, { id, reach });
 }
 
+/** Whether somebody of this name has asked for a purge within the last day. */
+export async function hasPurgedToday(db: Queryable, name: string): Promise<boolean> {
+  const rows = await db.query(sql`
+    select from dead_letter_jobs
+    where action = 'purge' and created_by = ${name} and created_at > now() - interval '1 day' limit 1`);
+  return rows.length > 0;
+}
+
+/** Whether a delivery was abandoned at this time or before. */
+export async function hasOldAbandoned(db: Queryable, until: string): Promise<boolean> {
+  const rows = await db.query(sql`
+    select from deliveries where status = 'abandoned' and last_attempt_at <= ${until}
+    order by status, last_attempt_at limit 1`);
+  return rows.length > 0;
+}
+
 /**
  * Changes a job that has not ended; undefined when it has. The statement waits for a batch that is under way, because
  * the batch has the job locked.

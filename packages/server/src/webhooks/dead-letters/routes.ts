@@ -49,7 +49,9 @@ export function addDeadLetterRoutes(http: HttpServer, db: Database, options: Web
     const asked = { request: call.body ?? {}, options };
     // There are two answers: unless another is set, the status is the contract's for a preview.
     if (asked.request.dry_run === true) return previewBulk(db, call.actor, action, asked);
-    const job = await createBulkJob(db, act(call), action, asked);
+    const job = await db.transaction((connection) =>
+      createBulkJob(connection, act(call), action, asked),
+    );
     options.jobs.poke();
     call.reply.status(202);
     return job;

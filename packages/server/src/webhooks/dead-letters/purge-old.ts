@@ -1,0 +1,52 @@
+import { type Actor, serviceActor } from '../../kernel/actor.ts';
+import { formatMicros } from '../../kernel/instant.ts';
+import type { AuditLocally } from '../../platform/audit.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { type BulkOptions, createBulkJob, previewBulk } from './bulk-jobs.ts';
+import { hasOldAbandoned, hasPurgedToday } from './job-queries.ts';
+
+const dayMillis = 86_400_000;
+
+/** Dead letters that were abandoned `days` days ago are purged by themselves; 0: none are. */
+type Old = { readonly days: number; readonly options: BulkOptions };
+
+/** How many dead letters within reach will be purged by themselves within a day, if nothing becomes of them before. */
+export async function countPurgedSoon(
+  db: Queryable,
+  tenants: Actor['tenants'],
+  { days, options }: Old,
+): Promise<number> {
+  return days === 0 ? 0 : countOld(db, tenants, { days: days - 1, options });
+}
+
+/** Makes the job that purges what is too old, once a day. Call it in a transaction, when it was told a day before. */
+export async function purgeOld(
+  db: Queryable,
+  { days, options, audit }: Old & { audit: AuditLocally },
+): Promise<void> {
+  const { name } = serviceActor;
+  if (days === 0 || (await hasPurgedToday(db, name))) return;
+  if ((await countOld(db, null, { days, options })) === 0) return;
+  const act = {
+    actor: serviceActor,
+    note: (connection: Queryable, entry: { action: string; target: string | null }) =>
+      audit(connection, name, { after: undefined, ...entry }),
+  };
+  await createBulkJob(db, act, 'purge', { request: requestOf(days, options), options });
+}
+
+async function countOld(
+  db: Queryable,
+  tenants: Actor['tenants'],
+  { days, options }: Old,
+): Promise<number> {
+  const request = requestOf(days, options);
+  // Mostly none is so old, and one look into an index says so.
+  if (!(await hasOldAbandoned(db, request.failed_to))) return 0;
+  return (await previewBulk(db, { tenants }, 'purge', { request, options })).count;
+}
+
+function requestOf(days: number, { clock }: BulkOptions) {
+  const until = formatMicros((clock() - days * dayMillis) * 1000);
+  return { status: 'abandoned', failed_to: until } as const;
+}
