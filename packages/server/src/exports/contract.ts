@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
+  exactly,
   instantSchema,
   labelSchema,
   nullable,
@@ -74,46 +75,37 @@ const compression = Type.Optional(
 );
 
 /** The body of `POST /exports/csv`. */
-export const csvRequestSchema = Type.Object(
-  {
-    ...bodyProperties,
-    compression,
-    header: Type.Optional(Type.Boolean({ default: true })),
-    profile: Type.Optional(
-      oneOf(
-        profiles,
-        'machine (default): exact round trip, LF, text always quoted, NULL is nothing at all. spreadsheet: BOM, CRLF, cells with a semicolon quoted, and those that a spreadsheet would run as a formula with a leading apostrophe.',
-      ),
+export const csvRequestSchema = exactly({
+  ...bodyProperties,
+  compression,
+  header: Type.Optional(Type.Boolean({ default: true })),
+  profile: Type.Optional(
+    oneOf(
+      profiles,
+      'machine (default): exact round trip, LF, text always quoted, NULL is nothing at all. spreadsheet: BOM, CRLF, cells with a semicolon quoted, and those that a spreadsheet would run as a formula with a leading apostrophe.',
     ),
-  },
-  { additionalProperties: false },
-);
-export const ndjsonRequestSchema = Type.Object(
-  {
-    ...bodyProperties,
-    compression,
-    template: Type.Optional(template),
-    missing: Type.Optional(
-      oneOf(
-        missingRules,
-        'a record that has no value for a reference: refuse (default) fails the job, skip leaves it out and counts it; needs `template`',
-      ),
+  ),
+});
+export const ndjsonRequestSchema = exactly({
+  ...bodyProperties,
+  compression,
+  template: Type.Optional(template),
+  missing: Type.Optional(
+    oneOf(
+      missingRules,
+      'a record that has no value for a reference: refuse (default) fails the job, skip leaves it out and counts it; needs `template`',
     ),
-  },
-  { additionalProperties: false },
-);
-export const parquetRequestSchema = Type.Object(
-  {
-    ...bodyProperties,
-    typed: Type.Optional(
-      Type.Boolean({
-        description:
-          'the fields of the enrichment as columns of their types, by the schema of GET /exports/schema, and what fits none of them in `_rest` as JSON; goes with Prefer: respond-async',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+  ),
+});
+export const parquetRequestSchema = exactly({
+  ...bodyProperties,
+  typed: Type.Optional(
+    Type.Boolean({
+      description:
+        'the fields of the enrichment as columns of their types, by the schema of GET /exports/schema, and what fits none of them in `_rest` as JSON; goes with Prefer: respond-async',
+    }),
+  ),
+});
 
 export type CsvRequest = Static<typeof csvRequestSchema>;
 /** The body of an export of any format. No format has all of these fields. */
@@ -170,28 +162,23 @@ function exportResponses(mediaType: readonly string[]) {
 }
 
 /** The routes of streamed exports. The server checks requests by them, and docs/http-api.md is made from them. */
-export const exportsContract = {
+export const exportsContract = routesUnder('Exports', {
   estimateExport: {
-    id: 'estimateExport',
     method: 'GET',
     path: '/exports/estimate',
-    tag: 'Exports',
     summary: 'How much a slice is',
     description:
       'Rows and bytes are exact, from the counters, unless `kind` makes it count. `files` tells about how large the file of each format gets with the default columns.',
     scope: 'analytics:read',
-    query: Type.Object(
-      {
-        ...selectionProperties,
-        profile: Type.Optional(
-          oneOf(
-            profiles,
-            'spreadsheet: also counts what its cells would cut, by reading the records',
-          ),
+    query: exactly({
+      ...selectionProperties,
+      profile: Type.Optional(
+        oneOf(
+          profiles,
+          'spreadsheet: also counts what its cells would cut, by reading the records',
         ),
-      },
-      { additionalProperties: false },
-    ),
+      ),
+    }),
     responses: {
       200: {
         description: 'Rows of the export, and bytes of its records as NDJSON.',
@@ -215,15 +202,13 @@ export const exportsContract = {
     },
   },
   inferSchema: {
-    id: 'inferSchema',
     method: 'GET',
     path: '/exports/schema',
-    tag: 'Exports',
     summary: 'Which columns a typed export has',
     description:
       'Inferred from a sample of the records. A job keeps its own; a dataset version keeps the one of its first typed export for all later ones.',
     scope: 'analytics:read',
-    query: Type.Object(selectionProperties, { additionalProperties: false }),
+    query: exactly(selectionProperties),
     responses: {
       200: { description: 'The columns in their order.', schema: typedSchema },
       400: problem,
@@ -231,18 +216,13 @@ export const exportsContract = {
     },
   },
   previewTemplate: {
-    id: 'previewTemplate',
     method: 'POST',
     path: '/exports/ndjson/preview',
-    tag: 'Exports',
     summary: 'The first line that a template makes',
     description:
       'Of a few records from both ends of the slice; with filters there may be none among them. A job may find records that these do not tell of. Without a chosen split, `train` stands for that of each record.',
     scope: 'analytics:read',
-    body: Type.Object(
-      { ...selectionProperties, where: bodyProperties.where, template },
-      { additionalProperties: false },
-    ),
+    body: exactly({ ...selectionProperties, where: bodyProperties.where, template }),
     responses: {
       200: { description: 'The line.', schema: templatePreviewSchema },
       400: problem,
@@ -250,10 +230,8 @@ export const exportsContract = {
     },
   },
   downloadExport: {
-    id: 'downloadExport',
     method: 'GET',
     path: '/exports/links/:code',
-    tag: 'Exports',
     summary: 'Download by a one-use link',
     description: 'The link is the key: no token is sent. It works once, until it expires.',
     scope: null,
@@ -264,10 +242,8 @@ export const exportsContract = {
     },
   },
   exportCsv: {
-    id: 'exportCsv',
     method: 'POST',
     path: '/exports/csv',
-    tag: 'Exports',
     summary: 'Export a slice of records as CSV',
     description: `Streamed from one snapshot in key order: as many rows as X-Record-Count says, which is the count of the leaf. A stream that fails mid-way resets the connection, so that a cut file cannot look whole; the trailer Repr-Digest proves the bytes. ${preferAsync}`,
     scope: 'analytics:read',
@@ -275,10 +251,8 @@ export const exportsContract = {
     responses: exportResponses(fileTypes.csv),
   },
   exportNdjson: {
-    id: 'exportNdjson',
     method: 'POST',
     path: '/exports/ndjson',
-    tag: 'Exports',
     summary: 'Export a slice of records as NDJSON',
     description: `As CSV is exported. By default each line is the record as it was sent, to the letter, which ingest takes again; columns without a value are left out. ${preferAsync}`,
     scope: 'analytics:read',
@@ -286,14 +260,12 @@ export const exportsContract = {
     responses: exportResponses(fileTypes.ndjson),
   },
   exportParquet: {
-    id: 'exportParquet',
     method: 'POST',
     path: '/exports/parquet',
-    tag: 'Exports',
     summary: 'Export a slice of records as Parquet',
     description: `As CSV is exported: one file, zstd inside, in key order. Times are UTC timestamps to the microsecond, \`bytes\` an integer, everything else text to the letter, \`confidence\` too. ${preferAsync}`,
     scope: 'analytics:read',
     body: parquetRequestSchema,
     responses: exportResponses(fileTypes.parquet),
   },
-} as const satisfies Record<string, RouteContract>;
+});

@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
-  cursorSchema,
   digestSchema,
+  exactly,
   instantSchema,
-  limitSchema,
   nullable,
   oneOf,
-  pageOf,
+  onePage,
+  paging,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -196,50 +196,34 @@ export type FileDifference = {
 const byId = Type.Object({ id: Type.String() });
 
 /** The routes of export jobs. */
-export const exportJobsContract = {
+export const exportJobsContract = routesUnder('Exports', {
   listExports: {
-    id: 'listExports',
     method: 'GET',
     path: '/exports',
-    tag: 'Exports',
     summary: 'List export jobs',
     description: 'The latest first.',
     scope: 'analytics:read',
-    query: Type.Object(
-      {
-        tenant: Type.Optional(tenantSchema),
-        state: Type.Optional(oneOf(exportStates)),
-        schedule: Type.Optional(
-          Type.String({ maxLength: 100, description: 'id of a schedule: its runs' }),
-        ),
-        limit: Type.Optional(limitSchema),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
-    responses: {
-      200: {
-        description: 'One page.',
-        schema: pageOf(exportJobSchema),
-      },
-      400: problem,
-    },
+    query: exactly({
+      tenant: Type.Optional(tenantSchema),
+      state: Type.Optional(oneOf(exportStates)),
+      schedule: Type.Optional(
+        Type.String({ maxLength: 100, description: 'id of a schedule: its runs' }),
+      ),
+      ...paging,
+    }),
+    responses: onePage(exportJobSchema),
   },
   getExport: {
-    id: 'getExport',
     method: 'GET',
     path: '/exports/:id',
-    tag: 'Exports',
     summary: 'Follow an export job',
     scope: 'analytics:read',
     params: byId,
     responses: { 200: { description: 'The job.', schema: exportJobSchema }, 404: problem },
   },
   getManifest: {
-    id: 'getManifest',
     method: 'GET',
     path: '/exports/:id/manifest',
-    tag: 'Exports',
     summary: 'What the file of an export is, part by part',
     scope: 'analytics:read',
     params: byId,
@@ -250,10 +234,8 @@ export const exportJobsContract = {
     },
   },
   downloadFile: {
-    id: 'downloadFile',
     method: 'GET',
     path: '/exports/:id/file',
-    tag: 'Exports',
     summary: 'Download the file of an export job',
     description:
       'Takes Range and If-Range, answers ETag and Repr-Digest: a download that broke off is resumed. Each part is checked against its SHA-256 before a byte of it is sent.',
@@ -284,10 +266,8 @@ export const exportJobsContract = {
     },
   },
   cancelExport: {
-    id: 'cancelExport',
     method: 'DELETE',
     path: '/exports/:id',
-    tag: 'Exports',
     summary: 'Cancel an export job, or remove its file',
     description:
       'A job that is queued or running is cancelled, within a second. Of one that is completed the file is removed now. Otherwise nothing happens. Only for the token that asked for the export, and for admins (403).',
@@ -298,4 +278,4 @@ export const exportJobsContract = {
       404: problem,
     },
   },
-} as const satisfies Record<string, RouteContract>;
+});

@@ -1,14 +1,14 @@
 import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
-  cursorSchema,
+  exactly,
   instantSchema,
-  limitSchema,
   newStoreSchema,
   newTenantSchema,
   nullable,
   oneOf,
-  pageOf,
+  onePage,
+  paging,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -67,12 +67,12 @@ const toSchema = Type.String({
   description:
     'a folder below one of SVC_EXPORT_ROOTS, or s3://bucket/path?region=…&endpoint=…; with {tenant}, {schedule} and {date}, the day on which the run begins',
 });
-const credentialsSchema = Type.Object(
+const credentialsSchema = exactly(
   {
     access_key_id: Type.String({ minLength: 1, maxLength: 200 }),
     secret_access_key: Type.String({ minLength: 1, maxLength: 500 }),
   },
-  { additionalProperties: false, description: 'of S3; the secret is sealed, and never shown' },
+  { description: 'of S3; the secret is sealed, and never shown' },
 );
 
 const webhookSchema = Type.Boolean({
@@ -129,29 +129,26 @@ export const scheduleSchema = Type.Object({
 export type Schedule = Static<typeof scheduleSchema>;
 
 /** The body of `POST /exports/schedules`. */
-export const newScheduleSchema = Type.Object(
-  {
-    tenant: newTenantSchema,
-    name: Type.Optional(nameSchema),
-    cron: cronSchema,
-    format: oneOf(exportFormats),
-    to: toSchema,
-    credentials: Type.Optional(credentialsSchema),
-    webhook: Type.Optional(webhookSchema),
-    starts: Type.Optional(
-      oneOf(
-        scheduleStarts,
-        'all (default): the first run delivers all that is stored. now: only what is stored from now on',
-      ),
+export const newScheduleSchema = exactly({
+  tenant: newTenantSchema,
+  name: Type.Optional(nameSchema),
+  cron: cronSchema,
+  format: oneOf(exportFormats),
+  to: toSchema,
+  credentials: Type.Optional(credentialsSchema),
+  webhook: Type.Optional(webhookSchema),
+  starts: Type.Optional(
+    oneOf(
+      scheduleStarts,
+      'all (default): the first run delivers all that is stored. now: only what is stored from now on',
     ),
-    ...selection,
-  },
-  { additionalProperties: false },
-);
+  ),
+  ...selection,
+});
 export type NewSchedule = Static<typeof newScheduleSchema>;
 
 /** The body of `PATCH /exports/schedules/:id`. Only what is named changes. */
-export const scheduleChangeSchema = Type.Object(
+export const scheduleChangeSchema = exactly(
   {
     enabled: Type.Optional(Type.Boolean({ description: 'false pauses it' })),
     cron: Type.Optional(cronSchema),
@@ -159,7 +156,7 @@ export const scheduleChangeSchema = Type.Object(
     credentials: Type.Optional(credentialsSchema),
     webhook: Type.Optional(webhookSchema),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { minProperties: 1 },
 );
 export type ScheduleChange = Static<typeof scheduleChangeSchema>;
 
@@ -189,15 +186,11 @@ export const schedulesContract = routesUnder('Exports', {
     summary: 'List schedules and how their last runs went',
     description: 'By tenant and name.',
     scope: 'analytics:read',
-    query: Type.Object(
-      {
-        tenant: Type.Optional(tenantSchema),
-        limit: Type.Optional(limitSchema),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
-    responses: { 200: { description: 'One page.', schema: pageOf(scheduleSchema) }, 400: problem },
+    query: exactly({
+      tenant: Type.Optional(tenantSchema),
+      ...paging,
+    }),
+    responses: onePage(scheduleSchema),
   },
   getSchedule: {
     method: 'GET',

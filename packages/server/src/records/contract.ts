@@ -1,19 +1,19 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
-  cursorSchema,
   dateSchema,
   digestSchema,
   eventIdSchema,
+  exactly,
   instantSchema,
   labelSchema,
-  limitSchema,
   monthSchema,
   newStoreSchema,
   newTenantSchema,
   nullable,
   oneOf,
   pageOf,
+  paging,
   problem,
   problemSchema,
   storeSchema,
@@ -99,23 +99,20 @@ export const recordSchema = Type.Object({
   ),
 });
 
-export const incomingRecordSchema = Type.Object(
-  {
-    tenant: newTenantSchema,
-    store: newStoreSchema,
-    event_id: eventIdSchema,
-    occurred_at: Type.String({
-      format: 'date-time',
-      description: '1970 … now + 1 day, at most 6 fraction digits; decides the month',
-    }),
-    kind: Type.Optional(nullable(labelSchema)),
-    source: Type.Optional(nullable(labelSchema)),
-    model: Type.Optional(nullable(labelSchema)),
-    confidence: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
-    enrichment: Type.Object({}, { additionalProperties: true, description: 'at most 256 KiB' }),
-  },
-  { additionalProperties: false },
-);
+export const incomingRecordSchema = exactly({
+  tenant: newTenantSchema,
+  store: newStoreSchema,
+  event_id: eventIdSchema,
+  occurred_at: Type.String({
+    format: 'date-time',
+    description: '1970 … now + 1 day, at most 6 fraction digits; decides the month',
+  }),
+  kind: Type.Optional(nullable(labelSchema)),
+  source: Type.Optional(nullable(labelSchema)),
+  model: Type.Optional(nullable(labelSchema)),
+  confidence: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
+  enrichment: Type.Object({}, { additionalProperties: true, description: 'at most 256 KiB' }),
+});
 
 export const ingestAnswerSchema = Type.Object({
   accepted: Type.Integer({
@@ -255,31 +252,25 @@ export const recordFilters = {
   dataset: Type.Optional(oneOf(datasetNames)),
 };
 
-export const recordsContract = {
+export const recordsContract = routesUnder('Records', {
   ingestRecords: {
-    id: 'ingestRecords',
     method: 'POST',
     path: '/enrichment/records',
-    tag: 'Records',
     summary: 'Store enrichment records',
     description:
       'Either one JSON batch (1–10,000 records, ≤ 32 MiB; all checked before any is stored) or an unbounded NDJSON stream that is committed in parts; one that breaks off answers what is stored and where to go on. The token is checked again before each part: once it is revoked or has expired, the stream ends with 401 and says the same. Bodies may be gzip-coded, and begin with a byte order mark. Beside its records a body may hold 8 MiB of white space, and 32 bytes of it for each byte of a record. Idempotent: the same record again counts as a duplicate. A faulty record is rejected, the others are stored. What is answered as accepted survives a crash in the next instant. A dry run makes all these checks, also against what is stored in both tiers, and stores nothing; see docs/operations.md for what it cannot tell.',
     scope: 'enrichment:write',
-    query: Type.Object(
-      {
-        dry_run: Type.Optional(
-          Type.Boolean({
-            description: 'checks the records and answers as if they were stored, with warnings',
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
-    streamedBody: {
-      'application/json': Type.Object(
-        { records: Type.Array(incomingRecordSchema, { minItems: 1, maxItems: 10_000 }) },
-        { additionalProperties: false },
+    query: exactly({
+      dry_run: Type.Optional(
+        Type.Boolean({
+          description: 'checks the records and answers as if they were stored, with warnings',
+        }),
       ),
+    }),
+    streamedBody: {
+      'application/json': exactly({
+        records: Type.Array(incomingRecordSchema, { minItems: 1, maxItems: 10_000 }),
+      }),
       'application/x-ndjson': incomingRecordSchema,
       'application/jsonl': incomingRecordSchema,
     },
@@ -294,32 +285,26 @@ export const recordsContract = {
     },
   },
   listDatasets: {
-    id: 'listDatasets',
     method: 'GET',
     path: '/enrichment/datasets',
-    tag: 'Records',
     summary: 'Browse the tree tenant → store → month',
     description:
       'Leaves, or their sums one or two levels up, from counters kept in the transaction that stores the records: exact, and independent of their number.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        tenant: sliceProperties.tenant,
-        store: sliceProperties.store,
-        month: sliceProperties.month,
-        level: Type.Optional(oneOf(levels, 'what a row is; month by default')),
-        q: Type.Optional({ ...tenantSchema, description: 'prefix of the name at that level' }),
-        include: Type.Optional(
-          oneOf(
-            ['days', 'months'],
-            '`days`: one count per day, at level month only; `months`: the names of the months, at level store only',
-          ),
+    query: exactly({
+      tenant: sliceProperties.tenant,
+      store: sliceProperties.store,
+      month: sliceProperties.month,
+      level: Type.Optional(oneOf(levels, 'what a row is; month by default')),
+      q: Type.Optional({ ...tenantSchema, description: 'prefix of the name at that level' }),
+      include: Type.Optional(
+        oneOf(
+          ['days', 'months'],
+          '`days`: one count per day, at level month only; `months`: the names of the months, at level store only',
         ),
-        limit: Type.Optional(limitSchema),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
+      ),
+      ...paging,
+    }),
     responses: {
       200: {
         description: 'Ordered by tenant, store, month.',
@@ -329,15 +314,13 @@ export const recordsContract = {
     },
   },
   listMonthSums: {
-    id: 'listMonthSums',
     method: 'GET',
     path: '/stats/records',
-    tag: 'Records',
     summary: 'Records of each month, hot and cold',
     description:
       'Of all tenants that the token may see, or of one. From one counter for each month of a tenant: its cost does not depend on the number of records, stores and leaves.',
     scope: 'enrichment:read',
-    query: Type.Object({ tenant: sliceProperties.tenant }, { additionalProperties: false }),
+    query: exactly({ tenant: sliceProperties.tenant }),
     responses: {
       200: {
         description: 'Every month that has records, the oldest first.',
@@ -347,37 +330,31 @@ export const recordsContract = {
     },
   },
   listRecords: {
-    id: 'listRecords',
     method: 'GET',
     path: '/enrichment/records',
-    tag: 'Records',
     summary: 'Page through records',
     description:
       'In the order tenant, store, occurred_at, event_id, or with `order=newest` or `oldest` by time over all stores of a tenant: occurred_at, store, event_id. A walk over all pages sees every record that was there at its start exactly once, whatever is written meanwhile. With `kind`, `source`, `event_id` or `where` a page may be short, or empty, while next_cursor is set, and `searched_to` says how far it has looked: at 10,000 records at most, with a `where` at 16 MiB of them; with an `event_id` and without a dataset at a million hot ones, and at the cold ones of all segments that may hold the event.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        ...recordFilters,
-        event_id: Type.Optional(eventIdSchema),
-        where: Type.Optional(whereSchema),
-        order: Type.Optional(
-          oneOf(
-            orders,
-            '`asc` (by default) and `desc`: store by store; `newest` and `oldest`: by time over all stores of a tenant, which they need, without an `event_id` unless a store is given',
-          ),
+    query: exactly({
+      ...recordFilters,
+      event_id: Type.Optional(eventIdSchema),
+      where: Type.Optional(whereSchema),
+      order: Type.Optional(
+        oneOf(
+          orders,
+          '`asc` (by default) and `desc`: store by store; `newest` and `oldest`: by time over all stores of a tenant, which they need, without an `event_id` unless a store is given',
         ),
-        start: Type.Optional(
-          Type.String({
-            description:
-              '`last`, or a time, which needs a store, or a tenant and an order by time: where the first page begins. Its cursors lead both ways',
-            examples: ['last', '2026-03-05T14:07:09Z'],
-          }),
-        ),
-        limit: Type.Optional(limitSchema),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
+      ),
+      start: Type.Optional(
+        Type.String({
+          description:
+            '`last`, or a time, which needs a store, or a tenant and an order by time: where the first page begins. Its cursors lead both ways',
+          examples: ['last', '2026-03-05T14:07:09Z'],
+        }),
+      ),
+      ...paging,
+    }),
     responses: {
       200: {
         description: 'One page.',
@@ -404,25 +381,20 @@ export const recordsContract = {
     },
   },
   getRecord: {
-    id: 'getRecord',
     method: 'GET',
     path: '/enrichment/records/one',
-    tag: 'Records',
     summary: 'One record by its identity',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        tenant: tenantSchema,
-        store: storeSchema,
-        occurred_at: { ...instantSchema, description: 'as the record’s occurred_at' },
-        event_id: eventIdSchema,
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      tenant: tenantSchema,
+      store: storeSchema,
+      occurred_at: { ...instantSchema, description: 'as the record’s occurred_at' },
+      event_id: eventIdSchema,
+    }),
     responses: {
       200: { description: 'The record.', schema: recordSchema },
       400: problem,
       404: problem,
     },
   },
-} as const satisfies Record<string, RouteContract>;
+});

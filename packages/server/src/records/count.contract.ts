@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
   cursorSchema,
   dateSchema,
+  exactly,
   nullable,
   problem,
   storeSchema,
@@ -24,25 +25,20 @@ export const recordCountSchema = Type.Object({
 });
 export type RecordCount = Static<typeof recordCountSchema>;
 
-export const countContract = {
+export const countContract = routesUnder('Records', {
   countRecords: {
-    id: 'countRecords',
     method: 'GET',
     path: '/enrichment/records/count',
-    tag: 'Records',
     summary: 'Count records',
     description:
       'Without `kind`, `source` and `where` the counters answer at once. With them the records are read: some 250,000, or 96 MiB, a page. Follow `next_cursor` and add the pages up. All of them count what was stored before the first was asked for, without what is erased or deleted meanwhile, and with the tags as they are.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        ...recordFilters,
-        tenant: tenantSchema,
-        where: Type.Optional(whereSchema),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      ...recordFilters,
+      tenant: tenantSchema,
+      where: Type.Optional(whereSchema),
+      cursor: Type.Optional(cursorSchema),
+    }),
     responses: { 200: { description: 'One stretch.', schema: recordCountSchema }, 400: problem },
   },
-} as const satisfies Record<string, RouteContract>;
+});

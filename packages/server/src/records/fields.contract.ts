@@ -1,6 +1,12 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
-import { nullable, oneOf, problem, tenantSchema } from '../platform/http/schemas.contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
+import {
+  exactly,
+  nullable,
+  oneOf,
+  problem,
+  tenantSchema,
+} from '../platform/http/schemas.contract.ts';
 import { sliceProperties, whereSchema } from './contract.ts';
 import { datasetNames, valueTypes } from './values.ts';
 
@@ -129,32 +135,27 @@ export type Fields = Static<typeof fieldsSchema>;
 const day = String.raw`\d{4}-\d{2}-\d{2}`;
 export const againstPattern = `^(all|${datasetNames.join('|')}|\\d{4}-(0[1-9]|1[0-2])|${day}\\.\\.${day})$`;
 
-export const fieldsContract = {
+export const fieldsContract = routesUnder('Records', {
   getFields: {
-    id: 'getFields',
     method: 'GET',
     path: '/enrichment/fields',
-    tag: 'Records',
     summary: 'Fields of the enrichments of a slice',
     description:
       'Which fields the enrichments have, and what is in them: of all records when they are few, else of a sample that has stores, days and hours by their numbers of records, and is the same each time. Each share has its interval. With `where` the fields are those of the records that fit, of as many looked at, and `fitting` says how many that are. With `against`: how much each field differs from another slice of the same tenant and store, as a Jensen–Shannon distance over the same buckets, values and types; unlike other measures it stays finite where one side has nothing.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        ...sliceProperties,
-        tenant: tenantSchema,
-        dataset: Type.Optional(oneOf(datasetNames)),
-        where: Type.Optional(whereSchema),
-        against: Type.Optional(
-          Type.String({
-            pattern: againstPattern,
-            description:
-              'the other slice: `all` or a dataset (of the same days), a month such as 2026-03, or days as 2026-03-01..2026-03-07 (of the same dataset)',
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      ...sliceProperties,
+      tenant: tenantSchema,
+      dataset: Type.Optional(oneOf(datasetNames)),
+      where: Type.Optional(whereSchema),
+      against: Type.Optional(
+        Type.String({
+          pattern: againstPattern,
+          description:
+            'the other slice: `all` or a dataset (of the same days), a month such as 2026-03, or days as 2026-03-01..2026-03-07 (of the same dataset)',
+        }),
+      ),
+    }),
     responses: { 200: { description: 'The fields.', schema: fieldsSchema }, 400: problem },
   },
-} as const satisfies Record<string, RouteContract>;
+});

@@ -1,16 +1,17 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
   cursorSchema,
   dateSchema,
+  exactly,
   instantSchema,
   labelSchema,
-  limitSchema,
   newStoreSchema,
   newTenantSchema,
   nullable,
   oneOf,
-  pageOf,
+  onePage,
+  paging,
   problem,
   storeSchema,
   tenantSchema,
@@ -52,19 +53,16 @@ export const tagWarningSchema = Type.Object({
   count: Type.Integer({ description: 'records that are in both datasets by this tag' }),
 });
 
-export const newTagSchema = Type.Object(
-  {
-    ...sliceProperties,
-    tenant: newTenantSchema,
-    store: Type.Optional(newStoreSchema),
-    dataset: oneOf(datasetNames),
-    note: Type.Optional(noteSchema),
-    dry_run: Type.Optional(
-      Type.Boolean({ description: 'answers 200 with what it would tag, and changes nothing' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const newTagSchema = exactly({
+  ...sliceProperties,
+  tenant: newTenantSchema,
+  store: Type.Optional(newStoreSchema),
+  dataset: oneOf(datasetNames),
+  note: Type.Optional(noteSchema),
+  dry_run: Type.Optional(
+    Type.Boolean({ description: 'answers 200 with what it would tag, and changes nothing' }),
+  ),
+});
 
 const taggedSchema = Type.Object({
   ...tagSchema.properties,
@@ -101,12 +99,10 @@ export const factsSchema = Type.Object({
 });
 export type Facts = Static<typeof factsSchema>;
 
-export const tagsContract = {
+export const tagsContract = routesUnder('Datasets', {
   createTag: {
-    id: 'createTag',
     method: 'POST',
     path: '/enrichment/tags',
-    tag: 'Datasets',
     summary: 'Tag a slice as training or fine-tuning data',
     description:
       'A window of whole days of a tenant or a store, with the records that arrive in it later. Without days: all of them. Costs nothing at any size: coverage is computed when it is read.',
@@ -124,35 +120,21 @@ export const tagsContract = {
     },
   },
   listTags: {
-    id: 'listTags',
     method: 'GET',
     path: '/enrichment/tags',
-    tag: 'Datasets',
     summary: 'List tags',
     description: 'The latest first. With days or a store: those that touch them.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        ...sliceProperties,
-        dataset: Type.Optional(oneOf(datasetNames)),
-        limit: Type.Optional(limitSchema),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
-    responses: {
-      200: {
-        description: 'One page.',
-        schema: pageOf(tagSchema),
-      },
-      400: problem,
-    },
+    query: exactly({
+      ...sliceProperties,
+      dataset: Type.Optional(oneOf(datasetNames)),
+      ...paging,
+    }),
+    responses: onePage(tagSchema),
   },
   deleteTag: {
-    id: 'deleteTag',
     method: 'DELETE',
     path: '/enrichment/tags/:id',
-    tag: 'Datasets',
     summary: 'Untag',
     description: 'Records stay; versions that were frozen with the tag stay as they are.',
     scope: 'datasets:write',
@@ -160,32 +142,21 @@ export const tagsContract = {
     responses: { 204: { description: 'Done.' }, 404: problem },
   },
   listDays: {
-    id: 'listDays',
     method: 'GET',
     path: '/enrichment/days',
     tag: 'Records',
     summary: 'Days of a tenant or a store that have records',
     description: 'Count, tier and datasets of each day, from counters; oldest first.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        ...sliceProperties,
-        tenant: tenantSchema,
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 4000, default: 400 })),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
-    responses: {
-      200: {
-        description: 'One page.',
-        schema: pageOf(daySchema),
-      },
-      400: problem,
-    },
+    query: exactly({
+      ...sliceProperties,
+      tenant: tenantSchema,
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 4000, default: 400 })),
+      cursor: Type.Optional(cursorSchema),
+    }),
+    responses: onePage(daySchema),
   },
   getFacts: {
-    id: 'getFacts',
     method: 'GET',
     path: '/enrichment/facts',
     tag: 'Records',
@@ -193,15 +164,12 @@ export const tagsContract = {
     description:
       'Of all its records when they are few, else of a sample that has its stores, days and hours by their numbers of records, and is the same each time: `is_exact` says which, `sampled` how many of `count`. With `where` they are those of the records that fit, of as many looked at, and `fitting` says how many that are.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        ...sliceProperties,
-        tenant: tenantSchema,
-        dataset: Type.Optional(oneOf(datasetNames)),
-        where: Type.Optional(whereSchema),
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      ...sliceProperties,
+      tenant: tenantSchema,
+      dataset: Type.Optional(oneOf(datasetNames)),
+      where: Type.Optional(whereSchema),
+    }),
     responses: { 200: { description: 'The facts.', schema: factsSchema }, 400: problem },
   },
-} as const satisfies Record<string, RouteContract>;
+});

@@ -1,16 +1,18 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
   cursorSchema,
   dateSchema,
   digestSchema,
+  exactly,
   instantSchema,
   limitSchema,
   nameSchema,
   newTenantSchema,
   nullable,
   oneOf,
-  pageOf,
+  onePage,
+  paging,
   problem,
   storeSchema,
   tenantSchema,
@@ -108,18 +110,15 @@ export const versionSchema = Type.Object({
 });
 export type Version = Static<typeof versionSchema>;
 
-export const newVersionSchema = Type.Object(
-  {
-    tenant: newTenantSchema,
-    dataset: oneOf(datasetNames),
-    name: nameSchema,
-    shares: Type.Optional(sharesSchema),
-    group_by: Type.Optional(groupBySchema),
-    where: Type.Optional(whereSchema),
-    note: Type.Optional(noteSchema),
-  },
-  { additionalProperties: false },
-);
+export const newVersionSchema = exactly({
+  tenant: newTenantSchema,
+  dataset: oneOf(datasetNames),
+  name: nameSchema,
+  shares: Type.Optional(sharesSchema),
+  group_by: Type.Optional(groupBySchema),
+  where: Type.Optional(whereSchema),
+  note: Type.Optional(noteSchema),
+});
 
 export type NewVersion = Static<typeof newVersionSchema>;
 
@@ -147,12 +146,10 @@ export type VersionDiff = Static<typeof versionDiffSchema>;
 
 const byId = Type.Object({ id: Type.String() });
 
-export const versionsContract = {
+export const versionsContract = routesUnder('Datasets', {
   createVersion: {
-    id: 'createVersion',
     method: 'POST',
     path: '/enrichment/dataset-versions',
-    tag: 'Datasets',
     summary: 'Freeze the tagged slices of a tenant into a version',
     description:
       'Immutable: the records that are in the dataset now, whatever is tagged, untagged or arrives later. Retention does not delete them unless it is told to. Its exports are the same byte for byte as long as its records exist.',
@@ -165,63 +162,44 @@ export const versionsContract = {
     },
   },
   listVersions: {
-    id: 'listVersions',
     method: 'GET',
     path: '/enrichment/dataset-versions',
-    tag: 'Datasets',
     summary: 'List dataset versions',
     description: 'The latest first.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        tenant: Type.Optional(tenantSchema),
-        dataset: Type.Optional(oneOf(datasetNames)),
-        limit: Type.Optional(limitSchema),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
-    responses: {
-      200: {
-        description: 'One page.',
-        schema: pageOf(versionSchema),
-      },
-      400: problem,
-    },
+    query: exactly({
+      tenant: Type.Optional(tenantSchema),
+      dataset: Type.Optional(oneOf(datasetNames)),
+      ...paging,
+    }),
+    responses: onePage(versionSchema),
   },
   getVersion: {
-    id: 'getVersion',
     method: 'GET',
     path: '/enrichment/dataset-versions/:id',
-    tag: 'Datasets',
     summary: 'Show a dataset version',
     scope: 'enrichment:read',
     params: byId,
     responses: { 200: { description: 'The version.', schema: versionSchema }, 404: problem },
   },
   diffVersions: {
-    id: 'diffVersions',
     method: 'GET',
     path: '/enrichment/dataset-versions/:id/diff',
-    tag: 'Datasets',
     summary: 'Compare two dataset versions',
     description:
       'What another version `to` of the same tenant has more and less than this one, by what is left of both. Each page reads a stretch of some hundred thousand records of either: follow `next_cursor` to the end, and add up the counts. What both have is what is left of one of them without these. Records do not change: one that was erased and sent again counts as another.',
     scope: 'enrichment:read',
     params: byId,
-    query: Type.Object(
-      {
-        to: Type.String({ description: 'id of the version that is compared with it' }),
-        limit: Type.Optional({
-          ...limitSchema,
-          maximum: 100,
-          default: 20,
-          description: 'how many records of each kind a page names, the first ones',
-        }),
-        cursor: Type.Optional(cursorSchema),
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      to: Type.String({ description: 'id of the version that is compared with it' }),
+      limit: Type.Optional({
+        ...limitSchema,
+        maximum: 100,
+        default: 20,
+        description: 'how many records of each kind a page names, the first ones',
+      }),
+      cursor: Type.Optional(cursorSchema),
+    }),
     responses: {
       200: { description: 'One page.', schema: versionDiffSchema },
       400: problem,
@@ -230,10 +208,8 @@ export const versionsContract = {
     },
   },
   deleteVersion: {
-    id: 'deleteVersion',
     method: 'DELETE',
     path: '/enrichment/dataset-versions/:id',
-    tag: 'Datasets',
     summary: 'Delete a dataset version',
     description: 'Records and tags stay; retention need not keep its records any more.',
     scope: 'datasets:write',
@@ -241,4 +217,4 @@ export const versionsContract = {
     params: byId,
     responses: { 204: { description: 'Done.' }, 404: problem },
   },
-} as const satisfies Record<string, RouteContract>;
+});

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
-  cursorSchema,
   dateSchema,
-  limitSchema,
+  exactly,
   nullable,
   oneOf,
-  pageOf,
+  onePage,
+  paging,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -36,7 +36,6 @@ export * from './import.contract.ts';
 export * from './objects.contract.ts';
 export * from './schemas.contract.ts';
 
-const paging = { limit: Type.Optional(limitSchema), cursor: Type.Optional(cursorSchema) };
 const idParams = Type.Object({ id: Type.String() });
 const tenantParams = Type.Object({ tenant: policyTenantSchema });
 
@@ -50,33 +49,27 @@ const scopeOfRun = {
 };
 
 /** The routes of the retention feature. The server checks requests by them, and docs/http-api.md is made from them. */
-export const retentionContract = {
+export const retentionContract = routesUnder('Retention', {
   listPolicies: {
-    id: 'listPolicies',
     method: 'GET',
     path: '/retention/policies',
-    tag: 'Retention',
     summary: 'List the retention policies',
     description: 'The default (`*`) first, then the tenants that have one of their own.',
     scope: 'enrichment:read',
-    query: Type.Object(paging, { additionalProperties: false }),
-    responses: { 200: { description: 'One page.', schema: pageOf(policySchema) }, 400: problem },
+    query: exactly(paging),
+    responses: onePage(policySchema),
   },
   getPolicy: {
-    id: 'getPolicy',
     method: 'GET',
     path: '/retention/policies/:tenant',
-    tag: 'Retention',
     summary: 'Show the policy in force for a tenant',
     scope: 'enrichment:read',
     params: tenantParams,
     responses: { 200: { description: 'The policy.', schema: policySchema }, 404: problem },
   },
   putPolicy: {
-    id: 'putPolicy',
     method: 'PUT',
     path: '/retention/policies/:tenant',
-    tag: 'Retention',
     summary: 'Set the policy of a tenant, or the default (`*`)',
     description:
       'What is left out is its default: never delete, no hold. A policy acts at the next run; GET /retention/plan tells beforehand what it will do.',
@@ -91,10 +84,8 @@ export const retentionContract = {
     },
   },
   deletePolicy: {
-    id: 'deletePolicy',
     method: 'DELETE',
     path: '/retention/policies/:tenant',
-    tag: 'Retention',
     summary: 'Put a tenant back under the default',
     scope: 'admin',
     stepUp: true,
@@ -102,35 +93,25 @@ export const retentionContract = {
     responses: { 204: { description: 'Done.' }, 400: problem, 404: problem },
   },
   listTenantStates: {
-    id: 'listTenantStates',
     method: 'GET',
     path: '/retention/tenants',
-    tag: 'Retention',
     summary: 'How much of each tenant lies hot and cold',
     description: 'From counters, by tenant.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        q: Type.Optional({ ...tenantSchema, description: 'prefix of the tenant' }),
-        ...paging,
-      },
-      { additionalProperties: false },
-    ),
-    responses: {
-      200: { description: 'One page.', schema: pageOf(tenantStateSchema) },
-      400: problem,
-    },
+    query: exactly({
+      q: Type.Optional({ ...tenantSchema, description: 'prefix of the tenant' }),
+      ...paging,
+    }),
+    responses: onePage(tenantStateSchema),
   },
   getPlan: {
-    id: 'getPlan',
     method: 'GET',
     path: '/retention/plan',
-    tag: 'Retention',
     summary: 'Tell what a run would do now',
     description:
       'Exactly what would move or go, from the counters of days. `totals` are of all rows, not of this page. Days of dataset versions are not deleted: each row tells what they keep.',
     scope: 'enrichment:read',
-    query: Type.Object({ ...scopeOfRun, ...paging }, { additionalProperties: false }),
+    query: exactly({ ...scopeOfRun, ...paging }),
     responses: {
       200: {
         description: 'By tenant.',
@@ -149,76 +130,60 @@ export const retentionContract = {
     },
   },
   startRun: {
-    id: 'startRun',
     method: 'POST',
     path: '/retention/run',
-    tag: 'Retention',
     summary: 'Do what the policies say, now',
     description:
       'Queued for the processes with the role retention, which look every two seconds and divide its tenants; one run at a time, one mover a tenant.',
     scope: 'admin',
     stepUp: true,
-    body: Type.Object(
-      {
-        ...scopeOfRun,
-        delete_versioned: Type.Optional(
-          Type.Boolean({
-            description:
-              'delete what is due on days of dataset versions too, which then have less than was frozen; without it these days are left alone',
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    body: exactly({
+      ...scopeOfRun,
+      delete_versioned: Type.Optional(
+        Type.Boolean({
+          description:
+            'delete what is due on days of dataset versions too, which then have less than was frozen; without it these days are left alone',
+        }),
+      ),
+    }),
     responses: { 202: { description: 'Queued.', schema: runSchema }, 400: problem },
   },
   listRuns: {
-    id: 'listRuns',
     method: 'GET',
     path: '/retention/runs',
-    tag: 'Retention',
     summary: 'List the runs, the latest first',
     scope: 'enrichment:read',
-    query: Type.Object(paging, { additionalProperties: false }),
-    responses: { 200: { description: 'One page.', schema: pageOf(runSchema) }, 400: problem },
+    query: exactly(paging),
+    responses: onePage(runSchema),
   },
   getRun: {
-    id: 'getRun',
     method: 'GET',
     path: '/retention/runs/:id',
-    tag: 'Retention',
     summary: 'Show a run',
     scope: 'enrichment:read',
     params: idParams,
     responses: { 200: { description: 'The run.', schema: runSchema }, 404: problem },
   },
   getStore: {
-    id: 'getStore',
     method: 'GET',
     path: '/retention/store',
-    tag: 'Retention',
     summary: 'Tell whether the store of cold data is this database’s',
     description:
       'Looks now: lists the store, and reads its marker. Of two copies of a database (a clone, a restored backup) on one store, the one that writes first goes on; the other one only reads.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        include: Type.Optional(
-          oneOf(['missing'], 'count the objects of this database that the store lacks'),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    query: exactly({
+      include: Type.Optional(
+        oneOf(['missing'], 'count the objects of this database that the store lacks'),
+      ),
+    }),
     responses: {
       200: { description: 'As it is now.', schema: coldStoreSchema },
       400: problem,
     },
   },
   adoptStore: {
-    id: 'adoptStore',
     method: 'POST',
     path: '/retention/adopt-store',
-    tag: 'Retention',
     summary: 'Take the store of cold data over for this database',
     description:
       'The other database only reads it from then on, and misses what is merged, deleted or erased here. Stop its service first. What was merged or deleted there is missing here: verify afterwards. Needs a token that is not limited to tenants.',
@@ -229,111 +194,85 @@ export const retentionContract = {
   ...objectsContract,
   ...importContract,
   listMoves: {
-    id: 'listMoves',
     method: 'GET',
     path: '/retention/moves',
-    tag: 'Retention',
     summary: 'Read the journal of moves, the latest first',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        tenant: Type.Optional(tenantSchema),
-        kind: Type.Optional(oneOf(moveKinds)),
-        state: Type.Optional(oneOf(moveStates)),
-        run_id: Type.Optional(Type.String({ maxLength: 100 })),
-        ...paging,
-      },
-      { additionalProperties: false },
-    ),
-    responses: { 200: { description: 'One page.', schema: pageOf(moveSchema) }, 400: problem },
+    query: exactly({
+      tenant: Type.Optional(tenantSchema),
+      kind: Type.Optional(oneOf(moveKinds)),
+      state: Type.Optional(oneOf(moveStates)),
+      run_id: Type.Optional(Type.String({ maxLength: 100 })),
+      ...paging,
+    }),
+    responses: onePage(moveSchema),
   },
   getMove: {
-    id: 'getMove',
     method: 'GET',
     path: '/retention/moves/:id',
-    tag: 'Retention',
     summary: 'Show a move',
     scope: 'enrichment:read',
     params: idParams,
     responses: { 200: { description: 'The move.', schema: moveSchema }, 404: problem },
   },
   listSegments: {
-    id: 'listSegments',
     method: 'GET',
     path: '/retention/segments',
-    tag: 'Retention',
     summary: 'List the objects that hold cold records',
     description:
       'By tenant and key. The `live` ones hold each cold record once; what they replaced stays for the time of grace and holds records a second time.',
     scope: 'enrichment:read',
-    query: Type.Object(
-      {
-        tenant: Type.Optional(tenantSchema),
-        state: Type.Optional(oneOf(segmentStates)),
-        ...paging,
-      },
-      { additionalProperties: false },
-    ),
-    responses: { 200: { description: 'One page.', schema: pageOf(segmentSchema) }, 400: problem },
+    query: exactly({
+      tenant: Type.Optional(tenantSchema),
+      state: Type.Optional(oneOf(segmentStates)),
+      ...paging,
+    }),
+    responses: onePage(segmentSchema),
   },
   startVerification: {
-    id: 'startVerification',
     method: 'POST',
     path: '/retention/verify',
-    tag: 'Retention',
     summary: 'Check all cold data against the counters',
     description:
       'Catalogue against objects, objects against catalogue, counters against both: each object is read whole and its records’ triple computed from content. Changes nothing. Queued for the processes with the role retention, which divide it.',
     scope: 'admin',
-    body: Type.Object(
-      {
-        tenant: scopeOfRun.tenant,
-        since: Type.Optional({
-          ...dateSchema,
+    body: exactly({
+      tenant: scopeOfRun.tenant,
+      since: Type.Optional({
+        ...dateSchema,
+        description:
+          'a date such as 2026-03-05: only segments, and counters of tenants, that were not found right since the start of that day (UTC)',
+      }),
+      sample_percent: Type.Optional(
+        Type.Number({
+          exclusiveMinimum: 0,
+          maximum: 100,
           description:
-            'a date such as 2026-03-05: only segments, and counters of tenants, that were not found right since the start of that day (UTC)',
+            'only so many percent of the segments, and of the tenants’ counters, chosen anew each time; objects that nobody knows are not looked for',
         }),
-        sample_percent: Type.Optional(
-          Type.Number({
-            exclusiveMinimum: 0,
-            maximum: 100,
-            description:
-              'only so many percent of the segments, and of the tenants’ counters, chosen anew each time; objects that nobody knows are not looked for',
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+      ),
+    }),
     responses: { 202: { description: 'Queued.', schema: verificationSchema }, 400: problem },
   },
   listVerifications: {
-    id: 'listVerifications',
     method: 'GET',
     path: '/retention/verify',
-    tag: 'Retention',
     summary: 'List the verifications, the latest first',
     scope: 'enrichment:read',
-    query: Type.Object(paging, { additionalProperties: false }),
-    responses: {
-      200: { description: 'One page.', schema: pageOf(verificationSchema) },
-      400: problem,
-    },
+    query: exactly(paging),
+    responses: onePage(verificationSchema),
   },
   getVerification: {
-    id: 'getVerification',
     method: 'GET',
     path: '/retention/verify/:id',
-    tag: 'Retention',
     summary: 'Show a verification: its progress, then its report',
     scope: 'enrichment:read',
     params: idParams,
     responses: { 200: { description: 'As it stands.', schema: verificationSchema }, 404: problem },
   },
   planErasure: {
-    id: 'planErasure',
     method: 'POST',
     path: '/enrichment/erase/plan',
-    tag: 'Retention',
     summary: 'Say what an erasure would take',
     description:
       'The same as `dry_run` of the erasure, but as it changes nothing, a console session need not confirm. It answers also for a tenant on hold.',
@@ -345,10 +284,8 @@ export const retentionContract = {
     },
   },
   eraseRecords: {
-    id: 'eraseRecords',
     method: 'POST',
     path: '/enrichment/erase',
-    tag: 'Retention',
     summary: 'Erase records for good',
     description:
       'Of a tenant, or of its store: the records with these event ids, or of these days. In both tiers, under the journal of moves. Refused while the tenant is on hold (409 tenant_on_hold). Answers the receipt when no read finds them any more, or, if that takes longer than 20 s, as it stands then: see the move.',
@@ -361,4 +298,4 @@ export const retentionContract = {
       409: problem,
     },
   },
-} as const satisfies Record<string, RouteContract>;
+});

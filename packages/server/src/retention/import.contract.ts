@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
   dateSchema,
+  exactly,
   newStoreSchema,
   newTenantSchema,
   problem,
@@ -9,22 +10,16 @@ import {
 import { parquetType } from './values.ts';
 
 /** Days of stores of a tenant. */
-const planSchema = Type.Object(
-  {
-    tenant: newTenantSchema,
-    leaves: Type.Array(
-      Type.Object(
-        {
-          store: newStoreSchema,
-          days: Type.Array(dateSchema, { minItems: 1, maxItems: 20_000 }),
-        },
-        { additionalProperties: false },
-      ),
-      { maxItems: 20_000 },
-    ),
-  },
-  { additionalProperties: false },
-);
+const planSchema = exactly({
+  tenant: newTenantSchema,
+  leaves: Type.Array(
+    exactly({
+      store: newStoreSchema,
+      days: Type.Array(dateSchema, { minItems: 1, maxItems: 20_000 }),
+    }),
+    { maxItems: 20_000 },
+  ),
+});
 export type ImportPlan = Static<typeof planSchema>;
 
 const importedSchema = Type.Object({
@@ -36,12 +31,10 @@ const importedSchema = Type.Object({
 export type Imported = Static<typeof importedSchema>;
 
 /** The routes by which an import stores whole days as segments. */
-export const importContract = {
+export const importContract = routesUnder('Retention', {
   planImport: {
-    id: 'planImport',
     method: 'POST',
     path: '/enrichment/imports/plan',
-    tag: 'Retention',
     summary: 'Say which days may be imported as segments',
     description:
       'Of the days that are asked about, those that hold no records, hot or cold, and that the policy of the tenant would move. Changes nothing; what is free now may hold records when it is imported.',
@@ -53,15 +46,13 @@ export const importContract = {
     },
   },
   importDays: {
-    id: 'importDays',
     method: 'POST',
     path: '/enrichment/imports',
-    tag: 'Retention',
     summary: 'Import whole days as segments',
     description:
       'Stores new records of one tenant straight in the cold tier, under the journal of moves: all of them, or none. The body is typed rows as Parquet, at most 512 MiB and 20,000 days of stores: the columns tenant, store, event_id, kind, source, model and confidence as text, occurred_at as UTC microseconds, and one STRUCT: `enrichment`, or `keys`, of which those without a value are left out. Rows ascend by store, occurred_at and event_id. Only days of which POST /enrichment/imports/plan says that they are free are taken (409 days_held otherwise). What is answered is durable. `svcctl records import` does all of this, and sends everything else through POST /enrichment/records.',
     scope: 'enrichment:write',
-    query: Type.Object({ tenant: newTenantSchema }, { additionalProperties: false }),
+    query: exactly({ tenant: newTenantSchema }),
     streamedBody: {
       [parquetType]: Type.String({ format: 'binary' }),
     },
@@ -74,4 +65,4 @@ export const importContract = {
       503: problem,
     },
   },
-} as const satisfies Record<string, RouteContract>;
+});

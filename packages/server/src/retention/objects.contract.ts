@@ -1,6 +1,12 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
-import { dateSchema, instantSchema, nullable, problem } from '../platform/http/schemas.contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
+import {
+  dateSchema,
+  exactly,
+  instantSchema,
+  nullable,
+  problem,
+} from '../platform/http/schemas.contract.ts';
 import { tripleSchema } from './schemas.contract.ts';
 
 // What can be done with objects that the catalogue and the store disagree about.
@@ -17,25 +23,19 @@ export const orphanSchema = Type.Object({
 export type OrphanRow = Static<typeof orphanSchema>;
 
 /** The body of `POST /retention/orphans/remove`. */
-export const removeOrphansSchema = Type.Object(
-  {
-    object_keys: Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
-      minItems: 1,
-      maxItems: 1000,
-      uniqueItems: true,
-    }),
-  },
-  { additionalProperties: false },
-);
+export const removeOrphansSchema = exactly({
+  object_keys: Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
+    minItems: 1,
+    maxItems: 1000,
+    uniqueItems: true,
+  }),
+});
 
 /** The body of `POST /retention/orphans/adopt`. */
-export const adoptOrphanSchema = Type.Object(
-  {
-    object_key: Type.String({ minLength: 1, maxLength: 1024 }),
-    dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would be taken back' })),
-  },
-  { additionalProperties: false },
-);
+export const adoptOrphanSchema = exactly({
+  object_key: Type.String({ minLength: 1, maxLength: 1024 }),
+  dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would be taken back' })),
+});
 export type AdoptOrphanRequest = Static<typeof adoptOrphanSchema>;
 
 /** What comes back with an object that nobody knew. */
@@ -51,17 +51,14 @@ export const adoptedOrphanSchema = Type.Object({
 export type AdoptedOrphan = Static<typeof adoptedOrphanSchema>;
 
 /** The body of `POST /retention/forget`. */
-export const forgetRequestSchema = Type.Object(
-  {
-    object_key: Type.String({
-      minLength: 1,
-      maxLength: 1024,
-      description: 'of the object that is lost, as a verification names it',
-    }),
-    dry_run: Type.Optional(Type.Boolean({ description: 'only tells what is lost' })),
-  },
-  { additionalProperties: false },
-);
+export const forgetRequestSchema = exactly({
+  object_key: Type.String({
+    minLength: 1,
+    maxLength: 1024,
+    description: 'of the object that is lost, as a verification names it',
+  }),
+  dry_run: Type.Optional(Type.Boolean({ description: 'only tells what is lost' })),
+});
 export type ForgetRequest = Static<typeof forgetRequestSchema>;
 
 /** What is lost with the object of a segment. */
@@ -79,12 +76,10 @@ export const forgottenSchema = Type.Object({
 });
 export type Forgotten = Static<typeof forgottenSchema>;
 
-export const objectsContract = {
+export const objectsContract = routesUnder('Retention', {
   listOrphans: {
-    id: 'listOrphans',
     method: 'GET',
     path: '/retention/orphans',
-    tag: 'Retention',
     summary: 'List the objects of the store that nobody knows',
     description:
       'The first 1,000 that are older than SVC_COLD_GRACE_SECONDS: no segment, no open move, no export and no removal to come names them. The store is listed for it. Needs a token that is not limited to tenants.',
@@ -97,10 +92,8 @@ export const objectsContract = {
     },
   },
   removeOrphans: {
-    id: 'removeOrphans',
     method: 'POST',
     path: '/retention/orphans/remove',
-    tag: 'Retention',
     summary: 'Remove objects of the store that nobody knows',
     description:
       'For good. What somebody knows by now, is younger than SVC_COLD_GRACE_SECONDS or is not there stays, and is left out of the answer. Needs a token that is not limited to tenants, and a store that is this database’s.',
@@ -117,10 +110,8 @@ export const objectsContract = {
     },
   },
   adoptOrphan: {
-    id: 'adoptOrphan',
     method: 'POST',
     path: '/retention/orphans/adopt',
-    tag: 'Retention',
     summary: 'Take back an object that nobody knows',
     description:
       'Reads a segment that is older than SVC_COLD_GRACE_SECONDS, proves that it is whole and of one tenant, and puts it into the catalogue and into the counters. Refused (409 orphan_refused) where the database has records of one of its days already, or a dataset version of them. Needs a token that is not limited to tenants, and a store that is this database’s.',
@@ -135,10 +126,8 @@ export const objectsContract = {
     },
   },
   forgetSegment: {
-    id: 'forgetSegment',
     method: 'POST',
     path: '/retention/forget',
-    tag: 'Retention',
     summary: 'Give up a segment whose object is lost',
     description:
       'Takes a segment out of the catalogue whose object is missing or damaged, and what it held out of the counters: these records are lost, and nothing trips over them any more. An object that is what was written is refused (409 segment_whole), as is a tenant on hold. Where a backup has the object, put it back under its key instead.',
@@ -152,4 +141,4 @@ export const objectsContract = {
       409: problem,
     },
   },
-} as const satisfies Record<string, RouteContract>;
+});

@@ -4,6 +4,7 @@ import {
   dateSchema,
   digestSchema,
   eventIdSchema,
+  exactly,
   instantSchema,
   nullable,
   oneOf,
@@ -55,14 +56,11 @@ export const policySchema = Type.Object({
 export type PolicyRow = Static<typeof policySchema>;
 
 /** The body of `PUT /retention/policies/:tenant`. It replaces the whole policy: what is missing gets its default. */
-export const policyChangeSchema = Type.Object(
-  {
-    hot_days: Type.Integer({ minimum: 0, maximum: 36_500 }),
-    delete_days: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 36_500 }))),
-    hold: Type.Optional(Type.Boolean()),
-  },
-  { additionalProperties: false },
-);
+export const policyChangeSchema = exactly({
+  hot_days: Type.Integer({ minimum: 0, maximum: 36_500 }),
+  delete_days: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 36_500 }))),
+  hold: Type.Optional(Type.Boolean()),
+});
 
 /** How much of a tenant is hot and cold, the policy in force, and its latest move. */
 export const tenantStateSchema = Type.Object({
@@ -324,16 +322,13 @@ const eraseScopeProperties = {
 };
 
 /** The body of `POST /enrichment/erase/plan`. See `toScope` for the combinations that are refused. */
-export const erasePlanSchema = Type.Object(eraseScopeProperties, { additionalProperties: false });
+export const erasePlanSchema = exactly(eraseScopeProperties);
 
 /** The body of `POST /enrichment/erase`. */
-export const eraseRequestSchema = Type.Object(
-  {
-    ...eraseScopeProperties,
-    dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would go' })),
-  },
-  { additionalProperties: false },
-);
+export const eraseRequestSchema = exactly({
+  ...eraseScopeProperties,
+  dry_run: Type.Optional(Type.Boolean({ description: 'only tells what would go' })),
+});
 export type EraseRequest = Static<typeof eraseRequestSchema>;
 
 /** The receipt of an erasure. It proves what was erased, and says where copies of it may still be. */

@@ -6,7 +6,7 @@ import {
   limitSchema,
   nullable,
   oneOf,
-  pageOf,
+  onePage,
   problem,
 } from '../../platform/http/schemas.contract.ts';
 import { noticeKinds, sendStates, severities, targetKinds } from '../values.ts';
@@ -176,12 +176,6 @@ export const noticesContract = routesUnder('Notices', {
       { limit: Type.Optional(limitSchema), cursor: Type.Optional(cursorSchema) },
       { additionalProperties: false },
     ),
-    responses: {
-      200: {
-        description: 'One page.',
-        schema: pageOf(noticeSchema),
-      },
-      400: problem,
-    },
+    responses: onePage(noticeSchema),
   },
 });

@@ -91,6 +91,8 @@ export const cursorSchema = Type.String({
   maxLength: 4000,
   description: 'next_cursor or prev_cursor of an earlier answer to the same filters',
 });
+/** What a list is asked for, beside its filters. */
+export const paging = { limit: Type.Optional(limitSchema), cursor: Type.Optional(cursorSchema) };
 /** A page of rows, as every list answers it. `next_cursor` is null on the last page. */
 export const pageOf = <T extends Parameters<typeof Type.Array>[0]>(row: T) =>
   Type.Object({ data: Type.Array(row), next_cursor: nullable(Type.String()) });
@@ -126,6 +128,12 @@ export const problem = {
   schema: problemSchema,
   mediaType: 'application/problem+json',
 } as const;
+
+/** The answers of a list of such rows. */
+export const onePage = <T extends Parameters<typeof Type.Array>[0]>(row: T) => ({
+  200: { description: 'One page.', schema: pageOf(row) },
+  400: problem,
+});
 
 /** What an erasure cannot take away at once, or at all. */
 export const remainsSchema = Type.Array(

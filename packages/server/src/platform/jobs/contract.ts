@@ -1,13 +1,12 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../http/contract.ts';
+import { routesUnder } from '../http/contract.ts';
 import {
-  cursorSchema,
   exactly,
   instantSchema,
-  limitSchema,
   nullable,
   oneOf,
-  pageOf,
+  onePage,
+  paging,
   problem,
   tenantSchema,
 } from '../http/schemas.contract.ts';
@@ -45,12 +44,10 @@ const job = { 200: { description: 'The job.', schema: listedJobSchema }, 404: pr
 const byId = Type.Object({ id: Type.String() });
 
 /** The routes of the one list of all jobs. */
-export const jobsContract = {
+export const jobsContract = routesUnder('Jobs', {
   listJobs: {
-    id: 'listJobs',
     method: 'GET',
     path: '/jobs',
-    tag: 'Jobs',
     summary: 'List the jobs of all kinds',
     description:
       'The latest first: exports, retention runs, verifications, bulk re-arms and purges of dead letters, replays to endpoints, countings of dataset versions, and imports of whole days. A token sees the kinds that it may read by their own routes: exports with analytics:read; runs, verifications, versions and imports with enrichment:read; re-arms, purges and replays with admin.',
@@ -59,26 +56,21 @@ export const jobsContract = {
       kind: Type.Optional(oneOf(jobKinds)),
       state: Type.Optional(oneOf(jobStates)),
       tenant: Type.Optional(tenantSchema),
-      limit: Type.Optional(limitSchema),
-      cursor: Type.Optional(cursorSchema),
+      ...paging,
     }),
-    responses: { 200: { description: 'One page.', schema: pageOf(listedJobSchema) }, 400: problem },
+    responses: onePage(listedJobSchema),
   },
   getJob: {
-    id: 'getJob',
     method: 'GET',
     path: '/jobs/:id',
-    tag: 'Jobs',
     summary: 'Show a job of any kind',
     scope: 'any',
     params: byId,
     responses: job,
   },
   cancelJob: {
-    id: 'cancelJob',
     method: 'POST',
     path: '/jobs/:id/cancel',
-    tag: 'Jobs',
     summary: 'Cancel a job',
     description:
       'Exports, bulk re-arms, bulk purges and replays can be cancelled, by whoever may by their own routes (403); another kind answers 409 `job_not_cancellable`. A job that was cancelled before is answered as it is, one that has ended otherwise is refused with 409 `job_finished`. What it has done stays.',
@@ -86,4 +78,4 @@ export const jobsContract = {
     params: byId,
     responses: { ...job, 409: problem },
   },
-} as const satisfies Record<string, RouteContract>;
+});
