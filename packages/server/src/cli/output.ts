@@ -130,6 +130,11 @@ export async function printObject(
   await context.out.write(`${context.isTerminal ? indentJson(picked) : picked}\n`);
 }
 
+/** Prints the whole of an answer as JSON. */
+export function printJson(context: Context, answer: object): Promise<void> {
+  return printObject(context, JSON.stringify(answer), { json: true, fields: [] });
+}
+
 /**
  * Makes a function that picks the fields that --json selects. Throws `usage_invalid` for a field that does not exist,
  * before anything is fetched.

@@ -18,152 +18,108 @@ error says when to try again.
 Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 access, 5 unavailable, 6 conflict, 7 partly done,
 130 interrupted.`;
 
-/** A noun, or a command that has none, with what the help of the program says of it. */
-type Part = {
-  readonly name: string;
-  readonly summary: string;
-  /** What follows the name of a command in the help of the program; nothing follows that of a noun. */
-  readonly takes?: string;
-  /** Loads the file under commands/ that describes it, under its name. */
-  readonly load: () => Promise<Readonly<Record<string, unknown>>>;
-};
+/** Loads the file under commands/ that describes a noun, or a command that has none, under its name. */
+const loaders = loading({
+  analytics: () => import('./commands/analytics-export.ts'),
+  audit: () => import('./commands/audit.ts'),
+  backup: () => import('./commands/backup.ts'),
+  completion: () => import('./commands/completion.ts'),
+  config: () => import('./commands/config.ts'),
+  database: () => import('./commands/database.ts'),
+  deliveries: () => import('./commands/deliveries.ts'),
+  demo: () => import('./commands/demo.ts'),
+  dlq: () => import('./commands/dlq.ts'),
+  doctor: () => import('./commands/doctor.ts'),
+  drain: () => import('./commands/drain.ts'),
+  endpoints: () => import('./commands/endpoints.ts'),
+  exports: () => import('./commands/exports.ts'),
+  incidents: () => import('./commands/incidents.ts'),
+  jobs: () => import('./commands/jobs.ts'),
+  keys: () => import('./commands/keys.ts'),
+  listen: () => import('./commands/listen.ts'),
+  login: () => import('./commands/session.ts'),
+  logout: () => import('./commands/session.ts'),
+  notify: () => import('./commands/notify.ts'),
+  profile: () => import('./commands/profile.ts'),
+  ps: () => import('./commands/ps.ts'),
+  records: () => import('./commands/records.ts'),
+  restore: () => import('./commands/restore.ts'),
+  retention: () => import('./commands/retention.ts'),
+  schedules: () => import('./commands/schedules.ts'),
+  serve: () => import('./commands/serve.ts'),
+  status: () => import('./commands/status.ts'),
+  tokens: () => import('./commands/tokens.ts'),
+  version: () => import('./commands/version.ts'),
+  whoami: () => import('./commands/session.ts'),
+  __complete: () => import('./commands/completion.ts'),
+});
+type Name = keyof typeof loaders;
 
-function noun<Name extends string>(
-  name: Name,
-  summary: string,
-  load: () => Promise<{ readonly [K in Name]: Verbs }>,
-): Part {
-  return { name, summary, load };
+/** Sees to it that each file describes what it is loaded for. */
+function loading<
+  L extends { [N in keyof L]: () => Promise<{ readonly [K in N]: Verbs | Described }> },
+>(all: L): L {
+  return all;
 }
 
-function verb<Name extends string>(
-  name: Name,
-  summary: string,
-  load: () => Promise<{ readonly [K in Name]: Described }>,
-  takes = '[options]',
-): Part {
-  return { name, summary, load, takes };
-}
-
-/** In the order of the help, below its headings. */
-const groups: Readonly<Record<string, readonly Part[]>> = {
-  'Often used:': [
-    verb(
-      'status',
-      'whether all is well, and how it went lately',
-      () => import('./commands/status.ts'),
-    ),
-    noun(
-      'records',
-      'enrichment records: browse, read, store',
-      () => import('./commands/records.ts'),
-    ),
-    noun('exports', 'export jobs and their files', () => import('./commands/exports.ts')),
-    noun(
-      'dlq',
-      'failed webhook deliveries: look, retry, discard',
-      () => import('./commands/dlq.ts'),
-    ),
-    verb(
-      'doctor',
-      'what is wrong with the service, and what to do',
-      () => import('./commands/doctor.ts'),
-    ),
-  ],
-  'Records:': [
-    noun(
-      'analytics',
-      'slices of records for analysis',
-      () => import('./commands/analytics-export.ts'),
-    ),
-    noun(
-      'schedules',
-      'exports that are delivered by themselves',
-      () => import('./commands/schedules.ts'),
-    ),
-    noun(
-      'retention',
-      'cold data: policies, moves, verification',
-      () => import('./commands/retention.ts'),
-    ),
-  ],
-  'Webhooks:': [
-    noun('endpoints', 'where webhooks are sent', () => import('./commands/endpoints.ts')),
-    noun('incidents', 'what webhooks report', () => import('./commands/incidents.ts')),
-    noun(
-      'deliveries',
-      'webhook deliveries in every state',
-      () => import('./commands/deliveries.ts'),
-    ),
-    verb(
-      'listen',
-      'receive webhooks here, and fail if told to',
-      () => import('./commands/listen.ts'),
-    ),
-  ],
-  'Operate:': [
-    noun('jobs', 'jobs of all kinds: list, wait, cancel', () => import('./commands/jobs.ts')),
-    verb('ps', 'the processes of the service', () => import('./commands/ps.ts')),
-    noun('notify', 'who is told of what is wrong', () => import('./commands/notify.ts')),
-    noun('tokens', 'access tokens', () => import('./commands/tokens.ts')),
-    noun('audit', 'who did what, when and from where', () => import('./commands/audit.ts')),
-    noun(
-      'keys',
-      'the keys that webhook secrets are encrypted with',
-      () => import('./commands/keys.ts'),
-    ),
-    noun(
-      'database',
-      'the database itself: spread it over workers',
-      () => import('./commands/database.ts'),
-    ),
-    verb(
-      'backup',
-      'back up database and cold data; verify backups',
-      () => import('./commands/backup.ts'),
-    ),
-    verb(
-      'restore',
-      'restore a backup into an empty database, or try it',
-      () => import('./commands/restore.ts'),
-      '[options] <from>',
-    ),
-  ],
-  'Server:': [
-    verb('serve', 'run the service', () => import('./commands/serve.ts')),
-    verb('demo', 'run the service with real data, to look at', () => import('./commands/demo.ts')),
-    verb('drain', 'deliver what is due, and end', () => import('./commands/drain.ts')),
-    verb('config', 'print the settings in force', () => import('./commands/config.ts')),
-    verb(
-      'version',
-      'this release, and whether it can start on the database',
-      () => import('./commands/version.ts'),
-    ),
-  ],
-  'This command line:': [
-    verb(
-      'login',
-      'store an access token for later commands',
-      () => import('./commands/session.ts'),
-    ),
-    verb('logout', 'forget a stored access token', () => import('./commands/session.ts')),
-    noun('profile', 'the services you have signed in to', () => import('./commands/profile.ts')),
-    verb(
-      'whoami',
-      'say which token and which service are in use',
-      () => import('./commands/session.ts'),
-    ),
-    verb(
-      'completion',
-      'print a completion script for bash, zsh or fish',
-      () => import('./commands/completion.ts'),
-      '<shell>',
-    ),
-    verb('__complete', '', () => import('./commands/completion.ts'), ''),
-  ],
+/** In the order of the help, below its headings: what the help of the program says of each. */
+const groups: Readonly<Record<string, { readonly [N in Name]?: string }>> = {
+  'Often used:': {
+    status: 'whether all is well, and how it went lately',
+    records: 'enrichment records: browse, read, store',
+    exports: 'export jobs and their files',
+    dlq: 'failed webhook deliveries: look, retry, discard',
+    doctor: 'what is wrong with the service, and what to do',
+  },
+  'Records:': {
+    analytics: 'slices of records for analysis',
+    schedules: 'exports that are delivered by themselves',
+    retention: 'cold data: policies, moves, verification',
+  },
+  'Webhooks:': {
+    endpoints: 'where webhooks are sent',
+    incidents: 'what webhooks report',
+    deliveries: 'webhook deliveries in every state',
+    listen: 'receive webhooks here, and fail if told to',
+  },
+  'Operate:': {
+    jobs: 'jobs of all kinds: list, wait, cancel',
+    ps: 'the processes of the service',
+    notify: 'who is told of what is wrong',
+    tokens: 'access tokens',
+    audit: 'who did what, when and from where',
+    keys: 'the keys that webhook secrets are encrypted with',
+    database: 'the database itself: spread it over workers',
+    backup: 'back up database and cold data; verify backups',
+    restore: 'restore a backup into an empty database, or try it',
+  },
+  'Server:': {
+    serve: 'run the service',
+    demo: 'run the service with real data, to look at',
+    drain: 'deliver what is due, and end',
+    config: 'print the settings in force',
+    version: 'this release, and whether it can start on the database',
+  },
+  'This command line:': {
+    login: 'store an access token for later commands',
+    logout: 'forget a stored access token',
+    profile: 'the services you have signed in to',
+    whoami: 'say which token and which service are in use',
+    completion: 'print a completion script for bash, zsh or fish',
+    __complete: '',
+  },
 };
 
-const parts = Object.values(groups).flat();
+/** These have verbs; nothing follows their names in the help of the program. */
+const nouns: readonly Name[] = [
+  ...(['records', 'exports', 'dlq', 'analytics', 'schedules', 'retention', 'endpoints'] as const),
+  ...(['incidents', 'deliveries', 'jobs', 'notify', 'tokens', 'audit', 'keys'] as const),
+  ...(['database', 'profile'] as const),
+];
+/** What follows the name of a command there, unless it is `[options]`. */
+const takes: { readonly [N in Name]?: string } = {
+  ...{ restore: '[options] <from>', completion: '<shell>', __complete: '' },
+};
 
 /**
  * Makes the tree of all commands, of which only those are filled that `words`, the command line, names: with all of
@@ -177,12 +133,12 @@ export async function createProgram(
   const isWhole = words === undefined || words.includes('completion');
   for (const [heading, group] of Object.entries(groups)) {
     program.commandsGroup(heading);
-    for (const { name, summary, takes, load } of group) {
-      const command = addNoun(program, name, summary, { hidden: summary === '' });
+    for (const [name, summary] of Object.entries(group) as [Name, string][]) {
+      const noun = addNoun(program, name, summary, { hidden: summary === '' });
       if (!isWhole && !words.includes(name)) continue;
-      const described = (await load())[name];
-      if (takes === undefined) addVerbs(command, context, described as Verbs);
-      else fillVerb(command, context, described as Described);
+      const files: Readonly<Record<string, unknown>> = await loaders[name]();
+      if (nouns.includes(name)) addVerbs(noun, context, files[name] as Verbs);
+      else fillVerb(noun, context, files[name] as Described);
     }
   }
   program.helpCommand('help [command]', 'tell more of a command');
@@ -191,8 +147,9 @@ export async function createProgram(
 }
 
 function subcommandTerm(command: Command): string {
-  const takes = parts.find(({ name }) => name === command.name())?.takes;
-  return takes === undefined ? new Help().subcommandTerm(command) : `${command.name()} ${takes}`;
+  const name = command.name() as Name;
+  if (nouns.includes(name) || !(name in loaders)) return new Help().subcommandTerm(command);
+  return `${name} ${takes[name] ?? '[options]'}`;
 }
 
 function emptyProgram(context: Context, help: HelpOutput): Command {

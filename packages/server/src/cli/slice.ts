@@ -1,5 +1,29 @@
 import { addDays } from '../kernel/day.ts';
+import { datasetNames } from '../records/values.ts';
 import { usage } from './help.ts';
+
+/** The options that say of which tenant, store and days. */
+export const placeOptions = [
+  ['--tenant <tenant>', 'the tenant (required)'],
+  ['--store <store>', 'only this store'],
+  ['--month <month>', 'only this month, as 2026-03'],
+  ['--from <date>', 'from this day on, as 2026-03-05'],
+  ['--to <date>', 'up to this day, inclusive'],
+] as const;
+export const kindOption = ['--kind <kind>', 'only of this kind'] as const;
+export const datasetOption = ['--dataset <name>', 'only tagged so', datasetNames] as const;
+export const whereOption = [
+  '--where <where>',
+  'only records that fit, as score >= 0.9; docs/where.md has the grammar',
+] as const;
+
+/** The options by which records are picked. */
+export const sliceOptions = [
+  ...placeOptions,
+  kindOption,
+  ['--source <source>', 'only from this source'],
+  whereOption,
+] as const;
 
 /** Options that say which days: one month, or a range of whole days, inclusive at both ends. */
 export type Days = {

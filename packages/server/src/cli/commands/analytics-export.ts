@@ -1,56 +1,69 @@
 import { InvalidArgumentError, Option } from 'commander';
 import {
-  type Compression,
   compressions,
   type ExportFormat,
   exportFormats,
-  type MissingRule,
   missingRules,
   type Profile,
   profiles,
 } from '../../exports/values.ts';
 import { numberOf } from '../../kernel/values.ts';
-import {
-  type DatasetName,
-  datasetNames,
-  type SplitName,
-  splitNames,
-} from '../../records/values.ts';
+import { splitNames } from '../../records/values.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import type { DownloadRequest } from '../exports/download.ts';
 import type { StreamRequest } from '../exports/stream-export.ts';
 import { templateOf, templateWords } from '../exports/template.ts';
-import { required, usage } from '../help.ts';
-import { checkDays, type Days } from '../slice.ts';
-import type { Verb, Verbs } from '../verb.ts';
+import { usage } from '../help.ts';
+import { checkDays, datasetOption, kindOption, placeOptions } from '../slice.ts';
+import { type Given, type Own, type Verbs, verb } from '../verb.ts';
 
-type Options = Days & {
-  tenant?: string;
-  store?: string;
-  kind?: string;
-  where?: string;
-  dataset?: DatasetName;
-  version?: string;
-  split?: SplitName;
-  columns?: string;
-  typed?: true;
-  template?: string;
-  missing?: MissingRule;
-  preview?: true;
-  format: ExportFormat;
-  compression?: Compression;
-  profile?: Profile;
-  header: boolean;
-  async?: true;
-  wait: boolean;
-  out?: string;
-  force?: true;
-  json?: true;
-};
+const fileCompressions = compressions.filter((name) => name !== 'none');
 
-const exportSlice: Verb = {
+const options = [
+  ...placeOptions,
+  kindOption,
+  ['--where <where>', 'only records that fit, as score >= 0.9 (docs/where.md); implies --async'],
+  datasetOption,
+  ['--version <version>', 'the records of this dataset version: its id or its name'],
+  ['--split <name>', 'only this part of the version; needs --version', splitNames],
+  new Option('--format <format>', 'format of the file')
+    .choices(exportFormats)
+    .default('csv') as Own<{ format: ExportFormat }>,
+  ['--compression <name>', 'of the file itself; not for parquet', fileCompressions],
+  ['--columns <list>', 'these columns, separated by commas; also paths such as enrichment.origin'],
+  [
+    '--typed',
+    'Parquet with the fields of the enrichment as columns of their types; svcctl exports schema shows them; implies --async',
+  ],
+  ['--template <template>', `NDJSON of other lines: ${templateWords}; implies --async`],
+  [
+    '--missing <rule>',
+    'what becomes of a record without a value for the template: refuse fails, skip leaves it out and counts it (default: refuse)',
+    missingRules,
+  ],
+  ['--preview', 'only print the first line that --template makes of a few records'],
+  new Option(
+    '--profile <name>',
+    'of CSV. machine: exact round trip (default); spreadsheet: safe to open in one',
+  )
+    .choices(profiles)
+    .argParser(parseProfile) as Own<{ profile?: Profile }>,
+  ['--no-header', 'CSV without the line of column names'],
+  [
+    '--async',
+    'as a job of the service: survives restarts, and the download goes on where it broke off',
+  ],
+  ['--no-wait', 'with --async: print the job’s id and leave it at work'],
+  ['--out <file>', 'the file, or - for stdout (default: a telling name; stdout in a pipe)'],
+  ['--force', 'replace the file if it exists'],
+  ['--json', 'print what was written as JSON; needs --out FILE'],
+] as const;
+
+type Options = Given<typeof options>;
+
+const exportSlice = verb({
   summary: 'export a slice of records to a file',
   description:
     'Exports the records of a tenant, from one snapshot and in the order of store, time and event. The file appears under its name only when its row count and its SHA-256 are those of the service.',
@@ -64,83 +77,35 @@ const exportSlice: Verb = {
     'svcctl analytics export --tenant TX --month 2026-03 --format ndjson --template @triage.json --preview',
     'svcctl analytics export --tenant TX --month 2026-03 --format ndjson --compression gzip --async --out tx.ndjson.gz',
   ],
-  options: [
-    ['--tenant <tenant>', 'the tenant (required)'],
-    ['--store <store>', 'only this store'],
-    ['--month <month>', 'this month, as 2026-03'],
-    ['--from <date>', 'from this day on, as 2026-01-01'],
-    ['--to <date>', 'up to this day, inclusive'],
-    ['--kind <kind>', 'only of this kind'],
-    ['--where <where>', 'only records that fit, as score >= 0.9 (docs/where.md); implies --async'],
-    ['--dataset <name>', 'only tagged so', datasetNames],
-    ['--version <version>', 'the records of this dataset version: its id or its name'],
-    ['--split <name>', 'only this part of the version; needs --version', splitNames],
-    new Option('--format <format>', 'format of the file').choices(exportFormats).default('csv'),
-    new Option('--compression <name>', 'of the file itself; not for parquet').choices(
-      compressions.filter((name) => name !== 'none'),
-    ),
-    [
-      '--columns <list>',
-      'these columns, separated by commas; also paths such as enrichment.origin',
-    ],
-    [
-      '--typed',
-      'Parquet with the fields of the enrichment as columns of their types; svcctl exports schema shows them; implies --async',
-    ],
-    ['--template <template>', `NDJSON of other lines: ${templateWords}; implies --async`],
-    [
-      '--missing <rule>',
-      'what becomes of a record without a value for the template: refuse fails, skip leaves it out and counts it (default: refuse)',
-      missingRules,
-    ],
-    ['--preview', 'only print the first line that --template makes of a few records'],
-    new Option(
-      '--profile <name>',
-      'of CSV. machine: exact round trip (default); spreadsheet: safe to open in one',
-    )
-      .choices(profiles)
-      .argParser(parseProfile),
-    ['--no-header', 'CSV without the line of column names'],
-    [
-      '--async',
-      'as a job of the service: survives restarts, and the download goes on where it broke off',
-    ],
-    ['--no-wait', 'with --async: print the job’s id and leave it at work'],
-    ['--out <file>', 'the file, or - for stdout (default: a telling name; stdout in a pipe)'],
-    ['--force', 'replace the file if it exists'],
-    ['--json', 'print what was written as JSON; needs --out FILE'],
-  ],
-  act: run,
-};
+  options,
+  async act(context, options) {
+    check(options);
+    if (options.preview) return preview(context, options);
+    const { requestOf } = await import('../exports/download.ts');
+    const request = options.wait ? requestOf(context, options) : null;
+    const client = await context.connect();
+    const { isJobOnly, ...asked } = await sliceOf(context, client, options);
+    if (options.profile === 'spreadsheet') {
+      const { noteCuts } = await import('../exports/note-cuts.ts');
+      await noteCuts(context, client, asked);
+    }
+    if (request === null) {
+      await startJob(context, client, asked, options.json === true);
+      return;
+    }
+    if (options.async || isJobOnly || needsJob(options)) {
+      await exportAsJob(context, client, { asked, request });
+      return;
+    }
+    const { streamExport } = await import('../exports/stream-export.ts');
+    await streamExport(context, client, { asked, request });
+  },
+});
 
 export const analytics: Verbs = { export: exportSlice };
 
-async function run(context: Context, options: Options): Promise<void> {
-  const tenant = required(options.tenant, '--tenant');
-  check(options);
-  if (options.preview) return preview(context, { ...options, tenant });
-  const { requestOf } = await import('../exports/download.ts');
-  const request = options.wait ? requestOf(context, options) : null;
-  const client = await context.connect();
-  const { isJobOnly, ...asked } = await sliceOf(context, client, { ...options, tenant });
-  if (options.profile === 'spreadsheet') {
-    const { noteCuts } = await import('../exports/note-cuts.ts');
-    await noteCuts(context, client, asked);
-  }
-  if (request === null) {
-    await startJob(context, client, asked, options.json === true);
-    return;
-  }
-  if (options.async || isJobOnly || needsJob(options)) {
-    await exportAsJob(context, client, { asked, request });
-    return;
-  }
-  const { streamExport } = await import('../exports/stream-export.ts');
-  await streamExport(context, client, { asked, request });
-}
-
 /** Prints the first line that a template makes, and tells how many of the records that were looked at have none. */
-async function preview(context: Context, options: Options & { tenant: string }): Promise<void> {
+async function preview(context: Context, options: Options): Promise<void> {
   const { tenant, store, month, from, to, kind, where, dataset, split } = options;
   const client = await context.connect();
   const version = await versionOf(context, client, options);
@@ -201,7 +166,7 @@ function check(options: Options): void {
 async function sliceOf(
   context: Context,
   client: Client,
-  options: Options & { tenant: string },
+  options: Options,
 ): Promise<StreamRequest & { isJobOnly: boolean }> {
   const { tenant, store, month, from, to, kind, where, dataset, profile, split } = options;
   const version = await versionOf(context, client, options);
@@ -233,7 +198,7 @@ async function sliceOf(
 async function versionOf(
   context: Context,
   client: Client,
-  { version: word, tenant, split }: Options & { tenant: string },
+  { version: word, tenant, split }: Options,
 ): Promise<{ id: string; rows: number | null; isJobOnly: boolean } | null> {
   if (word === undefined) return null;
   const { findVersion, versionRows } = await import('../dataset-versions.ts');

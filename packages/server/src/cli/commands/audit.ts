@@ -2,19 +2,17 @@ import { auditFilters } from '../../access/view.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
 import { numberOf } from '../../kernel/values.ts';
-import type { Chosen } from '../../kernel/view.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
 import { wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
-import { type JsonOption, printObject } from '../output.ts';
+import { printObject } from '../output.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
-import { jsonOption, optionsOf, type Verb, type Verbs } from '../verb.ts';
+import { jsonOption, optionsOf, type Verbs, verb } from '../verb.ts';
 
 const { word, text, instant } = columnsOf<RouteAnswer<'GET /audit'>['data'][number]>();
 
@@ -40,9 +38,7 @@ const ls = list('GET /audit', {
   below: { none: 'No entries match.', one: 'entry', many: 'entries', more: 'there are older ones' },
 });
 
-type ExportOptions = Chosen<typeof auditFilters> & { after?: number; follow?: true };
-
-const exportAudit: Verb = {
+const exportAudit = verb({
   summary: 'write the audit log as NDJSON, oldest first',
   description:
     'Writes whole entries as NDJSON in the order of their chain, the oldest first, each with its place and its hash. A later export goes on --after the last place; with --follow it never ends.',
@@ -55,41 +51,34 @@ const exportAudit: Verb = {
     ['--follow', 'go on with new entries as they come'],
     ...optionsOf(auditFilters),
   ],
-  act: exportEntries,
-};
+  async act(context, { after = 0, follow, ...query }) {
+    checkDays(query);
+    const client = await context.connect();
+    // A token that is limited to tenants is told no places, and goes on by cursor.
+    for (
+      let from: { after: number; cursor?: string } = { after }, isFirst = true;
+      ;
+      isFirst = false
+    ) {
+      const read = () =>
+        client.text('GET /audit', { query: { ...query, ...from, limit: maxPageRows } });
+      const { rows, nextCursor } = parsePage(
+        isFirst ? await read() : await withRetries(context.io, read),
+      );
+      await context.out.write(rows.map((row) => `${row}\n`).join(''));
+      const place = membersOf(rows.at(-1) ?? '{}').get('place') ?? from.after;
+      from = nextCursor === null ? { after: Number(place) } : { after, cursor: nextCursor };
+      if (rows.length === maxPageRows) continue;
+      if (follow === undefined) return;
+      await context.io.sleep(followMillis, context.io.signal);
+    }
+  },
+});
 
 const followMillis = 2_000;
 
-async function exportEntries(
-  context: Context,
-  { after = 0, follow, ...query }: ExportOptions,
-): Promise<void> {
-  checkDays(query);
-  const client = await context.connect();
-  // A token that is limited to tenants is told no places, and goes on by cursor.
-  for (
-    let from: { after: number; cursor?: string } = { after }, isFirst = true;
-    ;
-    isFirst = false
-  ) {
-    const read = () =>
-      client.text('GET /audit', { query: { ...query, ...from, limit: maxPageRows } });
-    const { rows, nextCursor } = parsePage(
-      isFirst ? await read() : await withRetries(context.io, read),
-    );
-    await context.out.write(rows.map((row) => `${row}\n`).join(''));
-    const place = membersOf(rows.at(-1) ?? '{}').get('place') ?? from.after;
-    from = nextCursor === null ? { after: Number(place) } : { after, cursor: nextCursor };
-    if (rows.length === maxPageRows) continue;
-    if (follow === undefined) return;
-    await context.io.sleep(followMillis, context.io.signal);
-  }
-}
-
 type Verdict = RouteAnswer<'POST /audit/verify'>;
-type VerifyOptions = { head?: string; json?: JsonOption };
-
-const verify: Verb = {
+const verify = verb({
   summary: 'prove that no entry was changed, removed or inserted',
   description:
     'Computes the hash of each entry anew, and names those that were changed, removed or inserted past svcctl. Somebody who can write to the database could compute all hashes anew: keep the head that this prints elsewhere, and give it the next time.',
@@ -102,29 +91,27 @@ const verify: Verb = {
     ['--head <place:hash>', 'this entry must still be there, as an earlier verification told it'],
     jsonOption,
   ],
-  act: verifyLog,
-};
-
-async function verifyLog(context: Context, { head, json }: VerifyOptions): Promise<void> {
-  const fields = await fieldsOf(json, 'POST /audit/verify');
-  const client = await context.connect();
-  const text = await client.text('POST /audit/verify', { body: { head } });
-  const verdict = parseAnswer(text) as Verdict;
-  if (json !== undefined) await printObject(context, text, { json, fields });
-  else if (verdict.ok) {
-    const count = numberOf(verdict.entries, 'entry', 'entries');
-    const { pruned_place: place } = verdict;
-    const pruned = place === 0 ? '' : `, those up to place ${place} pruned by age`;
-    await context.out.write(`ok: ${count}${pruned} · head ${verdict.head}\n`);
-  } else {
-    await context.out.write(verdict.problems.map(({ message }) => `${message}\n`).join(''));
-  }
-  if (!verdict.ok) {
-    const found = numberOf(verdict.problem_count, 'difference', 'differences');
-    throw new AppError('verify_failed', {
-      detail: `The audit log is not as it was written: ${found}.`,
-    });
-  }
-}
+  async act(context, { head, json }) {
+    const fields = await fieldsOf(json, 'POST /audit/verify');
+    const client = await context.connect();
+    const text = await client.text('POST /audit/verify', { body: { head } });
+    const verdict = parseAnswer(text) as Verdict;
+    if (json !== undefined) await printObject(context, text, { json, fields });
+    else if (verdict.ok) {
+      const count = numberOf(verdict.entries, 'entry', 'entries');
+      const { pruned_place: place } = verdict;
+      const pruned = place === 0 ? '' : `, those up to place ${place} pruned by age`;
+      await context.out.write(`ok: ${count}${pruned} · head ${verdict.head}\n`);
+    } else {
+      await context.out.write(verdict.problems.map(({ message }) => `${message}\n`).join(''));
+    }
+    if (!verdict.ok) {
+      const found = numberOf(verdict.problem_count, 'difference', 'differences');
+      throw new AppError('verify_failed', {
+        detail: `The audit log is not as it was written: ${found}.`,
+      });
+    }
+  },
+});
 
 export const audit: Verbs = { ls, export: exportAudit, verify };

@@ -5,12 +5,12 @@ import { columnsOf } from '../columns.ts';
 import { askSecret } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatBytes } from '../format.ts';
-import { required, usage, wholeNumber } from '../help.ts';
-import { type JsonOption, printObject, printRows } from '../output.ts';
+import { usage, wholeNumber } from '../help.ts';
+import { printObject, printRows } from '../output.ts';
 import { type App, openApp } from '../own-app.ts';
 import { createProgress, type Progress } from '../progress.ts';
 import { createTable } from '../table.ts';
-import { type Described, jsonOption, type OptionRow, type Verb } from '../verb.ts';
+import { command, jsonOption, verb } from '../verb.ts';
 
 type BackupTools = Parameters<App['backUp']>[0];
 type BackupSummary = Awaited<ReturnType<App['listPlace']>>[number];
@@ -33,63 +33,16 @@ export const summaryFields = [
   'missing',
 ] as const satisfies readonly (keyof BackupSummary)[];
 
-type CreateOptions = {
-  out?: string;
-  incremental?: true;
-  withKey?: true;
-  verify?: true;
-  keep?: number;
-  allowMissing?: true;
-  json?: JsonOption;
-};
-
-async function create(context: Context, options: CreateOptions): Promise<void> {
-  const out = required(options.out, '--out');
-  const { incremental = false, withKey = false, verify = false, keep = null, json } = options;
-  const { allowMissing: allowsMissing = false } = options;
-  const { settings, app, tools, progress } = await openTools(context);
-  const passphrase = withKey ? await newPassphrase(context, settings.backupPassphrase) : null;
-  const made = await app
-    .backUp(tools, {
-      ...{ out, isIncremental: incremental, passphrase, isVerified: verify, keep },
-      allowsMissing,
-    })
-    .finally(() => progress.clear());
-  const { report, ...summary } = made;
-  const fields = [...summaryFields, 'new_bytes', 'removed', ...(report === null ? [] : ['report'])];
-  const printed = report === null ? summary : made;
-  if (json !== undefined) await printObject(context, JSON.stringify(printed), { json, fields });
-  else await context.out.write(`${summary.id}\n`);
-  context.note(
-    `Backed up ${describe(summary)} to ${summary.place}; ${formatBytes(summary.new_bytes)} are new.`,
-  );
-  if (made.removed > 0) context.note(`Removed ${numberOf(made.removed, 'older backup')}.`);
-  if (settings.secretKey === undefined && !withKey) {
-    context.note(
-      'The secret key is not in it: keep the file secret-key elsewhere, or use --with-key.',
-    );
-  }
-  for (const key of summary.missing.slice(0, toldMissing)) context.note(`Missing: ${key}`);
-  if (report !== null && summary.missing.length === 0) assertRight(context, report);
-  if (summary.missing.length > 0) {
-    throw new AppError('backup_incomplete', {
-      detail: `The backup lacks ${numberOf(summary.missing.length, 'object')}, whose days cannot be read after a restore. Put them back, or give them up: svcctl retention forget.`,
-    });
-  }
-}
-
 /** So many objects that a backup lacks are named. */
 const toldMissing = 100;
 
-type FromOptions = { id?: string; database?: string; json?: JsonOption };
-
-export const idOption: OptionRow = ['--id <id>', 'which backup; the newest unless given'];
-export const databaseOption: OptionRow = [
+export const idOption = ['--id <id>', 'which backup; the newest unless given'] as const;
+export const databaseOption = [
   '--database <id>',
   'the newest of this database, where there are several',
-];
+] as const;
 
-const verify: Verb = {
+const verify = verb({
   summary: 'read a backup back, and prove it',
   description:
     'Reads everything that a backup needs, compares it with its SHA-256, and computes count, bytes and digest of its records anew. It needs no service and no database. The exit code is 1 on any difference.',
@@ -99,50 +52,38 @@ const verify: Verb = {
     'svcctl backup verify /mnt/backups --id 20260305T140709123Z-9fK2',
   ],
   options: [idOption, databaseOption, jsonOption],
-  act: verifyOne,
-};
+  async act(context, { json, ...which }, from) {
+    const { app, tools, progress } = await openTools(context);
+    const found = await app.verifyBackup(tools, { from, ...which }).finally(() => progress.clear());
+    const fields = [...summaryFields, 'report'];
+    if (json !== undefined) await printObject(context, JSON.stringify(found), { json, fields });
+    else await createTable(context, problemColumns).write(found.report.problems);
+    assertRight(context, found.report);
+  },
+});
 
-async function verifyOne(
-  context: Context,
-  { json, ...which }: FromOptions,
-  from: string,
-): Promise<void> {
-  const { app, tools, progress } = await openTools(context);
-  const found = await app.verifyBackup(tools, { from, ...which }).finally(() => progress.clear());
-  const fields = [...summaryFields, 'report'];
-  if (json !== undefined) await printObject(context, JSON.stringify(found), { json, fields });
-  else await createTable(context, problemColumns).write(found.report.problems);
-  assertRight(context, found.report);
-}
-
-const ls: Verb = {
+const ls = verb({
   summary: 'list the backups in a place, the newest first',
   description:
     'Lists the whole backups in a place, the newest first, and whose they are, if of several databases.',
   argument: ['<from>', placeHelp],
   examples: ['svcctl backup ls /mnt/backups'],
   options: [jsonOption],
-  act: listPlace,
-};
-
-async function listPlace(
-  context: Context,
-  { json }: { json?: JsonOption },
-  from: string,
-): Promise<void> {
-  const { app, tools } = await openTools(context);
-  const found = await app.listPlace(tools, from);
-  const areSeveral = new Set(found.map(({ database }) => database)).size > 1;
-  const columns = [
-    word('ID', 'id'),
-    ...(areSeveral ? [word('DATABASE', 'database')] : []),
-    instant('TAKEN AT', 'taken_at'),
-    word('RECORDS', 'records', { shown: (row) => formatCount(row.records) }),
-    word('SIZE', 'size_bytes', { shown: (row) => formatBytes(row.size_bytes) }),
-    word('KEY', (row) => (row.has_secret_key ? 'yes' : 'no')),
-  ];
-  await printRows(context, found, { columns, fields: summaryFields, json });
-}
+  async act(context, { json }, from) {
+    const { app, tools } = await openTools(context);
+    const found = await app.listPlace(tools, from);
+    const areSeveral = new Set(found.map(({ database }) => database)).size > 1;
+    const columns = [
+      word('ID', 'id'),
+      ...(areSeveral ? [word('DATABASE', 'database')] : []),
+      instant('TAKEN AT', 'taken_at'),
+      word('RECORDS', 'records', { shown: (row) => formatCount(row.records) }),
+      word('SIZE', 'size_bytes', { shown: (row) => formatBytes(row.size_bytes) }),
+      word('KEY', (row) => (row.has_secret_key ? 'yes' : 'no')),
+    ];
+    await printRows(context, found, { columns, fields: summaryFields, json });
+  },
+});
 
 const { word, instant } = columnsOf<BackupSummary>();
 
@@ -241,7 +182,7 @@ export async function askPassphrase(context: Context, question: string): Promise
   );
 }
 
-export const backup: Described = {
+export const backup = command({
   description:
     'Writes a backup of the database of the settings and of its cold data, all as it was at one moment, while the service goes on. Its backups in one place share what they have in common. The same command goes on with what a killed one has left.',
   examples: [
@@ -249,7 +190,7 @@ export const backup: Described = {
     "svcctl backup --out 's3://backups/svcctl?region=eu-central-1' --with-key --verify",
   ],
   options: [
-    ['--out <place>', `where backups lie: ${placeHelp}`],
+    ['--out <place>', `where backups lie: ${placeHelp} (required)`],
     ['--incremental', 'take from its newest backup there what has not changed, unread'],
     [
       '--with-key',
@@ -267,6 +208,40 @@ export const backup: Described = {
     ],
     jsonOption,
   ],
-  act: create,
+  async act(context, options) {
+    const { out, incremental: isIncremental = false, withKey, keep = null, json } = options;
+    const { verify: isVerified = false, allowMissing: allowsMissing = false } = options;
+    const { settings, app, tools, progress } = await openTools(context);
+    const passphrase = withKey ? await newPassphrase(context, settings.backupPassphrase) : null;
+    const made = await app
+      .backUp(tools, { out, isIncremental, passphrase, isVerified, keep, allowsMissing })
+      .finally(() => progress.clear());
+    const { report, ...summary } = made;
+    const fields = [
+      ...summaryFields,
+      'new_bytes',
+      'removed',
+      ...(report === null ? [] : ['report']),
+    ];
+    const printed = report === null ? summary : made;
+    if (json !== undefined) await printObject(context, JSON.stringify(printed), { json, fields });
+    else await context.out.write(`${summary.id}\n`);
+    context.note(
+      `Backed up ${describe(summary)} to ${summary.place}; ${formatBytes(summary.new_bytes)} are new.`,
+    );
+    if (made.removed > 0) context.note(`Removed ${numberOf(made.removed, 'older backup')}.`);
+    if (settings.secretKey === undefined && !withKey) {
+      context.note(
+        'The secret key is not in it: keep the file secret-key elsewhere, or use --with-key.',
+      );
+    }
+    for (const key of summary.missing.slice(0, toldMissing)) context.note(`Missing: ${key}`);
+    if (report !== null && summary.missing.length === 0) assertRight(context, report);
+    if (summary.missing.length > 0) {
+      throw new AppError('backup_incomplete', {
+        detail: `The backup lacks ${numberOf(summary.missing.length, 'object')}, whose days cannot be read after a restore. Put them back, or give them up: svcctl retention forget.`,
+      });
+    }
+  },
   verbs: { verify, ls },
-};
+});

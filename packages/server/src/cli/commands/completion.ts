@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
 import { printable } from '../table.ts';
-import type { Described } from '../verb.ts';
+import { command } from '../verb.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
-export const completion: Described = {
+export const completion = command({
   description:
     'Prints a script that completes commands, options, files, the names of tenants and profiles, and ids.',
   argument: ['<shell>', 'the shell', shells],
@@ -15,43 +15,37 @@ export const completion: Described = {
     'svcctl completion zsh > "${fpath[1]}/_svcctl"',
     'svcctl completion fish > ~/.config/fish/completions/svcctl.fish',
   ],
-  async act(context: Context, _options: object, shell: (typeof shells)[number], command: Command) {
+  async act(context, _options, shell, { parent }) {
     const scripts = await import('../completion-scripts.ts');
     const make = { bash: scripts.bashScript, zsh: scripts.zshScript, fish: scripts.fishScript };
-    await context.out.write(make[shell](scripts.completionTree(command.parent ?? command)));
+    await context.out.write(make[shell](scripts.completionTree(parent as Command)));
   },
-};
+});
 
 /** A shell feels broken when it waits longer than this for completions. */
 const limitMillis = 300;
 const mostNames = 50;
 
 /** A hidden command. The completion scripts call it for names that only the service knows. */
-export const __complete: Described = {
+export const __complete = command({
   description:
     'Prints names that complete a prefix, one a line; nothing when the service does not answer.',
   argument: ['<words...>', 'what is asked for, and what is typed already'],
   examples: ['svcctl __complete tenant -- T'],
-  act: complete,
-};
-
-async function complete(
-  context: Context,
-  _options: object,
-  [what, prefix = '']: readonly string[],
-): Promise<void> {
-  const signal = AbortSignal.any([context.io.signal, AbortSignal.timeout(limitMillis)]);
-  let names: readonly string[];
-  try {
-    names = await find({ ...context.io, signal }, context.profile(), { what, prefix });
-  } catch {
-    // Without a service or a token, or when time is up, there is nothing to offer; an error message would only disturb
-    // the command line that is being typed.
-    return;
-  }
-  const fitting = names.filter((name) => name.startsWith(prefix)).slice(0, mostNames);
-  await context.out.write(fitting.map((name) => `${printable(name)}\n`).join(''));
-}
+  async act(context, _options, [what, prefix = '']) {
+    const signal = AbortSignal.any([context.io.signal, AbortSignal.timeout(limitMillis)]);
+    let names: readonly string[];
+    try {
+      names = await find({ ...context.io, signal }, context.profile(), { what, prefix });
+    } catch {
+      // Without a service or a token, or when time is up, there is nothing to offer; an error message would only disturb
+      // the command line that is being typed.
+      return;
+    }
+    const fitting = names.filter((name) => name.startsWith(prefix)).slice(0, mostNames);
+    await context.out.write(fitting.map((name) => `${printable(name)}\n`).join(''));
+  },
+});
 
 /** The lists whose ids are completed, by what the scripts call them. Their first page has what is looked for mostly. */
 const lists = {

@@ -1,9 +1,8 @@
 import { settingRows } from '../../config/setting-rows.ts';
 import { loadSettings } from '../../config/settings.ts';
 import { columnsOf } from '../columns.ts';
-import type { Context } from '../context.ts';
-import { type JsonOption, printRows } from '../output.ts';
-import { type Described, jsonOption } from '../verb.ts';
+import { printRows } from '../output.ts';
+import { command, jsonOption } from '../verb.ts';
 
 type SettingValue = {
   name: string;
@@ -14,30 +13,28 @@ type SettingValue = {
 
 const mask = '********';
 
-export const config: Described = {
+/** Prints all settings of the service and where each value comes from. Secrets are masked. */
+export const config = command({
   description: 'Prints the settings that svcctl serve would start with here. Secrets are masked.',
   examples: ['svcctl config', 'SVC_PORT=9000 svcctl config --json name,value'],
   options: [jsonOption],
-  act: printSettings,
-};
-
-/** Prints all settings of the service and where each value comes from. Secrets are masked. */
-async function printSettings(context: Context, { json }: { json?: JsonOption }): Promise<void> {
-  const { waits: _waits, ...own } = loadSettings(context.io.env);
-  const settings: Record<string, SettingValue['value'] | undefined> = own;
-  const values = Object.entries(settingRows).map(([name, row]): SettingValue => {
-    const value = settings[name] ?? null;
-    const isSecret = 'secret' in row && row.secret === true;
-    return {
-      name: row.env,
-      value: isSecret && value !== null ? mask : value,
-      source: context.io.env[row.env] ? 'environment' : 'default',
-      help: row.help,
-    };
-  });
-  const fields = ['name', 'value', 'source', 'help'];
-  await printRows(context, values, { columns, fields, json });
-}
+  async act(context, { json }) {
+    const { waits: _waits, ...own } = loadSettings(context.io.env);
+    const settings: Record<string, SettingValue['value'] | undefined> = own;
+    const values = Object.entries(settingRows).map(([name, row]): SettingValue => {
+      const value = settings[name] ?? null;
+      const isSecret = 'secret' in row && row.secret === true;
+      return {
+        name: row.env,
+        value: isSecret && value !== null ? mask : value,
+        source: context.io.env[row.env] ? 'environment' : 'default',
+        help: row.help,
+      };
+    });
+    const fields = ['name', 'value', 'source', 'help'];
+    await printRows(context, values, { columns, fields, json });
+  },
+});
 
 const { word, text } = columnsOf<SettingValue>();
 

@@ -12,14 +12,12 @@ import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
 import { formatTrouble } from '../format.ts';
 import { styled } from '../io.ts';
-import { type JsonOption, printRows } from '../output.ts';
+import { printRows } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { printable } from '../table.ts';
-import { type Described, jsonOption } from '../verb.ts';
+import { command, jsonOption } from '../verb.ts';
 
-type Options = { local?: true; all?: true; json?: JsonOption };
-
-export const doctor: Described = {
+export const doctor = command({
   description:
     'Checks whether all is well with the service: its processes, the database, the store of cold data, and its work. For each thing that is wrong it says what to do. It asks the service; where that does not answer, or with --local, it checks what the settings of this machine lead to. Ends with 0 unless there are problems: then with 1.',
   examples: [
@@ -32,30 +30,29 @@ export const doctor: Described = {
     ['--all', 'tell what is well, too'],
     jsonOption,
   ],
-  act: diagnose,
-};
-
-async function diagnose(context: Context, { local, all, json }: Options): Promise<void> {
-  const fields = await fieldsOf(json, 'GET /doctor', 'findings');
-  const findings = local ? await examineHere(context, true) : await examine(context);
-  const shown = all || json !== undefined ? findings : findings.filter(isNotWell);
-  if (context.isTerminal && json === undefined) await printForPeople(context, shown);
-  else await printRows(context, shown, { fields, json, columns });
-  const count = (severity: FindingSeverity) =>
-    findings.filter((finding) => finding.severity === severity).length;
-  const problems = count('problem');
-  if (json === undefined) {
-    const unchecked = count('unchecked') > 0 ? ` · ${count('unchecked')} could not be checked` : '';
-    context.note(
-      `${numberOf(problems, 'problem')} · ${numberOf(count('warning'), 'warning')} · ${count('ok')} well${unchecked}`,
-    );
-  }
-  if (problems > 0) {
-    throw new AppError('problems_found', {
-      detail: `${numberOf(problems, 'problem')} found: see above what to do.`,
-    });
-  }
-}
+  async act(context, { local, all, json }) {
+    const fields = await fieldsOf(json, 'GET /doctor', 'findings');
+    const findings = local ? await examineHere(context, true) : await examine(context);
+    const shown = all || json !== undefined ? findings : findings.filter(isNotWell);
+    if (context.isTerminal && json === undefined) await printForPeople(context, shown);
+    else await printRows(context, shown, { fields, json, columns });
+    const count = (severity: FindingSeverity) =>
+      findings.filter((finding) => finding.severity === severity).length;
+    const problems = count('problem');
+    if (json === undefined) {
+      const unchecked =
+        count('unchecked') > 0 ? ` · ${count('unchecked')} could not be checked` : '';
+      context.note(
+        `${numberOf(problems, 'problem')} · ${numberOf(count('warning'), 'warning')} · ${count('ok')} well${unchecked}`,
+      );
+    }
+    if (problems > 0) {
+      throw new AppError('problems_found', {
+        detail: `${numberOf(problems, 'problem')} found: see above what to do.`,
+      });
+    }
+  },
+});
 
 const isNotWell = ({ severity }: Finding) => severity !== 'ok';
 

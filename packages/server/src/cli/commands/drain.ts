@@ -3,14 +3,12 @@ import { createClient } from '../client.ts';
 import type { Context } from '../context.ts';
 import { openApp } from '../own-app.ts';
 import { interrupted } from '../retry.ts';
-import type { Described } from '../verb.ts';
-
-type Options = { json?: true };
+import { command } from '../verb.ts';
 
 /** How long to wait for a service to say what is left. It may be frozen, which may be the very reason to drain. */
 const leftMillis = 3000;
 
-export const drain: Described = {
+export const drain = command({
   description:
     'Runs the drainer here, with the settings of svcctl serve, until nothing is due that is not paused. What is due later does not hold it. It uses the database itself, also that of a service that runs.',
   examples: [
@@ -18,19 +16,17 @@ export const drain: Described = {
     'DATABASE_URL=postgresql://svcctl@db/svcctl SVC_SECRET_KEY=… svcctl drain',
   ],
   options: [['--json', 'print the counts as JSON']],
-  act: deliverDue,
-};
-
-async function deliverDue(context: Context, { json }: Options): Promise<void> {
-  const { io } = context;
-  const { settings, app, log } = await openApp(context);
-  const { delivered, failed } = await app.drainOnce(settings, log, io.signal);
-  context.note(`${formatCount(delivered)} delivered, ${formatCount(failed)} failed`);
-  if (io.signal.aborted) throw interrupted();
-  if (json) await context.out.write(`${JSON.stringify({ delivered, failed })}\n`);
-  const left = await countLeft(context);
-  if (left !== null) context.note(left);
-}
+  async act(context, { json }) {
+    const { io } = context;
+    const { settings, app, log } = await openApp(context);
+    const { delivered, failed } = await app.drainOnce(settings, log, io.signal);
+    context.note(`${formatCount(delivered)} delivered, ${formatCount(failed)} failed`);
+    if (io.signal.aborted) throw interrupted();
+    if (json) await context.out.write(`${JSON.stringify({ delivered, failed })}\n`);
+    const left = await countLeft(context);
+    if (left !== null) context.note(left);
+  },
+});
 
 /**
  * Says how many deliveries are left, if the service of this folder tells. Another service might use another database.

@@ -1,10 +1,8 @@
 import { fieldTypeText } from '../../exports/values.ts';
 import { exportFilters } from '../../exports/view.ts';
-import { type DatasetName, datasetNames } from '../../records/values.ts';
 import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import type { Context } from '../context.ts';
 import { findVersion } from '../dataset-versions.ts';
 import { show } from '../details.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
@@ -16,12 +14,12 @@ import {
   schemaText,
 } from '../exports/jobs.ts';
 import { fieldsOf } from '../fields.ts';
-import { required, usage } from '../help.ts';
+import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import { type JsonOption, printObject, printRows } from '../output.ts';
+import { printObject, printRows } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
-import { checkDays, type Days } from '../slice.ts';
-import { jsonOption, tenantOption, type Verb, type Verbs } from '../verb.ts';
+import { checkDays, datasetOption, kindOption, placeOptions } from '../slice.ts';
+import { jsonOption, type Verbs, verb } from '../verb.ts';
 
 const ls = list('GET /exports', {
   summary: 'list the export jobs',
@@ -59,15 +57,11 @@ const showJob = show('GET /exports/:id', {
   facts: exportFacts,
 });
 
-type GetOptions = {
-  out?: string;
-  force?: true;
-  manifest?: string;
-  wait?: true;
-  json?: true;
-};
-
-const get: Verb = {
+/**
+ * Downloads the file of a job; with --wait it first waits until the job has ended. Without --out the file goes to
+ * stdout, or on a terminal into a file of the suggested name.
+ */
+const get = verb({
   summary: 'download the file of an export job',
   description:
     'Downloads the file of an export job. A download that breaks off goes on by itself, and a later run goes on with FILE.part. The file appears under its name only when its size, its SHA-256 and the manifest are those of the job.',
@@ -84,33 +78,25 @@ const get: Verb = {
     ['--wait', 'wait for a job that is at work still'],
     ['--json', 'print what was written as JSON; needs --out FILE'],
   ],
-  act: getJob,
-};
+  async act(context, options, id) {
+    const [{ checkNames, requestOf }, { getFile }] = await Promise.all([
+      import('../exports/download.ts'),
+      import('../exports/get-file.ts'),
+    ]);
+    const request = requestOf(context, options);
+    const { manifest = null } = options;
+    if (manifest === '-') {
+      throw usage('--manifest needs the name of a file.');
+    }
+    await checkNames(context, [request.out, manifest], request.mayReplace);
+    const client = await context.connect();
+    const found = await client.json('GET /exports/:id', { params: { id } });
+    const job = options.wait ? await followExport(context, client, found) : found;
+    await getFile(context, client, { job, request, manifest });
+  },
+});
 
-/**
- * Downloads the file of a job; with --wait it first waits until the job has ended. Without --out the file goes to
- * stdout, or on a terminal into a file of the suggested name.
- */
-async function getJob(context: Context, options: GetOptions, id: string): Promise<void> {
-  const [{ checkNames, requestOf }, { getFile }] = await Promise.all([
-    import('../exports/download.ts'),
-    import('../exports/get-file.ts'),
-  ]);
-  const request = requestOf(context, options);
-  const { manifest = null } = options;
-  if (manifest === '-') {
-    throw usage('--manifest needs the name of a file.');
-  }
-  await checkNames(context, [request.out, manifest], request.mayReplace);
-  const client = await context.connect();
-  const found = await client.json('GET /exports/:id', { params: { id } });
-  const job = options.wait ? await followExport(context, client, found) : found;
-  await getFile(context, client, { job, request, manifest });
-}
-
-type VerifyOptions = { file?: string; manifest?: string; json?: JsonOption };
-
-const verify: Verb = {
+const verify = verb({
   summary: 'prove that a file is what its manifest says',
   description:
     'Reads the file of an export job whole, and parses all of its rows again: rows, digest and SHA-256 of each part must be those of the manifest. The file is read from the service, part by part, or from --file; the work is done here, and needs room for two parts in TMPDIR. With --file and --manifest it needs no service. Ends with 1 when anything differs, and tells what.',
@@ -126,20 +112,14 @@ const verify: Verb = {
     ['--manifest <file>', 'its manifest, as svcctl exports get --manifest wrote it'],
     jsonOption,
   ],
-  act: verifyFile,
-};
-
-async function verifyFile(
-  context: Context,
-  { json, ...files }: VerifyOptions,
-  id: string | undefined,
-): Promise<void> {
-  if (id === undefined && (files.file === undefined || files.manifest === undefined)) {
-    throw usage('Give the id of an export job, or both --file FILE and --manifest FILE.');
-  }
-  const { verifyExport } = await import('../exports/verify.ts');
-  await verifyExport(context, { id, json, ...files });
-}
+  async act(context, { json, ...files }, id) {
+    if (id === undefined && (files.file === undefined || files.manifest === undefined)) {
+      throw usage('Give the id of an export job, or both --file FILE and --manifest FILE.');
+    }
+    const { verifyExport } = await import('../exports/verify.ts');
+    await verifyExport(context, { id, json, ...files });
+  },
+});
 
 const cancel = act('DELETE /exports/:id', {
   summary: 'cancel export jobs, or remove their files',
@@ -167,16 +147,7 @@ function outcome({ id, state }: ExportJob): string {
   }
 }
 
-type SchemaOptions = Days & {
-  tenant?: string;
-  store?: string;
-  kind?: string;
-  dataset?: DatasetName;
-  version?: string;
-  json?: JsonOption;
-};
-
-const schema: Verb = {
+const schema = verb({
   summary: 'tell which columns a typed export has',
   description:
     'Tells which columns a typed Parquet export of these records has: a sample of them is looked at. A job keeps its columns, and a dataset version those of its first typed export. What fits no column is in _rest, as JSON.',
@@ -185,36 +156,30 @@ const schema: Verb = {
     'svcctl exports schema --tenant TX --version 2026-q1 --json',
   ],
   options: [
-    tenantOption,
-    ['--store <store>', 'only this store'],
-    ['--month <month>', 'only this month, as 2026-03'],
-    ['--from <date>', 'from this day on, as 2026-03-05'],
-    ['--to <date>', 'up to this day, inclusive'],
-    ['--kind <kind>', 'only of this kind'],
-    ['--dataset <name>', 'only tagged so', datasetNames],
+    ...placeOptions,
+    kindOption,
+    datasetOption,
     ['--version <version>', 'of this dataset version: its id or its name'],
     jsonOption,
   ],
-  act: showSchema,
-};
-
-async function showSchema(context: Context, { json, ...given }: SchemaOptions): Promise<void> {
-  const tenant = required(given.tenant, '--tenant');
-  checkDays(given);
-  const route = 'GET /exports/schema';
-  const fields = await fieldsOf(json, route);
-  const client = await context.connect();
-  const { version: word, ...slice } = given;
-  const found =
-    word === undefined ? undefined : await findVersion(context, client, { word, tenant });
-  const query = { ...slice, tenant, version: found?.id };
-  const text = await client.text(route, { query });
-  if (json !== undefined) return printObject(context, text, { json, fields });
-  const answer = parseAnswer(text) as RouteAnswer<typeof route>;
-  if (answer.count === 0) return noteEmptySlice(context, client, query);
-  await printRows(context, answer.columns, { columns: schemaColumns, fields: [], json });
-  if (context.isTerminal) context.hint(schemaText(answer));
-}
+  async act(context, { json, ...given }) {
+    checkDays(given);
+    const route = 'GET /exports/schema';
+    const fields = await fieldsOf(json, route);
+    const client = await context.connect();
+    const { version: word, ...slice } = given;
+    const { tenant } = slice;
+    const found =
+      word === undefined ? undefined : await findVersion(context, client, { word, tenant });
+    const query = { ...slice, version: found?.id };
+    const text = await client.text(route, { query });
+    if (json !== undefined) return printObject(context, text, { json, fields });
+    const answer = parseAnswer(text) as RouteAnswer<typeof route>;
+    if (answer.count === 0) return noteEmptySlice(context, client, query);
+    await printRows(context, answer.columns, { columns: schemaColumns, fields: [], json });
+    if (context.isTerminal) context.hint(schemaText(answer));
+  },
+});
 
 const column = columnsOf<RouteAnswer<'GET /exports/schema'>['columns'][number]>();
 const schemaColumns = [

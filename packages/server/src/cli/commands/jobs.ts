@@ -11,7 +11,7 @@ import { followJob } from '../follow-job.ts';
 import { formatBytes } from '../format.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import type { Verb, Verbs } from '../verb.ts';
+import { type Verbs, verb } from '../verb.ts';
 import { parseRate } from './dlq-bulk.ts';
 
 type Job = RouteAnswer<'GET /jobs/:id'>;
@@ -152,19 +152,19 @@ async function changeJob(
   return client.json('GET /jobs/:id', { params: { id } });
 }
 
-const pause: Verb = {
+const pause = verb({
   summary: 'hold a bulk retry or a replay',
   description:
     'Holds a bulk retry or a replay where it is. What it has queued is delivered; jobs of other kinds cannot be held.',
   argument,
   examples: ['svcctl jobs pause rpl_4fTq9Zx7Kq2LmN0p'],
-  async act(context: Context, _options: object, id: string) {
+  async act(context, _options, id) {
     const { progress } = await changeJob(context, id, { state: 'paused' });
     context.note(`Paused ${id} at ${progressText(progress)}. Go on: svcctl jobs resume ${id}`);
   },
-};
+});
 
-const resume: Verb = {
+const resume = verb({
   summary: 'let a held job go on',
   description:
     'Lets a bulk retry or a replay go on that was held. --rate changes its pace, also of one that runs.',
@@ -176,11 +176,11 @@ const resume: Verb = {
   options: [
     ['--rate <rows>', 'deliveries queued a second, at most; none = as fast as it goes', parseRate],
   ],
-  async act(context: Context, { rate }: { rate?: number | 'none' }, id: string) {
+  async act(context, { rate }, id) {
     const given = rate === undefined ? {} : { rate: rate === 'none' ? null : rate };
     await changeJob(context, id, { state: 'running', ...given });
     context.note(`${id} goes on. Look: svcctl jobs show ${id}`);
   },
-};
+});
 
 export const jobs: Verbs = { ls, show: showJob, wait, pause, resume, cancel };

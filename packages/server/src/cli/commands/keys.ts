@@ -4,7 +4,7 @@ import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { type JsonOption, picker, printRows } from '../output.ts';
 import { type App, openApp } from '../own-app.ts';
-import { jsonOption, type Verb, type Verbs, yesOption } from '../verb.ts';
+import { jsonOption, type Verbs, verb, yesOption } from '../verb.ts';
 
 type KeysReport = Awaited<ReturnType<App['listKeys']>>;
 type KeyRow = KeysReport['keys'][number];
@@ -17,24 +17,20 @@ const fields = [
   'processes',
 ] as const satisfies readonly (keyof KeyRow)[];
 
-const ls: Verb = {
+const ls = verb({
   summary: 'list the keys, and what is encrypted with each',
   description:
     'Lists the keys of webhook secrets that this machine has, or that something is encrypted with. It reads the database of the settings itself.',
   examples: ['svcctl keys ls'],
   options: [jsonOption],
-  act: list,
-};
+  async act(context, { json }) {
+    picker(json, fields);
+    const { settings, app, log } = await openApp(context);
+    await print(context, await app.listKeys(settings, log), json);
+  },
+});
 
-async function list(context: Context, { json }: { json?: JsonOption }): Promise<void> {
-  picker(json, fields);
-  const { settings, app, log } = await openApp(context);
-  await print(context, await app.listKeys(settings, log), json);
-}
-
-type RotateOptions = { lost?: true; yes?: true; json?: JsonOption };
-
-const rotate: Verb = {
+const rotate = verb({
   summary: 'encrypt all webhook secrets with another key',
   description:
     'Encrypts all webhook secrets with a new key, while the service runs: first every process must know the key, then it encrypts with it, then what is stored is encrypted anew. Endpoints keep their secrets, and receivers notice nothing. Without SVC_SECRET_KEY the new key is made in the data folder; with it, set SVC_SECRET_KEY to the new key and SVC_SECRET_KEY_PREVIOUS to the old one for every process, restart them, and then run this. A rotation that was killed is ended by the next one. Keep the old key for as long as you keep backups from before. A key that is lost for good is replaced with --lost, while no process runs: it names the endpoints whose secrets nobody can decrypt any more.',
@@ -47,44 +43,44 @@ const rotate: Verb = {
     yesOption,
     jsonOption,
   ],
-  act: rotateKeys,
-};
+  async act(context, { lost, yes, json }) {
+    picker(json, fields);
+    if (lost) return replaceLost(context, { yes, json });
+    const { settings, app, log } = await openApp(context);
+    await confirm(context, yes, {
+      question: 'Encrypt all webhook secrets with another key?',
+      act: 'Rotate',
+      refused: 'Nothing was changed.',
+    });
+    const report = await app.rotateKeys({
+      ...{ settings, log, signal: context.io.signal, waitSeconds },
+      onStep: (text) => context.note(text),
+    });
+    await print(context, report, json);
+    const sealing = report.keys.find(({ seals }) => seals);
+    const rest = report.keys
+      .filter(({ seals }) => !seals)
+      .reduce((sum, { secrets }) => sum + secrets, 0);
+    const done = numberOf(sealing?.secrets ?? 0, 'secret');
+    context.note(`${done} encrypted with the key ${sealing?.id}, which all processes know.`);
+    if (rest > 0) {
+      context.note(
+        `${numberOf(rest, 'secret')} could not be decrypted: their key is not here. Set it as SVC_SECRET_KEY_PREVIOUS and run this again, or rotate the secrets of these endpoints.`,
+      );
+    }
+  },
+});
 
 /** Each process looks every ten seconds which keys there are. */
 const waitSeconds = 60;
 
-async function rotateKeys(context: Context, options: RotateOptions): Promise<void> {
-  const { lost, yes, json } = options;
-  picker(json, fields);
-  if (lost) return replaceLost(context, options);
-  const { settings, app, log } = await openApp(context);
-  await confirm(context, yes, {
-    question: 'Encrypt all webhook secrets with another key?',
-    act: 'Rotate',
-    refused: 'Nothing was changed.',
-  });
-  const report = await app.rotateKeys({
-    ...{ settings, log, signal: context.io.signal, waitSeconds },
-    onStep: (text) => context.note(text),
-  });
-  await print(context, report, json);
-  const sealing = report.keys.find(({ seals }) => seals);
-  const rest = report.keys
-    .filter(({ seals }) => !seals)
-    .reduce((sum, { secrets }) => sum + secrets, 0);
-  const done = numberOf(sealing?.secrets ?? 0, 'secret');
-  context.note(`${done} encrypted with the key ${sealing?.id}, which all processes know.`);
-  if (rest > 0) {
-    context.note(
-      `${numberOf(rest, 'secret')} could not be decrypted: their key is not here. Set it as SVC_SECRET_KEY_PREVIOUS and run this again, or rotate the secrets of these endpoints.`,
-    );
-  }
-}
-
 /** So many endpoints that need a new secret are named. */
 const namedEndpoints = 1000;
 
-async function replaceLost(context: Context, { yes, json }: RotateOptions): Promise<void> {
+async function replaceLost(
+  context: Context,
+  { yes, json }: { yes: true | undefined; json: JsonOption },
+): Promise<void> {
   const { settings, app, log } = await openApp(context);
   await confirm(context, yes, {
     question: 'Give up the key of webhook secrets, and all secrets that it has encrypted?',

@@ -1,8 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
-import type { Context } from '../context.ts';
 import { wholeNumber } from '../help.ts';
-import { type ListenOptions, modes } from '../listen/behaviour.ts';
-import { type Described, jsonOption } from '../verb.ts';
+import { type Mode, modes } from '../listen/behaviour.ts';
+import { command, jsonOption, type Own } from '../verb.ts';
 
 const modesHelp = `
 Modes:
@@ -16,7 +15,7 @@ Modes:
   gone      answers 410: the service then disables the endpoint
   flaky     fails the first attempt of each delivery, accepts the second`;
 
-export const listen: Described = {
+export const listen = command({
   description:
     'Receives webhooks here and prints a line for each: whether its signature is right, whether it came before, and what it was answered. Can be told to fail in the ways that receivers do. Ends with Ctrl-C and a summary.',
   examples: [
@@ -27,11 +26,15 @@ export const listen: Described = {
   ],
   options: [
     ['--port <port>', 'port to listen on (default: a free one)', wholeNumber(0)],
-    new Option('--host <address>', 'address to listen on').default('127.0.0.1'),
+    new Option('--host <address>', 'address to listen on').default('127.0.0.1') as Own<{
+      host: string;
+    }>,
     ['--secret <secret>', 'whsec_… to check signatures with; - reads it from stdin'],
     ['--register', 'register this receiver as an endpoint of --tenant, and delete it at the end'],
     ['--tenant <tenant>', 'with --register: the tenant'],
-    new Option('--mode <mode>', 'what to answer with').choices(modes).default('ok'),
+    new Option('--mode <mode>', 'what to answer with').choices(modes).default('ok') as Own<{
+      mode: Mode;
+    }>,
     ['--status <status>', 'HTTP status of the answer (default: 204; fail: 500)', parseStatus],
     ['--fail-first <number>', 'fail so many times, then accept', wholeNumber(0)],
     ['--delay <time>', 'wait before each answer, as 500ms, 2s or 1m', parseDelay],
@@ -40,11 +43,11 @@ export const listen: Described = {
     ['--ndjson', 'print one JSON object a line, as they come'],
   ],
   notes: modesHelp,
-  async act(context: Context, options: ListenOptions) {
+  async act(context, options) {
     // Loaded only here, because no other command needs an HTTP server.
     await (await import('../listen/listen.ts')).listen(context, options);
   },
-};
+});
 
 function parseStatus(text: string): number {
   const status = /^[2-5]\d\d$/.test(text) ? Number(text) : 0;

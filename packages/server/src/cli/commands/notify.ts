@@ -1,13 +1,12 @@
-import { type NoticeKind, noticeKinds, type Severity, severities } from '../../checks/values.ts';
+import { noticeKinds, severities } from '../../checks/values.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import type { Context } from '../context.ts';
 import { formatRelative } from '../format.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import type { OptionRow, Verb, Verbs } from '../verb.ts';
+import { type Given, type Verbs, verb } from '../verb.ts';
 
 type Target = RouteAnswer<'GET /notify/targets'>['data'][number];
 
@@ -44,22 +43,18 @@ function addressOf({ url, to }: Pick<Target, 'url' | 'to'>): string {
   return url ?? to ?? '';
 }
 
-/** What a target is told, as options. */
-type Wishes = { kind?: (NoticeKind | 'all')[]; severity?: Severity };
-
-const wishOptions: readonly OptionRow[] = [
-  ['--kind <kind...>', 'tell of these only; all: of everything', [...noticeKinds, 'all']],
+/** What a target is told. */
+const wishOptions = [
+  ['--kind <kind...>', 'tell of these only; all: of everything', [...noticeKinds, 'all'] as const],
   ['--severity <severity>', 'tell what matters as much, or more', severities],
-];
+] as const;
 
-function wishesBody({ kind, severity }: Wishes) {
+function wishesBody({ kind, severity }: Given<typeof wishOptions>) {
   const kinds = kind?.filter((each) => each !== 'all');
   return { kinds: kind?.includes('all') ? null : kinds, min_severity: severity };
 }
 
-type AddOptions = Wishes & { webhook?: string; email?: string; json?: true };
-
-const add: Verb = {
+const add = verb({
   summary: 'have somebody told',
   description:
     'Has somebody told of what is wrong: when it begins, once a day while it lasts, and when it is over. For a webhook it prints the secret that notices are signed with, this once, alone on stdout.',
@@ -74,28 +69,24 @@ const add: Verb = {
     ...wishOptions,
     ['--json', 'print the whole answer as JSON'],
   ],
-  act: addTarget,
-};
+  async act(context, options) {
+    const { webhook: url, email: to } = options;
+    if ((url === undefined) === (to === undefined)) {
+      throw usage('Give either --webhook or --email.');
+    }
+    const client = await context.connect();
+    const kind = url === undefined ? ('email' as const) : ('webhook' as const);
+    const body = { kind, url, to, ...wishesBody(options) };
+    const made = await client.json('POST /notify/targets', { body });
+    if (options.json) await context.out.write(`${JSON.stringify(made)}\n`);
+    else if (made.secret !== null) await context.out.write(`${made.secret}\n`);
+    const secret = made.secret === null ? '' : ' The secret is shown only this once.';
+    context.note(`Added ${made.id}: ${addressOf(made)}.${secret}`);
+    context.hint(`try it: svcctl notify test ${made.id}`);
+  },
+});
 
-async function addTarget(context: Context, options: AddOptions): Promise<void> {
-  const { webhook: url, email: to } = options;
-  if ((url === undefined) === (to === undefined)) {
-    throw usage('Give either --webhook or --email.');
-  }
-  const client = await context.connect();
-  const kind = url === undefined ? ('email' as const) : ('webhook' as const);
-  const body = { kind, url, to, ...wishesBody(options) };
-  const made = await client.json('POST /notify/targets', { body });
-  if (options.json) await context.out.write(`${JSON.stringify(made)}\n`);
-  else if (made.secret !== null) await context.out.write(`${made.secret}\n`);
-  const secret = made.secret === null ? '' : ' The secret is shown only this once.';
-  context.note(`Added ${made.id}: ${addressOf(made)}.${secret}`);
-  context.hint(`try it: svcctl notify test ${made.id}`);
-}
-
-type ChangeOptions = Wishes & { on?: true; off?: true };
-
-const change: Verb = {
+const change = verb({
   summary: 'change what somebody is told',
   description: 'Changes what somebody is told, or whether at all.',
   argument,
@@ -105,27 +96,25 @@ const change: Verb = {
     'svcctl notify change ntt_4fTq9Zx7Kq2LmN0p --off',
   ],
   options: [...wishOptions, ['--off', 'tell nothing for now'], ['--on', 'tell again']],
-  act: changeTarget,
-};
-
-async function changeTarget(context: Context, options: ChangeOptions, id: string): Promise<void> {
-  if (options.on && options.off) {
-    throw usage('Give either --on or --off.');
-  }
-  const enabled = options.on ? true : options.off ? false : undefined;
-  const body = { ...wishesBody(options), enabled };
-  if (Object.values(body).every((value) => value === undefined)) {
-    throw usage('Say what to change: --kind, --severity, --on or --off.');
-  }
-  const client = await context.connect();
-  const row = await client.json('PATCH /notify/targets/:id', { params: { id }, body });
-  const of = row.kinds === null ? 'everything' : row.kinds.join(', ');
-  context.note(
-    row.enabled
-      ? `${id} (${addressOf(row)}) is told of ${of}, from ${row.min_severity} on.`
-      : `${id} (${addressOf(row)}) is told nothing for now.`,
-  );
-}
+  async act(context, options, id) {
+    if (options.on && options.off) {
+      throw usage('Give either --on or --off.');
+    }
+    const enabled = options.on ? true : options.off ? false : undefined;
+    const body = { ...wishesBody(options), enabled };
+    if (Object.values(body).every((value) => value === undefined)) {
+      throw usage('Say what to change: --kind, --severity, --on or --off.');
+    }
+    const client = await context.connect();
+    const row = await client.json('PATCH /notify/targets/:id', { params: { id }, body });
+    const of = row.kinds === null ? 'everything' : row.kinds.join(', ');
+    context.note(
+      row.enabled
+        ? `${id} (${addressOf(row)}) is told of ${of}, from ${row.min_severity} on.`
+        : `${id} (${addressOf(row)}) is told nothing for now.`,
+    );
+  },
+});
 
 const rm = act('DELETE /notify/targets/:id', {
   summary: 'tell somebody nothing more',
@@ -143,7 +132,7 @@ const rm = act('DELETE /notify/targets/:id', {
   done: (id) => `Removed ${id}.`,
 });
 
-const test: Verb = {
+const test = verb({
   summary: 'send a test, and say how it went',
   description: 'Sends a test to a target now, once, and fails when it does not arrive.',
   argument,
@@ -152,20 +141,18 @@ const test: Verb = {
     'svcctl notify test ntt_4fTq9Zx7Kq2LmN0p --json',
   ],
   options: [['--json', 'print the answer as JSON']],
-  act: sendTest,
-};
-
-async function sendTest(context: Context, { json }: { json?: true }, id: string): Promise<void> {
-  const client = await context.connect();
-  const result = await client.json('POST /notify/targets/:id/test', { params: { id } });
-  if (json) await context.out.write(`${JSON.stringify(result)}\n`);
-  if (!result.delivered) {
-    throw new AppError('notice_undelivered', {
-      detail: `The test did not reach ${id}: ${result.error}`,
-    });
-  }
-  context.note(`The test reached ${id} in ${result.duration_ms} ms.`);
-}
+  async act(context, { json }, id) {
+    const client = await context.connect();
+    const result = await client.json('POST /notify/targets/:id/test', { params: { id } });
+    if (json) await context.out.write(`${JSON.stringify(result)}\n`);
+    if (!result.delivered) {
+      throw new AppError('notice_undelivered', {
+        detail: `The test did not reach ${id}: ${result.error}`,
+      });
+    }
+    context.note(`The test reached ${id} in ${result.duration_ms} ms.`);
+  },
+});
 
 const notice = columnsOf<RouteAnswer<'GET /notify/notices'>['data'][number]>();
 

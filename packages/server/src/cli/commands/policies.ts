@@ -5,12 +5,12 @@ import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { type Facts, factLines, printDetails, show, whereAny } from '../details.ts';
+import { type Facts, printFacts, show, whereAny } from '../details.ts';
 import { formatBytes, formatRelative } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { walkPages } from '../pages.ts';
-import { type Noun, type Verb, yesOption } from '../verb.ts';
+import { type Noun, verb, yesOption } from '../verb.ts';
 
 export type Policy = RouteAnswer<'GET /retention/policies/:tenant'>;
 
@@ -46,16 +46,10 @@ const showPolicy = show('GET /retention/policies/:tenant', {
   facts: policyFacts,
 });
 
-type SetOptions = {
-  hotDays?: number;
-  deleteDays?: number | 'never';
-  hold?: boolean;
-  yes?: true;
-  json?: true;
-};
 type Change = Pick<Policy, 'hot_days' | 'delete_days' | 'hold'>;
 
-const set: Verb = {
+/** Changes the policy of a tenant. What no option names keeps its present value. */
+const set = verb({
   summary: 'set the policy of a tenant, or the default',
   description:
     'Sets the policy of a tenant, or the default ("*"); what is not given stays as it is in force now. When more would be deleted by it, it tells what and asks. A policy acts at the next run.',
@@ -74,33 +68,27 @@ const set: Verb = {
     yesOption,
     ['--json', 'print it as JSON'],
   ],
-  act: setPolicy,
-};
-
-/** Changes the policy of a tenant. What no option names keeps its present value. */
-async function setPolicy(context: Context, options: SetOptions, tenant: string): Promise<void> {
-  const { hotDays, deleteDays, hold } = options;
-  if (hotDays === undefined && deleteDays === undefined && hold === undefined) {
-    throw usage('Say what to set: --hot-days, --delete-days, --hold or --no-hold.');
-  }
-  const client = await context.connect();
-  const params = { tenant };
-  const now = await client.json('GET /retention/policies/:tenant', { params });
-  const change: Change = {
-    hot_days: hotDays ?? now.hot_days,
-    delete_days:
-      deleteDays === undefined ? now.delete_days : deleteDays === 'never' ? null : deleteDays,
-    hold: hold ?? now.hold,
-  };
-  await askBeforeMoreGoes(context, client, { tenant, now, change, yes: options.yes });
-  const made = await client.json('PUT /retention/policies/:tenant', { params, body: change });
-  await printDetails(context, JSON.stringify(made), {
-    json: options.json,
-    fields: [],
-    lines: () => factLines(context, policyFacts(made, context.io.now())),
-  });
-  context.hint('It acts at the next run. What that will do: svcctl retention plan');
-}
+  async act(context, options, tenant) {
+    const { hotDays, deleteDays, hold } = options;
+    if (hotDays === undefined && deleteDays === undefined && hold === undefined) {
+      throw usage('Say what to set: --hot-days, --delete-days, --hold or --no-hold.');
+    }
+    const client = await context.connect();
+    const params = { tenant };
+    const now = await client.json('GET /retention/policies/:tenant', { params });
+    const change: Change = {
+      hot_days: hotDays ?? now.hot_days,
+      delete_days:
+        deleteDays === undefined ? now.delete_days : deleteDays === 'never' ? null : deleteDays,
+      hold: hold ?? now.hold,
+    };
+    await askBeforeMoreGoes(context, client, { tenant, now, change, yes: options.yes });
+    const made = await client.json('PUT /retention/policies/:tenant', { params, body: change });
+    const facts = () => policyFacts(made, context.io.now());
+    await printFacts(context, made, { json: options.json, facts });
+    context.hint('It acts at the next run. What that will do: svcctl retention plan');
+  },
+});
 
 /** Tells what would be deleted because of a shorter life or a lifted hold, and asks. */
 async function askBeforeMoreGoes(
@@ -133,40 +121,40 @@ function readDays(text: string): number | 'never' {
   throw new InvalidArgumentError('It is neither a whole number of days from 1 on, nor never.');
 }
 
-const rm: Verb = {
+const rm = verb({
   summary: 'put a tenant back under the default',
   description:
     'Removes the policy of a tenant: the default (*) is in force for it again. When more would be deleted by that, or a legal hold ends, it tells so and asks.',
   argument: ['<tenant>', 'the tenant'],
   examples: ['svcctl retention policy rm TX', 'svcctl retention policy rm TX --yes'],
   options: [yesOption],
-  act: remove,
-};
-
-async function remove(context: Context, { yes }: { yes?: true }, tenant: string): Promise<void> {
-  const client = await context.connect();
-  const own = await client.json('GET /retention/policies/:tenant', { params: { tenant } });
-  const standard = await client.json('GET /retention/policies/:tenant', {
-    params: { tenant: '*' },
-  });
-  const { delete_days: deleteDays } = standard;
-  const isShorter =
-    deleteDays !== null && (own.delete_days === null || deleteDays < own.delete_days);
-  const endsHold = own.hold && !standard.hold;
-  if (deleteDays !== null && !standard.hold && (isShorter || endsHold)) {
-    const due = await measureDue(context, client, { tenant, deleteDays });
-    if (due.count > 0) context.note(`The next run would DELETE ${dueText(due)}.`);
-  }
-  if (isShorter || endsHold) {
-    await confirm(context, yes, {
-      question: endsHold ? `End the legal hold of ${tenant}?` : `Put ${tenant} under the default?`,
-      act: 'Remove it',
-      refused: 'The policy is as it was.',
+  async act(context, { yes }, tenant) {
+    const client = await context.connect();
+    const own = await client.json('GET /retention/policies/:tenant', { params: { tenant } });
+    const standard = await client.json('GET /retention/policies/:tenant', {
+      params: { tenant: '*' },
     });
-  }
-  await client.json('DELETE /retention/policies/:tenant', { params: { tenant } });
-  context.note(`${tenant} is under the default (*) now.`);
-}
+    const { delete_days: deleteDays } = standard;
+    const isShorter =
+      deleteDays !== null && (own.delete_days === null || deleteDays < own.delete_days);
+    const endsHold = own.hold && !standard.hold;
+    if (deleteDays !== null && !standard.hold && (isShorter || endsHold)) {
+      const due = await measureDue(context, client, { tenant, deleteDays });
+      if (due.count > 0) context.note(`The next run would DELETE ${dueText(due)}.`);
+    }
+    if (isShorter || endsHold) {
+      await confirm(context, yes, {
+        question: endsHold
+          ? `End the legal hold of ${tenant}?`
+          : `Put ${tenant} under the default?`,
+        act: 'Remove it',
+        refused: 'The policy is as it was.',
+      });
+    }
+    await client.json('DELETE /retention/policies/:tenant', { params: { tenant } });
+    context.note(`${tenant} is under the default (*) now.`);
+  },
+});
 
 function policyFacts(policy: Policy, nowMillis: number): Facts {
   const { tenant, from_default: isDefault, hold, updated_by: by } = policy;

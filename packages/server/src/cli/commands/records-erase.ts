@@ -3,28 +3,17 @@ import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { type Facts, factLines, printDetails, utc, whereAny } from '../details.ts';
+import { type Facts, printFacts, utc, whereAny } from '../details.ts';
 import { formatBytes } from '../format.ts';
-import { required, usage } from '../help.ts';
+import { usage } from '../help.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { checkDays } from '../slice.ts';
-import { type Verb, yesOption } from '../verb.ts';
+import { verb, yesOption } from '../verb.ts';
 
-type EraseOptions = {
-  tenant?: string;
-  store?: string;
-  eventId?: string[];
-  from?: string;
-  to?: string;
-  incidents?: true;
-  dryRun?: true;
-  yes?: true;
-  json?: true;
-};
-type Request = RouteInput<'POST /enrichment/erase'>['body'];
+type Request = Omit<RouteInput<'POST /enrichment/erase'>['body'], 'dry_run'>;
 type Receipt = RouteAnswer<'POST /enrichment/erase'>;
 
-export const erase: Verb = {
+export const erase = verb({
   summary: 'erase records for good, by event id or by days',
   description:
     'Erases records for good, hot and cold: those with these event ids, or those of these days. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, or name one of the event ids.',
@@ -44,33 +33,23 @@ export const erase: Verb = {
     yesOption,
     ['--json', 'print the receipt as JSON'],
   ],
-  act: eraseRecords,
-};
-
-async function eraseRecords(context: Context, options: EraseOptions): Promise<void> {
-  const { store, eventId, from, to, incidents, dryRun, yes, json } = options;
-  const tenant = required(options.tenant, '--tenant');
-  checkDays({ from, to });
-  if ((eventId === undefined) === (from === undefined)) {
-    throw usage('Say what to erase: either --event-id, or --from and --to.');
-  }
-  if (!dryRun && !yes) assertCanAsk(context, 'Erase');
-  const request: Request = {
-    ...{ tenant, store, event_ids: eventId, from, to },
-    ...{ incidents, dry_run: undefined },
-  };
-  const client = await context.connect();
-  if (!dryRun && !yes) await ask(context, client, request);
-  const receipt = await client.json('POST /enrichment/erase', {
-    body: { ...request, dry_run: dryRun },
-  });
-  await printDetails(context, JSON.stringify(receipt), {
-    json,
-    fields: [],
-    lines: () => factLines(context, receiptFacts(receipt)),
-  });
-  tellEnd(context, receipt);
-}
+  async act(context, options) {
+    const { tenant, store, eventId, from, to, incidents, dryRun, yes, json } = options;
+    checkDays({ from, to });
+    if ((eventId === undefined) === (from === undefined)) {
+      throw usage('Say what to erase: either --event-id, or --from and --to.');
+    }
+    if (!dryRun && !yes) assertCanAsk(context, 'Erase');
+    const request = { tenant, store, event_ids: eventId, from, to, incidents };
+    const client = await context.connect();
+    if (!dryRun && !yes) await ask(context, client, request);
+    const receipt = await client.json('POST /enrichment/erase', {
+      body: { ...request, dry_run: dryRun },
+    });
+    await printFacts(context, receipt, { json, facts: () => receiptFacts(receipt) });
+    tellEnd(context, receipt);
+  },
+});
 
 /** Tells what would be erased, and asks. */
 async function ask(context: Context, client: Client, request: Request): Promise<void> {

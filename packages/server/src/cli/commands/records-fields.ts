@@ -1,35 +1,20 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
-import { type DatasetName, datasetNames } from '../../records/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import { fieldsOf } from '../fields.ts';
 import { formatShare } from '../format.ts';
-import { required } from '../help.ts';
-import { type JsonOption, printObject, printRows } from '../output.ts';
+import { printObject, printRows } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
-import { checkDays } from '../slice.ts';
+import { checkDays, datasetOption, placeOptions, whereOption } from '../slice.ts';
 import type { Column } from '../table.ts';
-import { jsonOption, tenantOption, type Verb } from '../verb.ts';
+import { jsonOption, verb } from '../verb.ts';
 
 type Answer = RouteAnswer<'GET /enrichment/fields'>;
 type Field = Answer['fields'][number];
 type Described = NonNullable<Field['against']>;
 
-type Options = {
-  tenant?: string;
-  store?: string;
-  month?: string;
-  from?: string;
-  to?: string;
-  dataset?: DatasetName;
-  where?: string;
-  against?: string;
-  json?: JsonOption;
-};
-
-export const fields: Verb = {
+export const fields = verb({
   summary: 'tell which fields the enrichments have, and what is in them',
   description:
     'Tells which fields the enrichments of a slice have, in how many records they are, and what is typical: of numbers the middle and where nine of ten lie, of others the most frequent values. Of many records a sample is looked at, always the same one; ± says how far a share may be off. With --against: how much each field differs from another slice, from 0 (the same) to 1 (nothing in common), and how much sampling alone may make of it.',
@@ -40,35 +25,28 @@ export const fields: Verb = {
     'svcctl records fields --tenant TX --month 2026-03 --against 2026-02 --json',
   ],
   options: [
-    tenantOption,
-    ['--store <store>', 'only this store'],
-    ['--month <month>', 'only this month, as 2026-03'],
-    ['--from <date>', 'from this day on, as 2026-03-05'],
-    ['--to <date>', 'up to this day, inclusive'],
-    ['--dataset <name>', 'only tagged so', datasetNames],
-    ['--where <where>', 'only records that fit, as score >= 0.9; docs/where.md has the grammar'],
+    ...placeOptions,
+    datasetOption,
+    whereOption,
     [
       '--against <slice>',
       'compare with all, a dataset, a month as 2026-02, or days as 2026-02-01..2026-02-07',
     ],
     jsonOption,
   ],
-  act: showFields,
-};
-
-async function showFields(context: Context, { json, ...slice }: Options): Promise<void> {
-  const query = { ...slice, tenant: required(slice.tenant, '--tenant') };
-  checkDays(query);
-  const names = await fieldsOf(json, 'GET /enrichment/fields');
-  const client = await context.connect();
-  const text = await client.text('GET /enrichment/fields', { query });
-  if (json !== undefined) return printObject(context, text, { json, fields: names });
-  const answer = parseAnswer(text) as Answer;
-  if (answer.count === 0) return noteEmptySlice(context, client, query);
-  const columns = answer.against === null ? ownColumns : [...ownColumns, ...driftColumns];
-  await printRows(context, answer.fields, { columns, fields: [], json });
-  if (context.isTerminal) context.hint(lineBelow(answer));
-}
+  async act(context, { json, ...query }) {
+    checkDays(query);
+    const names = await fieldsOf(json, 'GET /enrichment/fields');
+    const client = await context.connect();
+    const text = await client.text('GET /enrichment/fields', { query });
+    if (json !== undefined) return printObject(context, text, { json, fields: names });
+    const answer = parseAnswer(text) as Answer;
+    if (answer.count === 0) return noteEmptySlice(context, client, query);
+    const columns = answer.against === null ? ownColumns : [...ownColumns, ...driftColumns];
+    await printRows(context, answer.fields, { columns, fields: [], json });
+    if (context.isTerminal) context.hint(lineBelow(answer));
+  },
+});
 
 const { text, word, count } = columnsOf<Field>();
 

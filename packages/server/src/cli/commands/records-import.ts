@@ -13,32 +13,24 @@ import { openResume } from '../import/resume.ts';
 import { batchesOf, sendDays } from '../import/send-days.ts';
 import { sendFile } from '../import/send-file.ts';
 import { createProgress, type ProgressOptions } from '../progress.ts';
-import type { OptionRow, Verb } from '../verb.ts';
+import { type Own, verb } from '../verb.ts';
 
 type Pair = readonly [field: RecordField, value: string];
-type ImportOptions = {
-  map?: Pair[];
-  set?: Pair[];
-  skip?: string[];
-  format?: (typeof importFormats)[number];
-  delimiter?: string;
-  timeUnit?: (typeof timeUnits)[number];
-  check?: true;
-  resume?: string;
-  json?: true;
-};
-
 const timeUnits = ['s', 'ms', 'us', 'ns'] as const;
 
 /** An option that may be given several times, with one value each, so that files may follow it. */
-function repeated(flags: string, help: string, read: (text: string) => unknown): OptionRow {
-  return new Option(flags, help).argParser<unknown[] | undefined>((text, before) => [
+function repeated<Name extends string, Value>(
+  flags: `--${Name} <${string}>`,
+  help: string,
+  read: (text: string) => Value,
+): Own<{ [N in Name]?: Value[] }> {
+  return new Option(flags, help).argParser<Value[] | undefined>((text, before) => [
     ...(before ?? []),
     read(text),
   ]);
 }
 
-export const importFiles: Verb = {
+export const importFiles = verb({
   summary: 'store the records of Parquet, CSV or NDJSON files with any columns',
   description:
     'Stores the records of files with any columns: Parquet, CSV or NDJSON (the last two also as .gz). Columns with the name of a field of a record are that field, recorded_at is left out, and all others become keys of the enrichment, with their values to the digit. The columns of all files are checked before anything is sent. Importing files again does no harm: it says how many records are new and how many were known.',
@@ -64,17 +56,99 @@ export const importFiles: Verb = {
     new Option(
       '--resume <file>',
       'note in this file how far it is, and go on from there another time',
-    ).conflicts('check'),
+    ).conflicts('check') as Own<{ resume?: string }>,
     ['--format <format>', 'what the files are (default: as they are called)', importFormats],
-    new Option('--delimiter <character>', 'what stands between the cells of CSV').default(','),
+    new Option('--delimiter <character>', 'what stands between the cells of CSV').default(
+      ',',
+    ) as Own<{ delimiter: string }>,
     ['--time-unit <unit>', 'what numbers count that stand for times, since 1970', timeUnits],
     ['--json', 'print the sums as JSON, with the first 1,000 rejected rows'],
   ],
   notes: `
 Fields: ${recordFields.join(', ')}.
 Times without a zone are UTC. A column that holds JSON goes in with --map enrichment=COLUMN.`,
-  act: importRecords,
-};
+  async act(context, options, patterns) {
+    const { io } = context;
+    const { delimiter, check: isCheck = false } = options;
+    if (delimiter.length !== 1) throw usage('--delimiter: it is one character.');
+    const startedAt = io.now();
+    const app = await import('../../app.ts');
+    const mapping = {
+      columns: Object.fromEntries(options.map ?? []),
+      values: Object.fromEntries(options.set ?? []),
+      skipped: options.skip ?? [],
+      timeUnit: options.timeUnit,
+    };
+    const importer = await app.openImporter({ delimiter, mapping, signal: io.signal });
+    const totals: Totals = {
+      ...{ files: 0, rows: 0, accepted: 0, duplicates: 0, rejected_count: 0, rejected: [] },
+    };
+    try {
+      const files = await openFiles(context, importer, { patterns, format: options.format });
+      const client = await context.connect();
+      // A service that answers now is waited for when it goes away later.
+      await client.json('GET /me', {});
+      const days = isCheck ? app.createDayTally(io.now()) : undefined;
+      const resume =
+        options.resume === undefined
+          ? undefined
+          : await openResume(resolve(io.cwd, options.resume), { ...mapping, delimiter });
+      const progress = progressOf(context, files);
+      const firstRow = (file: FoundFile) => resume?.rowsOf(file) ?? 0;
+      let passed = 0;
+      for (const batch of batchesOf(files)) {
+        const isStaged = batch.isTyped && !isCheck;
+        const note = (text: string) => progress.note(text);
+        const onRows = (rows: number) => progress.add(batch.files, rows);
+        if (isStaged)
+          await sendDays(context, client, importer, { batch, totals, firstRow, onRows, note });
+        for (const [number, file] of batch.files.entries()) {
+          const first = firstRow(file);
+          const before = totals.rows + passed;
+          const kept = isStaged ? await importer.stage.countRest(number) : null;
+          if (kept !== 0) {
+            await sendFile(context, client, {
+              ...{
+                file,
+                totals,
+                isCheck,
+                note,
+                firstRow: first,
+                rest: isStaged ? number : undefined,
+              },
+              onLines: (lines) => days?.add(lines),
+              onRows: (rows) => progress.show(file, before + rows),
+              onAnswered: async (rows) => resume?.note(file, rows),
+            });
+          }
+          if (isStaged) {
+            const rows = Math.max(first, file.source.rows ?? 0);
+            totals.rows = before - passed + rows - first;
+            await resume?.note(file, rows);
+          }
+          passed += first;
+          totals.files += 1;
+        }
+      }
+      progress.clear();
+      if (passed > 0)
+        context.note(
+          `note: ${numberOf(passed, 'row')} were answered before, as ${options.resume} says`,
+        );
+      const held = days && (await findHeld(context, client, days.leaves()));
+      await report(context, totals, { options, held, elapsedMillis: io.now() - startedAt });
+    } catch (error) {
+      if (!isCheck && totals.accepted > 0) {
+        context.note(
+          `${formatCount(totals.accepted)} new records are stored before this. Import the files again: that does no harm.`,
+        );
+      }
+      throw error;
+    } finally {
+      await importer.close();
+    }
+  },
+});
 
 function pair(text: string): Pair {
   const at = text.indexOf('=');
@@ -83,92 +157,6 @@ function pair(text: string): Pair {
   throw usage(
     `"${text}" does not say ${at < 0 ? 'FIELD=…' : 'a field of a record'}: ${recordFields.join(', ')}.`,
   );
-}
-
-async function importRecords(
-  context: Context,
-  options: ImportOptions,
-  patterns: readonly string[],
-): Promise<void> {
-  const { io } = context;
-  const { delimiter = ',', check: isCheck = false } = options;
-  if (delimiter.length !== 1) throw usage('--delimiter: it is one character.');
-  const startedAt = io.now();
-  const app = await import('../../app.ts');
-  const mapping = {
-    columns: Object.fromEntries(options.map ?? []),
-    values: Object.fromEntries(options.set ?? []),
-    skipped: options.skip ?? [],
-    timeUnit: options.timeUnit,
-  };
-  const importer = await app.openImporter({ delimiter, mapping, signal: io.signal });
-  const totals: Totals = {
-    ...{ files: 0, rows: 0, accepted: 0, duplicates: 0, rejected_count: 0, rejected: [] },
-  };
-  try {
-    const files = await openFiles(context, importer, { patterns, format: options.format });
-    const client = await context.connect();
-    // A service that answers now is waited for when it goes away later.
-    await client.json('GET /me', {});
-    const days = isCheck ? app.createDayTally(io.now()) : undefined;
-    const resume =
-      options.resume === undefined
-        ? undefined
-        : await openResume(resolve(io.cwd, options.resume), { ...mapping, delimiter });
-    const progress = progressOf(context, files);
-    const firstRow = (file: FoundFile) => resume?.rowsOf(file) ?? 0;
-    let passed = 0;
-    for (const batch of batchesOf(files)) {
-      const isStaged = batch.isTyped && !isCheck;
-      const note = (text: string) => progress.note(text);
-      const onRows = (rows: number) => progress.add(batch.files, rows);
-      if (isStaged)
-        await sendDays(context, client, importer, { batch, totals, firstRow, onRows, note });
-      for (const [number, file] of batch.files.entries()) {
-        const first = firstRow(file);
-        const before = totals.rows + passed;
-        const kept = isStaged ? await importer.stage.countRest(number) : null;
-        if (kept !== 0) {
-          await sendFile(context, client, {
-            ...{
-              file,
-              totals,
-              isCheck,
-              note,
-              firstRow: first,
-              rest: isStaged ? number : undefined,
-            },
-            onLines: (lines) => days?.add(lines),
-            onRows: (rows) => progress.show(file, before + rows),
-            onAnswered: async (rows) => resume?.note(file, rows),
-          });
-        }
-        if (isStaged) {
-          const rows = Math.max(first, file.source.rows ?? 0);
-          totals.rows = before - passed + rows - first;
-          await resume?.note(file, rows);
-        }
-        passed += first;
-        totals.files += 1;
-      }
-    }
-    progress.clear();
-    if (passed > 0)
-      context.note(
-        `note: ${numberOf(passed, 'row')} were answered before, as ${options.resume} says`,
-      );
-    const held = days && (await findHeld(context, client, days.leaves()));
-    await report(context, totals, { options, held, elapsedMillis: io.now() - startedAt });
-  } catch (error) {
-    if (!isCheck && totals.accepted > 0) {
-      context.note(
-        `${formatCount(totals.accepted)} new records are stored before this. Import the files again: that does no harm.`,
-      );
-    }
-    throw error;
-  } finally {
-    await importer.close();
-  }
 }
 
 /** `3 of 900 2024-03.parquet  ██████░░░░  31 %  364,120 of 512,991 rows  48,000 rows/s`. */
@@ -213,7 +201,11 @@ async function report(
     options: { check, json },
     held,
     elapsedMillis,
-  }: { options: ImportOptions; held: HeldLeaf[] | undefined; elapsedMillis: number },
+  }: {
+    options: { check?: true; json?: true };
+    held: HeldLeaf[] | undefined;
+    elapsedMillis: number;
+  },
 ): Promise<void> {
   await printTotals(context, totals, { json, held });
   noteRejects(context, totals);

@@ -10,12 +10,12 @@ import { parseAnswer } from '../parse-answer.ts';
 import { isBusy, maxTries } from '../retry.ts';
 import { createTable, noteTable } from '../table.ts';
 import { openUpload, sendRecords, type Upload } from '../upload.ts';
-import type { Verb } from '../verb.ts';
+import { verb } from '../verb.ts';
 import { lintFile } from './records-lint.ts';
 
 type IngestOptions = { json?: true | undefined };
 
-export const ingest: Verb = {
+export const ingest = verb({
   summary: 'store records of a file',
   description:
     'Stores records: NDJSON (one record a line) of any length, or one JSON batch {"records": […]} from a .json file; either may be gzip-compressed (.gz). Storing a record again does no harm. `svcctl records lint` checks a file first.',
@@ -29,11 +29,11 @@ export const ingest: Verb = {
     ['--json', 'print the answer as JSON'],
     ['--dry-run', 'only check, as `records lint --remote` does: nothing is stored'],
   ],
-  act: (context: Context, options: IngestOptions & { dryRun?: true }, file: string) =>
+  act: (context, options, file) =>
     options.dryRun
       ? lintFile(context, { remote: true, json: options.json }, file)
       : storeFile(context, options, file),
-};
+});
 
 async function storeFile(context: Context, options: IngestOptions, file: string): Promise<void> {
   const upload = await openUpload(context.io, file);

@@ -8,7 +8,7 @@ import { parseAnswer } from '../parse-answer.ts';
 import { interrupted } from '../retry.ts';
 import { noteTable } from '../table.ts';
 import { openUpload, sendRecords, type Upload, uploadProgress } from '../upload.ts';
-import { jsonOption, type Verb } from '../verb.ts';
+import { jsonOption, verb } from '../verb.ts';
 
 type LintOptions = { remote?: true; json?: JsonOption; ndjson?: true };
 
@@ -27,7 +27,7 @@ const fields = ['line', 'index', 'severity', 'code', 'path', 'tenant', 'message'
 /** Without --json, so many findings of each code are printed, and so many tenants. */
 const mostShown = 20;
 
-export const lint: Verb = {
+export const lint = verb({
   summary: 'check the records of a file without storing them',
   description:
     'Checks records as ingest does, and names what would be refused (errors) and what would be stored but other readers choke on (warnings): integers beyond 2^53, numbers such as 1e400 or with more digits than a double keeps, very long numbers, keys with dots, deep nesting. Takes the same files as ingest. Ends with 7 when a record would be refused.',
@@ -47,7 +47,7 @@ service lists, which are the first 1,000 refused records and the first 100 warni
     'zcat part-*.gz | svcctl records lint - --ndjson',
   ],
   act: lintFile,
-};
+});
 
 /** Checks a file, here or by the service, and prints what was found. Throws `records_rejected`. */
 export async function lintFile(

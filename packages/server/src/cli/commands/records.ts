@@ -1,21 +1,22 @@
 import { Option } from 'commander';
 import type { DatasetRow } from '../../contract.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
-import { datasetNames, type Level, levels, orders } from '../../records/values.ts';
+import { type Level, levels, orders } from '../../records/values.ts';
+import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import { fieldsOf } from '../fields.ts';
 import { formatBytes, formatShare, shellQuote } from '../format.ts';
-import { required, usage, wholeNumber } from '../help.ts';
+import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
-import { createRowPrinter, type JsonOption, printObject } from '../output.ts';
+import { createRowPrinter, printObject } from '../output.ts';
 import { walkPages } from '../pages.ts';
 import { createProgress } from '../progress.ts';
-import { checkDays } from '../slice.ts';
+import { checkDays, datasetOption, sliceOptions } from '../slice.ts';
 import type { Column } from '../table.ts';
-import { jsonOption, type OptionRow, tenantOption, type Verb, type Verbs } from '../verb.ts';
-import { countVerb } from './records-count.ts';
+import { type Given, jsonOption, type Own, tenantOption, type Verbs, verb } from '../verb.ts';
+import { count } from './records-count.ts';
 import { erase } from './records-erase.ts';
 import { fields } from './records-fields.ts';
 import { importFiles } from './records-import.ts';
@@ -73,57 +74,46 @@ function datasetColumns(level: Level): Column<DatasetRow>[] {
   ];
 }
 
-type RecordRow = {
-  tenant: string;
-  store: string;
-  event_id: string;
-  occurred_at: string;
-  kind: string | null;
-  source: string | null;
-  confidence: number | null;
-  bytes: number;
-};
+type RecordRow = RouteAnswer<'GET /enrichment/records'>['data'][number];
 
-const { text, count, bytes, instant } = columnsOf<RecordRow>();
+const record = columnsOf<RecordRow>();
 
 const columns = [
-  instant('OCCURRED AT (UTC)', 'occurred_at'),
-  text('STORE', 'store'),
-  text('EVENT', 'event_id'),
-  text('KIND', 'kind'),
-  text('SOURCE', 'source'),
-  count('CONFIDENCE', 'confidence', { shown: (row) => String(row.confidence ?? '–') }),
-  bytes('BYTES', 'bytes'),
+  record.instant('OCCURRED AT (UTC)', 'occurred_at'),
+  record.text('STORE', 'store'),
+  record.text('EVENT', 'event_id'),
+  record.text('KIND', 'kind'),
+  record.text('SOURCE', 'source'),
+  record.count('CONFIDENCE', 'confidence', { shown: (row) => String(row.confidence ?? '–') }),
+  record.bytes('BYTES', 'bytes'),
 ];
 
 /** The filters of the API. The options have the same names. */
 const sliceNames = ['tenant', 'store', 'month', 'from', 'to', 'kind', 'source', 'where'] as const;
 const filterNames = [...sliceNames, 'dataset', 'order', 'start'] as const;
-type Filters = { [K in (typeof filterNames)[number]]?: string };
-type ShowOptions = Filters & {
-  at?: string;
-  event?: string;
-  limit?: number;
-  all?: true;
-  cursor?: string;
-  json?: JsonOption;
-  ndjson?: true;
-};
-
 const rowsOnTerminal = 20;
+const ndjsonOption = ['--ndjson', 'print one JSON object a line'] as const;
 
-const sliceOptions: readonly OptionRow[] = [
-  ['--tenant <tenant>', 'the tenant (required)'],
-  ['--store <store>', 'the store'],
-  ['--month <month>', 'only this month, as 2026-03'],
-  ['--from <date>', 'from this day on, as 2026-03-05'],
-  ['--to <date>', 'up to this day, inclusive'],
-  ['--kind <kind>', 'only of this kind'],
-  ['--source <source>', 'only from this source'],
-  ['--where <where>', 'only records that fit, as score >= 0.9; docs/where.md has the grammar'],
-];
+const showOptions = [
+  ...sliceOptions,
+  ['--at <time>', 'when the one record happened, as its occurred_at says'],
+  ['--event <id>', 'the event id of the one record'],
+  datasetOption,
+  ['--order <order>', 'asc, desc: store by store; newest, oldest: by time over all stores', orders],
+  ['--start <time>', 'begin at this time in a store or by time, or with the last page: last'],
+  [
+    '--limit <rows>',
+    `rows, at most (default: ${rowsOnTerminal} on a terminal, else all)`,
+    wholeNumber(1),
+  ],
+  new Option('--all', 'all rows, also on a terminal').conflicts('limit') as Own<{ all?: true }>,
+  ['--cursor <cursor>', 'go on where an earlier page ended'],
+  jsonOption,
+  ndjsonOption,
+] as const;
+type ShowOptions = Given<typeof showOptions>;
 
-const show: Verb = {
+const show = verb({
   summary: 'show one record, or page through many',
   description:
     'Shows one record (--store, --at and --event name it), or pages through the records of a tenant in the order of store, time and event, or by time over all stores (--order newest or oldest). JSON is printed to the letter, as it was stored.',
@@ -134,32 +124,12 @@ const show: Verb = {
     `svcctl records show --tenant TX --where 'score >= 0.9 and model = "v3"'`,
     'svcctl records show --tenant TX --store DFW --at 2026-03-05T14:07:09.123456Z --event fl-0812',
   ],
-  options: [
-    ...sliceOptions,
-    ['--at <time>', 'when the one record happened, as its occurred_at says'],
-    ['--event <id>', 'the event id of the one record'],
-    ['--dataset <name>', 'only tagged so', datasetNames],
-    [
-      '--order <order>',
-      'asc, desc: store by store; newest, oldest: by time over all stores',
-      orders,
-    ],
-    ['--start <time>', 'begin at this time in a store or by time, or with the last page: last'],
-    [
-      '--limit <rows>',
-      `rows, at most (default: ${rowsOnTerminal} on a terminal, else all)`,
-      wholeNumber(1),
-    ],
-    new Option('--all', 'all rows, also on a terminal').conflicts('limit'),
-    ['--cursor <cursor>', 'go on where an earlier page ended'],
-    jsonOption,
-    ['--ndjson', 'print one JSON object a line'],
-  ],
-  act: (context: Context, options: ShowOptions) =>
+  options: showOptions,
+  act: (context, options) =>
     options.event === undefined && options.at === undefined
       ? showPages(context, options)
       : showOne(context, options),
-};
+});
 
 /** Prints one record, which takes all four options that identify it. */
 async function showOne(context: Context, options: ShowOptions): Promise<void> {
@@ -175,7 +145,6 @@ async function showOne(context: Context, options: ShowOptions): Promise<void> {
 }
 
 async function showPages(context: Context, options: ShowOptions): Promise<void> {
-  const tenant = required(options.tenant, '--tenant');
   checkDays(options);
   const most = options.limit ?? (context.isTerminal && !options.all ? rowsOnTerminal : Infinity);
   const query = {
@@ -187,7 +156,7 @@ async function showPages(context: Context, options: ShowOptions): Promise<void> 
     query,
     most,
   });
-  if (printed === 0) await noteEmptySlice(context, client, { ...options, tenant });
+  if (printed === 0) await noteEmptySlice(context, client, options);
   else if (nextCursor !== null) context.hint(moreLine(options, printed, nextCursor));
 }
 
@@ -230,7 +199,7 @@ async function printPages(
   return { client, printed, nextCursor };
 }
 
-const find: Verb = {
+const find = verb({
   summary: 'find the records of an event by its id',
   description:
     'Finds the records with an event id, in whatever tenant, store and month they are. Cold data is found at once. Hot data is searched a million records a request, so a tenant makes it faster.',
@@ -239,10 +208,10 @@ const find: Verb = {
     'svcctl records find fl-0812',
     'svcctl records find fl-0812 --tenant TX --json tenant,store,occurred_at',
   ],
-  options: [tenantOption, jsonOption, ['--ndjson', 'print one JSON object a line']],
-  async act(context, options: Pick<ShowOptions, 'tenant' | 'json' | 'ndjson'>, eventId: string) {
+  options: [tenantOption, jsonOption, ndjsonOption],
+  async act(context, options, eventId) {
     const query = { tenant: options.tenant, event_id: eventId };
-    const shown = [text('TENANT', 'tenant'), ...columns];
+    const shown = [record.text('TENANT', 'tenant'), ...columns];
     const { printed } = await printPages(context, options, {
       columns: shown,
       query,
@@ -250,18 +219,9 @@ const find: Verb = {
     });
     if (printed === 0) context.hint('No record has this event id, as far as this token reaches.');
   },
-};
+});
 
-type TailOptions = Omit<Filters, 'dataset' | 'order' | 'start'> & {
-  event?: string;
-  since?: string;
-  after?: string;
-  follow: boolean;
-  json?: JsonOption;
-  ndjson?: true;
-};
-
-const tail: Verb = {
+const tail = verb({
   summary: 'follow records as they are stored',
   description:
     'Prints the records of a tenant as they are stored, in the order of their commits, until Ctrl-C. When the service was away it goes on where it was: no record is missing then, and none comes twice. What was stored within the last 24 hours can be told.',
@@ -278,42 +238,40 @@ const tail: Verb = {
     ['--after <cursor>', 'go on where an earlier tail ended'],
     ['--no-follow', 'end once all that is stored now was told'],
     jsonOption,
-    ['--ndjson', 'print one JSON object a line'],
+    ndjsonOption,
   ],
-  act: printTail,
-};
-
-async function printTail(context: Context, options: TailOptions): Promise<void> {
-  const tenant = required(options.tenant, '--tenant');
-  checkDays(options);
-  if (options.since !== undefined && options.after !== undefined) {
-    throw usage('Give either --since or --after.');
-  }
-  const { event, since, after, follow, json, ndjson, ...slice } = options;
-  const printer = createRowPrinter<RecordRow>(context, {
-    columns,
-    fields: await fieldsOf(json, 'GET /enrichment/records'),
-    json,
-    format: ndjson === true ? 'ndjson' : undefined,
-  });
-  const client = await context.connect();
-  const begin = since === undefined ? undefined : timeOf(since, context.io.now());
-  const query = { ...slice, tenant, event_id: event, since: begin, after, follow };
-  if (follow) context.hint(`Following the records of ${tenant}. Ctrl-C ends it.`);
-  let printed = 0;
-  const { followTail } = await import('../tail.ts');
-  const end = await followTail(context, client, {
-    query,
-    onRows: async (rows) => {
-      await printer.write(rows);
-      printed += rows.length;
-    },
-  });
-  await printer.end();
-  const names = [...sliceNames, 'event', 'after'] as const;
-  const words = wordsOf('tail', names, { ...options, after: end });
-  context.hint(`${numberOf(printed, 'record')} · go on: ${words.join(' ')}`);
-}
+  async act(context, options) {
+    checkDays(options);
+    if (options.since !== undefined && options.after !== undefined) {
+      throw usage('Give either --since or --after.');
+    }
+    const { event, since, after, follow, json, ndjson, ...slice } = options;
+    const { tenant } = slice;
+    const printer = createRowPrinter<RecordRow>(context, {
+      columns,
+      fields: await fieldsOf(json, 'GET /enrichment/records'),
+      json,
+      format: ndjson === true ? 'ndjson' : undefined,
+    });
+    const client = await context.connect();
+    const begin = since === undefined ? undefined : timeOf(since, context.io.now());
+    const query = { ...slice, event_id: event, since: begin, after, follow };
+    if (follow) context.hint(`Following the records of ${tenant}. Ctrl-C ends it.`);
+    let printed = 0;
+    const { followTail } = await import('../tail.ts');
+    const end = await followTail(context, client, {
+      query,
+      onRows: async (rows) => {
+        await printer.write(rows);
+        printed += rows.length;
+      },
+    });
+    await printer.end();
+    const names = [...sliceNames, 'event', 'after'] as const;
+    const words = wordsOf('tail', names, { ...options, after: end });
+    context.hint(`${numberOf(printed, 'record')} · go on: ${words.join(' ')}`);
+  },
+});
 
 const spanSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
@@ -351,7 +309,7 @@ function wordsOf<Name extends string>(
 export const records: Verbs = {
   ls,
   show,
-  count: countVerb(sliceOptions),
+  count,
   find,
   fields,
   tail,

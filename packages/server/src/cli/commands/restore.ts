@@ -4,10 +4,10 @@ import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatInstant } from '../format.ts';
 import { usage } from '../help.ts';
-import { type JsonOption, printObject } from '../output.ts';
+import { printObject } from '../output.ts';
 import type { App } from '../own-app.ts';
 import { createTable } from '../table.ts';
-import { type Described, jsonOption } from '../verb.ts';
+import { command, jsonOption } from '../verb.ts';
 import {
   askPassphrase,
   databaseOption,
@@ -30,16 +30,7 @@ const fields = [
   'verification',
 ] as const satisfies readonly (keyof Restored)[];
 
-type Options = {
-  id?: string;
-  database?: string;
-  drill?: boolean;
-  adoptStore?: boolean;
-  skipDamaged?: boolean;
-  json?: JsonOption;
-};
-
-export const restore: Described = {
+export const restore = command({
   description:
     'Restores a backup into the empty database of the settings, puts its objects into their store, and verifies all of it. After a kill the same command goes on. With --drill it all happens in a scratch folder with a PostgreSQL of its own, which is removed again. The exit code is 1 when the verification finds anything.',
   argument: ['<from>', placeHelp],
@@ -62,43 +53,41 @@ export const restore: Described = {
     ],
     jsonOption,
   ],
-  act: restoreBackup,
-};
-
-async function restoreBackup(context: Context, options: Options, from: string): Promise<void> {
-  const { drill = false, adoptStore = false, skipDamaged = false, json, ...which } = options;
-  if (drill && adoptStore) {
-    throw usage('A drill has a store of its own: give either --drill or --adopt-store.');
-  }
-  const { settings, app, tools, progress } = await openTools(context);
-  const findPassphrase = async () => {
-    if (settings.backupPassphrase !== undefined) return settings.backupPassphrase;
-    const { stdin, stderr } = context.io;
-    if (drill || stdin.isTTY !== true || stderr.isTTY !== true) return null;
-    return askPassphrase(context, 'Passphrase of the secret key in the backup: ');
-  };
-  const asked = {
-    ...{ ...which, from, isDrill: drill, isAdopting: adoptStore },
-    ...{ skipsDamaged: skipDamaged, findPassphrase },
-  };
-  const done = await app.restoreBackup(tools, asked).finally(() => progress.clear());
-  if (json !== undefined) await printObject(context, JSON.stringify(done), { json, fields });
-  else await createTable(context, columns).write(done.verification.problems);
-  const what = `${describe(done)} of ${done.id}, as of ${formatInstant(done.taken_at)}`;
-  context.note(drill ? `The drill restored ${what}.` : `Restored ${what}.`);
-  noteLacks(context, done, drill);
-  const { state, problem_count: problems } = done.verification;
-  if (state === 'completed' && problems === 0) {
-    context.note('Verified: no difference.');
-    return;
-  }
-  throw new AppError('verify_failed', {
-    detail:
-      state === 'completed'
-        ? `It is restored, but the verification found ${numberOf(problems, 'difference')}.`
-        : `It is restored, but could not be verified: ${done.verification.error ?? state}. Run svcctl retention verify.`,
-  });
-}
+  async act(context, options, from) {
+    const { drill = false, adoptStore = false, skipDamaged = false, json, ...which } = options;
+    if (drill && adoptStore) {
+      throw usage('A drill has a store of its own: give either --drill or --adopt-store.');
+    }
+    const { settings, app, tools, progress } = await openTools(context);
+    const findPassphrase = async () => {
+      if (settings.backupPassphrase !== undefined) return settings.backupPassphrase;
+      const { stdin, stderr } = context.io;
+      if (drill || stdin.isTTY !== true || stderr.isTTY !== true) return null;
+      return askPassphrase(context, 'Passphrase of the secret key in the backup: ');
+    };
+    const asked = {
+      ...{ ...which, from, isDrill: drill, isAdopting: adoptStore },
+      ...{ skipsDamaged: skipDamaged, findPassphrase },
+    };
+    const done = await app.restoreBackup(tools, asked).finally(() => progress.clear());
+    if (json !== undefined) await printObject(context, JSON.stringify(done), { json, fields });
+    else await createTable(context, columns).write(done.verification.problems);
+    const what = `${describe(done)} of ${done.id}, as of ${formatInstant(done.taken_at)}`;
+    context.note(drill ? `The drill restored ${what}.` : `Restored ${what}.`);
+    noteLacks(context, done, drill);
+    const { state, problem_count: problems } = done.verification;
+    if (state === 'completed' && problems === 0) {
+      context.note('Verified: no difference.');
+      return;
+    }
+    throw new AppError('verify_failed', {
+      detail:
+        state === 'completed'
+          ? `It is restored, but the verification found ${numberOf(problems, 'difference')}.`
+          : `It is restored, but could not be verified: ${done.verification.error ?? state}. Run svcctl retention verify.`,
+    });
+  },
+});
 
 function noteLacks(context: Context, done: Restored, isDrill: boolean): void {
   if (done.deliveries_open > 0 && !isDrill) {

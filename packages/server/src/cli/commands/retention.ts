@@ -9,7 +9,7 @@ import { fieldsOf } from '../fields.ts';
 import { isAtWork } from '../follow-job.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import { createRowPrinter, type JsonOption, printObject } from '../output.ts';
+import { createRowPrinter, printJson, printObject } from '../output.ts';
 import { checkDate } from '../retention/days.ts';
 import {
   amount,
@@ -21,31 +21,24 @@ import {
   totalsText,
   walkPlan,
 } from '../retention/plan.ts';
-import { assertDone, followRun, type Run, tellRunEnd } from '../retention/runs.ts';
+import { assertDone, followRun, tellRunEnd } from '../retention/runs.ts';
 import {
   assertAgrees,
   followVerification,
   printProblems,
   type Verification,
 } from '../retention/verifications.ts';
-import {
-  jsonOption,
-  type OptionRow,
-  tenantOption,
-  type Verb,
-  type Verbs,
-  yesOption,
-} from '../verb.ts';
+import { jsonOption, tenantOption, type Verbs, verb, yesOption } from '../verb.ts';
 import { move, moves } from './moves.ts';
 import { policy } from './policies.ts';
 import { forget, orphans } from './retention-objects.ts';
 
-const scopeOptions: readonly OptionRow[] = [
+const scopeOptions = [
   ['--tenant <tenant>', 'only this tenant'],
   ['--before <date>', 'only days before this one, as 2026-03-05 (UTC)'],
-];
+] as const;
 
-const plan: Verb = {
+const plan = verb({
   summary: 'tell what a run would move and delete now',
   description:
     'Tells what a run would move to the cold tier and what it would delete now, by tenant, to the record.',
@@ -55,35 +48,35 @@ const plan: Verb = {
     'svcctl retention plan --json tenant,kind,count',
   ],
   options: [...scopeOptions, jsonOption],
-  act: tellPlan,
-};
+  async act(context, { json, ...scope }) {
+    checkDate('--before', scope.before);
+    const fields = await fieldsOf(json, 'GET /retention/plan');
+    const printer = createRowPrinter<PlanRow>(context, { columns: planColumns, fields, json });
+    const client = await context.connect();
+    let said: string | undefined;
+    let space: string | undefined;
+    let fault: string | null = null;
+    for await (const { rows, totals, hotSpace, problem } of walkPlan(context, client, scope)) {
+      await printer.write(rows);
+      fault = problem;
+      if (json === undefined) said ??= totalsText(totals);
+      if (hotSpace !== null) space = hotSpaceText(hotSpace);
+    }
+    await printer.end();
+    if (fault !== null) context.note(`Nothing can be moved or deleted now. ${fault}`);
+    if (said === undefined || !context.isTerminal) return;
+    context.hint(`${said} · do it: svcctl retention run`);
+    if (space !== undefined) context.hint(space);
+  },
+});
 
-type PlanOptions = PlanScope & { json?: JsonOption };
+type RunOptions = PlanScope & { deleteVersioned?: true; yes?: true };
 
-async function tellPlan(context: Context, { json, ...scope }: PlanOptions): Promise<void> {
-  checkDate('--before', scope.before);
-  const fields = await fieldsOf(json, 'GET /retention/plan');
-  const printer = createRowPrinter<PlanRow>(context, { columns: planColumns, fields, json });
-  const client = await context.connect();
-  let said: string | undefined;
-  let space: string | undefined;
-  let fault: string | null = null;
-  for await (const { rows, totals, hotSpace, problem } of walkPlan(context, client, scope)) {
-    await printer.write(rows);
-    fault = problem;
-    if (json === undefined) said ??= totalsText(totals);
-    if (hotSpace !== null) space = hotSpaceText(hotSpace);
-  }
-  await printer.end();
-  if (fault !== null) context.note(`Nothing can be moved or deleted now. ${fault}`);
-  if (said === undefined || !context.isTerminal) return;
-  context.hint(`${said} · do it: svcctl retention run`);
-  if (space !== undefined) context.hint(space);
-}
-
-type RunOptions = PlanScope & { deleteVersioned?: true; wait: boolean; yes?: true; json?: true };
-
-const run: Verb = {
+/**
+ * Starts a run after a question, and follows it unless --no-wait was given. Throws `move_failed` when a move of it
+ * failed.
+ */
+const run = verb({
   summary: 'move and delete now what the policies say',
   description:
     'Does now what the policies say: first it tells what, and asks if anything would be deleted; then it shows the progress. Ctrl-C leaves the run at work.',
@@ -100,32 +93,26 @@ const run: Verb = {
     yesOption,
     ['--json', 'print the run as JSON'],
   ],
-  act: startRun,
-};
-
-/**
- * Starts a run after a question, and follows it unless --no-wait was given. Throws `move_failed` when a move of it
- * failed.
- */
-async function startRun(context: Context, options: RunOptions): Promise<void> {
-  const { tenant, before, json } = options;
-  checkDate('--before', before);
-  const client = await context.connect();
-  await announce(context, client, options);
-  const started = await client.json('POST /retention/run', {
-    body: { tenant, before, delete_versioned: options.deleteVersioned },
-  });
-  if (!options.wait) {
-    if (json) await printRun(context, started);
-    else await context.out.write(`${started.id}\n`);
-    context.hint('It is at work. Look: svcctl retention moves');
-    return;
-  }
-  const run = await followRun(context, client, started);
-  if (json) await printRun(context, run);
-  tellRunEnd(context, run);
-  await assertDone(client, run);
-}
+  async act(context, options) {
+    const { tenant, before, json } = options;
+    checkDate('--before', before);
+    const client = await context.connect();
+    await announce(context, client, options);
+    const started = await client.json('POST /retention/run', {
+      body: { tenant, before, delete_versioned: options.deleteVersioned },
+    });
+    if (!options.wait) {
+      if (json) await printJson(context, started);
+      else await context.out.write(`${started.id}\n`);
+      context.hint('It is at work. Look: svcctl retention moves');
+      return;
+    }
+    const run = await followRun(context, client, started);
+    if (json) await printJson(context, run);
+    tellRunEnd(context, run);
+    await assertDone(client, run);
+  },
+});
 
 /** Prints the plan, and asks before anything is deleted. */
 async function announce(context: Context, client: Client, options: RunOptions): Promise<void> {
@@ -152,19 +139,8 @@ function deletionQuestion(totals: PlanTotals, { deleteVersioned }: RunOptions): 
   return `Delete ${gone.join(', and ')} for good?`;
 }
 
-async function printRun(context: Context, run: Run): Promise<void> {
-  await printObject(context, JSON.stringify(run), { json: true, fields: [] });
-}
-
-type VerifyOptions = {
-  tenant?: string;
-  since?: string;
-  sample?: string;
-  wait: boolean;
-  json?: JsonOption;
-};
-
-const verify: Verb = {
+/** Starts a verification, or shows the one with this id, and follows it unless --no-wait was given. */
+const verify = verb({
   summary: 'check all cold data against the counters',
   description:
     'Reads every object whole and holds it against the catalogue, the catalogue against the objects, and the counters against both. Changes nothing. Ends with 1 when anything differs, and tells what.',
@@ -183,40 +159,33 @@ const verify: Verb = {
     ['--no-wait', 'print the verification’s id and leave it at work'],
     jsonOption,
   ],
-  act: verifyOrShow,
-};
-
-/** Starts a verification, or shows the one with this id, and follows it unless --no-wait was given. */
-async function verifyOrShow(
-  context: Context,
-  options: VerifyOptions,
-  id: string | undefined,
-): Promise<void> {
-  const { json, tenant, since, sample, wait } = options;
-  if (id !== undefined && [tenant, since, sample].some((option) => option !== undefined)) {
-    throw usage('Give either an id or --tenant, --since and --sample.');
-  }
-  checkDate('--since', since);
-  const body = { tenant, since, sample_percent: toPercent(sample) };
-  const fields = await fieldsOf(json, 'POST /retention/verify');
-  const client = await context.connect();
-  const started = await start(client, id, body);
-  if (!wait && id === undefined) {
-    if (json === undefined) await context.out.write(`${started.id}\n`);
-    else await printObject(context, JSON.stringify(started), { json, fields });
-    context.hint(`It is at work. Look: svcctl retention verify ${started.id}`);
-    return;
-  }
-  const verification = wait ? await followVerification(context, client, started) : started;
-  if (json !== undefined)
-    await printObject(context, JSON.stringify(verification), { json, fields });
-  else await printProblems(context, verification.problems);
-  if (isAtWork(verification)) {
-    const { id: own, state, waiting_for: reason } = verification;
-    context.note(`${own} is ${state}${reason === null ? '.' : `: ${reason}`}`);
-  }
-  assertAgrees(context, verification);
-}
+  async act(context, options, id) {
+    const { json, tenant, since, sample, wait } = options;
+    if (id !== undefined && [tenant, since, sample].some((option) => option !== undefined)) {
+      throw usage('Give either an id or --tenant, --since and --sample.');
+    }
+    checkDate('--since', since);
+    const body = { tenant, since, sample_percent: toPercent(sample) };
+    const fields = await fieldsOf(json, 'POST /retention/verify');
+    const client = await context.connect();
+    const started = await start(client, id, body);
+    if (!wait && id === undefined) {
+      if (json === undefined) await context.out.write(`${started.id}\n`);
+      else await printObject(context, JSON.stringify(started), { json, fields });
+      context.hint(`It is at work. Look: svcctl retention verify ${started.id}`);
+      return;
+    }
+    const verification = wait ? await followVerification(context, client, started) : started;
+    if (json !== undefined)
+      await printObject(context, JSON.stringify(verification), { json, fields });
+    else await printProblems(context, verification.problems);
+    if (isAtWork(verification)) {
+      const { id: own, state, waiting_for: reason } = verification;
+      context.note(`${own} is ${state}${reason === null ? '.' : `: ${reason}`}`);
+    }
+    assertAgrees(context, verification);
+  },
+});
 
 /** Throws `usage_invalid` unless the option is missing, or a number above 0 and up to 100. */
 function toPercent(sample: string | undefined): number | undefined {
@@ -260,75 +229,64 @@ const segments = list('GET /retention/segments', {
   below: { one: 'object' },
 });
 
-const table: Verb = {
+const table = verb({
   summary: 'tell where other engines find the cold records as a table',
   description:
     'Makes a snapshot of the cold records as a table of Apache Iceberg, unless the last one still shows them all, and tells where its metadata lies: DuckDB reads it with iceberg_scan. Other readers ask the catalogue at /iceberg of the service. See docs/iceberg.md.',
   examples: ['svcctl retention table', 'svcctl retention table --json metadata-location'],
   options: [jsonOption],
-  act: tellTable,
-};
+  async act(context, { json }) {
+    const route = 'GET /iceberg/v1/namespaces/svcctl/tables/records';
+    const fields = await fieldsOf(json, route);
+    const client = await context.connect();
+    const answer = await client.json(route, {});
+    const lines = () => {
+      const summary = answer.metadata.snapshots.at(-1)?.summary ?? {};
+      return factLines(context, [
+        ['table', `svcctl.records, by the catalogue at ${client.connection.url}/iceberg`],
+        ['metadata', answer['metadata-location']],
+        ['snapshot', String(answer.metadata['current-snapshot-id'])],
+        ['records', summary['total-records'] ?? null],
+        ['segments', summary['total-data-files'] ?? null],
+      ]);
+    };
+    await printDetails(context, JSON.stringify(answer), { json, fields, lines });
+  },
+});
 
-async function tellTable(context: Context, { json }: { json?: JsonOption }): Promise<void> {
-  const route = 'GET /iceberg/v1/namespaces/svcctl/tables/records';
-  const fields = await fieldsOf(json, route);
-  const client = await context.connect();
-  const answer = await client.json(route, {});
-  const lines = () => {
-    const summary = answer.metadata.snapshots.at(-1)?.summary ?? {};
-    return factLines(context, [
-      ['table', `svcctl.records, by the catalogue at ${client.connection.url}/iceberg`],
-      ['metadata', answer['metadata-location']],
-      ['snapshot', String(answer.metadata['current-snapshot-id'])],
-      ['records', summary['total-records'] ?? null],
-      ['segments', summary['total-data-files'] ?? null],
-    ]);
-  };
-  await printDetails(context, JSON.stringify(answer), { json, fields, lines });
-}
-
-const adoptStore: Verb = {
+const adoptStore = verb({
   summary: 'take the store of cold data over for this database',
   description:
     'Of two copies of a database (a clone, a restored backup) on one store of cold data, one writes, and the other one only reads. Makes the one of this service the one that writes. It tells how things are, and asks.',
   examples: ['svcctl retention adopt-store', 'svcctl retention adopt-store --yes'],
   options: [yesOption, ['--json', 'print how the store stands afterwards as JSON']],
-  act: takeOver,
-};
-
-async function takeOver(
-  context: Context,
-  { yes, json }: { yes?: true; json?: true },
-): Promise<void> {
-  const client = await context.connect();
-  const store = await client.json('GET /retention/store', { query: { include: 'missing' } });
-  if (store.state === 'own') {
-    context.note('The store is this database’s already.');
-    if (json) await printAdoption(context, store);
-    return;
-  }
-  if (store.problem !== null) context.note(store.problem);
-  if (store.written_by !== null) context.note(`Last written by ${store.written_by}.`);
-  if (store.segments !== null && store.segments_missing !== null) {
-    context.note(
-      `It lacks ${formatCount(store.segments_missing)} of the ${numberOf(store.segments, 'object')} that this database knows${store.segments_missing === 0 ? '.' : ': their days cannot be read here.'}`,
-    );
-  }
-  await confirm(context, yes, {
-    question:
-      'Stop the other service first. It will only read, and miss what is merged or deleted here. Take the store over?',
-    act: 'Take it over',
-    refused: 'Nothing was changed.',
-  });
-  const adopted = await client.json('POST /retention/adopt-store', {});
-  if (json) await printAdoption(context, adopted);
-  context.note('The store is this database’s now.');
-  context.hint('See what is missing: svcctl retention verify');
-}
-
-async function printAdoption(context: Context, store: object): Promise<void> {
-  await printObject(context, JSON.stringify(store), { json: true, fields: [] });
-}
+  async act(context, { yes, json }) {
+    const client = await context.connect();
+    const store = await client.json('GET /retention/store', { query: { include: 'missing' } });
+    if (store.state === 'own') {
+      context.note('The store is this database’s already.');
+      if (json) await printJson(context, store);
+      return;
+    }
+    if (store.problem !== null) context.note(store.problem);
+    if (store.written_by !== null) context.note(`Last written by ${store.written_by}.`);
+    if (store.segments !== null && store.segments_missing !== null) {
+      context.note(
+        `It lacks ${formatCount(store.segments_missing)} of the ${numberOf(store.segments, 'object')} that this database knows${store.segments_missing === 0 ? '.' : ': their days cannot be read here.'}`,
+      );
+    }
+    await confirm(context, yes, {
+      question:
+        'Stop the other service first. It will only read, and miss what is merged or deleted here. Take the store over?',
+      act: 'Take it over',
+      refused: 'Nothing was changed.',
+    });
+    const adopted = await client.json('POST /retention/adopt-store', {});
+    if (json) await printJson(context, adopted);
+    context.note('The store is this database’s now.');
+    context.hint('See what is missing: svcctl retention verify');
+  },
+});
 
 export const retention: Verbs = {
   plan,

@@ -1,7 +1,5 @@
 import {
-  type ExportFormat,
   exportFormats,
-  type MissingRule,
   missingRules,
   runEventTypes,
   scheduleStarts,
@@ -17,9 +15,9 @@ import { type Facts, moment, show, utc, whereAny } from '../details.ts';
 import { type ExportJob, exportJobColumns, stateText } from '../exports/jobs.ts';
 import { templateOf, templateWords } from '../exports/template.ts';
 import { formatRelative } from '../format.ts';
-import { required, usage } from '../help.ts';
+import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import type { OptionRow, Verb, Verbs } from '../verb.ts';
+import { type Given, type Verbs, verb } from '../verb.ts';
 
 type Schedule = RouteAnswer<'GET /exports/schedules/:id'>;
 type Body = RouteInput<'POST /exports/schedules'>['body'];
@@ -89,33 +87,13 @@ const showSchedule = show('GET /exports/schedules/:id', {
   next: (_row, given) => `its runs: svcctl schedules history ${given}`,
 });
 
-type Credentials = { accessKeyId?: string; secretAccessKey?: string };
-
-const credentialOptions: readonly OptionRow[] = [
+const credentialOptions = [
   ['--access-key-id <id>', 'of S3: the id of a key that may write, read and delete there'],
   ['--secret-access-key <key>', 'its secret; - reads it from stdin'],
-];
+] as const;
+type Credentials = Given<typeof credentialOptions>;
 
-type CreateOptions = Credentials & {
-  tenant?: string;
-  name?: string;
-  cron?: string;
-  format?: ExportFormat;
-  to?: string;
-  store?: string;
-  kind?: string;
-  where?: string;
-  dataset?: (typeof datasetNames)[number];
-  columns?: string;
-  starts?: (typeof scheduleStarts)[number];
-  typed?: true;
-  template?: string;
-  missing?: MissingRule;
-  webhook?: true;
-  json?: true;
-};
-
-const create: Verb = {
+const create = verb({
   summary: 'have exports delivered by themselves',
   description:
     'Makes a schedule: each run delivers what was stored since the last one that was delivered, into a folder of its own, with manifest.json, and with _SUCCESS last. The place is tried first. Prints the id of the schedule.',
@@ -155,28 +133,22 @@ const create: Verb = {
     ['--webhook', `report the end of each run as an incident: ${runEventTypes.join(', ')}`],
     ['--json', 'print the whole answer as JSON'],
   ],
-  act: createSchedule,
-};
-
-async function createSchedule(context: Context, options: CreateOptions): Promise<void> {
-  const { name, format = 'parquet', store, kind, dataset, where, starts, webhook, json } = options;
-  const { typed, missing } = options;
-  const body: Body = {
-    tenant: required(options.tenant, '--tenant'),
-    cron: required(options.cron, '--cron'),
-    to: required(options.to, '--to'),
-    ...{ name, format, store, kind, dataset, where, starts, webhook, typed, missing },
-    template: await templateOf(context, options.template),
-    columns: options.columns?.split(','),
-    credentials: await credentialsOf(context, options),
-  };
-  const client = await context.connect();
-  const made = await client.json('POST /exports/schedules', { body });
-  await context.out.write(`${json ? JSON.stringify(made) : made.id}\n`);
-  const when = made.due_at ? formatRelative(made.due_at, context.io.now()) : 'never';
-  context.note(`Made ${made.name} of ${made.tenant}. The first run begins ${when}.`);
-  context.hint(`begin one now: svcctl schedules run ${made.id}`);
-}
+  async act(context, options) {
+    const { template, columns, accessKeyId: _id, secretAccessKey: _key, json, ...asked } = options;
+    const body: Body = {
+      ...{ ...asked, format: asked.format ?? 'parquet' },
+      template: await templateOf(context, template),
+      columns: columns?.split(','),
+      credentials: await credentialsOf(context, options),
+    };
+    const client = await context.connect();
+    const made = await client.json('POST /exports/schedules', { body });
+    await context.out.write(`${json ? JSON.stringify(made) : made.id}\n`);
+    const when = made.due_at ? formatRelative(made.due_at, context.io.now()) : 'never';
+    context.note(`Made ${made.name} of ${made.tenant}. The first run begins ${when}.`);
+    context.hint(`begin one now: svcctl schedules run ${made.id}`);
+  },
+});
 
 async function credentialsOf(
   context: Context,
@@ -195,7 +167,7 @@ async function credentialsOf(
 
 const switches = ['on', 'off'] as const;
 
-const change: Verb = {
+const change = verb({
   summary: 'change when a schedule runs, where it delivers, and whether it tells',
   description:
     'Changes when a schedule runs, where it delivers, the key of S3 that it delivers with, or whether the end of each run is reported as an incident. A place or key is tried first. What was delivered stays where it is, and a run that is under way ends where it began.',
@@ -211,35 +183,29 @@ const change: Verb = {
     ...credentialOptions,
     ['--webhook <switch>', 'on: report the end of each run as an incident; off: no more', switches],
   ],
-  act: changeSchedule,
-};
-
-async function changeSchedule(
-  context: Context,
-  options: Credentials & { cron?: string; to?: string; webhook?: (typeof switches)[number] },
-  given: string,
-): Promise<void> {
-  const credentials = await credentialsOf(context, options);
-  const { cron, to } = options;
-  const webhook = options.webhook && options.webhook === 'on';
-  const body = { cron, to, credentials, webhook };
-  if (Object.values(body).every((value) => value === undefined)) {
-    throw usage(
-      'Say what to change: --cron, --to, --webhook, or --access-key-id and --secret-access-key.',
-    );
-  }
-  const client = await context.connect();
-  const changed = await client.json('PATCH /exports/schedules/:id', {
-    ...{ params: { id: given }, body },
-  });
-  const { name, due_at: at } = changed;
-  const next =
-    at === null ? 'It is paused.' : `It runs next ${formatRelative(at, context.io.now())}.`;
-  context.note(`Changed ${name}. ${next}`);
-  if (to !== undefined && changed.state === 'running') {
-    context.hint('the run that is under way ends where it began');
-  }
-}
+  async act(context, options, given) {
+    const credentials = await credentialsOf(context, options);
+    const { cron, to } = options;
+    const webhook = options.webhook && options.webhook === 'on';
+    const body = { cron, to, credentials, webhook };
+    if (Object.values(body).every((value) => value === undefined)) {
+      throw usage(
+        'Say what to change: --cron, --to, --webhook, or --access-key-id and --secret-access-key.',
+      );
+    }
+    const client = await context.connect();
+    const changed = await client.json('PATCH /exports/schedules/:id', {
+      ...{ params: { id: given }, body },
+    });
+    const { name, due_at: at } = changed;
+    const next =
+      at === null ? 'It is paused.' : `It runs next ${formatRelative(at, context.io.now())}.`;
+    context.note(`Changed ${name}. ${next}`);
+    if (to !== undefined && changed.state === 'running') {
+      context.hint('the run that is under way ends where it began');
+    }
+  },
+});
 
 const pause = act('PATCH /exports/schedules/:id', {
   summary: 'pause a schedule',

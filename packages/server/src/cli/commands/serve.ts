@@ -2,11 +2,10 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type Environment, loadSettings, type Settings } from '../../config/settings.ts';
 import { AppError } from '../../kernel/errors.ts';
-import type { Context } from '../context.ts';
 import { startText } from '../start-text.ts';
-import { type Described, signInOption } from '../verb.ts';
+import { command, signInOption } from '../verb.ts';
 
-export const serve: Described = {
+export const serve = command({
   description:
     'Runs the service until Ctrl-C or SIGTERM, which let running requests finish. Settings come from the environment: svcctl config prints them all.',
   examples: [
@@ -15,41 +14,39 @@ export const serve: Described = {
     'DATABASE_URL=postgresql://svcctl@db/svcctl SVC_ROLES=api svcctl serve',
   ],
   options: [signInOption],
-  act: runService,
-};
-
-async function runService(context: Context, options: { printSignIn?: true }): Promise<void> {
-  const { io } = context;
-  const settings = loadSettings(io.env);
-  const app = await import('../../app.ts');
-  const log = app.createLog(settings.logLevel);
-  const service = await app.startService(settings, log, io.signal).catch((error: unknown) => {
-    if (!io.signal.aborted) throw explainStart(error, settings);
-    // A start that is told to stop has stopped, which is no failure; what else went wrong is.
-    if (error !== io.signal.reason && (error as Error).name !== 'AbortError') {
-      log.error({ err: error }, 'the start that was stopped had failed');
-      throw error;
+  async act(context, options) {
+    const { io } = context;
+    const settings = loadSettings(io.env);
+    const app = await import('../../app.ts');
+    const log = app.createLog(settings.logLevel);
+    const service = await app.startService(settings, log, io.signal).catch((error: unknown) => {
+      if (!io.signal.aborted) throw explainStart(error, settings);
+      // A start that is told to stop has stopped, which is no failure; what else went wrong is.
+      if (error !== io.signal.reason && (error as Error).name !== 'AbortError') {
+        log.error({ err: error }, 'the start that was stopped had failed');
+        throw error;
+      }
+      return null;
+    });
+    if (service === null) return;
+    try {
+      // The link lets anyone in once, so it is for a person to read, not for a log that is collected.
+      const isWanted = options.printSignIn || io.stdout.isTTY;
+      const signInLink = isWanted ? await service.createSignInLink() : null;
+      await context.out.write(startText(io, { ...settings, ...service, signInLink }));
+      await tellSystemd(io.env, `ready at ${service.url}`).catch((error: unknown) =>
+        log.warn({ err: error }, 'systemd could not be told that the service is ready'),
+      );
+      await untilAborted(io.signal);
+    } finally {
+      const hurry = new AbortController();
+      io.onNextSignal(() => hurry.abort());
+      await service.leave(hurry.signal);
+      io.onNextSignal(null);
+      await service.close();
     }
-    return null;
-  });
-  if (service === null) return;
-  try {
-    // The link lets anyone in once, so it is for a person to read, not for a log that is collected.
-    const isWanted = options.printSignIn || io.stdout.isTTY;
-    const signInLink = isWanted ? await service.createSignInLink() : null;
-    await context.out.write(startText(io, { ...settings, ...service, signInLink }));
-    await tellSystemd(io.env, `ready at ${service.url}`).catch((error: unknown) =>
-      log.warn({ err: error }, 'systemd could not be told that the service is ready'),
-    );
-    await untilAborted(io.signal);
-  } finally {
-    const hurry = new AbortController();
-    io.onNextSignal(() => hurry.abort());
-    await service.leave(hurry.signal);
-    io.onNextSignal(null);
-    await service.close();
-  }
-}
+  },
+});
 
 /** Explains what the system has refused in terms of the setting that asked for it. */
 function explainStart(error: unknown, settings: Settings): unknown {

@@ -7,42 +7,38 @@ import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
 import { formatBytes, formatRelative, formatShare, formatTrouble } from '../format.ts';
-import { type JsonOption, picker } from '../output.ts';
+import { picker } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { printable } from '../table.ts';
-import { type Described, jsonOption } from '../verb.ts';
+import { command, jsonOption } from '../verb.ts';
 
-type Options = { watch?: true; json?: JsonOption };
-
-export const status: Described = {
+export const status = command({
   description:
     'Says what is wrong, what there is, and how it went lately: as much of it as the token may see. With --watch it says so again every 15 seconds, until Ctrl-C.',
   examples: ['svcctl status', 'svcctl status --watch', 'svcctl status --json troubles'],
   options: [['--watch', 'say it again every 15 seconds'], jsonOption],
-  act: tellStatus,
-};
+  async act(context, { watch, json }) {
+    const pick = picker(json, await fieldsOf(json, 'GET /stats/overview'));
+    const client = await context.connect();
+    for (;;) {
+      const text = await read(context, client, watch === true);
+      if (text !== null) {
+        if (json !== undefined) await context.out.write(`${pick(text)}\n`);
+        else {
+          if (watch && context.isTerminal) await context.out.write(clearScreen);
+          await print(context, parseAnswer(text) as Overview);
+          if (watch && !context.isTerminal) await context.out.write('\n');
+        }
+      }
+      if (!watch) return;
+      await context.io.sleep(watchMillis, context.io.signal);
+    }
+  },
+});
 
 const watchMillis = 15_000;
 /** Moves the cursor to the top left corner and clears what is below it. */
 const clearScreen = '\u001b[H\u001b[J';
-
-async function tellStatus(context: Context, { watch, json }: Options): Promise<void> {
-  const pick = picker(json, await fieldsOf(json, 'GET /stats/overview'));
-  const client = await context.connect();
-  for (;;) {
-    const text = await read(context, client, watch === true);
-    if (text !== null) {
-      if (json !== undefined) await context.out.write(`${pick(text)}\n`);
-      else {
-        if (watch && context.isTerminal) await context.out.write(clearScreen);
-        await print(context, parseAnswer(text) as Overview);
-        if (watch && !context.isTerminal) await context.out.write('\n');
-      }
-    }
-    if (!watch) return;
-    await context.io.sleep(watchMillis, context.io.signal);
-  }
-}
 
 /** The answer; null when there is none for now and somebody watches, who is told so. */
 async function read(context: Context, client: Client, isWatched: boolean): Promise<string | null> {

@@ -8,10 +8,10 @@ import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatBytes } from '../format.ts';
-import { required, usage } from '../help.ts';
+import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import { checkDays, type Days, windowText } from '../slice.ts';
-import type { Noun, Verb } from '../verb.ts';
+import { checkDays, placeOptions, windowText } from '../slice.ts';
+import { type Noun, verb } from '../verb.ts';
 import { countText, walkCount } from './records-count.ts';
 
 export type Tag = RouteAnswer<'GET /enrichment/tags'>['data'][number];
@@ -47,18 +47,7 @@ const ls = list('GET /enrichment/tags', {
   },
 });
 
-type AddOptions = Days & {
-  tenant?: string;
-  store?: string;
-  dataset?: DatasetName;
-  note?: string;
-  dryRun?: true;
-  where?: string;
-  yes?: true;
-  json?: true;
-};
-
-const add: Verb = {
+const add = verb({
   summary: 'tag a slice as training or fine-tuning data',
   description:
     'Tags whole days of a tenant or a store, with the records that arrive in them later; without days: all of them. Asks first when records would be in both datasets.',
@@ -69,11 +58,7 @@ const add: Verb = {
     `svcctl records tags add --tenant TX --dataset training --dry-run --where 'score >= 0.9'`,
   ],
   options: [
-    ['--tenant <tenant>', 'the tenant (required)'],
-    ['--store <store>', 'only this store'],
-    ['--month <month>', 'this month, as 2026-03'],
-    ['--from <date>', 'from this day on, as 2026-01-01'],
-    ['--to <date>', 'up to this day, inclusive'],
+    ...placeOptions,
     ['--dataset <name>', 'what the records are for (required)', datasetNames],
     ['--note <text>', 'a note for people'],
     ['--dry-run', 'only tell what would be tagged'],
@@ -81,35 +66,33 @@ const add: Verb = {
     ['--yes', 'do not ask, even when records would be in both datasets'],
     ['--json', 'print the tag as JSON'],
   ],
-  act: tagSlice,
-};
-
-async function tagSlice(context: Context, options: AddOptions): Promise<void> {
-  const tenant = required(options.tenant, '--tenant');
-  const dataset = required(options.dataset, '--dataset') as DatasetName;
-  checkDays(options);
-  const { store, month, from, to, note, where } = options;
-  if (where !== undefined && !options.dryRun) {
-    throw usage(
-      'A tag is of whole days: --where goes with --dry-run, and with records versions create.',
-    );
-  }
-  const slice = { tenant, store, month, from, to, dataset };
-  const client = await context.connect();
-  const body = { ...slice, note };
-  const planned = await client.json('POST /enrichment/tags', { body: { ...body, dry_run: true } });
-  for (const warning of planned.warnings) context.note(`warning: ${warning.message}`);
-  if (options.dryRun) {
-    await tell(context, planned, { isJson: options.json === true, verb: 'Would tag' });
-    if (where === undefined) return;
-    const counted = await walkCount(context, client, { tenant, store, month, from, to, where });
-    context.note(`${countText(counted)} fit ${where}`);
-    return;
-  }
-  await askAboutBoth(context, planned, options.yes);
-  const tagged = await client.json('POST /enrichment/tags', { body });
-  await tell(context, tagged, { isJson: options.json === true, verb: 'Tagged' });
-}
+  async act(context, options) {
+    checkDays(options);
+    const { tenant, store, month, from, to, dataset, note, where } = options;
+    if (where !== undefined && !options.dryRun) {
+      throw usage(
+        'A tag is of whole days: --where goes with --dry-run, and with records versions create.',
+      );
+    }
+    const slice = { tenant, store, month, from, to, dataset };
+    const client = await context.connect();
+    const body = { ...slice, note };
+    const planned = await client.json('POST /enrichment/tags', {
+      body: { ...body, dry_run: true },
+    });
+    for (const warning of planned.warnings) context.note(`warning: ${warning.message}`);
+    if (options.dryRun) {
+      await tell(context, planned, { isJson: options.json === true, verb: 'Would tag' });
+      if (where === undefined) return;
+      const counted = await walkCount(context, client, { tenant, store, month, from, to, where });
+      context.note(`${countText(counted)} fit ${where}`);
+      return;
+    }
+    await askAboutBoth(context, planned, options.yes);
+    const tagged = await client.json('POST /enrichment/tags', { body });
+    await tell(context, tagged, { isJson: options.json === true, verb: 'Tagged' });
+  },
+});
 
 /**
  * Warns when records would be in both datasets, and asks: data of one purpose that is used for the other spoils an

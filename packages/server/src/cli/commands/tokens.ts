@@ -1,14 +1,15 @@
 import { loadSettings } from '../../config/settings.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
-import { type Preset, presets, type Scope, scopes } from '../../kernel/values.ts';
+import { type Preset, presets, scopes } from '../../kernel/values.ts';
 import { act } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatRelative } from '../format.ts';
-import { required, usage } from '../help.ts';
+import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import type { Verb, Verbs } from '../verb.ts';
+import type { App } from '../own-app.ts';
+import { type Verbs, verb } from '../verb.ts';
 
 const { word, text, ago } = columnsOf<RouteAnswer<'GET /tokens'>['data'][number]>();
 
@@ -33,17 +34,8 @@ const ls = list('GET /tokens', {
   below: { one: 'token', next: 'end one: svcctl tokens revoke ID' },
 });
 
-type CreateOptions = {
-  name?: string;
-  preset?: Preset;
-  scope?: Scope[];
-  tenant?: string[];
-  expires?: string;
-  local?: true;
-  json?: true;
-};
-
-const create: Verb = {
+/** Makes a token, by the API or with --local directly in the database. stdout gets the token alone. */
+const create = verb({
   summary: 'make an access token',
   description: 'Makes an access token and prints it, this once, alone on stdout.',
   examples: [
@@ -53,7 +45,7 @@ const create: Verb = {
   ],
   options: [
     ['--name <name>', 'what the token is called, in lists and in the audit log (required)'],
-    ['--preset <preset>', 'a bundle of scopes', Object.keys(presets)],
+    ['--preset <preset>', 'a bundle of scopes', Object.keys(presets) as Preset[]],
     ['--scope <scope...>', 'one scope or several, instead of a preset', scopes],
     ['--tenant <tenant...>', 'limit it to these tenants (default: all)'],
     ['--expires <when>', 'in 12h, 30d or 8w, or an RFC 3339 time (default: never)'],
@@ -63,49 +55,34 @@ const create: Verb = {
     ],
     ['--json', 'print the whole answer as JSON'],
   ],
-  act: make,
-};
+  async act(context, options) {
+    if ((options.preset === undefined) === (options.scope === undefined)) {
+      throw usage('Give either --preset or --scope.');
+    }
+    const { name, preset, scope: scopes, tenant: tenants, expires: when } = options;
+    const request = {
+      name,
+      ...(preset && { preset }),
+      ...(scopes && { scopes }),
+      ...(tenants && { tenants }),
+      ...(when !== undefined && { expires_at: expiry(when, context.io.now()) }),
+    };
+    const made = options.local
+      ? await createLocally(context, request)
+      : await (await context.connect()).json('POST /tokens', { body: request });
+    await context.out.write(`${options.json ? JSON.stringify(made) : made.token}\n`);
+    const expires = made.expires_at
+      ? `expires ${formatRelative(made.expires_at, context.io.now())}`
+      : 'never expires';
+    context.note(
+      `Made ${made.id} "${made.name}" with ${made.scopes?.join(', ')}; ${expires}. It is shown only this once.`,
+    );
+  },
+});
 
-/** Makes a token, by the API or with --local directly in the database. stdout gets the token alone. */
-async function make(context: Context, options: CreateOptions): Promise<void> {
-  if ((options.preset === undefined) === (options.scope === undefined)) {
-    throw usage('Give either --preset or --scope.');
-  }
-  const request: TokenRequest = {
-    name: required(options.name, '--name'),
-    ...(options.preset === undefined ? {} : { preset: options.preset }),
-    ...(options.scope === undefined ? {} : { scopes: options.scope }),
-    ...(options.tenant === undefined ? {} : { tenants: options.tenant }),
-    ...(options.expires === undefined
-      ? {}
-      : { expires_at: expiry(options.expires, context.io.now()) }),
-  };
-  const made = options.local
-    ? await createLocally(context, request)
-    : await createByApi(context, request);
-  await context.out.write(`${options.json ? JSON.stringify(made) : made.token}\n`);
-  const expires = made.expires_at
-    ? `expires ${formatRelative(made.expires_at, context.io.now())}`
-    : 'never expires';
-  context.note(
-    `Made ${made.id} "${made.name}" with ${made.scopes?.join(', ')}; ${expires}. It is shown only this once.`,
-  );
-}
+type LocalRequest = Parameters<App['createLocalToken']>[2];
 
-type TokenRequest = {
-  name: string;
-  preset?: Preset;
-  scopes?: Scope[];
-  tenants?: string[];
-  expires_at?: string;
-};
-
-async function createByApi(context: Context, request: TokenRequest) {
-  const client = await context.connect();
-  return client.json('POST /tokens', { body: request });
-}
-
-async function createLocally(context: Context, request: TokenRequest) {
+async function createLocally(context: Context, request: LocalRequest) {
   const settings = loadSettings(context.io.env);
   const app = await import('../../app.ts');
   return app.createLocalToken(settings, app.createLog('warn'), request);

@@ -1,21 +1,13 @@
 import { readRelease } from '../../config/release.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
-import type { Context } from '../context.ts';
-import { openApp } from '../own-app.ts';
-import type { Described } from '../verb.ts';
+import { type App, openApp } from '../own-app.ts';
+import { command } from '../verb.ts';
 
-type Options = { checkSchema?: true; json?: true };
+/** How the schema of the database stands to this release. */
+type State = Awaited<ReturnType<App['checkOwnSchema']>>;
 
-/** How the schema of the database stands to this release, as app.ts knows it. */
-type State = {
-  database: string | null;
-  missing: readonly string[];
-  newer: readonly string[];
-  problem: string | null;
-};
-
-export const version: Described = {
+export const version = command({
   description:
     'Prints the version of this release, of Node, and the schema that it makes: its last migration. With --check-schema also how the database of the settings stands to it. Nothing is changed.\n\nExit codes with --check-schema: 0 the database is as this release needs it, or of a newer release beside which this one works; 7 a start would migrate it; 6 this release cannot start on it.',
   examples: [
@@ -27,32 +19,39 @@ export const version: Described = {
     ['--check-schema', 'compare the database of the settings with this release'],
     ['--json', 'print JSON'],
   ],
-  act: tellVersion,
-};
-
-async function tellVersion(context: Context, { checkSchema, json }: Options): Promise<void> {
-  const app = await import('../../app.ts');
-  const release = { version: readRelease(), node: process.version, schema: await app.nameSchema() };
-  let state: State | null = null;
-  if (checkSchema) {
-    const { settings, log } = await openApp(context);
-    state = await app.checkOwnSchema(settings, log);
-  }
-  if (json) {
-    const told = state === null ? release : { ...release, database: state };
-    await context.out.write(`${JSON.stringify(told, null, 2)}\n`);
-  } else {
-    const lines = [`svcctl ${release.version}`, `node ${release.node}`, `schema ${release.schema}`];
-    if (state !== null) lines.push(`database ${state.database ?? 'none yet'}: ${describe(state)}`);
-    await context.out.write(`${lines.join('\n')}\n`);
-  }
-  if (state !== null && state.problem !== null) {
-    throw new AppError('schema_refused', { detail: state.problem });
-  }
-  if (state !== null && state.missing.length > 0) {
-    throw new AppError('schema_older', { detail: describe(state) });
-  }
-}
+  async act(context, { checkSchema, json }) {
+    const app = await import('../../app.ts');
+    const release = {
+      version: readRelease(),
+      node: process.version,
+      schema: await app.nameSchema(),
+    };
+    let state: State | null = null;
+    if (checkSchema) {
+      const { settings, log } = await openApp(context);
+      state = await app.checkOwnSchema(settings, log);
+    }
+    if (json) {
+      const told = state === null ? release : { ...release, database: state };
+      await context.out.write(`${JSON.stringify(told, null, 2)}\n`);
+    } else {
+      const lines = [
+        `svcctl ${release.version}`,
+        `node ${release.node}`,
+        `schema ${release.schema}`,
+      ];
+      if (state !== null)
+        lines.push(`database ${state.database ?? 'none yet'}: ${describe(state)}`);
+      await context.out.write(`${lines.join('\n')}\n`);
+    }
+    if (state !== null && state.problem !== null) {
+      throw new AppError('schema_refused', { detail: state.problem });
+    }
+    if (state !== null && state.missing.length > 0) {
+      throw new AppError('schema_older', { detail: describe(state) });
+    }
+  },
+});
 
 function describe({ missing, newer, problem }: State): string {
   if (problem !== null) return 'this release cannot start on it';

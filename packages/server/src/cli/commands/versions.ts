@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { numberOf } from '../../kernel/values.ts';
-import { type DatasetName, datasetNames } from '../../records/values.ts';
+import { datasetNames } from '../../records/values.ts';
 import { versionFilters } from '../../records/view.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
@@ -16,11 +16,11 @@ import {
 } from '../dataset-versions.ts';
 import { printDetails } from '../details.ts';
 import { fieldsOf } from '../fields.ts';
-import { required, usage } from '../help.ts';
+import { usage } from '../help.ts';
 import { styled } from '../io.ts';
 import { list } from '../list.ts';
-import type { JsonOption } from '../output.ts';
-import { jsonOption, type Noun, type OptionRow, type Verb, yesOption } from '../verb.ts';
+import { whereOption } from '../slice.ts';
+import { jsonOption, type Noun, verb, yesOption } from '../verb.ts';
 
 const ls = list('GET /enrichment/dataset-versions', {
   summary: 'list the dataset versions',
@@ -40,13 +40,12 @@ const ls = list('GET /enrichment/dataset-versions', {
 
 /** A version is named by its id, or by its name among those of a tenant. */
 const argument = ['<version>', 'its id; with --tenant also its name'] as const;
-const nameOption: OptionRow = [
+const nameOption = [
   '--tenant <tenant>',
   'the tenant among whose versions the name is looked up',
-];
-type NameOptions = { tenant?: string };
+] as const;
 
-const show: Verb = {
+const show = verb({
   summary: 'show one dataset version, with its slices and splits',
   description: 'Shows a dataset version: what was frozen, its splits, and what is left of it.',
   argument,
@@ -56,29 +55,18 @@ const show: Verb = {
     'svcctl records versions show ver_4fTq9Zx7Kq2LmN0p --json count,digest,splits',
   ],
   options: [nameOption, jsonOption],
-  async act(context: Context, { tenant, json }: NameOptions & { json?: JsonOption }, name: string) {
+  async act(context, { tenant, json }, name) {
     const fields = await fieldsOf(json, 'GET /enrichment/dataset-versions/:id');
     const client = await context.connect();
     const version = await findVersion(context, client, { word: name, tenant });
     const lines = () => versionLines(context, version);
     await printDetails(context, JSON.stringify(version), { json, fields, lines });
   },
-};
+});
 
 type Shares = { train: number; validation: number; test: number };
-type CreateOptions = {
-  tenant?: string;
-  dataset?: DatasetName;
-  name?: string;
-  split?: Shares;
-  groupBy?: string;
-  where?: string;
-  note?: string;
-  wait: boolean;
-  json?: true;
-};
-
-const create: Verb = {
+/** Freezes a version, and waits until it is counted unless --no-wait was given. */
+const create = verb({
   summary: 'freeze the tagged slices of a tenant into a version',
   description:
     'Freezes the records that are tagged so now into a version that stays the same, whatever is tagged, untagged or arrives later; waits until they were read and compared. Prints its id.',
@@ -102,28 +90,23 @@ const create: Verb = {
       '--group-by <field>',
       'keep records with the same value there in one split: a field of the enrichment, as camera_id, or store, kind, source, model',
     ],
-    ['--where <where>', 'only records that fit, as score >= 0.9; docs/where.md has the grammar'],
+    whereOption,
     ['--note <text>', 'a note for people'],
     ['--no-wait', 'leave the service at counting'],
     ['--json', 'print the version as JSON'],
   ],
-  act: freeze,
-};
-
-/** Freezes a version, and waits until it is counted unless --no-wait was given. */
-async function freeze(context: Context, options: CreateOptions): Promise<void> {
-  const tenant = required(options.tenant, '--tenant');
-  const dataset = required(options.dataset, '--dataset') as DatasetName;
-  const name = required(options.name, '--name');
-  const { split: shares, groupBy: group_by, where, note, json } = options;
-  const client = await context.connect();
-  const made = await client.json('POST /enrichment/dataset-versions', {
-    body: { tenant, dataset, name, shares, group_by, where, note },
-  });
-  const version = options.wait ? await followCounting(context, client, made) : made;
-  await context.out.write(`${json ? JSON.stringify(version) : version.id}\n`);
-  tell(context, version);
-}
+  async act(context, options) {
+    const { tenant, dataset, name, where, note, wait, json } = options;
+    const { split: shares, groupBy: group_by } = options;
+    const client = await context.connect();
+    const made = await client.json('POST /enrichment/dataset-versions', {
+      body: { tenant, dataset, name, shares, group_by, where, note },
+    });
+    const version = wait ? await followCounting(context, client, made) : made;
+    await context.out.write(`${json ? JSON.stringify(version) : version.id}\n`);
+    tell(context, version);
+  },
+});
 
 /** Prints a counted version: `✓ 2026-q1: 512,991 records (246 MB) · digest 9f3c00000000abe1`. */
 function tell(context: Context, version: Version): void {
@@ -149,7 +132,7 @@ function parseShares(text: string): Shares {
   throw new InvalidArgumentError('It is not three shares of 100 together, such as 80/10/10.');
 }
 
-const rm: Verb = {
+const rm = verb({
   summary: 'delete a dataset version',
   description:
     'Deletes a dataset version. Its records and tags stay; retention need not keep the records for it any more.',
@@ -159,29 +142,21 @@ const rm: Verb = {
     'svcctl records versions rm 2026-q1 --tenant TX --yes',
   ],
   options: [nameOption, yesOption],
-  act: remove,
-};
+  async act(context, { tenant, yes }, name) {
+    const client = await context.connect();
+    const version = await findVersion(context, client, { word: name, tenant });
+    const what = `${version.name} of ${version.tenant} (${version.id})`;
+    await confirm(context, yes, {
+      question: `Delete the version ${what}? Its ${version.count === null ? 'records' : numberOf(version.count, 'record')} stay, but nothing keeps them together.`,
+      act: 'Delete',
+      refused: 'Nothing was deleted.',
+    });
+    await client.json('DELETE /enrichment/dataset-versions/:id', { params: { id: version.id } });
+    context.note(`Deleted ${what}.`);
+  },
+});
 
-async function remove(
-  context: Context,
-  { tenant, yes }: NameOptions & { yes?: true },
-  name: string,
-): Promise<void> {
-  const client = await context.connect();
-  const version = await findVersion(context, client, { word: name, tenant });
-  const what = `${version.name} of ${version.tenant} (${version.id})`;
-  await confirm(context, yes, {
-    question: `Delete the version ${what}? Its ${version.count === null ? 'records' : numberOf(version.count, 'record')} stay, but nothing keeps them together.`,
-    act: 'Delete',
-    refused: 'Nothing was deleted.',
-  });
-  await client.json('DELETE /enrichment/dataset-versions/:id', { params: { id: version.id } });
-  context.note(`Deleted ${what}.`);
-}
-
-type DiffOptions = NameOptions & { limit?: number; json?: JsonOption };
-
-const diff: Verb = {
+const diff = verb({
   summary: 'compare two dataset versions',
   description:
     'Tells what the second version has more and less than the first, which records both have in different splits, and names the first of each. It reads what may differ, stretch by stretch.',
@@ -195,7 +170,7 @@ const diff: Verb = {
     ['--limit <count>', 'how many records of each kind are named, at most 100 (20)', parseLimit],
     jsonOption,
   ],
-  async act(context: Context, { tenant, limit = 20, json }: DiffOptions, words: string[]) {
+  async act(context, { tenant, limit = 20, json }, words) {
     const [from, to, ...more] = words;
     if (from === undefined || to === undefined || more.length > 0) {
       throw usage('Name two versions: svcctl records versions diff A B.');
@@ -208,7 +183,7 @@ const diff: Verb = {
     const lines = () => diffLines(context, pair, found);
     await printDetails(context, JSON.stringify(found), { json, fields, lines });
   },
-};
+});
 
 function parseLimit(text: string): number {
   const limit = Number(text);
@@ -216,7 +191,7 @@ function parseLimit(text: string): number {
   throw new InvalidArgumentError('It is a number from 1 to 100.');
 }
 
-const bundle: Verb = {
+const bundle = verb({
   summary: 'make a folder of a dataset version, for those who train',
   description:
     'Makes a folder that datasets.load_dataset, pandas and DuckDB read as it is: typed Parquet of each split (svcctl exports schema shows its columns), a dataset card, statistics, manifests and checksums. The service makes the files as export jobs. A run that broke off is gone on with by the same command.',
@@ -227,19 +202,18 @@ const bundle: Verb = {
   ],
   options: [
     nameOption,
-    ['--dir <folder>', 'the folder (required); it is made where there is none'],
+    ['--dir <folder>', 'the folder, which is made where there is none (required)'],
     ['--force', 'replace the bundle that is there'],
   ],
-  async act(context: Context, options: NameOptions & { dir?: string; force?: true }, name: string) {
-    const dir = required(options.dir, '--dir');
+  async act(context, { tenant, dir, force }, name) {
     const { makeBundle } = await import('../exports/bundle.ts');
     const client = await context.connect();
-    const found = await findVersion(context, client, { word: name, tenant: options.tenant });
+    const found = await findVersion(context, client, { word: name, tenant });
     // What is left of one that has lost records is known when it is counted.
     const version = await followCounting(context, client, found);
-    await makeBundle(context, client, { version, dir, mayReplace: options.force === true });
+    await makeBundle(context, client, { version, dir, mayReplace: force === true });
   },
-};
+});
 
 export const versions: Noun = {
   summary: 'frozen versions of datasets',

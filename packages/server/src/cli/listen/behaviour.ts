@@ -117,7 +117,7 @@ export const modes = [
   'gone',
   'flaky',
 ] as const;
-type Mode = (typeof modes)[number];
+export type Mode = (typeof modes)[number];
 
 export type ListenOptions = {
   port?: number;
