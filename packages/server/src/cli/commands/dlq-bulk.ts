@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import type { Chosen } from '../../kernel/view.ts';
 import { outcomeParts, settledText } from '../../webhooks/dead-letters/view.ts';
 import { type BulkAction, bulkActions } from '../../webhooks/values.ts';
 import { bulkFilters } from '../../webhooks/view.ts';
@@ -12,17 +13,14 @@ import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { createRowPrinter } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
-import { optionsOf, type Verb, yesOption } from '../verb.ts';
-import type { BulkOptions } from '../webhooks/bulk-all.ts';
+import { type Given, optionsOf, verb, yesOption } from '../verb.ts';
 import type { BulkJob } from '../webhooks/bulk-jobs.ts';
 import type { DeliveryRow } from '../webhooks/deliveries.ts';
-
-type AllOptions = BulkOptions & { all?: true };
 
 const idsArgument = ['[id...]', 'ids, as svcctl dlq ls prints them'] as const;
 
 /** The options of what is done to single rows, or with --all to those that a filter finds. */
-const bulkOptions: NonNullable<Verb['options']> = [
+const bulkOptions = [
   ['--all', 'all rows, or those that the options below leave'],
   ...optionsOf(bulkFilters),
   ['--from <time>', 'only what failed from then on: a time, a day, or a span ago such as 2h'],
@@ -32,14 +30,15 @@ const bulkOptions: NonNullable<Verb['options']> = [
   ['--dry-run', 'only show what would be done'],
   yesOption,
   ['--no-wait', 'print the job’s id and leave it at work'],
-];
+] as const;
+type AllOptions = Given<typeof bulkOptions> & Chosen<typeof bulkFilters> & { json?: true };
 
 function parseSpan(text: string): string {
   if (/^\d{1,5}[mhd]$/.test(text)) return text;
   throw new InvalidArgumentError('It is no span such as 90m, 12h or 30d.');
 }
 
-export const retry: Verb = {
+export const retry = verb({
   summary: 're-arm failed deliveries, by id or all that match',
   description:
     'Queues failed deliveries at once, with a fresh budget of attempts; the drainer sends them when it runs. With --all it is a job of the service: first it shows what it would do and asks, then it shows the progress; Ctrl-C leaves the job at work.',
@@ -51,13 +50,13 @@ export const retry: Verb = {
     'svcctl dlq retry --all --status abandoned --from 2h --rate 100 --yes',
   ],
   options: [...bulkOptions, ['--json', 'print the rows, or the job, as JSON']],
-  async act(context: Context, options: AllOptions, ids: readonly string[]) {
+  async act(context, options: AllOptions, ids) {
     if (await isForAll(context, 'retry', options, ids)) return;
     await retryEach(context, ids, options);
   },
-};
+});
 
-export const purge: Verb = {
+export const purge = verb({
   summary: 'discard failed deliveries for good, by id or all that match',
   description:
     'Discards deliveries that are queued, pending or abandoned: they are never sent. The history keeps them as discarded, without the answers of receivers, and without the payload unless another delivery needs it. With --all it is a job of the service, of what is pending or abandoned: first it shows what it would do and asks, then it shows the progress; Ctrl-C leaves the job at work.',
@@ -69,7 +68,7 @@ export const purge: Verb = {
     'svcctl dlq purge --all --status abandoned --tenant TX --type incident. --yes',
   ],
   options: [...bulkOptions, ['--json', 'with --all: print the job as JSON']],
-  async act(context: Context, options: AllOptions, ids: readonly string[]) {
+  async act(context, options: AllOptions, ids) {
     if (await isForAll(context, 'purge', options, ids)) return;
     if (options.json) throw usage('--json goes with --all, not with ids.');
     const client = await context.connect();
@@ -83,7 +82,7 @@ export const purge: Verb = {
       context.note(`Discarded ${id}.`);
     });
   },
-};
+});
 
 /** Does it to whatever the filter finds, if --all is given, and returns whether it did. Else the ids are meant. */
 async function isForAll(
@@ -112,11 +111,7 @@ async function retryEach(
   ids: readonly string[],
   { json }: AllOptions,
 ): Promise<void> {
-  const printer = createRowPrinter<DeliveryRow>(context, {
-    columns: [],
-    fields: [],
-    json: json ?? undefined,
-  });
+  const printer = createRowPrinter<DeliveryRow>(context, { columns: [], fields: [], json });
   const client = await context.connect();
   await doEach(context, ids, async (id) => {
     const text = await client.text('POST /webhook/dlq/:id/retry', { params: { id } });
@@ -278,16 +273,16 @@ export function parseRate(text: string): number | 'none' {
   }
 }
 
-export const cancel: Verb = {
+export const cancel = verb({
   summary: 'end a job of dlq retry --all or dlq purge --all',
   description:
     'Ends a job of dlq retry --all or dlq purge --all for good. What it has done stays so.',
   argument: jobArgument,
   examples: ['svcctl dlq cancel rty_4fTq9Zx7Kq2LmN0p'],
-  async act(context: Context, _options: object, id: string) {
+  async act(context, _options, id) {
     const client = await context.connect();
     await client.json('DELETE /webhook/dlq/jobs/:id', { params: { id } });
     const { state } = await client.json('GET /webhook/dlq/jobs/:id', { params: { id } });
     context.note(state === 'cancelled' ? `Cancelled ${id}.` : `${id} had ended already: ${state}.`);
   },
-};
+});

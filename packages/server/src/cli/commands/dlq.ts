@@ -9,11 +9,7 @@ import { styled } from '../io.ts';
 import { type Listed, list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
 import type { Verbs } from '../verb.ts';
-import {
-  type DeadLetterOptions,
-  filterWords,
-  requiredStatus,
-} from '../webhooks/dead-letter-options.ts';
+import { type DeadLetterOptions, filterWords } from '../webhooks/dead-letter-options.ts';
 import { deadLetterColumns } from '../webhooks/deliveries.ts';
 import { tookText } from '../webhooks/endpoints.ts';
 import { cancel, job, jobs, pause, purge, resume, retries, retry } from './dlq-bulk.ts';
@@ -36,8 +32,7 @@ const ls = list('GET /webhook/dlq', {
     q: { value: 'text', help: 'part of the target or the error, or the beginning of an id or key' },
   },
   limit: { rows: 200, onPipe: Number.POSITIVE_INFINITY },
-  query: ({ status }: LsOptions) => ({ status: requiredStatus(status) }),
-  columns: ({ status }) => deadLetterColumns(requiredStatus(status)),
+  columns: ({ status }: LsOptions) => deadLetterColumns(status),
   below: (listed, options) =>
     listed.printed === 0 ? emptyLine(options) : countLine(listed, options),
 });
@@ -132,7 +127,6 @@ const groups = list('GET /webhook/dlq/groups', {
   ],
   filters: groupFilters,
   limit: { of: 'groups', rows: 100 },
-  query: ({ status }: DeadLetterOptions) => ({ status: requiredStatus(status) }),
   columns: [
     of.count('ROWS', 'count'),
     of.word('CLASS', 'failure_class'),
@@ -143,7 +137,7 @@ const groups = list('GET /webhook/dlq/groups', {
     of.ago('LAST', 'last_seen'),
     of.text('ERROR', 'error', { givesWay: 1 }),
   ],
-  below: ({ printed }, { status }) =>
+  below: ({ printed }, { status }: DeadLetterOptions) =>
     printed === 0
       ? `None ${status}.`
       : `${numberOf(printed, 'group')} · retry one: svcctl dlq retry --all --status ${status} --endpoint ep_… --class CLASS`,

@@ -1,6 +1,5 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
-import { indentJson } from '../../kernel/json-slices.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { paramsOf } from '../../kernel/view.ts';
 import type { BulkAction } from '../../webhooks/values.ts';
@@ -10,6 +9,7 @@ import { columnsOf } from '../columns.ts';
 import { assertCanAsk, confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { usage } from '../help.ts';
+import { printJson } from '../output.ts';
 import { createTable, noteTable } from '../table.ts';
 import { type BulkJob, followBulkJob, leftAlone, tellBulkEnd } from './bulk-jobs.ts';
 import { type BulkFilters, filterWords } from './dead-letter-options.ts';
@@ -133,11 +133,6 @@ function timeWords({ from, to, olderThan }: BulkOptions): string {
     to === undefined ? '' : ` --to ${to}`,
     olderThan === undefined ? '' : ` --older-than ${olderThan}`,
   ].join('');
-}
-
-async function printJson(context: Context, value: object): Promise<void> {
-  const text = JSON.stringify(value);
-  await context.out.write(`${context.isTerminal ? indentJson(text) : text}\n`);
 }
 
 const { word, count, target } = columnsOf<Preview['groups'][number]>();

@@ -20,7 +20,9 @@ const error = text('ERROR', 'error', { leastWidth: 16, givesWay: 2 });
  * The columns of the dead-letter queue. Pending rows show when they are tried next, abandoned ones since when they
  * wait.
  */
-export function deadLetterColumns(status: DeadLetterStatus): readonly Column<DeliveryRow>[] {
+export function deadLetterColumns(
+  status: DeadLetterStatus | undefined,
+): readonly Column<DeliveryRow>[] {
   return [
     id,
     word('KEY', 'idempotency_key', { shown: (row) => shortId(row.idempotency_key), givesWay: 1 }),

@@ -1,5 +1,4 @@
 import { AppError } from '../../kernel/errors.ts';
-import { indentJson } from '../../kernel/json-slices.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { ReplaySelection } from '../../webhooks/values.ts';
 import type { Client, RouteAnswer, RouteInput } from '../client.ts';
@@ -9,6 +8,7 @@ import type { Context } from '../context.ts';
 import { followJob } from '../follow-job.ts';
 import { formatInstant } from '../format.ts';
 import { usage } from '../help.ts';
+import { printJson } from '../output.ts';
 import { createTable, noteTable } from '../table.ts';
 import { moment } from './bulk-all.ts';
 
@@ -190,9 +190,4 @@ function tellPreview(context: Context, preview: Preview): void {
 function howMany({ count, filtered_until: filteredUntil }: Preview): string {
   const atMost = filteredUntil === null ? '' : 'at most ';
   return `${atMost}${numberOf(count, 'delivery', 'deliveries')}`;
-}
-
-async function printJson(context: Context, value: object): Promise<void> {
-  const text = JSON.stringify(value);
-  await context.out.write(`${context.isTerminal ? indentJson(text) : text}\n`);
 }
