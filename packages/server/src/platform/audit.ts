@@ -22,6 +22,21 @@ export type AuditEntry = {
   readonly after?: unknown;
 };
 
+/** Who acts, and by which request. */
+export type Caller = Pick<AuditEntry, 'actor' | 'request'>;
+
+/** The same, with what puts it on record. */
+export type Act = Caller & { readonly audit: Audit };
+
+/** Puts an act on record: see `Audit`. */
+export function noteAct(
+  db: Queryable,
+  { actor, request, audit }: Act,
+  entry: Omit<AuditEntry, keyof Caller>,
+): Promise<void> {
+  return audit(db, { actor, request, ...entry });
+}
+
 /** Writes what was done without a request, under the name of whoever did it. */
 export type AuditLocally = (
   db: Queryable,

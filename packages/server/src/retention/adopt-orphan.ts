@@ -1,9 +1,8 @@
 import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FastifyRequest } from 'fastify';
-import type { Actor } from '../kernel/actor.ts';
 import { formatDigest } from '../kernel/digest.ts';
 import { AppError } from '../kernel/errors.ts';
+import type { Caller } from '../platform/audit.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { hashFile } from '../platform/thread-hash.ts';
@@ -25,7 +24,6 @@ import * as queries from './queries.ts';
 import { lockDayCounters, recountDays, recountSums } from './verify/counter-queries.ts';
 import { eachOrphan } from './verify/find-orphans.ts';
 
-type Caller = { readonly actor: Actor; readonly request: FastifyRequest };
 /** A segment that was proved, and whose it is. */
 type Proved = NewSegment & { readonly tenant: string };
 

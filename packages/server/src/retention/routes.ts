@@ -53,10 +53,9 @@ function addPolicyRoutes(http: HttpServer, db: Database, options: RetentionOptio
   http.route(retentionContract.putPolicy, ({ params, body, actor, request }) =>
     putPolicy(db, { actor, request, audit }, params.tenant, body),
   );
-  http.route(retentionContract.deletePolicy, async ({ params, actor, request, reply }) => {
-    await deletePolicy(db, { actor, request, audit }, params.tenant);
-    return reply.send();
-  });
+  http.route(retentionContract.deletePolicy, ({ params, actor, request }) =>
+    deletePolicy(db, { actor, request, audit }, params.tenant),
+  );
 }
 
 function addRunRoutes(http: HttpServer, db: Database, options: RetentionOptions): void {

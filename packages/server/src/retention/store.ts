@@ -1,7 +1,6 @@
-import type { FastifyRequest } from 'fastify';
 import type { Actor } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
-import type { Audit } from '../platform/audit.ts';
+import { type Act, type Audit, noteAct } from '../platform/audit.ts';
 import type { Log } from '../platform/log.ts';
 import { refuseReadOnly, type StoreFence } from '../platform/objects/fence.ts';
 import type { ObjectInfo, ObjectStore } from '../platform/objects/objects.ts';
@@ -90,12 +89,8 @@ function toStoreRow(state: StoreFinding, actor: Actor): StoreRow {
  * waited for it would hold a connection and, if it were retried, take the store twice. A failed attempt is recorded
  * afterwards; it may have succeeded all the same, since an answer can be lost.
  */
-export async function adoptStore(
-  db: Database,
-  tools: StoreTools,
-  act: { actor: Actor; request: FastifyRequest; audit: Audit },
-): Promise<StoreRow> {
-  const { actor, request, audit } = act;
+export async function adoptStore(db: Database, tools: StoreTools, act: Act): Promise<StoreRow> {
+  const { actor } = act;
   if (actor.tenants !== null) {
     throw new AppError('scope_missing', {
       detail: 'A token limited to tenants cannot take over the store, in which all tenants lie.',
@@ -103,15 +98,15 @@ export async function adoptStore(
   }
   const before = await getStore(tools, actor);
   refuseReadOnly(tools.fence);
-  const entry = { actor, request, action: 'retention.adopt_store', target: null, tenant: null };
-  await audit(db, { ...entry, before, after: { state: 'own' } });
+  const entry = { action: 'retention.adopt_store', target: null, tenant: null };
+  await noteAct(db, act, { ...entry, before, after: { state: 'own' } });
   try {
     await disownObjects(db);
     await tools.fence.adopt(AbortSignal.timeout(adoptMillis));
   } catch (error) {
     const failed = error instanceof AppError ? error.code : 'internal_error';
     // The error of the store is the one to report, not that of the audit.
-    await audit(db, { ...entry, after: { failed } }).catch(() => {});
+    await noteAct(db, act, { ...entry, after: { failed } }).catch(() => {});
     throw error;
   }
   return getStore(tools, actor);

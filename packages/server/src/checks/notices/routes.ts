@@ -1,11 +1,10 @@
-import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
-import { type Actor, requireAllTenants } from '../../kernel/actor.ts';
+import { requireAllTenants } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { maskUrl } from '../../kernel/mask-url.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
-import type { Audit } from '../../platform/audit.ts';
+import type { Audit, Caller } from '../../platform/audit.ts';
 import type { RouteContract } from '../../platform/http/contract.ts';
 import type { Handler, HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
@@ -38,10 +37,9 @@ export function addNoticeRoutes(
   route(noticesContract.changeNotifyTarget, ({ params, body: change, ...caller }) =>
     changeTarget(db, options, caller, { id: params.id, change }),
   );
-  route(noticesContract.deleteNotifyTarget, async ({ params, reply, ...caller }) => {
-    await deleteTarget(db, options, caller, params.id);
-    return reply.send();
-  });
+  route(noticesContract.deleteNotifyTarget, ({ params, ...caller }) =>
+    deleteTarget(db, options, caller, params.id),
+  );
   route(noticesContract.testNotifyTarget, ({ params, ...caller }) =>
     testTarget(db, options, caller, params.id),
   );
@@ -65,9 +63,6 @@ type TargetOptions = Pick<SendOptions, 'channel' | 'open'> & {
   readonly seal: (secret: string, targetId: string) => Buffer;
   readonly audit: Audit;
 };
-
-/** Who makes a change and by which request, for the audit log. */
-type Caller = { readonly actor: Actor; readonly request: FastifyRequest };
 
 async function listTargets(db: Queryable) {
   const targets = (await queries.listTargets(db)).map(show);

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
-import type { Audit } from '../../platform/audit.ts';
+import { type Act, noteAct } from '../../platform/audit.ts';
 import type { Connection, Database } from '../../platform/postgres/database.ts';
 import { pinSlice, withPin } from '../../records/index.ts';
 import type { ExportRequest } from '../contract.ts';
@@ -20,12 +20,9 @@ import * as queries from './queries.ts';
 import { findVersionContent } from './version-queries.ts';
 
 /** Who asks for which export, in which format. */
-export type CreateCall = {
+export type CreateCall = Act & {
   readonly format: ExportFormat;
   readonly body: ExportRequest;
-  readonly actor: Actor;
-  readonly request: FastifyRequest;
-  readonly audit: Audit;
   readonly findSchema: FindSchema;
 };
 
@@ -76,9 +73,10 @@ type JobContent = {
  */
 async function queueJob(
   connection: Connection,
-  { format, body, actor, request, audit }: CreateCall,
+  call: CreateCall,
   { selection, pinned, inferred }: JobContent,
 ): Promise<ExportJob> {
+  const { format, body, actor } = call;
   const { slice, version } = selection;
   const { tenant } = slice;
   const options = toFileOptions(format, body, slice);
@@ -102,9 +100,7 @@ async function queueJob(
   if (job === undefined) throw new Error('a job vanished while it was written');
   // The parts of a version were cut when it was frozen. Any other slice is cut when the work on it begins.
   if (version !== null) await queries.insertParts(connection, job, version.parts);
-  await audit(connection, {
-    actor,
-    request,
+  await noteAct(connection, call, {
     action: 'export.create',
     target: job.id,
     tenant,

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
-import type { Audit } from '../../platform/audit.ts';
+import { type Act, type Audit, noteAct } from '../../platform/audit.ts';
 import { ReaderGone, write } from '../../platform/http/long-answer.ts';
 import type { Log } from '../../platform/log.ts';
 import {
@@ -62,7 +62,8 @@ export async function sendFile(
   const all = { start: 0, end: file.sizeBytes };
   const pieces = slicePieces(piecesOf(file.ends, parts), range ?? all);
   // A download that is continued is not audited a second time.
-  if (range === null || range.start === 0) await noteDownload(db, call, job, options.audit);
+  if (range === null || range.start === 0)
+    await noteDownload(db, { ...call, audit: options.audit }, job);
   const { log } = options;
   await answerWatched(call, { log, what: 'a download' }, async ({ signal, open }) => {
     const onOpen = () => open(head.status, head.fields);
@@ -121,20 +122,10 @@ function headers(
   };
 }
 
-async function noteDownload(
-  db: Database,
-  { actor, request }: FileCall,
-  job: StoredJob,
-  audit: Audit,
-): Promise<void> {
-  await audit(db, {
-    actor,
-    request,
-    action: 'export.download',
-    target: job.id,
-    tenant: job.tenant,
-    after: { file_name: job.file_name, rows: job.rows_total, bytes: job.size_bytes },
-  });
+function noteDownload(db: Database, act: Act, job: StoredJob): Promise<void> {
+  const { id: target, tenant, file_name, rows_total: rows, size_bytes: bytes } = job;
+  const after = { file_name, rows, bytes };
+  return noteAct(db, act, { action: 'export.download', target, tenant, after });
 }
 
 function toDamage(error: unknown, { id }: StoredJob): unknown {

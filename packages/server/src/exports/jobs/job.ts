@@ -5,7 +5,6 @@ import type { Shares } from '../../records/versions.contract.ts';
 import type { ExportRequest } from '../contract.ts';
 import type { FileOptions } from '../formats/format.ts';
 import type { ExportJob, Manifest, TypedSchema } from '../jobs.contract.ts';
-import type { ExportState } from '../values.ts';
 
 /** Identifies a job in all statements about it and its parts. */
 export type JobId = { readonly tenant: string; readonly id: string };
@@ -37,46 +36,33 @@ export type StoredManifest = Omit<Manifest, 'finished_at'>;
 export type PinnedJobSlice = Slice & { readonly tenant: string };
 
 /** A job as it is stored. Digests are decimal text. */
-export type StoredJob = JobId & {
-  readonly state: ExportState;
-  readonly request: ExportRequest;
-  readonly options: FileOptions;
-  readonly file_name: string;
-  /** Pinned: it means the same records in every process and at every time. */
-  readonly slice: PinnedJobSlice;
-  readonly recorded_before: string;
-  readonly version: JobVersion | null;
-  readonly rows_total: number | null;
-  readonly bytes_total: number | null;
-  readonly digest: string | null;
-  readonly parts_total: number | null;
-  readonly rows_done: number;
-  readonly rows_per_second: number | null;
-  readonly size_bytes: number;
-  readonly sha256: Buffer | null;
-  readonly ends: FileEnds | null;
-  readonly manifest: StoredManifest | null;
-  /** The columns of typed Parquet; null for other files. */
-  readonly typed_schema: TypedSchema | null;
-  readonly requested_by: string;
-  /** The schedule of which it is a run, and the folder into which it delivers; null: somebody asked for it. */
-  readonly schedule_id: string | null;
-  readonly schedule_name: string | null;
-  readonly delivered_to: string | null;
-  readonly delivered_at: string | null;
-  readonly created_at: string;
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
-  readonly expires_at: string | null;
-  readonly has_file: boolean;
-  readonly waiting_since: string | null;
-  readonly error_code: string | null;
-  readonly error: string | null;
-  /** Who asked for it. */
-  readonly token_id: string;
-  readonly attempts: number;
-  readonly failures: number;
-};
+export type StoredJob = JobId &
+  Readonly<Pick<ExportJob, 'state' | 'file_name' | 'recorded_before' | 'has_file' | 'attempts'>> &
+  Readonly<Pick<ExportJob, 'rows_done' | 'rows_total' | 'rows_per_second' | 'requested_by'>> &
+  Readonly<Pick<ExportJob, 'delivered_to' | 'delivered_at' | 'created_at' | 'started_at'>> &
+  Readonly<Pick<ExportJob, 'finished_at' | 'expires_at' | 'waiting_since'>> &
+  Readonly<Pick<ExportJob, 'error_code' | 'error'>> & {
+    readonly request: ExportRequest;
+    readonly options: FileOptions;
+    /** Pinned: it means the same records in every process and at every time. */
+    readonly slice: PinnedJobSlice;
+    readonly version: JobVersion | null;
+    readonly bytes_total: number | null;
+    readonly digest: string | null;
+    readonly parts_total: number | null;
+    readonly size_bytes: number;
+    readonly sha256: Buffer | null;
+    readonly ends: FileEnds | null;
+    readonly manifest: StoredManifest | null;
+    /** The columns of typed Parquet; null for other files. */
+    readonly typed_schema: TypedSchema | null;
+    /** The schedule of which it is a run; null: somebody asked for it. */
+    readonly schedule_id: string | null;
+    readonly schedule_name: string | null;
+    /** Who asked for it. */
+    readonly token_id: string;
+    readonly failures: number;
+  };
 
 /** A job without the fields that grow with its parts and tags; lists would be slow with them. */
 export type ShownJob = Omit<StoredJob, 'slice' | 'ends' | 'manifest' | 'typed_schema'>;

@@ -1,9 +1,8 @@
-import type { FastifyRequest } from 'fastify';
 import { type Actor, hasScope, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import { toWorkState } from '../../kernel/values.ts';
-import type { Audit } from '../../platform/audit.ts';
+import { type Act, noteAct } from '../../platform/audit.ts';
 import type { WorkRow } from '../../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { ExportJob, Manifest } from '../jobs.contract.ts';
@@ -103,11 +102,8 @@ export function manifestOf(job: StoredJob): Manifest {
   });
 }
 
-type CancelCall = {
+type CancelCall = Act & {
   readonly id: string;
-  readonly actor: Actor;
-  readonly request: FastifyRequest;
-  readonly audit: Audit;
   /** Leaves a completed job as it is. */
   readonly keepsFile?: true;
 };
@@ -119,8 +115,9 @@ type CancelCall = {
  */
 export async function cancelJob(
   db: Database,
-  { id, actor, request, audit, keepsFile }: CancelCall,
+  { id, keepsFile, ...act }: CancelCall,
 ): Promise<{ job: StoredJob; was: 'open' | 'completed' | 'ended' }> {
+  const { actor } = act;
   const found = await getJob(db, actor, id);
   if (!hasScope(actor, 'admin') && found.token_id !== actor.tokenId) {
     throw new AppError('scope_missing', {
@@ -129,13 +126,8 @@ export async function cancelJob(
   }
   return db.transaction(async (connection) => {
     const entry = (job: StoredJob, action: string, before: object) =>
-      audit(connection, {
-        actor,
-        request,
-        action,
-        target: job.id,
-        tenant: job.tenant,
-        before,
+      noteAct(connection, act, {
+        ...{ action, target: job.id, tenant: job.tenant, before },
         after: { state: job.state, has_file: job.has_file },
       });
     const cancelled = await queries.cancelOpenJob(connection, found);

@@ -1,9 +1,8 @@
-import type { FastifyRequest } from 'fastify';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
-import type { Audit } from '../../platform/audit.ts';
+import type { Audit, Caller } from '../../platform/audit.ts';
 import { parseCron } from '../../platform/cron.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { S3Credentials } from '../../platform/objects/s3-client.ts';
@@ -37,9 +36,6 @@ export type ScheduleTools = TargetTools & {
   readonly cancel: (exportId: string) => void;
 };
 
-/** Who makes a change and by which request, for the audit log. */
-type Caller = { readonly actor: Actor; readonly request: FastifyRequest };
-
 /** A tenant may have so many. */
 const mostSchedules = 100;
 
@@ -65,7 +61,7 @@ export function addScheduleRoutes(http: HttpServer, db: Database, tools: Schedul
     tools.poke();
     return shown;
   });
-  http.route(schedulesContract.deleteSchedule, async ({ params, reply, ...caller }) => {
+  http.route(schedulesContract.deleteSchedule, async ({ params, ...caller }) => {
     const { id } = params;
     const run = await db.transaction(async (connection) => {
       const own = await lock(connection, { id, actor: caller.actor });
@@ -74,7 +70,6 @@ export function addScheduleRoutes(http: HttpServer, db: Database, tools: Schedul
     });
     await queries.dropSecrets(db);
     if (run !== undefined) tools.cancel(run);
-    return reply.send();
   });
 }
 

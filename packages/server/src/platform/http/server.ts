@@ -61,7 +61,7 @@ export type HttpServer = {
   readonly contracts: readonly RouteContract[];
   /**
    * Serves a route of the API. What the handler returns becomes the JSON answer, with the first status of the
-   * contract's responses.
+   * contract's responses; where that is 204, nothing is.
    */
   route<C extends RouteContract>(contract: C, handler: Handler<C>): void;
   /** Speaks to clients of some paths as they expect it. */
@@ -349,7 +349,10 @@ function addRoute<C extends RouteContract>(
       const actor = known ?? anyone;
       const recheck = () => options.authenticate(request);
       const caller = known === undefined ? `address ${request.ip}` : callerOf(known);
-      return takeTurns(caller, () => handler({ ...input, actor, request, reply, recheck }));
+      const answer = takeTurns(caller, () => handler({ ...input, actor, request, reply, recheck }));
+      // Nothing is what fastify would wait for.
+      if (status === 204) return answer.then(() => (reply.sent ? reply : reply.send()));
+      return answer;
     },
   });
 }

@@ -1,10 +1,9 @@
-import type { FastifyRequest } from 'fastify';
 import { type Actor, assertReach } from '../../kernel/actor.ts';
 import { addDays } from '../../kernel/day.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
-import type { Audit, AuditEntry } from '../../platform/audit.ts';
+import { type Act, type Audit, noteAct } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
@@ -27,10 +26,9 @@ export function addTagRoutes(
     return tagged;
   });
   http.route(tagsContract.listTags, ({ query, actor }) => listTags(db, cursorKey(), actor, query));
-  http.route(tagsContract.deleteTag, async ({ params, actor, request, reply }) => {
-    await deleteTag(db, { actor, request, audit }, params.id);
-    return reply.send();
-  });
+  http.route(tagsContract.deleteTag, ({ params, actor, request }) =>
+    deleteTag(db, { actor, request, audit }, params.id),
+  );
   http.route(tagsContract.listDays, ({ query, actor }) => listDays(db, cursorKey(), actor, query));
 }
 
@@ -42,13 +40,6 @@ type TagsRequest = Omit<SliceRequest, 'kind' | 'source'> & {
   cursor?: string;
 };
 
-/** Who changes tags, and how the change is written to the audit log. */
-type TagAct = {
-  readonly actor: Actor;
-  readonly request: FastifyRequest;
-  readonly audit: Audit;
-};
-
 /** A tenant may have this many tags, because reading coverage looks at all of them. */
 const mostTags = 1000;
 
@@ -56,7 +47,7 @@ const mostTags = 1000;
  * Tags a window of days. A dry run only says what would be tagged. Throws 400 `request_invalid`, also for a tenant out
  * of reach, and 409 `tag_exists` or `tags_full`.
  */
-async function createTag(db: Database, act: TagAct, request: NewTag): Promise<Tagged> {
+async function createTag(db: Database, act: Act, request: NewTag): Promise<Tagged> {
   const { note: text = null, dry_run = false, ...asked } = request;
   const { tenant, dataset } = asked;
   const { store = null, from = null, until } = toSlice(asked, act.actor, '/');
@@ -112,7 +103,7 @@ async function listTags(
 }
 
 /** Deletes a tag. Throws 404 `tag_not_found`, also for a tag of a tenant out of reach. */
-async function deleteTag(db: Database, act: TagAct, id: string): Promise<void> {
+async function deleteTag(db: Database, act: Act, id: string): Promise<void> {
   await db.transaction(async (connection) => {
     const tag = await queries.deleteTag(connection, id, act.actor.tenants);
     if (tag === undefined) {
@@ -120,30 +111,21 @@ async function deleteTag(db: Database, act: TagAct, id: string): Promise<void> {
         detail: `There is no tag ${JSON.stringify(id)} here. GET /enrichment/tags lists them.`,
       });
     }
-    await note(connection, act, { action: 'tag.delete', tag, before: tag });
+    const { tenant } = tag;
+    await noteAct(connection, act, { action: 'tag.delete', target: id, tenant, before: tag });
   });
 }
 
 async function keepTag(
   connection: Queryable,
-  act: TagAct,
+  act: Act,
   given: Omit<queries.StoredTag, 'id' | 'created_at'>,
 ): Promise<queries.StoredTag> {
   const tag = await queries.insertTag(connection, { ...given, id: newId('tag') });
   if (tag === undefined) throw new Error('a tag vanished while it was written');
-  await note(connection, act, { action: 'tag.create', tag, after: tag });
+  const { id: target, tenant } = tag;
+  await noteAct(connection, act, { action: 'tag.create', target, tenant, after: tag });
   return tag;
-}
-
-async function note(
-  connection: Queryable,
-  { actor, request, audit }: TagAct,
-  {
-    tag,
-    ...entry
-  }: { tag: queries.StoredTag; action: string } & Pick<AuditEntry, 'before' | 'after'>,
-): Promise<void> {
-  await audit(connection, { actor, request, target: tag.id, tenant: tag.tenant, ...entry });
 }
 
 async function assertRoom(connection: Connection, window: queries.TagWindow): Promise<void> {

@@ -21,7 +21,7 @@ import {
   type Slice,
   type TagWindows,
 } from '../slice/slice.ts';
-import type { DatasetName, SplitName } from '../values.ts';
+import type { DatasetName } from '../values.ts';
 import type { Difference, Shares, Version } from '../versions.contract.ts';
 
 /** A tag as it was when the version was frozen. */
@@ -45,36 +45,23 @@ export async function hasName(db: Queryable, tenant: string, name: string): Prom
 }
 
 /** A version as it is stored. Digests are decimal text. */
-export type StoredVersion = {
-  tenant: string;
-  id: string;
-  dataset: DatasetName;
-  name: string;
-  note: string | null;
-  train_share: number | null;
-  validation_share: number | null;
-  test_share: number | null;
-  group_by: string | null;
-  where_text: string | null;
-  /** False while count, bytes and digest are not known, and 0. */
-  is_counted: boolean;
-  slices: FrozenTag[];
-  recorded_before: string;
-  count: number;
-  bytes: number;
-  digest: string;
-  state: Version['state'];
-  current_count: number | null;
-  current_bytes: number | null;
-  current_digest: string | null;
-  splits: Record<SplitName, { count: number; digest: string }> | null;
-  ungrouped: number | null;
-  changed_at: string | null;
-  change: Version['change'];
-  error: string | null;
-  created_at: string;
-  created_by: string;
-};
+export type StoredVersion = Pick<Version, 'tenant' | 'id' | 'dataset' | 'name' | 'note'> &
+  Pick<Version, 'group_by' | 'recorded_before' | 'state' | 'splits' | 'ungrouped' | 'error'> &
+  Pick<Version, 'change' | 'changed_at' | 'created_at' | 'created_by'> & {
+    train_share: number | null;
+    validation_share: number | null;
+    test_share: number | null;
+    where_text: string | null;
+    /** False while count, bytes and digest are not known, and 0. */
+    is_counted: boolean;
+    slices: FrozenTag[];
+    count: number;
+    bytes: number;
+    digest: string;
+    current_count: number | null;
+    current_bytes: number | null;
+    current_digest: string | null;
+  };
 
 const columns = sql`tenant, id, dataset, name, note, train_share, validation_share, test_share, group_by, where_text,
   is_counted, slices, ${instantText('dataset_versions.recorded_before')} as recorded_before, count, bytes, digest::text as digest, state,

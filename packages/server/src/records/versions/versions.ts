@@ -1,11 +1,10 @@
-import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { type Actor, assertReach, mayTouchTenant } from '../../kernel/actor.ts';
 import { dayAfter } from '../../kernel/day.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
-import type { Audit } from '../../platform/audit.ts';
+import { type Act, type Audit, noteAct } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { ColdReader } from '../segments/segment.ts';
@@ -50,10 +49,9 @@ export function addVersionRoutes(
     diffVersions({ db, cold, cursorKey: cursorKey() }, actor, { ...params, ...query }),
   );
   http.route(versionsContract.getVersion, ({ params, actor }) => getVersion(db, actor, params.id));
-  http.route(versionsContract.deleteVersion, async ({ params, actor, request, reply }) => {
-    await deleteVersion(db, { actor, request, audit }, params.id);
-    return reply.send();
-  });
+  http.route(versionsContract.deleteVersion, ({ params, actor, request }) =>
+    deleteVersion(db, { actor, request, audit }, params.id),
+  );
 }
 
 type VersionsRequest = Static<typeof versionsContract.listVersions.query>;
@@ -84,21 +82,15 @@ async function getVersion(db: Queryable, actor: Actor, id: string): Promise<Vers
 }
 
 /** Deletes a version and writes that to the audit log. Throws 404 `version_not_found`. */
-async function deleteVersion(db: Database, act: VersionAct, id: string): Promise<void> {
-  const { actor, request, audit } = act;
+async function deleteVersion(db: Database, act: Act, id: string): Promise<void> {
   await db.transaction(async (connection) => {
-    const row = isId(id) ? await queries.deleteVersion(connection, id, actor.tenants) : undefined;
+    const row = isId(id)
+      ? await queries.deleteVersion(connection, id, act.actor.tenants)
+      : undefined;
     if (row === undefined) throw notFound();
     const { tenant, name, dataset, count, bytes, digest } = toVersion(row);
     const before = { name, dataset, count, bytes, digest };
-    await audit(connection, {
-      actor,
-      request,
-      action: 'version.delete',
-      target: id,
-      tenant,
-      before,
-    });
+    await noteAct(connection, act, { action: 'version.delete', target: id, tenant, before });
   });
 }
 
@@ -113,23 +105,12 @@ function notFound(): AppError {
   });
 }
 
-/** Who acts, and how the act is written to the audit log. */
-type VersionAct = {
-  readonly actor: Actor;
-  readonly request: FastifyRequest;
-  readonly audit: Audit;
-};
-
 /**
  * Freezes the records that are in a dataset of a tenant now. Throws 400 `request_invalid` for shares that do not add up
  * to 100, for groups without shares or of no field, for a wrong `where`, and for a tenant out of reach, and 409
  * `dataset_empty` or `version_name_taken`.
  */
-export async function createVersion(
-  db: Database,
-  act: VersionAct,
-  wanted: NewVersion,
-): Promise<Version> {
+export async function createVersion(db: Database, act: Act, wanted: NewVersion): Promise<Version> {
   const { tenant, name, shares, group_by, where } = wanted;
   if (shares !== undefined && shares.train + shares.validation + shares.test !== 100) {
     throw invalidInput('/shares', 'are percent and must be 100 together');
@@ -151,22 +132,14 @@ export async function createVersion(
       const windows = clipWindows(frozen.tags[frozen.dataset], frozen.parts);
       await queries.insertWindows(connection, row, windows);
       const version = toVersion(row);
-      const { actor, request, audit } = act;
       const { dataset, note, count, bytes, digest, recorded_before } = version;
       const after = {
-        name,
-        dataset,
-        shares: shares ?? null,
-        group_by: group_by ?? null,
-        where: where ?? null,
-        note,
-        count,
-        bytes,
-        digest,
-        recorded_before,
+        ...{ name, dataset },
+        ...{ shares: shares ?? null, group_by: group_by ?? null, where: where ?? null },
+        ...{ note, count, bytes, digest, recorded_before },
       };
       const entry = { action: 'version.create', target: version.id, tenant, after };
-      await audit(connection, { actor, request, ...entry });
+      await noteAct(connection, act, entry);
       return version;
     },
   });

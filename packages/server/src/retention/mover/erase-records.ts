@@ -1,9 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import type { FastifyRequest } from 'fastify';
-import type { Actor } from '../../kernel/actor.ts';
 import { AppError, type ErrorCode } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
-import type { Audit } from '../../platform/audit.ts';
+import type { Audit, Caller } from '../../platform/audit.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { busy } from '../../platform/work/session-lock.ts';
@@ -26,11 +24,7 @@ export type EraseContext = MoverContext & {
 };
 
 /** Who asked for an erasure, and when. */
-export type EraseAct = {
-  readonly actor: Actor;
-  readonly request: FastifyRequest;
-  readonly requestedAt: string;
-};
+export type EraseAct = Caller & { readonly requestedAt: string };
 
 /**
  * Erases records in both tiers and returns the receipt. `onJournalled` is called with the receipt so far as soon as the
@@ -163,11 +157,8 @@ export async function noteErasure(
   const { erased, hot_count, cold_count } = planned;
   const event_ids = eventIds?.length ?? null;
   await audit(db, {
-    actor: act.actor,
-    request: act.request,
-    action: 'records.erase',
-    target: moveId,
-    tenant,
+    ...{ actor: act.actor, request: act.request },
+    ...{ action: 'records.erase', target: moveId, tenant },
     after: { store, from, to, event_ids, ...erased, hot_count, cold_count },
   });
 }

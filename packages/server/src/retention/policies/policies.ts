@@ -1,9 +1,8 @@
-import type { FastifyRequest } from 'fastify';
 import { type Actor, assertReach, mayTouchTenant } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { isReservedName } from '../../kernel/names.ts';
 import { type Page, toKeyset, toPage } from '../../kernel/page.ts';
-import type { Audit } from '../../platform/audit.ts';
+import { type Act, type AuditEntry, noteAct } from '../../platform/audit.ts';
 import { newNameLimits } from '../../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
@@ -11,13 +10,6 @@ import type { PolicyRow, TenantStateRow } from '../contract.ts';
 import * as queries from './queries.ts';
 
 type PolicyChange = { hot_days: number; delete_days?: number | null; hold?: boolean };
-
-/** Who changes a policy, and how the change is put on record. */
-type PolicyAct = {
-  readonly actor: Actor;
-  readonly request: FastifyRequest;
-  readonly audit: Audit;
-};
 
 /** One page of the policies: the default first, then those of tenants. Throws 400 `cursor_invalid`. */
 export async function listPolicies(
@@ -50,7 +42,7 @@ export async function getPolicy(db: Queryable, actor: Actor, tenant: string): Pr
  */
 export async function putPolicy(
   db: Database,
-  act: PolicyAct,
+  act: Act,
   tenant: string,
   change: PolicyChange,
 ): Promise<PolicyRow> {
@@ -74,7 +66,7 @@ export async function putPolicy(
 /**
  * Puts a tenant back under the default. Throws 400 `request_invalid` for the default itself, 404 `policy_not_found`.
  */
-export async function deletePolicy(db: Database, act: PolicyAct, tenant: string): Promise<void> {
+export async function deletePolicy(db: Database, act: Act, tenant: string): Promise<void> {
   if (tenant === queries.defaultTenant) {
     throw invalidInput('/tenant', 'the default cannot be deleted; set it with PUT instead');
   }
@@ -88,26 +80,13 @@ export async function deletePolicy(db: Database, act: PolicyAct, tenant: string)
   });
 }
 
-async function note(
+function note(
   db: Queryable,
-  { actor, request, audit }: PolicyAct,
-  entry: {
-    action: string;
-    tenant: string;
-    before: queries.StoredPolicy | undefined;
-    after?: queries.StoredPolicy;
-  },
+  act: Act,
+  { tenant, ...entry }: Pick<AuditEntry, 'action' | 'before' | 'after'> & { tenant: string },
 ): Promise<void> {
-  const { action, tenant, before, after } = entry;
-  await audit(db, {
-    actor,
-    request,
-    action,
-    target: tenant,
-    tenant: tenant === queries.defaultTenant ? null : tenant,
-    before,
-    after,
-  });
+  const concerned = tenant === queries.defaultTenant ? null : tenant;
+  return noteAct(db, act, { ...entry, target: tenant, tenant: concerned });
 }
 
 /**

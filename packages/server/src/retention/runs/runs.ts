@@ -1,7 +1,6 @@
-import type { FastifyRequest } from 'fastify';
-import { type Actor, assertReach } from '../../kernel/actor.ts';
+import { assertReach } from '../../kernel/actor.ts';
 import { newId } from '../../kernel/ids.ts';
-import type { Audit } from '../../platform/audit.ts';
+import { type Act, noteAct } from '../../platform/audit.ts';
 import { doJobs, startJobs } from '../../platform/jobs/runner.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
@@ -14,12 +13,8 @@ import { createScheduler, type Schedule, type ScheduleOptions } from './schedule
 type RunRequest = { tenant?: string; before?: string; delete_versioned?: boolean };
 
 /** Queues a run over the tenants that the caller reaches. Throws 400 `request_invalid` for a tenant out of reach. */
-export async function requestRun(
-  db: Database,
-  act: { actor: Actor; request: FastifyRequest; audit: Audit },
-  wanted: RunRequest,
-): Promise<RunRow> {
-  const { actor, request, audit } = act;
+export async function requestRun(db: Database, act: Act, wanted: RunRequest): Promise<RunRow> {
+  const { actor } = act;
   const { tenant = null, before = null, delete_versioned: deleteVersioned = false } = wanted;
   if (tenant !== null) assertReach(actor, tenant);
   return db.transaction(async (connection) => {
@@ -32,9 +27,7 @@ export async function requestRun(
       requestedBy: actor.name,
     });
     if (run === undefined) throw new Error('a run vanished while it was written');
-    await audit(connection, {
-      actor,
-      request,
+    await noteAct(connection, act, {
       action: 'retention.run',
       target: run.id,
       tenant,

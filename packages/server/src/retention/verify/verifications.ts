@@ -1,8 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import type { FastifyRequest } from 'fastify';
-import type { Actor } from '../../kernel/actor.ts';
 import { newId } from '../../kernel/ids.ts';
-import type { Audit } from '../../platform/audit.ts';
+import { type Act, type Audit, noteAct } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import { findJob } from '../../platform/jobs/queries.ts';
 import { readJob, readJobs } from '../../platform/jobs/read-jobs.ts';
@@ -15,33 +13,26 @@ import { runOpenVerifications } from './run-verifications.ts';
 
 const table = queries.withProblems;
 
-type Act = { actor: Actor; request: FastifyRequest; audit: Audit };
-
 type VerifyRequest = { tenant?: string; since?: string; sample_percent?: number };
 
 /** Queues a verification of a tenant, or of all tenants that the caller may touch. */
 async function createVerification(
   db: Database,
   { tenant, since, sample_percent }: VerifyRequest,
-  { actor, request, audit }: Act,
+  act: Act,
 ): Promise<VerificationRow> {
   return db.transaction(async (connection) => {
     const made = await queries.insertVerification(connection, {
       id: newId('vrf'),
       tenant: tenant ?? null,
-      tenants: actor.tenants,
+      tenants: act.actor.tenants,
       since: since === undefined ? null : `${since}T00:00:00Z`,
       sample_percent: sample_percent ?? null,
-      requestedBy: actor.name,
+      requestedBy: act.actor.name,
     });
     if (made === undefined) throw new Error('the verification was not stored');
-    await audit(connection, {
-      actor,
-      request,
-      action: 'retention.verify',
-      target: made.id,
-      tenant: made.tenant,
-    });
+    const { id: target, tenant: whose } = made;
+    await noteAct(connection, act, { action: 'retention.verify', target, tenant: whose });
     return made;
   });
 }
