@@ -197,7 +197,6 @@ export const exportsContract = routesUnder('Exports', {
           ),
         }),
       },
-      400: problem,
       404: problem,
     },
   },
@@ -211,7 +210,6 @@ export const exportsContract = routesUnder('Exports', {
     query: exactly(selectionProperties),
     responses: {
       200: { description: 'The columns in their order.', schema: typedSchema },
-      400: problem,
       404: problem,
     },
   },
@@ -225,7 +223,6 @@ export const exportsContract = routesUnder('Exports', {
     body: exactly({ ...selectionProperties, where: bodyProperties.where, template }),
     responses: {
       200: { description: 'The line.', schema: templatePreviewSchema },
-      400: problem,
       404: problem,
     },
   },
@@ -235,10 +232,8 @@ export const exportsContract = routesUnder('Exports', {
     summary: 'Download by a one-use link',
     description: 'The link is the key: no token is sent. It works once, until it expires.',
     scope: null,
-    params: Type.Object({ code: Type.String() }),
     responses: {
       200: { description: 'The file.', mediaType: fileTypes.any, schema: Type.String() },
-      404: problem,
     },
   },
   exportCsv: {

@@ -193,8 +193,6 @@ export type FileDifference = {
   readonly message: string;
 };
 
-const byId = Type.Object({ id: Type.String() });
-
 /** The routes of export jobs. */
 export const exportJobsContract = routesUnder('Exports', {
   listExports: {
@@ -218,18 +216,15 @@ export const exportJobsContract = routesUnder('Exports', {
     path: '/exports/:id',
     summary: 'Follow an export job',
     scope: 'analytics:read',
-    params: byId,
-    responses: { 200: { description: 'The job.', schema: exportJobSchema }, 404: problem },
+    responses: { 200: { description: 'The job.', schema: exportJobSchema } },
   },
   getManifest: {
     method: 'GET',
     path: '/exports/:id/manifest',
     summary: 'What the file of an export is, part by part',
     scope: 'analytics:read',
-    params: byId,
     responses: {
       200: { description: 'The manifest.', schema: manifestSchema },
-      404: problem,
       409: problem,
     },
   },
@@ -240,7 +235,6 @@ export const exportJobsContract = routesUnder('Exports', {
     description:
       'Takes Range and If-Range, answers ETag and Repr-Digest: a download that broke off is resumed. Each part is checked against its SHA-256 before a byte of it is sent.',
     scope: 'analytics:read',
-    params: byId,
     responses: {
       200: {
         description: 'The file.',
@@ -259,7 +253,6 @@ export const exportJobsContract = routesUnder('Exports', {
         schema: Type.String(),
       },
       304: { description: 'The file with this ETag is known already.' },
-      404: problem,
       409: problem,
       410: problem,
       416: problem,
@@ -272,10 +265,6 @@ export const exportJobsContract = routesUnder('Exports', {
     description:
       'A job that is queued or running is cancelled, within a second. Of one that is completed the file is removed now. Otherwise nothing happens. Only for the token that asked for the export, and for admins (403).',
     scope: 'analytics:read',
-    params: byId,
-    responses: {
-      200: { description: 'The job as it is now.', schema: exportJobSchema },
-      404: problem,
-    },
+    responses: { 200: { description: 'The job as it is now.', schema: exportJobSchema } },
   },
 });

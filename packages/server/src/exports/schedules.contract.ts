@@ -160,7 +160,6 @@ export const scheduleChangeSchema = exactly(
 );
 export type ScheduleChange = Static<typeof scheduleChangeSchema>;
 
-const byId = Type.Object({ id: Type.String() });
 const shown = { description: 'As it is now.', schema: scheduleSchema };
 
 /** The routes of schedules. */
@@ -176,7 +175,6 @@ export const schedulesContract = routesUnder('Exports', {
     body: newScheduleSchema,
     responses: {
       201: { description: 'Made.', schema: scheduleSchema },
-      400: problem,
       409: problem,
     },
   },
@@ -198,8 +196,7 @@ export const schedulesContract = routesUnder('Exports', {
     summary: 'Show a schedule',
     description: 'GET /exports?schedule= lists its runs.',
     scope: 'analytics:read',
-    params: byId,
-    responses: { 200: shown, 404: problem },
+    responses: { 200: shown },
   },
   changeSchedule: {
     method: 'PATCH',
@@ -210,9 +207,8 @@ export const schedulesContract = routesUnder('Exports', {
       'A schedule that goes on begins one run for all times that it missed, at its next time. A new place, and new credentials, are tried first. The next run delivers at the new place what it would have delivered at the old one, where a run that is under way ends. Another folder of the same bucket keeps the credentials; another bucket needs some.',
     scope: 'admin',
     stepUp: { when: ['to', 'credentials'] },
-    params: byId,
     body: scheduleChangeSchema,
-    responses: { 200: shown, 400: problem, 404: problem },
+    responses: { 200: shown },
   },
   runSchedule: {
     method: 'POST',
@@ -220,8 +216,7 @@ export const schedulesContract = routesUnder('Exports', {
     summary: 'Begin a run now',
     description: 'Also of a paused one. While a run is under way, the next one begins after it.',
     scope: 'admin',
-    params: byId,
-    responses: { 200: shown, 404: problem },
+    responses: { 200: shown },
   },
   deleteSchedule: {
     method: 'DELETE',
@@ -230,7 +225,6 @@ export const schedulesContract = routesUnder('Exports', {
     description: 'A run under way is cancelled. What was delivered stays, and so do its exports.',
     scope: 'admin',
     stepUp: true,
-    params: byId,
-    responses: { 204: { description: 'Deleted.' }, 404: problem },
+    responses: { 204: { description: 'Deleted.' } },
   },
 });

@@ -310,7 +310,6 @@ export const recordsContract = routesUnder('Records', {
         description: 'Ordered by tenant, store, month.',
         schema: pageOf(datasetSchema),
       },
-      400: problem,
     },
   },
   listMonthSums: {
@@ -326,7 +325,6 @@ export const recordsContract = routesUnder('Records', {
         description: 'Every month that has records, the oldest first.',
         schema: Type.Object({ data: Type.Array(monthSumSchema) }),
       },
-      400: problem,
     },
   },
   listRecords: {
@@ -377,7 +375,6 @@ export const recordsContract = routesUnder('Records', {
           ),
         }),
       },
-      400: problem,
     },
   },
   getRecord: {
@@ -393,7 +390,6 @@ export const recordsContract = routesUnder('Records', {
     }),
     responses: {
       200: { description: 'The record.', schema: recordSchema },
-      400: problem,
       404: problem,
     },
   },

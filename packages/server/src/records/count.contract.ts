@@ -5,7 +5,6 @@ import {
   dateSchema,
   exactly,
   nullable,
-  problem,
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -39,6 +38,6 @@ export const countContract = routesUnder('Records', {
       where: Type.Optional(whereSchema),
       cursor: Type.Optional(cursorSchema),
     }),
-    responses: { 200: { description: 'One stretch.', schema: recordCountSchema }, 400: problem },
+    responses: { 200: { description: 'One stretch.', schema: recordCountSchema } },
   },
 });

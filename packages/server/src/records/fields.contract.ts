@@ -1,12 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { routesUnder } from '../platform/http/contract.ts';
-import {
-  exactly,
-  nullable,
-  oneOf,
-  problem,
-  tenantSchema,
-} from '../platform/http/schemas.contract.ts';
+import { exactly, nullable, oneOf, tenantSchema } from '../platform/http/schemas.contract.ts';
 import { sliceProperties, whereSchema } from './contract.ts';
 import { datasetNames, valueTypes } from './values.ts';
 
@@ -156,6 +150,6 @@ export const fieldsContract = routesUnder('Records', {
         }),
       ),
     }),
-    responses: { 200: { description: 'The fields.', schema: fieldsSchema }, 400: problem },
+    responses: { 200: { description: 'The fields.', schema: fieldsSchema } },
   },
 });

@@ -115,7 +115,6 @@ export const tagsContract = routesUnder('Datasets', {
           'The tag. It stands even with warnings: they say that records are in both datasets now.',
         schema: taggedSchema,
       },
-      400: problem,
       409: problem,
     },
   },
@@ -138,8 +137,7 @@ export const tagsContract = routesUnder('Datasets', {
     summary: 'Untag',
     description: 'Records stay; versions that were frozen with the tag stay as they are.',
     scope: 'datasets:write',
-    params: Type.Object({ id: Type.String() }),
-    responses: { 204: { description: 'Done.' }, 404: problem },
+    responses: { 204: { description: 'Done.' } },
   },
   listDays: {
     method: 'GET',
@@ -170,6 +168,6 @@ export const tagsContract = routesUnder('Datasets', {
       dataset: Type.Optional(oneOf(datasetNames)),
       where: Type.Optional(whereSchema),
     }),
-    responses: { 200: { description: 'The facts.', schema: factsSchema }, 400: problem },
+    responses: { 200: { description: 'The facts.', schema: factsSchema } },
   },
 });

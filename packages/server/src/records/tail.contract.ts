@@ -50,7 +50,6 @@ export const tailContract = routesUnder('Records', {
         mediaType: 'text/event-stream',
         schema: Type.String(),
       },
-      400: problem,
       410: problem,
       429: problem,
     },

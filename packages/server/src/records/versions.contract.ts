@@ -144,8 +144,6 @@ export const versionDiffSchema = Type.Object({
 });
 export type VersionDiff = Static<typeof versionDiffSchema>;
 
-const byId = Type.Object({ id: Type.String() });
-
 export const versionsContract = routesUnder('Datasets', {
   createVersion: {
     method: 'POST',
@@ -157,7 +155,6 @@ export const versionsContract = routesUnder('Datasets', {
     body: newVersionSchema,
     responses: {
       201: { description: 'The version, being counted.', schema: versionSchema },
-      400: problem,
       409: problem,
     },
   },
@@ -179,8 +176,7 @@ export const versionsContract = routesUnder('Datasets', {
     path: '/enrichment/dataset-versions/:id',
     summary: 'Show a dataset version',
     scope: 'enrichment:read',
-    params: byId,
-    responses: { 200: { description: 'The version.', schema: versionSchema }, 404: problem },
+    responses: { 200: { description: 'The version.', schema: versionSchema } },
   },
   diffVersions: {
     method: 'GET',
@@ -189,7 +185,6 @@ export const versionsContract = routesUnder('Datasets', {
     description:
       'What another version `to` of the same tenant has more and less than this one, by what is left of both. Each page reads a stretch of some hundred thousand records of either: follow `next_cursor` to the end, and add up the counts. What both have is what is left of one of them without these. Records do not change: one that was erased and sent again counts as another.',
     scope: 'enrichment:read',
-    params: byId,
     query: exactly({
       to: Type.String({ description: 'id of the version that is compared with it' }),
       limit: Type.Optional({
@@ -202,8 +197,6 @@ export const versionsContract = routesUnder('Datasets', {
     }),
     responses: {
       200: { description: 'One page.', schema: versionDiffSchema },
-      400: problem,
-      404: problem,
       409: problem,
     },
   },
@@ -214,7 +207,6 @@ export const versionsContract = routesUnder('Datasets', {
     description: 'Records and tags stay; retention need not keep its records any more.',
     scope: 'datasets:write',
     stepUp: true,
-    params: byId,
-    responses: { 204: { description: 'Done.' }, 404: problem },
+    responses: { 204: { description: 'Done.' } },
   },
 });

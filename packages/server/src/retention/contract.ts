@@ -36,7 +36,6 @@ export * from './import.contract.ts';
 export * from './objects.contract.ts';
 export * from './schemas.contract.ts';
 
-const idParams = Type.Object({ id: Type.String() });
 const tenantParams = Type.Object({ tenant: policyTenantSchema });
 
 /** What limits a plan or a run: a tenant and the days before a date. */
@@ -65,7 +64,7 @@ export const retentionContract = routesUnder('Retention', {
     summary: 'Show the policy in force for a tenant',
     scope: 'enrichment:read',
     params: tenantParams,
-    responses: { 200: { description: 'The policy.', schema: policySchema }, 404: problem },
+    responses: { 200: { description: 'The policy.', schema: policySchema } },
   },
   putPolicy: {
     method: 'PUT',
@@ -77,11 +76,7 @@ export const retentionContract = routesUnder('Retention', {
     stepUp: true,
     params: tenantParams,
     body: policyChangeSchema,
-    responses: {
-      200: { description: 'As it is now.', schema: policySchema },
-      400: problem,
-      404: problem,
-    },
+    responses: { 200: { description: 'As it is now.', schema: policySchema } },
   },
   deletePolicy: {
     method: 'DELETE',
@@ -90,7 +85,7 @@ export const retentionContract = routesUnder('Retention', {
     scope: 'admin',
     stepUp: true,
     params: tenantParams,
-    responses: { 204: { description: 'Done.' }, 400: problem, 404: problem },
+    responses: { 204: { description: 'Done.' }, 400: problem },
   },
   listTenantStates: {
     method: 'GET',
@@ -126,7 +121,6 @@ export const retentionContract = routesUnder('Retention', {
           next_cursor: nullable(Type.String()),
         }),
       },
-      400: problem,
     },
   },
   startRun: {
@@ -146,7 +140,7 @@ export const retentionContract = routesUnder('Retention', {
         }),
       ),
     }),
-    responses: { 202: { description: 'Queued.', schema: runSchema }, 400: problem },
+    responses: { 202: { description: 'Queued.', schema: runSchema } },
   },
   listRuns: {
     method: 'GET',
@@ -161,8 +155,7 @@ export const retentionContract = routesUnder('Retention', {
     path: '/retention/runs/:id',
     summary: 'Show a run',
     scope: 'enrichment:read',
-    params: idParams,
-    responses: { 200: { description: 'The run.', schema: runSchema }, 404: problem },
+    responses: { 200: { description: 'The run.', schema: runSchema } },
   },
   getStore: {
     method: 'GET',
@@ -176,10 +169,7 @@ export const retentionContract = routesUnder('Retention', {
         oneOf(['missing'], 'count the objects of this database that the store lacks'),
       ),
     }),
-    responses: {
-      200: { description: 'As it is now.', schema: coldStoreSchema },
-      400: problem,
-    },
+    responses: { 200: { description: 'As it is now.', schema: coldStoreSchema } },
   },
   adoptStore: {
     method: 'POST',
@@ -212,8 +202,7 @@ export const retentionContract = routesUnder('Retention', {
     path: '/retention/moves/:id',
     summary: 'Show a move',
     scope: 'enrichment:read',
-    params: idParams,
-    responses: { 200: { description: 'The move.', schema: moveSchema }, 404: problem },
+    responses: { 200: { description: 'The move.', schema: moveSchema } },
   },
   listSegments: {
     method: 'GET',
@@ -252,7 +241,7 @@ export const retentionContract = routesUnder('Retention', {
         }),
       ),
     }),
-    responses: { 202: { description: 'Queued.', schema: verificationSchema }, 400: problem },
+    responses: { 202: { description: 'Queued.', schema: verificationSchema } },
   },
   listVerifications: {
     method: 'GET',
@@ -267,8 +256,7 @@ export const retentionContract = routesUnder('Retention', {
     path: '/retention/verify/:id',
     summary: 'Show a verification: its progress, then its report',
     scope: 'enrichment:read',
-    params: idParams,
-    responses: { 200: { description: 'As it stands.', schema: verificationSchema }, 404: problem },
+    responses: { 200: { description: 'As it stands.', schema: verificationSchema } },
   },
   planErasure: {
     method: 'POST',
@@ -278,10 +266,7 @@ export const retentionContract = routesUnder('Retention', {
       'The same as `dry_run` of the erasure, but as it changes nothing, a console session need not confirm. It answers also for a tenant on hold.',
     scope: 'admin',
     body: erasePlanSchema,
-    responses: {
-      200: { description: 'The receipt of a dry run.', schema: eraseReceiptSchema },
-      400: problem,
-    },
+    responses: { 200: { description: 'The receipt of a dry run.', schema: eraseReceiptSchema } },
   },
   eraseRecords: {
     method: 'POST',
@@ -294,7 +279,6 @@ export const retentionContract = routesUnder('Retention', {
     body: eraseRequestSchema,
     responses: {
       200: { description: 'The receipt.', schema: eraseReceiptSchema },
-      400: problem,
       409: problem,
     },
   },

@@ -40,10 +40,7 @@ export const importContract = routesUnder('Retention', {
       'Of the days that are asked about, those that hold no records, hot or cold, and that the policy of the tenant would move. Changes nothing; what is free now may hold records when it is imported.',
     scope: 'enrichment:write',
     body: planSchema,
-    responses: {
-      200: { description: 'The days that are free.', schema: planSchema },
-      400: problem,
-    },
+    responses: { 200: { description: 'The days that are free.', schema: planSchema } },
   },
   importDays: {
     method: 'POST',
@@ -58,7 +55,6 @@ export const importContract = routesUnder('Retention', {
     },
     responses: {
       200: { description: 'The records are stored.', schema: importedSchema },
-      400: problem,
       409: problem,
       413: problem,
       415: problem,

@@ -105,7 +105,6 @@ export const objectsContract = routesUnder('Retention', {
         description: 'What was removed.',
         schema: Type.Object({ removed: Type.Array(Type.String()) }),
       },
-      400: problem,
       409: problem,
     },
   },
@@ -120,7 +119,6 @@ export const objectsContract = routesUnder('Retention', {
     body: adoptOrphanSchema,
     responses: {
       200: { description: 'What came back, or would.', schema: adoptedOrphanSchema },
-      400: problem,
       404: problem,
       409: problem,
     },
@@ -136,7 +134,6 @@ export const objectsContract = routesUnder('Retention', {
     body: forgetRequestSchema,
     responses: {
       200: { description: 'What is lost.', schema: forgottenSchema },
-      400: problem,
       404: problem,
       409: problem,
     },

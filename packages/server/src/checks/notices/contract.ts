@@ -7,7 +7,6 @@ import {
   nullable,
   oneOf,
   onePage,
-  problem,
 } from '../../platform/http/schemas.contract.ts';
 import { noticeKinds, sendStates, severities, targetKinds } from '../values.ts';
 
@@ -101,7 +100,6 @@ export const noticeSchema = Type.Object({
 });
 export type Notice = Static<typeof noticeSchema>;
 
-const idParams = Type.Object({ id: Type.String() });
 const shown = { description: 'As it is now.', schema: targetSchema };
 const forAll = 'Only for tokens that reach all tenants (403).';
 
@@ -124,7 +122,6 @@ export const noticesContract = routesUnder('Notices', {
           ),
         }),
       },
-      400: problem,
     },
   },
   listNotifyTargets: {
@@ -143,9 +140,8 @@ export const noticesContract = routesUnder('Notices', {
     summary: 'Change what somebody is told',
     description: forAll,
     scope: 'admin',
-    params: idParams,
     body: targetChangeSchema,
-    responses: { 200: shown, 400: problem, 404: problem },
+    responses: { 200: shown },
   },
   deleteNotifyTarget: {
     method: 'DELETE',
@@ -154,8 +150,7 @@ export const noticesContract = routesUnder('Notices', {
     description: `What waits to be sent is dropped. ${forAll}`,
     scope: 'admin',
     stepUp: true,
-    params: idParams,
-    responses: { 204: { description: 'Removed.' }, 404: problem },
+    responses: { 204: { description: 'Removed.' } },
   },
   testNotifyTarget: {
     method: 'POST',
@@ -163,8 +158,7 @@ export const noticesContract = routesUnder('Notices', {
     summary: 'Send a test now, and wait for how it goes',
     description: forAll,
     scope: 'admin',
-    params: idParams,
-    responses: { 200: { description: 'How it went.', schema: testResultSchema }, 404: problem },
+    responses: { 200: { description: 'How it went.', schema: testResultSchema } },
   },
   listNotices: {
     method: 'GET',

@@ -1,5 +1,6 @@
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TObject, type TSchema, type TString, Type } from 'typebox';
 import type { Scope } from '../../kernel/values.ts';
+import { problem } from './schemas.contract.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -52,13 +53,37 @@ export type InputOf<C extends RouteContract> = {
 
 type Row = Omit<RouteContract, 'id' | 'tag'> & { readonly tag?: string };
 
-/** Makes contracts of routes that stand under one heading of the reference. Each is named by its key. */
+/** The names of the parameters in a path. */
+type NamesIn<Path> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | NamesIn<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+type ParamsOf<R extends Row> = R extends { readonly params: TSchema }
+  ? unknown
+  : [NamesIn<R['path']>] extends [never]
+    ? unknown
+    : { readonly params: TObject<{ [Name in NamesIn<R['path']>]: TString }> };
+
+/**
+ * Makes contracts of routes that stand under one heading of the reference. Each is named by its key. None need say that
+ * the parameters in its path are text, nor that it refuses input that is not valid (400) and an id that is not there (404).
+ */
 export function routesUnder<const Rows extends Readonly<Record<string, Row>>>(
   tag: string,
   rows: Rows,
 ) {
-  const named = Object.entries(rows).map(([id, row]) => [id, { id, tag, ...row }]);
+  const named = Object.entries(rows).map(([id, row]) => {
+    const names = [...row.path.matchAll(/:(\w+)/g)].map(([, name]) => name);
+    const texts = Object.fromEntries(names.map((name) => [name, Type.String()]));
+    const params = row.params ?? (names.length > 0 && Type.Object(texts));
+    const takesInput = row.query ?? row.body ?? row.streamedBody;
+    const refusals = { ...(takesInput && { 400: problem }), ...(params && { 404: problem }) };
+    const responses = { ...refusals, ...row.responses };
+    return [id, { id, tag, ...row, ...(params && { params }), responses }];
+  });
   return Object.fromEntries(named) as {
-    readonly [Id in keyof Rows & string]: Rows[Id] & { readonly id: Id; readonly tag: string };
+    readonly [Id in keyof Rows & string]: Rows[Id] &
+      ParamsOf<Rows[Id]> & { readonly id: Id; readonly tag: string };
   };
 }

@@ -129,10 +129,9 @@ export const problem = {
   mediaType: 'application/problem+json',
 } as const;
 
-/** The answers of a list of such rows. */
+/** The answer of a list of such rows. */
 export const onePage = <T extends Parameters<typeof Type.Array>[0]>(row: T) => ({
   200: { description: 'One page.', schema: pageOf(row) },
-  400: problem,
 });
 
 /** What an erasure cannot take away at once, or at all. */

@@ -41,8 +41,6 @@ export const listedJobSchema = Type.Object({
 export type ListedJob = Static<typeof listedJobSchema>;
 
 const job = { 200: { description: 'The job.', schema: listedJobSchema }, 404: problem } as const;
-const byId = Type.Object({ id: Type.String() });
-
 /** The routes of the one list of all jobs. */
 export const jobsContract = routesUnder('Jobs', {
   listJobs: {
@@ -65,7 +63,6 @@ export const jobsContract = routesUnder('Jobs', {
     path: '/jobs/:id',
     summary: 'Show a job of any kind',
     scope: 'any',
-    params: byId,
     responses: job,
   },
   cancelJob: {
@@ -75,7 +72,6 @@ export const jobsContract = routesUnder('Jobs', {
     description:
       'Exports, bulk re-arms, bulk purges and replays can be cancelled, by whoever may by their own routes (403); another kind answers 409 `job_not_cancellable`. A job that was cancelled before is answered as it is, one that has ended otherwise is refused with 409 `job_finished`. What it has done stays.',
     scope: 'any',
-    params: byId,
     responses: { ...job, 409: problem },
   },
 });
