@@ -1,11 +1,11 @@
 import { formatCount, numberOf } from '../kernel/values.ts';
 import { type Chosen, type Filters, paramsOf } from '../kernel/view.ts';
-import type { RouteAnswer, RouteQuery } from './client.ts';
+import type { Client, RouteAnswer, RouteQuery } from './client.ts';
 import type { Context } from './context.ts';
 import { fieldsOf } from './fields.ts';
 import { wholeNumber } from './help.ts';
-import { createRowPrinter, type JsonOption } from './output.ts';
-import { type ListRoute, walkPages } from './pages.ts';
+import { createRowPrinter, type JsonOption, type Output } from './output.ts';
+import { type ListRoute, type PageWalk, walkPages } from './pages.ts';
 import { createProgress } from './progress.ts';
 import { checkDays } from './slice.ts';
 import type { Column } from './table.ts';
@@ -13,11 +13,13 @@ import { type Format, formatOptions, jsonOption, optionsOf, type Verb } from './
 
 /** What was printed of a list. */
 export type Listed = {
+  readonly client: Client;
   readonly printed: number;
   /** Number of rows on all pages; null for lists that do not tell. */
   readonly total: number | null;
-  /** Whether the limit kept rows from being printed. */
+  /** Whether the limit kept rows from being printed, and where these begin. */
   readonly hasMore: boolean;
+  readonly nextCursor: string | null;
   readonly sums: Readonly<Record<string, number>>;
 };
 
@@ -76,50 +78,64 @@ export function list<
     async act(context: Context, options: Options, argument: string) {
       const { json, output: format, header: hasHeader = true, limit: most, ...rest } = options;
       const given = rest as Given;
-      const output = {
-        columns: typeof columns === 'function' ? columns(given) : columns,
-        fields: await fieldsOf(json, route),
-        ...{ json, format, hasHeader },
-      };
       if (Object.values(filters).some(({ isDay }) => isDay)) checkDays(given);
       const asked = { ...paramsOf(filters, given as Chosen<F>), ...query?.(given, argument) };
-      const printer = createRowPrinter<RowOf<R>>(context, output);
       const byDefault = context.isTerminal ? limit?.rows : (limit?.onPipe ?? limit?.rows);
-      const walk = {
-        route,
-        query: asked as RouteQuery<R>,
-        most: most ?? byDefault ?? Number.POSITIVE_INFINITY,
-      };
-      const client = await context.connect();
-      let searchedTo = '';
-      const progress = createProgress(context.io, {
-        ...{ label: 'searched to', total: 0, describe: () => searchedTo },
-        pace: () => `${formatCount(listed.printed)} found`,
-      });
-      let listed: Listed = { printed: 0, total: null, hasMore: false, sums: {} };
-      for await (const page of walkPages<R>(context.io, client, walk)) {
-        progress.clear();
-        await printer.write(page.rows);
-        const printed = listed.printed + page.rows.length;
-        const rows = sums.length === 0 ? [] : page.rows.map((row) => JSON.parse(row));
-        listed = {
-          ...{ printed, total: page.total, hasMore: page.nextCursor !== null },
-          sums: Object.fromEntries(
-            sums.map((name) => [
-              name,
-              rows.reduce((sum, row) => sum + row[name], listed.sums[name] ?? 0),
-            ]),
-          ),
-        };
-        searchedTo = page.searchedTo ?? '';
-        if (searchedTo !== '') progress.update(printed, 0);
-      }
-      progress.clear();
-      await printer.end();
+      const listed = await printPages<R>(
+        context,
+        {
+          ...{ route, query: asked as RouteQuery<R> },
+          most: most ?? byDefault ?? Number.POSITIVE_INFINITY,
+        },
+        {
+          columns: typeof columns === 'function' ? columns(given) : columns,
+          ...{ json, format, hasHeader, sums },
+        },
+      );
       if (isForPrograms(options) || !context.isTerminal) return;
       context.hint(typeof below === 'function' ? below(listed, given) : lineBelow(listed, below));
     },
   };
+}
+
+/** Prints the rows of a list, page by page as they come, and says how far it has looked. */
+export async function printPages<R extends ListRoute>(
+  context: Context,
+  walk: PageWalk<R>,
+  {
+    sums = [],
+    ...output
+  }: Omit<Output<RowOf<R>>, 'fields'> & { sums?: readonly (keyof RowOf<R> & string)[] },
+): Promise<Listed> {
+  const fields = await fieldsOf(output.json, walk.route);
+  const printer = createRowPrinter<RowOf<R>>(context, { ...output, fields });
+  const client = await context.connect();
+  let searchedTo = '';
+  let listed: Listed = {
+    ...{ client, printed: 0, total: null, hasMore: false, nextCursor: null, sums: {} },
+  };
+  const progress = createProgress(context.io, {
+    ...{ label: 'searched to', total: 0, describe: () => searchedTo },
+    pace: () => `${formatCount(listed.printed)} found`,
+  });
+  for await (const page of walkPages<R>(context.io, client, walk)) {
+    progress.clear();
+    await printer.write(page.rows);
+    const printed = listed.printed + page.rows.length;
+    const rows = sums.length === 0 ? [] : page.rows.map((row) => JSON.parse(row));
+    const summed = sums.map((name) => [
+      name,
+      rows.reduce((sum, row) => sum + row[name], listed.sums[name] ?? 0),
+    ]);
+    const { total, nextCursor } = page;
+    const hasMore = nextCursor !== null;
+    listed = { client, printed, total, hasMore, nextCursor, sums: Object.fromEntries(summed) };
+    searchedTo = page.searchedTo ?? '';
+    if (searchedTo !== '') progress.update(printed, 0);
+  }
+  progress.clear();
+  await printer.end();
+  return listed;
 }
 
 function isForPrograms({ json, output }: Options): boolean {

@@ -13,6 +13,8 @@ export type Output<Row> = {
   /** Names that `--json a,b` may select. */
   readonly fields: readonly string[];
   readonly json: JsonOption;
+  /** The value of --ndjson, where a command has it: the same as the format. */
+  readonly ndjson?: true | undefined;
   /** Without one, a table on a terminal, and lines with tabs on a pipe. */
   readonly format?: Format | undefined;
   /** Whether tables and CSV begin with the titles of their columns; they do unless this is false. */
@@ -31,8 +33,8 @@ export type RowPrinter = {
  * other.
  */
 export function createRowPrinter<Row>(context: Context, output: Output<Row>): RowPrinter {
-  const { columns, json, hasHeader } = output;
-  const format = output.format ?? (json === undefined ? undefined : 'json');
+  const { columns, json, ndjson, hasHeader } = output;
+  const format = ndjson ? 'ndjson' : (output.format ?? (json === undefined ? undefined : 'json'));
   const pick = picker(json, output.fields);
   if (json !== undefined && format !== 'json' && format !== 'ndjson') {
     throw usage(`--json and -o ${format} exclude each other.`);

@@ -127,7 +127,7 @@ function createFindings(
   const isAll = json !== undefined || ndjson === true;
   const printer = createRowPrinter<Row>(context, {
     columns: [isBatch ? indexColumn : lineColumn, ...columns],
-    ...{ fields, json, format: ndjson === true ? 'ndjson' : undefined },
+    ...{ fields, json, ndjson },
   });
   /** How many of each code are printed. */
   const shown = new Map<string, number>();

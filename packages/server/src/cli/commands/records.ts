@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { DatasetRow } from '../../contract.ts';
-import { formatCount, numberOf } from '../../kernel/values.ts';
+import { numberOf } from '../../kernel/values.ts';
 import { type Level, levels, orders } from '../../records/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
@@ -9,10 +9,8 @@ import { noteEmptySlice } from '../empty-slice.ts';
 import { fieldsOf } from '../fields.ts';
 import { formatBytes, formatShare, shellQuote } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
-import { list } from '../list.ts';
+import { list, printPages } from '../list.ts';
 import { createRowPrinter, printObject } from '../output.ts';
-import { walkPages } from '../pages.ts';
-import { createProgress } from '../progress.ts';
 import { checkDays, datasetOption, sliceOptions } from '../slice.ts';
 import type { Column } from '../table.ts';
 import { type Given, jsonOption, type Own, tenantOption, type Verbs, verb } from '../verb.ts';
@@ -91,6 +89,7 @@ const columns = [
 /** The filters of the API. The options have the same names. */
 const sliceNames = ['tenant', 'store', 'month', 'from', 'to', 'kind', 'source', 'where'] as const;
 const filterNames = [...sliceNames, 'dataset', 'order', 'start'] as const;
+const route = 'GET /enrichment/records' as const;
 const rowsOnTerminal = 20;
 const ndjsonOption = ['--ndjson', 'print one JSON object a line'] as const;
 
@@ -147,56 +146,14 @@ async function showOne(context: Context, options: ShowOptions): Promise<void> {
 async function showPages(context: Context, options: ShowOptions): Promise<void> {
   checkDays(options);
   const most = options.limit ?? (context.isTerminal && !options.all ? rowsOnTerminal : Infinity);
-  const query = {
-    ...Object.fromEntries(filterNames.map((name) => [name, options[name]])),
-    cursor: options.cursor,
-  };
-  const { client, printed, nextCursor } = await printPages(context, options, {
-    columns,
-    query,
-    most,
+  const { json, ndjson, cursor } = options;
+  const filters = Object.fromEntries(filterNames.map((name) => [name, options[name]]));
+  const walk = { route, query: { ...filters, cursor }, most };
+  const { client, printed, nextCursor } = await printPages(context, walk, {
+    ...{ columns, json, ndjson },
   });
   if (printed === 0) await noteEmptySlice(context, client, options);
   else if (nextCursor !== null) context.hint(moreLine(options, printed, nextCursor));
-}
-
-/** Prints the records that a query selects, page by page. */
-async function printPages(
-  context: Context,
-  { json, ndjson }: Pick<ShowOptions, 'json' | 'ndjson'>,
-  asked: {
-    columns: readonly Column<RecordRow>[];
-    query: Record<string, string | undefined>;
-    most: number;
-  },
-) {
-  const printer = createRowPrinter<RecordRow>(context, {
-    columns: asked.columns,
-    fields: await fieldsOf(json, 'GET /enrichment/records'),
-    json,
-    format: ndjson === true ? 'ndjson' : undefined,
-  });
-  const client = await context.connect();
-  let printed = 0;
-  let nextCursor: string | null = null;
-  const { query, most } = asked;
-  let searchedTo = '';
-  const progress = createProgress(context.io, {
-    ...{ label: 'searched to', total: 0, describe: () => searchedTo },
-    pace: () => `${formatCount(printed)} found`,
-  });
-  const pages = walkPages(context.io, client, { route: 'GET /enrichment/records', query, most });
-  for await (const page of pages) {
-    progress.clear();
-    await printer.write(page.rows);
-    printed += page.rows.length;
-    nextCursor = page.nextCursor;
-    searchedTo = page.searchedTo ?? '';
-    if (searchedTo !== '') progress.update(printed, 0);
-  }
-  progress.clear();
-  await printer.end();
-  return { client, printed, nextCursor };
 }
 
 const find = verb({
@@ -209,14 +166,10 @@ const find = verb({
     'svcctl records find fl-0812 --tenant TX --json tenant,store,occurred_at',
   ],
   options: [tenantOption, jsonOption, ndjsonOption],
-  async act(context, options, eventId) {
-    const query = { tenant: options.tenant, event_id: eventId };
+  async act(context, { tenant, json, ndjson }, eventId) {
+    const walk = { route, query: { tenant, event_id: eventId } };
     const shown = [record.text('TENANT', 'tenant'), ...columns];
-    const { printed } = await printPages(context, options, {
-      columns: shown,
-      query,
-      most: Infinity,
-    });
+    const { printed } = await printPages(context, walk, { columns: shown, json, ndjson });
     if (printed === 0) context.hint('No record has this event id, as far as this token reaches.');
   },
 });
@@ -247,12 +200,8 @@ const tail = verb({
     }
     const { event, since, after, follow, json, ndjson, ...slice } = options;
     const { tenant } = slice;
-    const printer = createRowPrinter<RecordRow>(context, {
-      columns,
-      fields: await fieldsOf(json, 'GET /enrichment/records'),
-      json,
-      format: ndjson === true ? 'ndjson' : undefined,
-    });
+    const fields = await fieldsOf(json, route);
+    const printer = createRowPrinter<RecordRow>(context, { columns, fields, json, ndjson });
     const client = await context.connect();
     const begin = since === undefined ? undefined : timeOf(since, context.io.now());
     const query = { ...slice, event_id: event, since: begin, after, follow };

@@ -139,9 +139,8 @@ const fields = [
 
 /** Prints deliveries in the order in which they came, and a summary at the end. */
 function createReport(context: Context, options: ListenOptions) {
-  const { json } = options;
-  const format = options.ndjson === true ? 'ndjson' : undefined;
-  const printer = createRowPrinter<Row>(context, { columns, fields, json, format });
+  const { json, ndjson } = options;
+  const printer = createRowPrinter<Row>(context, { columns, fields, json, ndjson });
   const sum = { all: 0, verified: 0, unverified: 0, duplicates: 0, accepted: 0 };
   let writing = Promise.resolve();
   let fail: (error: unknown) => void = () => {};
