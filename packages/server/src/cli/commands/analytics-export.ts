@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import {
   compressions,
+  cutBySheet,
   type ExportFormat,
   exportFormats,
   missingRules,
@@ -85,10 +86,7 @@ const exportSlice = verb({
     const request = options.wait ? requestOf(context, options) : null;
     const client = await context.connect();
     const { isJobOnly, ...asked } = await sliceOf(context, client, options);
-    if (options.profile === 'spreadsheet') {
-      const { noteCuts } = await import('../exports/note-cuts.ts');
-      await noteCuts(context, client, asked);
-    }
+    if (options.profile === 'spreadsheet') await noteCuts(context, client, asked);
     if (request === null) {
       await startJob(context, client, asked, options.json === true);
       return;
@@ -103,6 +101,25 @@ const exportSlice = verb({
 });
 
 export const analytics: Verbs = { export: exportSlice };
+
+/** Says on stderr, before anything is exported for a spreadsheet, what that would cut of it. */
+async function noteCuts(context: Context, client: Client, asked: StreamRequest): Promise<void> {
+  const { kind, dataset, version, split, profile } = asked.body;
+  const query = { ...asked.slice, kind, dataset, version, split, profile };
+  try {
+    // A service of an earlier release does not say how many records are long.
+    const told: { rows: number; long_records?: number | null } = await client.json(
+      'GET /exports/estimate',
+      { query },
+    );
+    const { rows, long_records = null } = told;
+    const cut = cutBySheet({ rows, long_records, hasHeader: asked.hasHeader });
+    if (cut !== null) context.note(`note: ${cut}`);
+  } catch (error) {
+    // A failure here is ignored, because the export itself tells what is wrong with the request or the service.
+    if (context.io.signal.aborted) throw error;
+  }
+}
 
 /** Prints the first line that a template makes, and tells how many of the records that were looked at have none. */
 async function preview(context: Context, options: Options): Promise<void> {
