@@ -2,16 +2,24 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Files of these folders may take a minute each and go first: one of them that began last would run alone, while the
- * other workers have nothing left to do. Among them and among the others, those that the last run found longest go
- * first, or on a fresh clone the largest.
+ * What takes minutes, and what may take one: these go first, because one of them that began last would run alone, while
+ * the other workers have nothing left to do. On a fresh clone nothing else tells which are long.
  */
+const longest = [
+  /\/e2e\/slow\/(benches|import-crash|backup|s3-outage)\./,
+  /\/e2e\/console\/(webhooks|panels|find-anything|accessibility|tags|retention)\./,
+  /\/(e2e|src\/(retention|exports|app|platform))\//,
+];
+
+/** Among those that are equally long, the ones that took longest in the last run go first, or else the largest. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isLong = ({ moduleId }: TestSpecification) =>
-      /\/(e2e|src\/(retention|exports|app|platform))\//.test(moduleId);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const place = ({ moduleId }: TestSpecification) => {
+      const found = longest.findIndex((pattern) => pattern.test(moduleId));
+      return found < 0 ? longest.length : found;
+    };
+    return sorted.toSorted((one, other) => place(one) - place(other));
   }
 }
 
