@@ -210,7 +210,7 @@ test('gives axe nothing to find', async () => {
   await head(page, 'ID').focus();
   await openMenu(page);
   await menuOf(page).waitFor();
-  expect(await listFindings(page, 'columns')).toEqual([]);
+  expect(await listFindings(page)).toEqual([]);
   await page.setViewportSize({ width: 390, height: 844 });
   await openMenu(page);
   await page.locator('[data-cards="true"]').waitFor();

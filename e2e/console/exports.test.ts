@@ -295,7 +295,7 @@ test(
   async () => {
     const page = await filled.openBlank({ initScripts: [await readAxe()] });
     const visit = async (name: string) => {
-      expect(await listFindings(page, name), name).toEqual([]);
+      expect(await listFindings(page), name).toEqual([]);
     };
     await filled.openIn(page, '/exports');
     await rowsOf(page).first().waitFor();

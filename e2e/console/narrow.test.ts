@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { createJob, freezeVersion } from '../lib/exports.ts';
-import { keepScreen, patient, recordRows, useConsole } from './lib/browser.ts';
+import { patient, recordRows, useConsole } from './lib/browser.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention, runRetention } from './lib/retention.ts';
 
@@ -41,7 +41,6 @@ test.each([320, 400])('shows whole names and counts %i px wide', async (width) =
     expect(cut).toEqual([]);
   }
   expect(await page.getByRole('separator', { name: 'Width of the tree' }).isVisible()).toBe(false);
-  await keepScreen(page, `tree-${width}px`);
 });
 
 test.each([320, 1440])(
@@ -90,7 +89,6 @@ test('has a menu of pages and tools on a phone', async () => {
   await button.click();
   const menu = page.getByRole('dialog');
   await menu.getByRole('button', { name: 'Sign out' }).waitFor();
-  await keepScreen(page, 'menu-390px');
   await page.keyboard.press('Escape');
   await menu.waitFor({ state: 'detached' });
   const focused = `document.activeElement.getAttribute('aria-label')`;
@@ -111,7 +109,6 @@ test('shows on a phone the chosen records first, and the tree as a screen to cho
   await node.getByRole('button', { name: 'All tenants' }).click();
   const tree = page.getByRole('region', { name: 'Where the records are' });
   await page.getByRole('treeitem', { selected: true }).waitFor();
-  await keepScreen(page, 'tree-picker-390px');
   expect(await widthOf(tree)).toBe(390);
   expect((await tree.boundingBox())?.height).toBeGreaterThan(740);
   expect(await node.isVisible()).toBe(false);

@@ -2,14 +2,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { ingestBatch } from '../lib/ingest.ts';
 import { makeRecord } from '../lib/records.ts';
-import {
-  drawerOf,
-  keepScreen,
-  type PageOptions,
-  patient,
-  signIn,
-  useConsole,
-} from './lib/browser.ts';
+import { drawerOf, type PageOptions, patient, signIn, useConsole } from './lib/browser.ts';
 import { abandonedCount, pendingCount, startWebhookService } from './lib/webhook-service.ts';
 
 const webhooks = useConsole(startWebhookService);
@@ -47,7 +40,6 @@ test('is the first page after sign-in, and leads to what is wrong and to each pa
   await service.getByText('api, drainer, retention, exports').waitFor();
   // Nobody has backed up, but only the quick checks stand here.
   expect(await service.getByText('backup').count()).toBe(0);
-  await keepScreen(page, 'overview');
 
   await wrong.filter({ hasText: 'abandoned' }).click();
   await expect.poll(() => new URL(page.url()).hash, patient).toBe('#/dlq?status=abandoned');
@@ -77,7 +69,6 @@ test('shows a token without admin what it may see, on one column of a phone', as
   ]);
   expect(await page.getByRole('region', { name: 'SERVICE' }).count()).toBe(0);
   expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390);
-  await keepScreen(page, 'overview-390px');
 });
 
 test('keeps what it showed in an outage, and is updated in place', async () => {

@@ -1,14 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import {
-  drawerOf,
-  keepScreen,
-  patient,
-  recordRows,
-  signIn,
-  treeNode,
-  useConsole,
-} from './lib/browser.ts';
+import { drawerOf, patient, recordRows, signIn, treeNode, useConsole } from './lib/browser.ts';
 import { type EveryKind, everyKindSettings, makeEveryKind } from './lib/every-kind.ts';
 import { bigLeaf, startFilled } from './lib/filled-service.ts';
 import { quietRetention } from './lib/retention.ts';
@@ -232,7 +224,6 @@ test.each([
   if (where === 'instead of') expect(panel).toMatchObject({ x: 0, y: 0, width, height: 844 });
   const edge = page.getByRole('separator', { name: 'Width of the panel' });
   expect(await edge.isVisible()).toBe(where === 'beside');
-  await keepScreen(page, `panel-${width}px`);
 });
 
 test('a panel is as wide as it is dragged, on every page and after a reload', async () => {

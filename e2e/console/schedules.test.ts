@@ -4,14 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { listFindings, readAxe } from './lib/axe.ts';
-import {
-  confirm,
-  drawerOf,
-  keepScreen,
-  patient,
-  recordRows as rowsOf,
-  useConsole,
-} from './lib/browser.ts';
+import { confirm, drawerOf, patient, recordRows as rowsOf, useConsole } from './lib/browser.ts';
 import { startFilled } from './lib/filled-service.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'svcctl-console-'));
@@ -97,13 +90,11 @@ test('gives axe nothing to find, wide and narrow', async () => {
     await page.getByText('by-night').first().waitFor();
     await page.evaluate(await readAxe());
     expect(await listFindings(page)).toEqual([]);
-    await keepScreen(page, `schedules-${width}`);
     for (const panel of [`schedule/${id}`, 'new-schedule']) {
       await page.goto(`/#/exports?view=schedules&panel=${panel}`);
       await drawerOf(page).waitFor();
       await page.waitForLoadState('networkidle');
       expect(await listFindings(page)).toEqual([]);
-      await keepScreen(page, `schedules-${panel.split('/')[0]}-${width}`);
     }
   }
   await service.call('DELETE', `/exports/schedules/${id}`);

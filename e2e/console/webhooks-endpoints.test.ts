@@ -5,7 +5,6 @@ import {
   confirm,
   confirmDialog,
   drawerOf,
-  keepScreen,
   recordRows as rowsOf,
   useConsole,
 } from './lib/browser.ts';
@@ -101,7 +100,6 @@ test('asks for the token once more before a secret is rotated, and not again', a
   await confirmDialog(page).getByLabel('Access token').fill('svc_wrong');
   await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
   await confirmDialog(page).locator('[id$="-error"]').waitFor();
-  await keepScreen(page, 'step-up');
   await confirm(page, service.token);
   await secretDialog(page).waitFor();
   const first = await readSecret(page);
@@ -156,7 +154,6 @@ test('asks what becomes of a backlog when an endpoint is enabled, and discards i
   await drawerOf(page).getByText('disabled since').waitFor();
   await drawerOf(page).getByRole('button', { name: 'Enable …' }).click();
   const question = page.getByRole('dialog', { name: 'Enable this endpoint?' });
-  await keepScreen(page, 'enable-endpoint');
   await question.getByRole('button', { name: 'Enable and discard' }).click();
   await confirmDialog(page).getByLabel('Access token').fill(service.token);
   await confirmDialog(page).getByRole('button', { name: 'Confirm' }).click();
@@ -189,7 +186,6 @@ test('leads from OVERVIEW to why an endpoint fails, to its dead letters, their r
   await marks.first().waitFor();
   expect(await marks.first().getAttribute('title')).toMatch(/UTC · refused by status.* · \d+ ms$/);
   expect(await marks.first().innerText()).toMatch(/^refused by status: .*503.*, .*(ago|now)$/);
-  await keepScreen(page, 'endpoint-story');
 
   receiver.answer(200);
   await story.getByRole('link', { name: 'All its dead letters' }).click();

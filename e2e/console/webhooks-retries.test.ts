@@ -1,12 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  drawerOf,
-  keepScreen,
-  patient,
-  recordRows as rowsOf,
-  signIn,
-  useConsole,
-} from './lib/browser.ts';
+import { drawerOf, patient, recordRows as rowsOf, signIn, useConsole } from './lib/browser.ts';
 import { keyOf, messages, retryOf } from './lib/dead-letters.ts';
 import {
   abandonedCount,
@@ -142,7 +135,6 @@ test('retries a row, which leaves at once, and follows it until it is delivered'
   );
   await drawerOf(page).getByText('#2').waitFor();
   expect(receiver.bodiesOf('/acme/in')).toHaveLength(16);
-  await keepScreen(page, 'deliveries-drawer');
   // Beside the panel the table has no room for all columns.
   await page.setViewportSize({ width: 1920, height: 900 });
   await page.locator('tr[data-key]').getByRole('button', { name: 'RETRY' }).first().waitFor();
@@ -180,7 +172,6 @@ test('retries a selection, then a group as a job that is paused, survives a relo
   await page.reload();
   await strip.getByText('paused').waitFor();
   expect(await strip.innerText()).toMatch(/of 15 .*1 a second at most/s);
-  await keepScreen(page, 'dlq-job');
   const [job] = (await service.call('GET', '/webhook/dlq/retries')).json.data;
   const body = { rate: 1000 };
   await service.call('PATCH', `/webhook/dlq/retries/${job.id}`, { body });
@@ -212,5 +203,4 @@ test('retries all that is left, what an endpoint kept back once more, and says t
   await strip.getByRole('button', { name: 'Retry the rest' }).click();
   await page.getByRole('heading', { name: 'DLQ is clean' }).waitFor();
   expect(await page.getByText('Last checked at').innerText()).toMatch(/\d\d:\d\d:\d\d UTC/);
-  await keepScreen(page, 'dlq-clean');
 });

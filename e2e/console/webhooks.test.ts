@@ -1,14 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { listFindings, readAxe } from './lib/axe.ts';
-import {
-  drawerOf,
-  keepScreen,
-  patient,
-  recordRows as rowsOf,
-  signIn,
-  useConsole,
-} from './lib/browser.ts';
+import { drawerOf, patient, recordRows as rowsOf, signIn, useConsole } from './lib/browser.ts';
 import { attempts, countOf, keyOf } from './lib/dead-letters.ts';
 import { banner, standBetween } from './lib/weather.ts';
 import {
@@ -83,7 +76,6 @@ test('asks once for each status and shows rows with cut ids that are whole on ho
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(id);
   expect(await row.innerText()).toMatch(/1\/1\s+503\s+parked\s+503 /);
   expect(await rowsOf(page).last().innerText()).toMatch(/1\/8\s+503\s+in \d d/);
-  await keepScreen(page, 'dlq');
 });
 
 test('tells on every page how many deliveries are abandoned', async () => {
@@ -110,7 +102,6 @@ test.each([
   const page = await webhooks.openList('/dlq', { viewport: { width, height } });
   const box = await rowsOf(page).nth(2).boundingBox();
   expect((box?.y ?? height) + (box?.height ?? 0)).toBeLessThan(height);
-  await keepScreen(page, `dlq-${width}px`);
 });
 
 test('goes through the rows by keys alone, selects a range and comes back to its row', async () => {
@@ -179,7 +170,7 @@ test('gives axe nothing to find', async () => {
   const page = await webhooks.openBlank({ initScripts: [await readAxe()] });
   const findings: Record<string, string[]> = {};
   const visit = async (view: string) => {
-    const found = await listFindings(page, view);
+    const found = await listFindings(page);
     if (found.length > 0) findings[view] = found;
   };
   await webhooks.openIn(page, '/dlq');
@@ -221,7 +212,6 @@ test('needs no scrolling sideways of the page at 400 % zoom', async () => {
     await page.locator('tr[data-key]').first().waitFor();
     expect(await page.evaluate('document.documentElement.scrollWidth'), place).toBe(320);
   }
-  await keepScreen(page, 'endpoints-zoomed');
 });
 
 // The last tests follow one queue through outages of the API; only they change it.

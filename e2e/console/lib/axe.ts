@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type axe from 'axe-core';
 import type { Page } from 'playwright-core';
-import { keepScreen } from './browser.ts';
 
 /** The script that a page needs before it can be searched. */
 export function readAxe(): Promise<string> {
@@ -22,20 +21,15 @@ const themes = {
 
 /**
  * What axe finds wrong with the page as it is now, and texts that are too small to read: one line for each element.
- * With `screen` a picture of each theme is kept under that name. Both themes are searched unless `only` names one: the
- * width of the page changes no colours, so that of several widths one has to be searched in both.
+ * Both themes are searched unless `only` names one: the width of the page changes no colours, so that of several widths
+ * one has to be searched in both.
  */
-export async function listFindings(
-  page: Page,
-  screen?: string,
-  only?: keyof typeof themes,
-): Promise<string[]> {
+export async function listFindings(page: Page, only?: keyof typeof themes): Promise<string[]> {
   const found = await page.evaluate<string[]>(smallTexts);
   for (const theme of only === undefined ? (['dark', 'light'] as const) : [only]) {
     await page.emulateMedia({ colorScheme: theme });
     await page.locator(`html[data-mantine-color-scheme="${theme}"]`).waitFor();
     await page.evaluate(transitionsEnd);
-    if (screen !== undefined) await keepScreen(page, `${screen}-${theme}`);
     const options = { ...themes[theme], resultTypes: ['violations'] };
     const { violations } = await page.evaluate<axe.AxeResults>(
       `axe.run(document, ${JSON.stringify(options)})`,

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterEach, expect } from 'vitest';
 import { use } from '../../../packages/server/test/use.ts';
@@ -175,10 +174,4 @@ export async function tabTo(page: Page, selector: string): Promise<void> {
     await page.keyboard.press('Tab');
   }
   throw new Error(`80 tab stops, and none is ${selector}`);
-}
-
-/** The picture of a view, kept as an artefact of CI. */
-export async function keepScreen(page: Page, name: string): Promise<void> {
-  const path = fileURLToPath(new URL(`../../screens/${name}.png`, import.meta.url));
-  await page.screenshot({ path });
 }
