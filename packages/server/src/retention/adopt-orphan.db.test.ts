@@ -1,24 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { testActor } from '../../test/actor.ts';
 import { addTag, freezeVersion } from '../records/versions/testing/freeze-version.ts';
 import { adoptOrphan } from './adopt-orphan.ts';
 import type { AdoptOrphanRequest } from './contract.ts';
 import { eraseContextOf, testRequest } from './mover/testing/eraser.ts';
-import {
-  addRecords,
-  makeRecords,
-  startTestMover,
-  type TestMover,
-} from './mover/testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './mover/testing/test-mover.ts';
 import { differences, objectKeys, totals } from './mover/testing/truth.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 
 const [first, second] = ['2001-03-30', '2001-03-31'] as const;
 

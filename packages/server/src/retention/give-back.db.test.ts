@@ -1,18 +1,13 @@
 import pino from 'pino';
 import sql, { raw } from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { testOnOneServer } from '../../test/one-server.ts';
 import { createLog } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { sqlState } from '../platform/postgres/errors.ts';
 import { openDatabase } from '../platform/postgres/open-database.ts';
 import { giveBackSpace, measureHotSpace } from './give-back.ts';
-import {
-  addRecords,
-  makeRecords,
-  startTestMover,
-  type TestMover,
-} from './mover/testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './mover/testing/test-mover.ts';
 import { differences } from './mover/testing/truth.ts';
 import { listMonthSpaces } from './queries.ts';
 
@@ -21,11 +16,7 @@ const never = new AbortController().signal;
 const march = 'enrichment_records_2001_03';
 const april = 'enrichment_records_2001_04';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 let tenants = 0;
 let tenant: string;
 const enrichment = JSON.stringify({ text: 'many words '.repeat(50) });

@@ -1,14 +1,10 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { removeObjects } from './run-move.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 
 const signal = new AbortController().signal;
 const days = Array.from({ length: 8 }, (_, n) => `2001-03-0${1 + n}`);

@@ -1,6 +1,6 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { recordDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
@@ -12,14 +12,10 @@ import type { EraseReceipt, EraseRequest } from '../contract.ts';
 import type { MoveState } from '../values.ts';
 import { removeObjects } from './run-move.ts';
 import { auditOf, eraseOnce } from './testing/eraser.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 
 const never = new AbortController().signal;
 const days = ['2001-03-30', '2001-03-31', '2001-04-01'];

@@ -1,17 +1,13 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { onGone } from '../../app/retention.ts';
 import { countNow } from '../../records/versions/testing/count-now.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
 import type { MoveState } from '../values.ts';
 import { eraseOnce } from './testing/eraser.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 
 const [first, second, third] = ['2001-03-30', '2001-03-31', '2001-04-01'] as const;
 

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { expect, test, vi } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ SVC_COLD_GRACE_SECONDS: '0' });
-});
-afterAll(() => service.stop());
+const service = useTestService({ SVC_COLD_GRACE_SECONDS: '0' });
 
 const day = '2020-02-28';
 const record = (tenant: string, n: number, more: Record<string, unknown> = {}) => ({

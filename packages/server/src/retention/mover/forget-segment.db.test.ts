@@ -1,18 +1,14 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { onGone } from '../../app/retention.ts';
 import { addTag, freezeVersion } from '../../records/versions/testing/freeze-version.ts';
 import { auditOf, eraseOnce, forgetOnce } from './testing/eraser.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 
 const [first, second] = ['2001-03-30', '2001-03-31'] as const;
 

@@ -1,7 +1,7 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { testActor } from '../../../test/actor.ts';
 import { useFolder } from '../../cli/testing/run.ts';
 import { storeUnavailable } from '../../platform/objects/objects.ts';
@@ -10,14 +10,10 @@ import type { MoveState } from '../values.ts';
 import { createDayImporter } from './import-days.ts';
 import type { MoverContext } from './move.ts';
 import { eraseOnce } from './testing/eraser.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 
 const folder = useFolder();
 const day = '2001-03-01';

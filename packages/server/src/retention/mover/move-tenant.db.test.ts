@@ -1,15 +1,11 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { holdPace } from '../../../test/held-pace.ts';
 import { moveTenant } from './move-tenant.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 
 const days = ['2001-03-01', '2001-03-02', '2001-03-05'];
 

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   fromFileSystem,
   type ObjectStore,
@@ -14,14 +14,10 @@ import { planMove } from './move-hot-days.ts';
 import { moveTenant } from './move-tenant.ts';
 import { runMove } from './run-move.ts';
 import { eraseOnce } from './testing/eraser.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences, journal, objectKeys, totals } from './testing/truth.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 
 const days = ['2001-03-01', '2001-03-02'];
 const lastDay = '2001-03-02';

@@ -1,21 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { urlsOnNodes } from '../../../test/database.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { openDatabase } from '../../platform/postgres/open-database.ts';
 import { giveBackSpace } from '../give-back.ts';
 import { moveTenant } from './move-tenant.ts';
 import { eraseOnce } from './testing/eraser.ts';
-import { addRecords, makeRecords, startTestMover, type TestMover } from './testing/test-mover.ts';
+import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences } from './testing/truth.ts';
 
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 
 const day = '2001-03-10';
 /** Ends behind all others of its page, where no other row takes its place. */

@@ -1,14 +1,10 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { useTestDatabase } from '../../../test/database.ts';
 import { createLog } from '../../platform/log.ts';
 import { pruneHistory } from './moves.ts';
 
-let db: TestDatabase;
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+const db = useTestDatabase();
 beforeEach(async () => {
   await db.query(sql`truncate moves, move_segments, move_days, object_removals, retention_runs,
     verifications`);

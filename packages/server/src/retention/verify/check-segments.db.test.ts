@@ -3,14 +3,13 @@ import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { use } from '../../../test/use.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
-import { clean, createVerifying } from './testing/verifying.ts';
+import { clean, useVerifying } from './testing/verifying.ts';
 
 // Small segments, of which a batch is read with one statement. A test spoils the last one, which is put back.
-const data = use(createVerifying, (own) => own.close());
+const data = useVerifying();
 /** In the order in which they are checked; of the tenant TX but for the first. */
 let segments: string[];
 /** The one with which something is wrong. DuckDB takes the columns of a batch from its first file. */

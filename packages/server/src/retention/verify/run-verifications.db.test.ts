@@ -1,21 +1,17 @@
 import { truncate } from 'node:fs/promises';
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { countPace, hold, holdPace } from '../../../test/held-pace.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import { runOpenVerifications, startVerifications } from './run-verifications.ts';
-import { clean, createVerifying, type Verifying } from './testing/verifying.ts';
+import { clean, useVerifying } from './testing/verifying.ts';
 
 // How a verification is cut into shares, given to processes, broken off, and limited to a part.
-let data: Verifying;
 let segment: string;
 let path: string;
-beforeAll(async () => {
-  data = await createVerifying();
-});
-afterAll(() => data.close());
+const data = useVerifying();
 beforeEach(async () => {
   ({ segment, path } = await data.fill());
 });

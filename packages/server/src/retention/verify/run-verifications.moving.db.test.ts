@@ -1,24 +1,15 @@
 import pino from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newId } from '../../kernel/ids.ts';
 import { findJob } from '../../platform/jobs/queries.ts';
 import { unpaced } from '../../platform/work/pace.ts';
 import { removeObjects } from '../mover/run-move.ts';
-import {
-  addRecords,
-  startTestMover,
-  type TestMover,
-  type TestRecord,
-} from '../mover/testing/test-mover.ts';
+import { addRecords, type TestRecord, useTestMover } from '../mover/testing/test-mover.ts';
 import { insertVerification, withProblems } from './queries.ts';
 import { runOpenVerifications } from './run-verifications.ts';
 
 // A verification beside the mover itself.
-let mover: TestMover;
-beforeAll(async () => {
-  mover = await startTestMover();
-});
-afterAll(() => mover.stop());
+const mover = useTestMover();
 
 const recordsOf = (day: string, events: readonly number[]): TestRecord[] =>
   ['AUS', 'DFW'].flatMap((store) =>

@@ -1,12 +1,8 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../test/service.ts';
+import { expect, test } from 'vitest';
+import { useTestService } from '../../../test/service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService({ SVC_ROLES: 'api,retention' });
-});
-afterAll(() => service.stop());
+const service = useTestService({ SVC_ROLES: 'api,retention' });
 
 const path = '/retention/verify';
 const get = async (id: string, token?: string) =>

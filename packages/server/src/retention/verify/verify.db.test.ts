@@ -1,19 +1,15 @@
 import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql, { raw } from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ObjectStore } from '../../platform/objects/objects.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { listOverdueRemovals } from '../mover/queries.ts';
-import { clean, createVerifying, type Verifying } from './testing/verifying.ts';
+import { clean, useVerifying } from './testing/verifying.ts';
 
-let data: Verifying;
 let segment: string;
 let path: string;
-beforeAll(async () => {
-  data = await createVerifying();
-});
-afterAll(() => data.close());
+const data = useVerifying();
 beforeEach(async () => {
   ({ segment, path } = await data.fill());
 });

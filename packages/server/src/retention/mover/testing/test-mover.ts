@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { use } from '../../../../test/use.ts';
 import { createDuckDb, type DuckDb } from '../../../platform/duckdb.ts';
 import { createLog } from '../../../platform/log.ts';
 import { createStoreFence, type StoreFence } from '../../../platform/objects/fence.ts';
@@ -74,6 +75,14 @@ export async function startTestMover(original?: TestMover): Promise<TestMover> {
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** Such a world for all tests of a file. */
+export function useTestMover(): TestMover {
+  return use(
+    () => startTestMover(),
+    (mover) => mover.stop(),
+  );
 }
 
 export type TestRecord = {

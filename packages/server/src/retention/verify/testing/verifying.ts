@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql, { raw } from 'sql-template-tag';
+import { use } from '../../../../test/use.ts';
 import { newId } from '../../../kernel/ids.ts';
 import { findJob } from '../../../platform/jobs/queries.ts';
 import type { VerificationRow } from '../../schemas.contract.ts';
@@ -34,7 +35,7 @@ export const clean = {
 
 const days = ['2001-01-05', '2001-01-06', '2001-01-07', '2001-02-01'];
 
-export async function createVerifying(): Promise<Verifying> {
+async function createVerifying(): Promise<Verifying> {
   const data = await createColdData();
   const { db } = data;
   const pathOfSegment = async (id: string) => {
@@ -79,4 +80,9 @@ export async function createVerifying(): Promise<Verifying> {
       return read(id);
     },
   };
+}
+
+/** Such a world for all tests of a file. */
+export function useVerifying(): Verifying {
+  return use(createVerifying, (data) => data.close());
 }
