@@ -16,7 +16,10 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
   // `npm run test:postgres` names another version here.
   const packageDir = process.env.SVC_TEST_POSTGRES;
-  const start = () => startEmbeddedPostgres({ dataDir, fsync: false, packageDir, log: () => {} });
+  // What the planner knows of a table is what a test has told it, and not what was there at a random moment.
+  const settings = { autovacuum_naptime: '1d' };
+  const log = () => {};
+  const start = () => startEmbeddedPostgres({ dataDir, fsync: false, packageDir, settings, log });
   const first = await start();
   const svcctl = openDatabase({ url: first.url, maxConnections: 2, onError: () => {} });
   await migrate(svcctl);
