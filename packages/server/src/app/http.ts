@@ -24,6 +24,7 @@ import type { Traces } from '../platform/traces.ts';
 import type { Work } from '../platform/work/repeat.ts';
 import { rejectCodes } from '../records/contract.ts';
 import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.ts';
+import { retentionContract } from '../retention/contract.ts';
 import { addExports, type ExportJobs } from './exports.ts';
 import { type Host, notReady, routeTools } from './host.ts';
 import { addJobs } from './jobs.ts';
@@ -162,8 +163,11 @@ function addApi(http: HttpServer, host: Host): void {
 }
 
 function observe(http: HttpServer, { metrics, waiting }: Host): void {
-  http.fastify.addHook('onRequest', (_request, { raw }, done) => {
-    raw.once('close', waiting.enter());
+  http.fastify.addHook('onRequest', ({ routeOptions }, { raw }, done) => {
+    // Days that are imported wait for their own move, which would rest because of them.
+    if (routeOptions.url !== basePath + retentionContract.importDays.path) {
+      raw.once('close', waiting.enter());
+    }
     done();
   });
   http.fastify.addHook('onResponse', (request, reply, done) => {

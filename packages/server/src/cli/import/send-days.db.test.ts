@@ -74,6 +74,19 @@ test('old days become cold at once, and hold what ingest would have stored', asy
   expect(cold).toEqual(await recordsOf('HOT'));
 });
 
+test('its move does not rest because of the import that waits for it', async () => {
+  const restedSeconds = async () => {
+    const { text } = await service.call('GET', '/~/metrics');
+    return Number(/rest_seconds_total{work="moves"} (\S+)/.exec(text)?.[1]);
+  };
+  await copy(rowsOf('ALONE', 1500), 'alone.parquet');
+  const before = await restedSeconds();
+  await ok('records import alone.parquet');
+  expect(await stateOf('ALONE')).toEqual([1500, 1500, ['import removed']]);
+  expect(before).not.toBeNaN();
+  expect(await restedSeconds()).toBe(before);
+});
+
 test('an import of days is a job', async () => {
   const { stdout } = await ok('jobs ls --kind import --tenant COLD --json');
   expect(JSON.parse(stdout)).toMatchObject([

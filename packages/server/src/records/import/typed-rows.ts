@@ -99,9 +99,13 @@ export const isPlainSql = `(coalesce(tenant <> '' and store <> '' and length(eve
   and ${isLabel('kind')} and ${isLabel('source')} and ${isLabel('model')} and (confidence is null
   or (length(confidence) <= 40 and regexp_full_match(confidence, ${spelledNumber}))))`;
 
-/** NaN and infinities are spelled without quotes, and U+0000 as an escape. */
+/**
+ * NaN and infinities are spelled without quotes, and U+0000 as an escape. Few texts have `nan` or `inf` in them, which is
+ * found more quickly than a pattern.
+ */
 const isPlainJson = (maxBytes: number) => `coalesce(strlen(enrichment) <= ${maxBytes}
-  and not contains(enrichment, '\\u0000') and not regexp_matches(enrichment, '[:,\\[]-?(?:nan|inf)'), false)`;
+  and not contains(enrichment, '\\u0000') and case when contains(enrichment, 'nan') or contains(enrichment, 'inf')
+  then not regexp_matches(enrichment, '[:,\\[]-?(?:nan|inf)') else true end, false)`;
 
 /** The bytes of a member of a record: the comma or brace before it, its name in quotes, the colon and the value. */
 const member = (name: string, value: string) =>
