@@ -1,3 +1,4 @@
+import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import sql from 'sql-template-tag';
@@ -12,7 +13,8 @@ const { service, cli, ok } = useServiceCli({}, folder);
 async function copy(query: string, name: string): Promise<void> {
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
-  await connection.run(`copy (${query}) to '${join(folder.path, name)}' (row_group_size 2048)`);
+  const options = name.endsWith('.csv') ? '' : '(row_group_size 2048)';
+  await connection.run(`copy (${query}) to '${join(folder.path, name)}' ${options}`);
   connection.closeSync();
   instance.closeSync();
 }
@@ -72,6 +74,29 @@ test('old days become cold at once, and hold what ingest would have stored', asy
   const cold = await recordsOf('COLD');
   expect(cold).toHaveLength(100);
   expect(cold).toEqual(await recordsOf('HOT'));
+});
+
+test('cells of CSV become cold as the text that ingest would have stored', async () => {
+  const cells = ", if(range % 4 = 0, null, 'x, \"y\"') as words, '0041' as code";
+  await copy(rowsOf('CSV', 1500, cells), 'cold.csv');
+  await copy(rowsOf('CELLS', 150, cells), 'hot.csv');
+  await ends(cli('records import cold.csv hot.csv'), 0, '2\t1650\t1650\t0\t0\n', [
+    /1,650 new, 0 known/,
+  ]);
+  expect(await stateOf('CSV')).toEqual([1500, 1500, ['import removed']]);
+  expect(await stateOf('CELLS')).toEqual([150, 0, []]);
+  const cold = await recordsOf('CSV');
+  expect(cold[1]?.text).toContain('"enrichment":{"n":"1","words":"x, \\"y\\"","code":"0041"}');
+  expect(cold).toEqual(await recordsOf('CELLS'));
+});
+
+test('of a CSV file that breaks off, the rows before that are stored one by one', async () => {
+  await copy(rowsOf('BROKEN', 1500), 'broken.csv');
+  await appendFile(join(folder.path, 'broken.csv'), 'BROKEN,DFW\n');
+  const { code, stderr } = await cli('records import broken.csv');
+  expect(code).toBe(1);
+  expect(stderr).toContain('broken.csv cannot be read');
+  expect((await stateOf('BROKEN'))[1]).toBe(0);
 });
 
 test('its move does not rest because of the import that waits for it', async () => {

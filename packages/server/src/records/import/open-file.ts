@@ -279,19 +279,23 @@ async function openTable(
     fields.set('enrichment', `'{' || concat_ws(',', ${keys.join(', ') || "''"}) || '}'`);
   }
   const list = typedColumns(table.columns, { mapping, roleOf });
-  const typed =
+  const shape =
     list === null || faults.length > 0 || !table.isNumbered
       ? null
-      : {
-          shape: await shapeOf(duckdb, `select ${list} from ${table.source}`),
-          rows: (from: number, until: number) =>
-            `select row, ${list} from ${table.numbered} where row >= ${from} and row < ${until}`,
-        };
+      : await shapeOf(duckdb, `select ${list} from ${table.source}`);
   return {
     columns: table.columns.map(({ name, type }) => ({ name, type: type.text })),
-    rows: table.rows,
+    // Only rows that are counted can be staged. Of a file that breaks off, those before that are sent one by one.
+    rows: table.rows ?? (shape === null ? null : await countRows(duckdb, table).catch(() => null)),
     faults,
-    typed: typed?.shape == null ? null : { ...typed, shape: typed.shape },
+    typed:
+      shape === null
+        ? null
+        : {
+            shape,
+            rows: (from, until) =>
+              `select row, ${list} from ${table.numbered} where row >= ${from} and row < ${until}`,
+          },
     async *records(first, rest) {
       const select = `select ${[...fields.values()].join(', ')} from`;
       const spelling = { mapping, fields: [...fields.keys()] };
@@ -430,6 +434,11 @@ async function describeCsv(duckdb: DuckDbStream, path: string, delimiter: string
     rows: null,
     columns: names.map((name, index) => ({ name: String(name), type: textType, sql: `c${index}` })),
   };
+}
+
+async function countRows(duckdb: DuckDbStream, { source }: Table): Promise<number> {
+  const [rows = '0'] = await firstColumn(duckdb, `select count(*)::varchar from ${source}`);
+  return Number(rows);
 }
 
 async function firstColumn(duckdb: DuckDbStream, query: string): Promise<(string | null)[]> {
