@@ -21,6 +21,7 @@ import type {
   eraseRequestSchema,
   fieldsSchema,
   filterTrialSchema,
+  foundSchema,
   hotSpaceSchema,
   icebergContract,
   incidentDetailSchema,
@@ -57,7 +58,6 @@ import type {
   testResultSchema,
   tokenSchema,
   triedFilterSchema,
-  typedSchema,
   verificationSchema,
   versionDiffSchema,
   versionSchema,
@@ -115,7 +115,7 @@ export type IcebergTable = Static<
 >;
 
 /** The columns of the fields in a typed file. */
-export type TypedSchema = Static<typeof typedSchema>;
+export type FoundSchema = Static<typeof foundSchema>;
 
 export type Tag = Static<typeof tagSchema>;
 export type NewTag = Static<typeof newTagSchema>;

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { TypedSchema } from '../api/types.ts';
+import type { FoundSchema } from '../api/types.ts';
 import { fieldTypeText } from '../api/values.ts';
 import { Facts } from './facts.tsx';
 import { formatCount } from './format.ts';
@@ -9,7 +9,7 @@ import { countOf } from './words.ts';
 const fewColumns = 12;
 
 /** The columns that the fields of enrichments make in a typed file. */
-export function SchemaColumns({ schema }: { schema: TypedSchema }): ReactNode {
+export function SchemaColumns({ schema }: { schema: FoundSchema }): ReactNode {
   const { columns, ...seen } = schema;
   return (
     <details open={columns.length <= fewColumns}>
@@ -17,10 +17,11 @@ export function SchemaColumns({ schema }: { schema: TypedSchema }): ReactNode {
       <Facts
         isWrapped
         facts={Object.fromEntries(
-          columns.map(({ name, type }) => [
+          columns.map(({ name, field, type }) => [
             name,
-            <span key={name} className="mono">
-              {fieldTypeText(type)}
+            <span key={name}>
+              <span className="mono">{fieldTypeText(type)}</span>
+              {oddText(schema.misfits?.fields[field])}
             </span>,
           ]),
         )}
@@ -29,10 +30,16 @@ export function SchemaColumns({ schema }: { schema: TypedSchema }): ReactNode {
   );
 }
 
-/** `12 columns of fields, by a sample of 10,000 of 512,991 records; 3 fields left out`. */
-function schemaText(columns: number, seen: Omit<TypedSchema, 'columns'>): string {
-  const { sampled, count, left_out: left } = seen;
+function oddText(count = 0): string {
+  return count === 0 ? '' : ` · ${formatCount(count)} of another type`;
+}
+
+/** `12 columns of fields, by a sample of 10,000 of 512,991 records; 3 fields left out; of 5 something fits none`. */
+export function schemaText(columns: number, seen: Omit<FoundSchema, 'columns'>): string {
+  const { sampled, count, left_out: left, misfits } = seen;
   const sample = sampled === count ? '' : `a sample of ${formatCount(sampled)} of `;
   const rest = left === 0 ? '' : `; ${countOf(left, 'field')} left out`;
-  return `${countOf(columns, 'column')} of fields, by ${sample}${countOf(count, 'record')}${rest}`;
+  const odd =
+    misfits && misfits.rows > 0 ? `; of ${formatCount(misfits.rows)} something fits none` : '';
+  return `${countOf(columns, 'column')} of fields, by ${sample}${countOf(count, 'record')}${rest}${odd}`;
 }

@@ -11,7 +11,7 @@ import {
 } from '../platform/http/schemas.contract.ts';
 import { sliceProperties, whereSchema } from '../records/contract.ts';
 import { datasetNames, splitNames } from '../records/values.ts';
-import { exportJobSchema, rowCountsSchema, typedSchema } from './jobs.contract.ts';
+import { exportJobSchema, foundSchema, rowCountsSchema } from './jobs.contract.ts';
 import {
   compressions,
   exportColumns,
@@ -209,7 +209,7 @@ export const exportsContract = routesUnder('Exports', {
     scope: 'analytics:read',
     query: exactly(selectionProperties),
     responses: {
-      200: { description: 'The columns in their order.', schema: typedSchema },
+      200: { description: 'The columns in their order.', schema: foundSchema },
       404: problem,
     },
   },

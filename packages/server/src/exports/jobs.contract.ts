@@ -25,6 +25,13 @@ import {
 const sha256Schema = Type.String({ pattern: '^[0-9a-f]{64}$' });
 
 /** The columns that the fields of enrichments make in typed Parquet, as a sample of the records tells them. */
+export const rowCountsSchema = (description: string) =>
+  Type.Object(
+    { rows: Type.Integer(), fields: Type.Record(Type.String(), Type.Integer()) },
+    { description },
+  );
+export type RowCounts = Static<ReturnType<typeof rowCountsSchema>>;
+
 export const typedSchema = Type.Object({
   columns: Type.Array(
     Type.Object({
@@ -45,12 +52,16 @@ export const typedSchema = Type.Object({
 });
 export type TypedSchema = Static<typeof typedSchema>;
 
-export const rowCountsSchema = (description: string) =>
-  Type.Object(
-    { rows: Type.Integer(), fields: Type.Record(Type.String(), Type.Integer()) },
-    { description },
-  );
-export type RowCounts = Static<ReturnType<typeof rowCountsSchema>>;
+/** The same as it is told beforehand. */
+export const foundSchema = Type.Object({
+  ...typedSchema.properties,
+  misfits: Type.Optional(
+    rowCountsSchema(
+      'in the sample, unless a version has kept the columns: records of which something fits no column, and by field how many values are not of its type',
+    ),
+  ),
+});
+export type FoundSchema = Static<typeof foundSchema>;
 
 /** An export job, as the API shows it. */
 export const exportJobSchema = Type.Object({

@@ -138,7 +138,9 @@ export function addExportRoutes(http: HttpServer, db: Database, options: ExportO
     return estimateExport({ db, cold: options.cold }, slice, profile);
   });
   http.route(exportsContract.inferSchema, async ({ query, actor }) =>
-    findSchema(await toSelection(db, query, actor, { place: '?', isJob: true })),
+    findSchema(await toSelection(db, query, actor, { place: '?', isJob: true }), {
+      countsMisfits: true,
+    }),
   );
   http.route(exportsContract.previewTemplate, async ({ body, actor }) => {
     const { template, ...selection } = body;

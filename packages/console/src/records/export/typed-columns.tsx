@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { TypedSchema } from '../../api/types.ts';
+import type { FoundSchema } from '../../api/types.ts';
 import { Loaded } from '../../ui/list.tsx';
 import { useRead } from '../../ui/poll.tsx';
 import { SchemaColumns } from '../../ui/schema-columns.tsx';
@@ -12,7 +12,7 @@ export function TypedColumns(props: {
   isKnown: boolean;
 }): ReactNode {
   const params = selectionOf(props.choice);
-  const schema = useRead<TypedSchema>(['records', 'schema', params], '/exports/schema', {
+  const schema = useRead<FoundSchema>(['records', 'schema', params], '/exports/schema', {
     params,
     isWanted: props.isKnown,
     isOne: true,

@@ -18,6 +18,7 @@ const answer = {
     { name: 'scores', field: 'scores', type: { list: { decimal: 3 } } },
   ],
   ...{ sampled: 10_000, count: 93_233, left_out: 2 },
+  misfits: { rows: 1200, fields: { scores: 3 } },
 };
 
 test('exports schema shows the columns with their types, and how many records told them', async () => {
@@ -29,7 +30,7 @@ test('exports schema shows the columns with their types, and how many records to
   expect(stdout).toContain('STRUCT("gate" BIGINT)');
   expect(stdout).toContain('DECIMAL(38,3)[]');
   expect(stderr).toContain(
-    '3 columns of fields, by a sample of 10,000 of 93,233 records; 2 fields left out',
+    '3 columns of fields, by a sample of 10,000 of 93,233 records; 2 fields left out; of 1,200 something fits none',
   );
   expect(api.requests.at(-1)?.query).toEqual({ tenant: 'TX', kind: 'k' });
 });

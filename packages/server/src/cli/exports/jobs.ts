@@ -11,7 +11,7 @@ import { formatBytes, formatClock, formatRelative } from '../format.ts';
 import { parseAnswer } from '../parse-answer.ts';
 
 export type ExportJob = RouteAnswer<'GET /exports/:id'>;
-type Schema = NonNullable<ExportJob['schema']>;
+type Schema = RouteAnswer<'GET /exports/schema'>;
 type ExportBody = RouteInput<'POST /exports/csv'>['body'] &
   RouteInput<'POST /exports/ndjson'>['body'] &
   RouteInput<'POST /exports/parquet'>['body'];
@@ -140,14 +140,16 @@ export const exportJobColumns = [
   text('FILE', 'file_name'),
 ];
 
-/** How many columns fields make: `12 columns, by a sample of 10,000 of 512,991 records`. */
-export function schemaText({ columns, sampled, count: all, left_out }: Schema): string {
+/** How many columns fields make: `12 columns, by a sample of 10,000 of 512,991 records; of 3 something fits none`. */
+export function schemaText({ columns, sampled, count: all, left_out, misfits }: Schema): string {
   const of =
     sampled === all
       ? numberOf(all, 'record')
       : `a sample of ${formatCount(sampled)} of ${numberOf(all, 'record')}`;
   const left = left_out === 0 ? '' : `; ${numberOf(left_out, 'field')} left out`;
-  return `${numberOf(columns.length, 'column')} of fields, by ${of}${left}`;
+  const odd =
+    misfits && misfits.rows > 0 ? `; of ${formatCount(misfits.rows)} something fits none` : '';
+  return `${numberOf(columns.length, 'column')} of fields, by ${of}${left}${odd}`;
 }
 
 /** All that is told of a job. */

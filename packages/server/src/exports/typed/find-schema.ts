@@ -1,12 +1,18 @@
 import { createGate } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { type ColdReader, readSliceSample } from '../../records/index.ts';
-import type { TypedSchema } from '../jobs.contract.ts';
+import type { FoundSchema, RowCounts } from '../jobs.contract.ts';
 import { findVersionSchema } from '../queries.ts';
 import type { Selection } from '../select.ts';
+import type { FieldColumn } from '../values.ts';
 import { ColumnInference } from './infer-columns.ts';
+import { createTaker } from './take-apart.ts';
 
-export type FindSchema = (selection: Selection) => Promise<TypedSchema>;
+/** With `countsMisfits` a schema that is inferred tells how many records of the sample do not fit it. */
+export type FindSchema = (
+  selection: Selection,
+  options?: { countsMisfits?: boolean },
+) => Promise<FoundSchema>;
 
 const size = { records: 10_000, places: 40, mostPlaces: 200, keysEach: 10 };
 const textBytes = 16 * 2 ** 20;
@@ -21,7 +27,7 @@ const recordsATurn = 500;
  */
 export function createSchemaFinder(tiers: { db: Database; cold: ColdReader }): FindSchema {
   const gate = createGate(atOnce);
-  return async ({ slice, version }) => {
+  return async ({ slice, version }, { countsMisfits = false } = {}) => {
     const { tenant, kind, tenants } = slice;
     const kept = version && (await findVersionSchema(tiers.db, { tenant, id: version.id }));
     if (kept) return kept;
@@ -34,16 +40,39 @@ export function createSchemaFinder(tiers: { db: Database; cold: ColdReader }): F
       const whole = { tenant, store, from, until, dataset, tags, tenants };
       const { count, records } = await readSliceSample(tiers, whole, { size, textBytes });
       const own = records.filter((record) => kind === undefined || record.kind === kind);
+      const texts = (own.length === 0 ? records : own).flatMap(
+        ({ enrichment }) => enrichment ?? [],
+      );
       const inference = new ColumnInference();
-      let sampled = 0;
-      for (const { enrichment } of own.length === 0 ? records : own) {
-        if (enrichment === null) continue;
-        inference.add(enrichment);
-        sampled += 1;
-        // This process answers others meanwhile.
-        if (sampled % recordsATurn === 0) await new Promise((resolve) => setImmediate(resolve));
-      }
-      return { ...inference.columns(), sampled, count };
+      await inTurns(texts, (text) => inference.add(text));
+      const inferred = inference.columns();
+      return {
+        ...{ ...inferred, sampled: texts.length, count },
+        ...(countsMisfits && { misfits: await misfitsIn(texts, inferred.columns) }),
+      };
     });
   };
+}
+
+/** Works on texts one after another. This process answers others meanwhile. */
+async function inTurns(texts: readonly string[], work: (text: string) => void): Promise<void> {
+  for (const [n, text] of texts.entries()) {
+    work(text);
+    if ((n + 1) % recordsATurn === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+async function misfitsIn(
+  texts: readonly string[],
+  columns: readonly FieldColumn[],
+): Promise<RowCounts> {
+  const fields: Record<string, number> = {};
+  let rows = 0;
+  const take = createTaker(columns, (field) => {
+    fields[field] = (fields[field] ?? 0) + 1;
+  });
+  await inTurns(texts, (text) => {
+    if (take(text).rest !== null) rows += 1;
+  });
+  return { rows, fields };
 }
