@@ -68,6 +68,36 @@ test('a schedule is made, run, paused, resumed and deleted', async () => {
   await page.getByText('No schedules yet').waitFor();
 });
 
+test('a schedule makes lines by a template of one’s own', async () => {
+  const { service } = filled;
+  const page = await filled.open('/exports', { expected: [stepUp, /400 \(Bad Request\)/] });
+  await page.getByRole('button', { name: 'SCHEDULES' }).click();
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  const drawer = drawerOf(page);
+  await drawer.getByLabel('Tenant').fill('TX');
+  await drawer.getByLabel('Name').fill('lines');
+  await drawer.getByLabel('To', { exact: true }).fill(`${root}/lines`);
+  await drawer.getByLabel('Format').selectOption('ndjson');
+  await drawer.getByLabel('A line is').selectOption('own');
+  const make = drawer.getByRole('button', { name: 'Try the place, and make it' });
+  expect(await make.isDisabled()).toBe(true);
+  const template = drawer.getByLabel('Template');
+  await template.fill('{"text": ');
+  await drawer.getByText(/it is no JSON/).waitFor();
+  await template.fill('{"text": "{{label"}');
+  await make.click();
+  await confirm(page, service.token);
+  // What only the service knows is said at the field, too.
+  await drawer.getByText(/a \{\{ has no end/).waitFor();
+  await template.fill('{"text": "{{kind}}"}');
+  await make.click();
+  await page.getByText('Made lines').waitFor();
+  await drawer.getByText('one of its own').waitFor();
+  const made = await service.call('GET', '/exports/schedules?tenant=TX');
+  expect(made.json.data).toMatchObject([{ request: { template: { text: '{{kind}}' } } }]);
+  await service.call('DELETE', `/exports/schedules/${made.json.data[0].id}`);
+});
+
 test('who is no admin sees schedules and changes none', async () => {
   const { service } = filled;
   const body = { ...nightly, to: `${root}/seen` };

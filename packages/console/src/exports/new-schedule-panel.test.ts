@@ -11,7 +11,7 @@ const values: Parameters<typeof toNewSchedule>[0] = {
     where: '',
   },
   ...{ keyId: 'left from before', secret: 's', format: 'csv', starts: 'now', webhook: false },
-  ...{ typed: true, template: 'openai-chat' },
+  ...{ typed: true, lines: 'openai-chat', templateText: '' },
 };
 
 test('what is left empty is left out, and a folder has no key', () => {
@@ -37,4 +37,12 @@ test('typed fields go with Parquet alone, and a template with NDJSON alone', () 
   expect(parquet).not.toHaveProperty('template');
   expect(ndjson).toMatchObject({ template: 'openai-chat' });
   expect(ndjson).not.toHaveProperty('typed');
+});
+
+test('a template of one’s own goes as the JSON that it is', () => {
+  const own = { ...values, lines: 'own', templateText: ' {"text": "{{label}}"} ' } as const;
+  expect(toNewSchedule({ ...own, format: 'ndjson' })).toMatchObject({
+    template: { text: '{{label}}' },
+  });
+  expect(toNewSchedule(own)).not.toHaveProperty('template');
 });

@@ -2,11 +2,19 @@ import { Checkbox, NativeSelect, PasswordInput, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { NewSchedule, Schedule } from '../api/types.ts';
-import { type ExportFormat, exportFormats, runEventTypes, templateNames } from '../api/values.ts';
+import { type ExportFormat, exportFormats, runEventTypes } from '../api/values.ts';
 import { useAct } from '../ui/act.ts';
 import { ActionForm, faultsOf } from '../ui/form.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { exportsKey } from '../ui/poll.tsx';
+import {
+  type Lines,
+  lineKindOf,
+  lineKinds,
+  noTemplate,
+  readLines,
+  TemplateField,
+} from '../ui/template-field.tsx';
 import { notify } from '../ui/toasts.tsx';
 
 /** The form for a schedule. The service tries its place before it makes it. */
@@ -31,20 +39,20 @@ export function NewSchedulePanel(props: {
 
 const empty = {
   ...{ tenant: '', name: '', cron: '0 2 * * *', to: '', store: '', where: '' },
-  ...{ keyId: '', secret: '' },
+  ...{ keyId: '', secret: '', templateText: '' },
 };
 type Values = typeof empty & {
   format: ExportFormat;
   starts: 'all' | 'now';
   typed: boolean;
-  /** The name of a template; empty for records. */
-  template: string;
+  lines: Lines;
   webhook: boolean;
 };
 
 /** The body for a new schedule: what is left empty is left out. */
 export function toNewSchedule(values: Values): NewSchedule {
-  const { keyId, secret, format, starts, webhook, typed, template, ...texts } = values;
+  const { keyId, secret, format, starts, webhook, typed, lines, templateText, ...texts } = values;
+  const { template } = format === 'ndjson' ? readLines(lines, templateText) : noTemplate;
   const { tenant, cron, to, ...others } = texts;
   const given = Object.entries(others).flatMap(([name, text]) =>
     text.trim() === '' ? [] : [[name, text.trim()]],
@@ -53,7 +61,7 @@ export function toNewSchedule(values: Values): NewSchedule {
     ...{ tenant: tenant.trim(), cron: cron.trim(), to: to.trim(), format, starts },
     ...Object.fromEntries(given),
     ...(format === 'parquet' && typed && { typed }),
-    ...(format === 'ndjson' && template !== '' && { template: named(template) }),
+    ...(template !== undefined && { template }),
     ...(webhook && { webhook }),
     ...(isBucket(to) && {
       credentials: { access_key_id: keyId.trim(), secret_access_key: secret },
@@ -61,14 +69,14 @@ export function toNewSchedule(values: Values): NewSchedule {
   };
 }
 
-const named = (template: string) => templateNames.find((name) => name === template);
-
 export const isBucket = (to: string) => /^\s*s3:/i.test(to);
+
+const skipped = 'A record without a value for it is left out and counted';
 
 function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
   const [values, setValues] = useState<Values>({
     ...empty,
-    ...{ format: 'parquet', starts: 'all', typed: false, template: '', webhook: false },
+    ...{ format: 'parquet', starts: 'all', typed: false, lines: 'records', webhook: false },
   });
   const make = useAct({
     call: () => api.post<Schedule>('/exports/schedules', toNewSchedule(values)),
@@ -83,7 +91,11 @@ function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
     make.reset();
   };
   const fields = ['tenant', 'name', 'cron', 'to', 'store', 'where', 'credentials', 'typed'];
-  const faults = faultsOf(make.error, fields, { url: 'to' });
+  const faults = faultsOf(make.error, [...fields, 'template'], { url: 'to' });
+  const { lines, templateText, format } = values;
+  // Of an empty template nothing is said before somebody writes.
+  const { fault } = format === 'ndjson' ? readLines(lines, templateText) : noTemplate;
+  const written = templateText.trim() === '' ? undefined : (fault ?? undefined);
   const text = (name: keyof typeof empty, label: string, placeholder: string) => (
     <TextInput
       label={label}
@@ -101,6 +113,7 @@ function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
       label="New schedule"
       call={make}
       onSend={() => make.mutate()}
+      isReady={fault === null}
       button="Try the place, and make it"
       fault={faults['']}
       isFaultAbove
@@ -136,13 +149,8 @@ function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
           onChange={(event) => set({ typed: event.currentTarget.checked })}
         />
       )}
-      {values.format === 'ndjson' && (
-        <NativeSelect
-          label="Lines"
-          value={values.template}
-          data={[{ value: '', label: 'records' }, ...templateNames]}
-          onChange={(event) => set({ template: event.currentTarget.value })}
-        />
+      {format === 'ndjson' && (
+        <LinesFields {...values} set={set} fault={written ?? faults['template']} />
       )}
       <NativeSelect
         label="Begins with"
@@ -157,6 +165,36 @@ function ScheduleForm({ onMade }: { onMade: (id: string) => void }): ReactNode {
       {text('where', 'Only where', 'score >= 0.9')}
       <WebhookBox isOn={values.webhook} onChange={(webhook) => set({ webhook })} />
     </ActionForm>
+  );
+}
+
+/** The choice of what the lines of NDJSON are. */
+function LinesFields({
+  lines,
+  templateText,
+  fault,
+  set,
+}: Pick<Values, 'lines' | 'templateText'> & {
+  fault: string | undefined;
+  set: (change: Partial<Values>) => void;
+}): ReactNode {
+  return (
+    <>
+      <NativeSelect
+        label="A line is"
+        description={lines === 'records' ? undefined : skipped}
+        value={lines}
+        data={[...lineKinds]}
+        onChange={(event) => set({ lines: lineKindOf(event.currentTarget.value) })}
+      />
+      {lines === 'own' && (
+        <TemplateField
+          text={templateText}
+          fault={fault}
+          onChange={(text) => set({ templateText: text })}
+        />
+      )}
+    </>
   );
 }
 

@@ -12,6 +12,7 @@ import {
   type SplitName,
   type TemplateName,
 } from '../../api/values.ts';
+import { type Lines, noTemplate, readLines } from '../../ui/template-field.tsx';
 import { shellLine } from '../../ui/words.ts';
 import type { SliceParams } from '../search.ts';
 
@@ -136,8 +137,6 @@ export function betterWay(rows: number | undefined): Way {
   return rows !== undefined && rows > manyRows ? 'job' : 'now';
 }
 
-export type Lines = 'records' | TemplateName | 'own';
-
 /** The fields of the panel as they stand. */
 export type Choices = {
   format: ExportFormat;
@@ -215,24 +214,6 @@ export function choiceOf(from: {
   const base = columns ?? byDefault;
   const chosen = [...exportColumns.filter((name) => base.includes(name)), ...paths];
   return { choice: { ...choice, columns: chosen }, byDefault, ...faults };
-}
-
-type ReadTemplate = { template?: TemplateName | object | undefined; fault: string | null };
-
-const noTemplate: ReadTemplate = { fault: null };
-
-/** Reads what the lines are to be. Whether a template's references are right the service tells. */
-export function readLines(lines: Lines, text: string): ReadTemplate {
-  if (lines === 'records') return noTemplate;
-  if (lines !== 'own') return { template: lines, fault: null };
-  if (text.trim() === '') return { fault: 'write a JSON object, as {"text": "{{label}}"}' };
-  try {
-    const template: unknown = JSON.parse(text);
-    const isObject = typeof template === 'object' && template !== null && !Array.isArray(template);
-    return isObject ? { template, fault: null } : { fault: 'it is JSON, but no object: {…}' };
-  } catch (error) {
-    return { fault: `it is no JSON: ${error instanceof Error ? error.message : ''}` };
-  }
 }
 
 /** What is wrong with columns of a typed file, whose fields stand in the place of `enrichment`. */

@@ -1,22 +1,17 @@
-import { NativeSelect, Textarea } from '@mantine/core';
+import { NativeSelect } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 import { ApiError, api } from '../../api/client.ts';
 import type { TemplatePreview } from '../../api/types.ts';
-import { type MissingRule, templateNames } from '../../api/values.ts';
+import type { MissingRule } from '../../api/values.ts';
 import { JsonText } from '../../ui/json-text.tsx';
 import { Loaded } from '../../ui/list.tsx';
 import { useRead } from '../../ui/poll.tsx';
+import { lineKindOf, lineKinds, TemplateField } from '../../ui/template-field.tsx';
 import { countOf } from '../../ui/words.ts';
-import { type ExportChoice, type Lines, selectionOf, whereOf } from './choice.ts';
+import { type ExportChoice, selectionOf, whereOf } from './choice.ts';
 import type { ChoicesProps } from './choices.tsx';
 import classes from './export.module.css';
-
-const kinds: readonly { value: Lines; label: string }[] = [
-  { value: 'records', label: 'records, as they were sent' },
-  ...templateNames.map((value) => ({ value, label: value })),
-  { value: 'own', label: 'a template of my own' },
-];
 
 const rules: readonly { value: MissingRule; label: string }[] = [
   { value: 'refuse', label: 'a record fails the job' },
@@ -46,10 +41,10 @@ export function LinesChoice(
           label="A line is"
           disabled={isFixed}
           value={choices.lines}
-          data={kinds}
+          data={[...lineKinds]}
           onChange={({ currentTarget: { value } }) => {
             setTold(null);
-            set({ lines: kinds.find((kind) => kind.value === value)?.value ?? 'records' });
+            set({ lines: lineKindOf(value) });
           }}
         />
         {isTemplate && (
@@ -65,20 +60,13 @@ export function LinesChoice(
         )}
       </div>
       {choices.lines === 'own' && (
-        <Textarea
-          label="Template"
-          description="A JSON object. {{label}} stands for a field of the enrichment, {{event_id}} for a column, {{score|json}} for the value itself."
-          placeholder='{"text": "{{label}}"}'
-          classNames={{ input: 'mono' }}
-          autosize
-          minRows={3}
-          maxRows={16}
-          disabled={isFixed}
-          value={choices.templateText}
-          error={props.fault ?? told}
-          onChange={(event) => {
+        <TemplateField
+          isDisabled={isFixed}
+          text={choices.templateText}
+          fault={props.fault ?? told}
+          onChange={(templateText) => {
             setTold(null);
-            set({ templateText: event.currentTarget.value });
+            set({ templateText });
           }}
         />
       )}
