@@ -23,6 +23,15 @@ const line = (n: number) =>
   `{"tenant":"T","store":"S","event_id":"${n}","occurred_at":"2024-01-01T00:00:00Z","enrichment":{}}\n`;
 const pathOf = (name: string) => join(folder.path, name);
 
+/** Has DuckDB write a file. */
+async function copy(query: string, path: string, options: string): Promise<void> {
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  await connection.run(`copy (${query}) to '${path}' (${options})`);
+  connection.closeSync();
+  instance.closeSync();
+}
+
 async function textOf(pieces: AsyncIterable<Piece>): Promise<{ text: string; rows: number }> {
   let text = '';
   let rows = 0;
@@ -90,6 +99,32 @@ test.each([
 });
 
 test.each([
+  ['parquet', 'format parquet'],
+  ['csv', 'format csv'],
+] as const)(
+  'a file of %s that is written anew before it is staged is told from others',
+  async (format, options) => {
+    const path = pathOf(`a.${format}`);
+    const write = (rows: number) =>
+      copy(
+        `select 'T' as tenant, 'S' as store, 'e-' || range as event_id, '2024-01-01T00:00:00Z' as occurred_at, range as n
+      from range(${rows})`,
+        path,
+        options,
+      );
+    await write(10);
+    const file = await importer.open(path, format);
+    expect(file).toMatchObject({ faults: [], rows: 10, shape: expect.stringMatching(/^keys /) });
+    const { stage } = importer;
+    await stage.begin();
+    const fill = () => stage.fill([file.stretch(0, { from: 0, until: 10 })]);
+    expect(await fill()).toEqual(new Map([['T', [{ store: 'S', days: ['2024-01-01'] }]]]));
+    await write(11);
+    await expect(fill()).rejects.toMatchObject({ code: 'file_changed' });
+  },
+);
+
+test.each([
   ['a,b', 'CSV Error on Line: 4002 Original Line: a,b Expected Number of Columns: 4 Found: 2'],
   ['T,S,"e"x,2024-01-01T00:00:00Z', 'CSV Error on Line: 4002'],
   ['T,S,\u00ff,2024-01-01T00:00:00Z', 'not utf-8'],
@@ -115,13 +150,9 @@ test('a file of one line that is too long is refused, and not held in memory', a
 
 test('rows too wide to be read together are read a few at a time', async () => {
   const path = pathOf('wide.parquet');
-  const instance = await DuckDBInstance.create(':memory:');
-  const connection = await instance.connect();
-  await connection.run(`copy (select 'T' as tenant, 'S' as store, range as event_id,
-    '2024-01-01T00:00:00Z' as occurred_at, repeat(md5(range::varchar), 1000) as wide
-    from range(1000)) to '${path}'`);
-  connection.closeSync();
-  instance.closeSync();
+  const wide = `select 'T' as tenant, 'S' as store, range as event_id, '2024-01-01T00:00:00Z' as occurred_at,
+    repeat(md5(range::varchar), 1000) as wide from range(1000)`;
+  await copy(wide, path, 'format parquet');
   const mapping = { columns: {}, values: {}, skipped: [], timeUnit: undefined };
   const { signal } = new AbortController();
   const narrow = await openImporter({

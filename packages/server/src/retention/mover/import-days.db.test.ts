@@ -318,6 +318,24 @@ test('an erasure after a kill finds what the import had copied', async () => {
   expect(await differences(mover, 'erased')).toEqual([]);
 });
 
+test.each(['planned', 'copied', 'verified', 'switched'] as const)(
+  'an erasure that is asked for once an import is %s erases of what it stores',
+  async (state) => {
+    const tenant = `asked-${state}`;
+    let erasing: ReturnType<typeof eraseOnce> | undefined;
+    await importRows(tenant, rowsOf(tenant), {
+      async onTransition(to, when) {
+        if (to === state && when === 'after') {
+          erasing = eraseOnce(mover, { tenant, event_ids: ['e-3', 'e-17'] });
+        }
+      },
+    });
+    expect((await erasing)?.erased.count).toBe(2);
+    expect(await countOf(tenant)).toBe(18);
+    expect(await differences(mover, tenant)).toEqual([]);
+  },
+);
+
 test('days that the policy keeps hot, a hold and a store that is away are refused', async () => {
   const today = new Date().toISOString().slice(0, 10);
   const young = rowsOf(
