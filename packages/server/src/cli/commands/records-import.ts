@@ -96,38 +96,33 @@ Times without a zone are UTC. A column that holds JSON goes in with --map enrich
       const progress = progressOf(context, files);
       const firstRow = (file: FoundFile) => resume?.rowsOf(file) ?? 0;
       let passed = 0;
-      for (const batch of batchesOf(files)) {
-        const isStaged = batch.isTyped && !isCheck;
-        const note = (text: string) => progress.note(text);
-        const onRows = (rows: number) => progress.add(batch.files, rows);
-        if (isStaged)
-          await sendDays(context, client, importer, { batch, totals, firstRow, onRows, note });
-        for (const [number, file] of batch.files.entries()) {
-          const first = firstRow(file);
-          const before = totals.rows + passed;
-          const kept = isStaged ? await importer.stage.countRest(number) : null;
-          if (kept !== 0) {
+      let seen = 0;
+      const note = (text: string) => progress.note(text);
+      for (const batch of batchesOf(files, { firstRow, mayStage: !isCheck })) {
+        const { parts, isTyped } = batch;
+        const onRows = (rows: number) => progress.add(parts[0]?.file, rows);
+        if (isTyped) await sendDays(context, client, importer, { batch, totals, onRows, note });
+        for (const [number, { file, from, until }] of parts.entries()) {
+          const isFirst = from === firstRow(file);
+          if (isFirst) passed += from;
+          const before = totals.rows;
+          if (!isTyped || (await importer.stage.countRest(number)) > 0) {
             await sendFile(context, client, {
-              ...{
-                file,
-                totals,
-                isCheck,
-                note,
-                firstRow: first,
-                rest: isStaged ? number : undefined,
-              },
+              ...{ file, totals, isCheck, note, firstRow: from },
+              rest: isTyped ? number : undefined,
               onLines: (lines) => days?.add(lines),
-              onRows: (rows) => progress.show(file, before + rows),
+              onRows: (rows) => progress.show(file, seen + rows),
               onAnswered: async (rows) => resume?.note(file, rows),
             });
           }
-          if (isStaged) {
-            const rows = Math.max(first, file.source.rows ?? 0);
-            totals.rows = before - passed + rows - first;
-            await resume?.note(file, rows);
+          if (isTyped && until !== null) {
+            totals.rows = before + until - from;
+            await resume?.note(file, until);
           }
-          passed += first;
-          totals.files += 1;
+          if (!isTyped || until === file.source.rows) {
+            seen += file.source.rows ?? from + totals.rows - before;
+            totals.files += 1;
+          }
         }
       }
       progress.clear();
@@ -182,7 +177,7 @@ function progressOf(context: Context, files: readonly FoundFile[]) {
   };
   return {
     show,
-    add([file]: readonly FoundFile[], rows: number) {
+    add(file: FoundFile | undefined, rows: number) {
       if (file !== undefined) show(file, shown + rows);
     },
     note(text: string) {

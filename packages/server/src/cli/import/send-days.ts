@@ -10,14 +10,22 @@ import { parseAnswer } from '../parse-answer.ts';
 import type { FoundFile, Importer } from './find-files.ts';
 import type { Totals } from './report.ts';
 
-/** Files whose rows are looked at together: a day that lies in several of them is imported at once. */
+/** Rows of a file from one on, which counts from 0, and up to another, which is not part of it. */
+export type Part = {
+  readonly file: FoundFile;
+  readonly from: number;
+  /** Null: to the end of a file whose rows nobody has counted. */
+  readonly until: number | null;
+};
+
+/** Rows that are looked at together: a day that lies in several files is imported at once. */
 export type Batch = {
-  readonly files: readonly FoundFile[];
+  readonly parts: readonly Part[];
   /** Whether days of them may be imported at once. */
   readonly isTyped: boolean;
 };
 
-/** So many rows are staged together, and no more of a CSV file, whose rows nobody has counted, than this is large. */
+/** So many rows are staged together. */
 const stagedRows = 1_000_000;
 const mostFiles = 1000;
 /** Fewer rows of a tenant are quicker by ingest. */
@@ -27,32 +35,54 @@ const sendersAtOnce = 4;
 /** The service is asked about so many days at once. */
 const mostDays = 10_000;
 
-/** Puts neighbours together that have the same columns, up to a million rows. A file with more is a batch by itself. */
-export function batchesOf(files: readonly FoundFile[]): Batch[] {
-  const batches: { files: FoundFile[]; isTyped: boolean; rows: number }[] = [];
+/**
+ * Puts neighbours together that have the same columns, up to a million rows, and cuts files that have more. Without
+ * `mayStage`, and where rows are not counted, each file is a batch by itself.
+ */
+export function* batchesOf(
+  files: readonly FoundFile[],
+  {
+    firstRow,
+    mayStage,
+    mostRows = stagedRows,
+  }: {
+    /** How many rows of a file are passed over, because they were answered before. */
+    firstRow: (file: FoundFile) => number;
+    mayStage: boolean;
+    mostRows?: number;
+  },
+): Generator<Batch> {
+  let open: Part[] = [];
+  let room = mostRows;
+  const close = function* () {
+    if (open.length > 0) yield { parts: open, isTyped: true };
+    open = [];
+    room = mostRows;
+  };
   for (const file of files) {
     const { shape, rows } = file.source;
-    const isTyped = shape !== null && rows !== null;
-    const open = batches.at(-1);
-    const fits =
-      open?.isTyped === true &&
-      isTyped &&
-      open.files[0]?.source.shape === shape &&
-      open.files.length < mostFiles &&
-      open.rows + rows <= stagedRows;
-    if (fits) {
-      open.files.push(file);
-      open.rows += rows;
-    } else batches.push({ files: [file], isTyped, rows: rows ?? 0 });
+    let from = firstRow(file);
+    const isTyped = mayStage && shape !== null && rows !== null;
+    const isOther = open.length > 0 && open[0]?.file.source.shape !== shape;
+    if (!isTyped || isOther || open.length === mostFiles) yield* close();
+    if (!isTyped) {
+      yield { parts: [{ file, from, until: rows }], isTyped };
+      continue;
+    }
+    do {
+      const until = Math.max(from, Math.min(rows, from + room));
+      open.push({ file, from, until });
+      room -= until - from;
+      from = until;
+      if (room === 0) yield* close();
+    } while (from < rows);
   }
-  return batches;
+  yield* close();
 }
 
 type Sending = {
   readonly batch: Batch;
   readonly totals: Totals;
-  /** How many rows of a file are passed over, because they were answered before. */
-  readonly firstRow: (file: FoundFile) => number;
   /** Is told how many more rows are stored. */
   readonly onRows: (rows: number) => void;
   readonly note: (text: string) => void;
@@ -70,18 +100,20 @@ export async function sendDays(
   sending: Sending,
 ): Promise<void> {
   await stage.begin();
-  for (const stretches of cutStretches(sending)) {
-    const staged = [...(await stage.fill(stretches))];
-    const free = await atOnce(staged, ([tenant, leaves]) =>
-      planTenant(client, { tenant, leaves, note: sending.note }),
-    );
-    await atOnce(await stage.take(free), async ({ tenant, rows }) => {
-      context.io.signal.throwIfAborted();
-      const isStored =
-        rows >= leastRows && (await sendTenant(client, stage, { ...sending, tenant, rows }));
-      if (!isStored) await stage.keep(tenant);
-    });
-  }
+  const stretches = sending.batch.parts.flatMap(({ file, from, until }, number) =>
+    until === null || until === from ? [] : [file.source.stretch(number, { from, until })],
+  );
+  if (stretches.length === 0) return;
+  const staged = [...(await stage.fill(stretches))];
+  const free = await atOnce(staged, ([tenant, leaves]) =>
+    planTenant(client, { tenant, leaves, note: sending.note }),
+  );
+  await atOnce(await stage.take(free), async ({ tenant, rows }) => {
+    context.io.signal.throwIfAborted();
+    const isStored =
+      rows >= leastRows && (await sendTenant(client, stage, { ...sending, tenant, rows }));
+    if (!isStored) await stage.keep(tenant);
+  });
 }
 
 /** Works on several things at once. Answers what came of them, in no order. */
@@ -95,26 +127,6 @@ async function atOnce<T, R>(things: readonly T[], work: (thing: T) => Promise<R>
   };
   await Promise.all(Array.from({ length: sendersAtOnce }, go));
   return results;
-}
-
-/** Cuts the rows of the files into ranges that are staged together. */
-function* cutStretches({ batch, firstRow }: Sending) {
-  let open = [];
-  let room = stagedRows;
-  for (const [number, file] of batch.files.entries()) {
-    const rows = file.source.rows ?? 0;
-    for (let from = firstRow(file); from < rows; ) {
-      const until = Math.min(rows, from + room);
-      open.push(file.source.stretch(number, { from, until }));
-      room -= until - from;
-      from = until;
-      if (room > 0) continue;
-      yield open;
-      open = [];
-      room = stagedRows;
-    }
-  }
-  if (open.length > 0) yield open;
 }
 
 type Leaves = ImportPlan['leaves'];

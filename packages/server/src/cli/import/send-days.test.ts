@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import type { FoundFile } from './find-files.ts';
+import { batchesOf } from './send-days.ts';
+
+const fileOf = (name: string, rows: number | null, shape: string | null = 'keys') =>
+  ({ name, source: { rows, shape } }) as FoundFile;
+
+function told(files: FoundFile[], options: { mayStage?: boolean; before?: number } = {}) {
+  const { mayStage = true, before = 0 } = options;
+  const batches = batchesOf(files, { mayStage, firstRow: () => before, mostRows: 10 });
+  return [...batches].map(({ parts, isTyped }) => [
+    isTyped,
+    ...parts.map(({ file, from, until }) => `${file.name} ${from}-${until}`),
+  ]);
+}
+
+test('small files are looked at together, and large ones in parts', () => {
+  const files = [fileOf('a', 4), fileOf('b', 3), fileOf('c', 25), fileOf('d', 0)];
+  expect(told(files)).toEqual([
+    [true, 'a 0-4', 'b 0-3', 'c 0-3'],
+    [true, 'c 3-13'],
+    [true, 'c 13-23'],
+    [true, 'c 23-25', 'd 0-0'],
+  ]);
+});
+
+test('what was answered before is in no part', () => {
+  expect(told([fileOf('a', 4), fileOf('b', 25)], { before: 4 })).toEqual([
+    [true, 'a 4-4', 'b 4-14'],
+    [true, 'b 14-24'],
+    [true, 'b 24-25'],
+  ]);
+});
+
+test('other columns begin anew, and what cannot be staged is sent as a whole', () => {
+  const files = [fileOf('a', 1), fileOf('b', 1, 'other'), fileOf('c', 25, null), fileOf('d', null)];
+  const whole = [
+    [false, 'c 0-25'],
+    [false, 'd 0-null'],
+  ];
+  expect(told(files)).toEqual([[true, 'a 0-1'], [true, 'b 0-1'], ...whole]);
+  expect(told(files, { mayStage: false })).toEqual([[false, 'a 0-1'], [false, 'b 0-1'], ...whole]);
+});
