@@ -1,0 +1,39 @@
+import { Type } from 'typebox';
+import { expect, test } from 'vitest';
+import { routesUnder } from './contract.ts';
+import { problem } from './schemas.contract.ts';
+
+const read = { summary: 'Read', scope: 'any', responses: { 200: { description: 'It.' } } } as const;
+
+test('a route is named by its key and stands under its heading, or under one of its own', () => {
+  const { getThing, getOther } = routesUnder('Things', {
+    getThing: { ...read, method: 'GET', path: '/things' },
+    getOther: { ...read, method: 'GET', path: '/others', tag: 'Others' },
+  });
+  expect([getThing.id, getThing.tag]).toEqual(['getThing', 'Things']);
+  expect([getOther.id, getOther.tag]).toEqual(['getOther', 'Others']);
+  expect(getThing).not.toHaveProperty('params');
+  expect(Object.keys(getThing.responses)).toEqual(['200']);
+});
+
+test('the parameters in a path are text, and may name what is not there', () => {
+  const { getPart } = routesUnder('Things', {
+    getPart: { ...read, method: 'GET', path: '/things/:id/parts/:number' },
+  });
+  const texts = Type.Object({ id: Type.String(), number: Type.String() });
+  expect(getPart.params).toEqual(texts);
+  expect(getPart.responses).toEqual({ ...read.responses, 404: problem });
+});
+
+test('what takes input refuses it as the route says, or by a problem', () => {
+  const own = { description: 'Refused.' };
+  const { findThings, makeThing } = routesUnder('Things', {
+    findThings: { ...read, method: 'GET', path: '/things', query: Type.Object({}) },
+    makeThing: {
+      ...{ ...read, method: 'POST', path: '/things', body: Type.Object({}) },
+      responses: { 201: own, 400: own },
+    },
+  });
+  expect(findThings.responses).toEqual({ ...read.responses, 400: problem });
+  expect(makeThing.responses).toEqual({ 201: own, 400: own });
+});
