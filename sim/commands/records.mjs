@@ -148,6 +148,26 @@ export const recordCommands = [
     },
   },
   {
+    name: 'count records',
+    weight: 1,
+    draw: fc.record({ via, slice, event: fc.option(fc.nat(40), { nil: undefined }) }),
+    async play(world, { via: at, slice: filter, event }) {
+      const id = `e${event}`;
+      const where = event === undefined ? {} : { where: `event_id = "${id}"` };
+      const meant = event === undefined ? filter : { ...filter, ids: new Set([id]) };
+      const read = world.records.beginRead(meant);
+      let [count, cursor] = [0, ''];
+      do {
+        const path = `/enrichment/records/count?${queryOf({ ...filter, ...where })}${cursor}`;
+        const answer = await ask(world, 'count', [200], 'GET', path, { via: at });
+        if (answer === undefined) return;
+        count += answer.json.count;
+        cursor = cursorOf(answer);
+      } while (cursor !== '');
+      world.faults.push(...world.records.endCount(read, { count }));
+    },
+  },
+  {
     name: 'read the tree',
     weight: 6,
     draw: fc.record({ via, tenant, level: fc.constantFrom('tenant', 'store', 'month') }),
@@ -308,7 +328,7 @@ export async function readTree(world, via, own, level) {
 }
 
 /** What is added to the query for the next page; nothing where there is none. */
-const cursorOf = ({ json: { next_cursor: next } }) =>
+export const cursorOf = ({ json: { next_cursor: next } }) =>
   next === null ? '' : `&cursor=${encodeURIComponent(next)}`;
 
 /** Sends records in one JSON body, and tells the model what became of them. */

@@ -9,7 +9,7 @@ import { readFiles, sha256Of } from '../files.mjs';
 import { matches } from '../model.mjs';
 import { tenant } from '../values.mjs';
 import { call } from '../world.mjs';
-import { ask, via } from './records.mjs';
+import { ask, cursorOf, via } from './records.mjs';
 
 const run = promisify(execFile);
 export const versionsPath = '/enrichment/dataset-versions';
@@ -42,8 +42,20 @@ export const versionCommands = [
       // Which records a `where` leaves depends on which of several contents is stored.
       const expected =
         where === null ? world.records.exactSum(read, isIn({ tenant: own, slices })) : null;
-      world.versions.push({ id, dir: null });
+      world.versions.push({ id, tenant: own, dir: null });
       world.pending.push({ what: `version ${id}`, kind: 'version', id, expected });
+    },
+  },
+  {
+    name: 'compare two versions',
+    weight: 1,
+    draw: fc.record({ via, at: fc.nat(100), to: fc.nat(100) }),
+    async play(world, { via: through, at, to }) {
+      const one = world.versions[at % Math.max(1, world.versions.length)];
+      const others = world.versions.filter(({ tenant: own }) => own === one?.tenant);
+      if (one === undefined) return;
+      const other = others[to % others.length];
+      await compare(world, one.id, other.id, through);
     },
   },
   {
@@ -62,6 +74,31 @@ export const versionCommands = [
     },
   },
 ];
+
+/** What one version has more and less than another is what their counts differ by, while nothing of both is erased. */
+async function compare(world, id, to, through) {
+  const show = async (each) => {
+    const path = `${versionsPath}/${each}`;
+    return (await ask(world, 'version', [200, 404], 'GET', path, { via: through }))?.json;
+  };
+  let [difference, cursor] = [0, ''];
+  do {
+    const path = `${versionsPath}/${id}/diff?to=${to}${cursor}`;
+    // 409: one of them is being counted, or its counting failed.
+    const answer = await ask(world, 'diff', [200, 404, 409], 'GET', path, { via: through });
+    if (answer?.status !== 200) return;
+    difference += answer.json.added.count - answer.json.gone.count;
+    cursor = cursorOf(answer);
+  } while (cursor !== '');
+  const [before, after] = [await show(id), await show(to)];
+  if (before?.changed_at !== null || after?.changed_at !== null) return;
+  // One of them may not be counted yet.
+  if (before.count === null || after.count === null) return;
+  if (after.count - before.count === difference) return;
+  world.say(
+    `${to} has ${after.count} records, ${id} ${before.count}, and they differ by ${difference}`,
+  );
+}
 
 /** Whether a record lies in the tags of a version, as they were. */
 const isIn =
