@@ -319,6 +319,17 @@ create table enrichment_records (
 
 CREATE INDEX enrichment_records_event_idx ON ONLY public.enrichment_records USING brin (hashtextextended(event_id, (0)::bigint) int8_bloom_ops (n_distinct_per_range='400', false_positive_rate='0.005')) WITH (pages_per_range='8');
 
+create table event_types (
+  type text collate "C" not null,
+  description text,
+  schema json,
+  sample json,
+  deprecated boolean not null default false,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint event_types_pkey PRIMARY KEY (type)
+);
+
 create table export_links (
   hash bytea not null,
   token_id text collate "C" not null,
@@ -1081,6 +1092,9 @@ create table webhook_endpoints (
   stores text[],
   filter text,
   filter_key uuid,
+  uid text collate "C",
+  name text,
+  labels json not null default '{}'::json,
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = enabled))
 );
@@ -1090,6 +1104,8 @@ CREATE INDEX webhook_endpoints_held_idx ON public.webhook_endpoints USING btree 
 CREATE INDEX webhook_endpoints_tenant_idx ON public.webhook_endpoints USING btree (tenant, id);
 
 CREATE INDEX webhook_endpoints_trouble_idx ON public.webhook_endpoints USING btree (tenant, id) WHERE ((deleted_at IS NULL) AND ((paused_until IS NOT NULL) OR (failures_in_row > 0) OR (disabled_reason = 'gone'::text)));
+
+CREATE UNIQUE INDEX webhook_endpoints_uid_idx ON public.webhook_endpoints USING btree (tenant, uid) WHERE ((deleted_at IS NULL) AND (uid IS NOT NULL));
 
 create table work_shares (
   job text collate "C" not null,

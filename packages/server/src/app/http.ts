@@ -18,6 +18,7 @@ import { addConsole } from '../platform/http/console-files.ts';
 import { addMetricsRoute, serveMetrics } from '../platform/http/metrics-route.ts';
 import { addOriginRoutes } from '../platform/http/origin-routes.ts';
 import { basePath, createHttpServer, type HttpServer } from '../platform/http/server.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
 import { listNewerMigrations } from '../platform/postgres/migrate.ts';
 import { isReadOnly } from '../platform/postgres/replication.ts';
 import type { Traces } from '../platform/traces.ts';
@@ -25,6 +26,7 @@ import type { Work } from '../platform/work/repeat.ts';
 import { rejectCodes } from '../records/contract.ts';
 import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.ts';
 import { retentionContract } from '../retention/contract.ts';
+import { describeWebhooks, listAllTypes } from '../webhooks/index.ts';
 import { addExports, type ExportJobs } from './exports.ts';
 import { type Host, notReady, routeTools } from './host.ts';
 import { addJobs } from './jobs.ts';
@@ -116,6 +118,7 @@ export function createHttp(
     findWarnings,
     errors: errorCatalogue,
     rejectCodes,
+    findWebhooks: createWebhooksReader(db, authenticate),
   });
   addAllFigures(host, findWarnings);
   addMetricsRoute(http, {
@@ -126,6 +129,25 @@ export function createHttp(
   observe(http, host);
   if (traces !== null) traceRequests(http, traces);
   return http;
+}
+
+/** Says what the service sends to whoever may read the catalogue; to others, and while it cannot be read, nothing. */
+function createWebhooksReader(
+  db: Queryable,
+  authenticate: (request: FastifyRequest) => Promise<Actor>,
+) {
+  return async (request: FastifyRequest) => {
+    if (request.headers.authorization === undefined && request.headers.cookie === undefined) {
+      return null;
+    }
+    try {
+      requireScope(await authenticate(request), 'incidents:read');
+    } catch (error) {
+      if (error instanceof AppError && error.status < 500) return null;
+      throw error;
+    }
+    return describeWebhooks(await listAllTypes(db));
+  };
 }
 
 function addApi(http: HttpServer, host: Host): void {

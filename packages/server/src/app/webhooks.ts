@@ -75,6 +75,7 @@ export function addWebhooks(
     isOnHold,
     refuseHold,
     deliveryDays: settings.deliveryDays,
+    eventTypes: settings.eventTypes,
   });
 }
 

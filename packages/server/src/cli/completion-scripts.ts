@@ -25,9 +25,11 @@ export type CompletionOption = {
 /** What an option asks for, wherever it is. */
 const asked: Readonly<Record<string, string>> = {
   ...{ '--tenant': 'tenant', '--endpoint': 'endpoints', '--incident': 'incidents' },
+  ...{ '--event': 'event-types', '--type': 'event-types' },
 };
 /** The nouns whose argument is an id of their own list, or a name. */
-const listed = /^\/(endpoints|exports|incidents|jobs|profile|schedules|tokens|records\/versions)\b/;
+const listed =
+  /^\/(endpoints|event-types|exports|incidents|jobs|profile|schedules|tokens|records\/versions)\b/;
 
 /** All commands with their options. They come from commander's own tree, so that the scripts cannot lack one. */
 export function completionTree(program: Command): CompletionNode[] {
@@ -75,7 +77,9 @@ function argumentOf(command: Command, path: string): Value {
   if (argument.argChoices !== undefined) return argument.argChoices;
   if (argument.name() === 'file') return 'file';
   const [, noun] = listed.exec(path) ?? [];
-  return noun !== undefined && /^(id|name|version)/.test(argument.name()) ? { ask: noun } : 'free';
+  return noun !== undefined && /^(id|name|type|version)/.test(argument.name())
+    ? { ask: noun }
+    : 'free';
 }
 
 function isAsked(value: Value): value is Asked {

@@ -34,6 +34,7 @@ export type ListRoute =
   | 'GET /notify/notices'
   | 'GET /retention/moves'
   | 'GET /retention/policies'
+  | 'GET /webhook/event-types'
   | 'GET /retention/segments'
   | 'GET /retention/tenants'
   | 'GET /webhook/deliveries'

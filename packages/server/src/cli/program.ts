@@ -32,6 +32,9 @@ const loaders = loading({
   doctor: () => import('./commands/doctor.ts'),
   drain: () => import('./commands/drain.ts'),
   endpoints: () => import('./commands/endpoints.ts'),
+  'event-types': async () => ({
+    'event-types': (await import('./commands/event-types.ts')).eventTypes,
+  }),
   exports: () => import('./commands/exports.ts'),
   incidents: () => import('./commands/incidents.ts'),
   jobs: () => import('./commands/jobs.ts'),
@@ -78,6 +81,7 @@ const groups: Readonly<Record<string, { readonly [N in Name]?: string }>> = {
   },
   'Webhooks:': {
     endpoints: 'where webhooks are sent',
+    'event-types': 'the catalogue of what may be reported',
     incidents: 'what webhooks report',
     deliveries: 'webhook deliveries in every state',
     listen: 'receive webhooks here, and fail if told to',

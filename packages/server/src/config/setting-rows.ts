@@ -285,6 +285,11 @@ export const settingGroups = {
         help: 'One delivery attempt in all, from name look-up to the last byte.',
         sharedBy: ['drainer'],
       },
+      eventTypes: {
+        ...oneOf('SVC_EVENT_TYPES', ['accept', 'warn', 'refuse'], 'accept'),
+        help: 'What becomes of a reported incident whose type is not in the catalogue of event types, or whose data does not fit its schema: accept asks neither, warn says so in the answer, refuse answers 400.',
+        sharedBy: ['api'],
+      },
       webhookMaxBytes: {
         ...bytes('SVC_WEBHOOK_MAX_BYTES', 256 * kiB, kiB, 16 * miB),
         help: 'One webhook payload, at most.',

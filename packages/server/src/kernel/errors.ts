@@ -54,6 +54,7 @@ export const errorCatalogue = {
   link_not_found: row(404, 'There is no such download link, or no longer.'),
   record_not_found: row(404, 'There is no such record.'),
   endpoint_not_found: row(404, 'There is no such webhook endpoint.'),
+  event_type_not_found: row(404, 'The catalogue has no such type of events.'),
   incident_not_found: row(404, 'There is no such incident.'),
   delivery_not_found: row(404, 'There is no such delivery.'),
   retry_job_not_found: row(404, 'There is no such bulk re-arm.'),

@@ -9,6 +9,7 @@ import {
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import { deadLettersContract } from './dead-letters.contract.ts';
+import { eventTypesContract } from './event-types.contract.ts';
 import {
   acceptedIncidentSchema,
   filterTrialSchema,
@@ -39,6 +40,7 @@ import { endpointStorySchema } from './story.contract.ts';
 import { deliveryStatuses, endpointHealths, shownOutcomes } from './values.ts';
 
 export * from './dead-letters.contract.ts';
+export * from './event-types.contract.ts';
 export * from './incidents.contract.ts';
 export * from './overview.contract.ts';
 export * from './replays.contract.ts';
@@ -186,8 +188,18 @@ export const webhooksContract = {
     description:
       'It is sent at once, past the endpoint’s queue, breaker and rate, and the answer tells what came of it. A ping that fails is retried like any delivery.',
     params: idParams,
+    query: exactly({
+      type: Type.Optional(
+        Type.String({
+          ...{ minLength: 1, maxLength: 128 },
+          description:
+            'of the catalogue: its sample is sent, as an event of this type that nobody reported',
+        }),
+      ),
+    }),
     responses: {
       202: { description: 'Sent.', schema: pingedDeliverySchema },
+      400: problem,
       404: problem,
       409: problem,
     },
@@ -323,6 +335,7 @@ export const webhooksContract = {
       400: problem,
     },
   },
+  ...eventTypesContract,
   ...deadLettersContract,
   ...replaysContract,
 } as const satisfies Record<string, RouteContract>;

@@ -94,6 +94,12 @@ export const triedFilterSchema = Type.Object({
 export const acceptedIncidentSchema = Type.Object({
   id: Type.String(),
   deliveries: Type.Array(acceptedDeliverySchema),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'what does not fit the catalogue of event types, where SVC_EVENT_TYPES has that told',
+    }),
+  ),
 });
 
 export const incidentSchema = Type.Object({

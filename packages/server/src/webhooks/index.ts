@@ -19,6 +19,8 @@ export {
   disableFailing as disableFailingEndpoints,
   listFailing as listFailingEndpoints,
 } from './endpoints/trouble-queries.ts';
+export { describeWebhooks } from './event-types/describe.ts';
+export { listAllTypes } from './event-types/event-types.ts';
 export { webhookFigures } from './figures.ts';
 export { startForgetting } from './forget.ts';
 export { createIncidentEraser } from './incidents/erase.ts';

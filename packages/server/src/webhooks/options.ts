@@ -6,6 +6,7 @@ import type { Repeated } from '../platform/work/repeat.ts';
 import type { Sender } from './delivery/sender.ts';
 import type { Target } from './delivery/target.ts';
 import type { SecretBox } from './secret.ts';
+import type { UnknownTypes } from './values.ts';
 import type { ReportWakeUp } from './wake-up.ts';
 
 /** What the webhook routes need from the process that they run in. */
@@ -33,5 +34,7 @@ export type WebhookOptions = {
   readonly refuseHold: (db: Queryable, tenant: string) => Promise<void>;
   /** For how many days deliveries are kept that have ended. */
   readonly deliveryDays: number;
+  /** What becomes of reports that the catalogue of event types does not know. */
+  readonly eventTypes: UnknownTypes;
   readonly log: Log;
 };

@@ -33,7 +33,7 @@ export const includeHours = Type.Optional(
 );
 
 const segmentPattern = '[a-z0-9][a-z0-9_-]*';
-const eventTypePattern = `${segmentPattern}(\\.${segmentPattern})+`;
+export const eventTypePattern = `${segmentPattern}(\\.${segmentPattern})+`;
 export const eventTypeSchema = Type.String({
   maxLength: 128,
   pattern: `^${eventTypePattern}$`,

@@ -156,5 +156,9 @@ export const answerBounds = [
   10_000, 15_000, 20_000, 30_000, 60_000, 120_000,
 ] as const;
 
+/** What becomes of a report that the catalogue of event types does not know, or whose data does not fit. */
+export const unknownTypes = ['accept', 'warn', 'refuse'] as const;
+export type UnknownTypes = (typeof unknownTypes)[number];
+
 /** What the types of incidents begin with that the service itself reports. */
 export const ownTypes = 'svcctl.';

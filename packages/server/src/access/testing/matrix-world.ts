@@ -25,6 +25,7 @@ const kindsByPath = [
   ['/retention/moves/', 'move'],
   ['/retention/verify/', 'verification'],
   ['/webhook/endpoints/', 'endpoint'],
+  ['/webhook/event-types/', 'eventType'],
   ['/incidents/', 'incident'],
   ['/webhook/dlq/retries/', 'retryJob'],
   ['/webhook/dlq/jobs/', 'retryJob'],
@@ -185,6 +186,11 @@ function makersOf(
     async notifyTarget() {
       const body = { kind: 'webhook', url: `http://127.0.0.1:9/${++made}` };
       return (await service.call('POST', '/notify/targets', { body })).json.id;
+    },
+    async eventType() {
+      const type = `matrix.made${++made}`;
+      await service.call('PUT', `/webhook/event-types/${type}`, { body: {} });
+      return type;
     },
     // It holds nothing, and its object was never written. All reads of the tenant fail while it is there.
     async lostSegment() {

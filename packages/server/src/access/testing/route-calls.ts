@@ -130,6 +130,7 @@ export const routeCalls: Readonly<
   changeReplay: async ({ fresh }) => [{ id: await fresh('replay'), body: { state: 'paused' } }],
   // A session need not confirm for a preview: see sessions.db.test.ts.
   purgeDeadLetters: ({ tenant }) => [{ body: { tenant, failure_class: 'dns' } }],
+  setEventType: () => [{ body: { sample: { score: 1 } } }],
   createNotifyTarget: () => [{ body: { kind: 'webhook', url: 'http://127.0.0.1:9/notices' } }],
   changeNotifyTarget: () => [{ body: { enabled: false } }],
   changeRetryJob: async ({ fresh }) => [{ id: await fresh('retryJob'), body: { state: 'paused' } }],

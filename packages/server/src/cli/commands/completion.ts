@@ -50,6 +50,7 @@ export const __complete = command({
 /** The lists whose ids are completed, by what the scripts call them. Their first page has what is looked for mostly. */
 const lists = {
   endpoints: 'GET /webhook/endpoints',
+  'event-types': 'GET /webhook/event-types',
   exports: 'GET /exports',
   incidents: 'GET /incidents',
   jobs: 'GET /jobs',
@@ -77,6 +78,6 @@ async function find(
   }
   if (!Object.hasOwn(lists, what)) return [];
   const answer = await client.text(lists[what as keyof typeof lists], {});
-  const { data } = JSON.parse(answer) as { data: readonly { id: string }[] };
-  return data.map(({ id }) => id);
+  const { data } = JSON.parse(answer) as { data: readonly { id?: string; type: string }[] };
+  return data.map(({ id, type }) => id ?? type);
 }

@@ -264,14 +264,25 @@ const ping: Verb = {
   description:
     'Sends an event of type webhook.ping to an endpoint at once, past its queue, breaker and rate, and says what it answered. Prints the id of the delivery.',
   argument,
-  examples: ['svcctl endpoints ping ep_4fTq9Zx7Kq2LmN0p'],
-  options: [['--json', 'print the whole answer as JSON']],
+  examples: [
+    'svcctl endpoints ping ep_4fTq9Zx7Kq2LmN0p',
+    'svcctl endpoints ping ep_4fTq9Zx7Kq2LmN0p --type incident.created',
+  ],
+  options: [
+    ['--type <type>', 'send the sample of this type instead, as the catalogue has it'],
+    ['--json', 'print the whole answer as JSON'],
+  ],
   act: sendPing,
 };
 
-async function sendPing(context: Context, { json }: { json?: true }, id: string): Promise<void> {
+async function sendPing(
+  context: Context,
+  { json, type }: { json?: true; type?: string },
+  id: string,
+): Promise<void> {
   const client = await context.connect();
-  const answer = await client.json('POST /webhook/endpoints/:id/ping', { params: { id } });
+  const input = { params: { id }, query: { type } };
+  const answer = await client.json('POST /webhook/endpoints/:id/ping', input);
   await context.out.write(`${json ? JSON.stringify(answer) : answer.id}\n`);
   if (json) return;
   const { status, failure_class, error, duration_ms, response } = answer.outcome;

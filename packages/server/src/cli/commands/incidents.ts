@@ -169,6 +169,7 @@ async function send(context: Context, options: SendOptions): Promise<void> {
   // Without an idempotency key a second try could report the incident twice.
   const answer = await (options.key === undefined ? post() : withRetries(context.io, post));
   await context.out.write(`${options.json ? JSON.stringify(answer) : answer.id}\n`);
+  for (const warning of answer.warnings ?? []) context.note(`Mind: ${printable(warning)}`);
   const count = answer.deliveries?.length ?? 0;
   context.note(
     count === 0

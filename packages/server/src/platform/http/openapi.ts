@@ -67,6 +67,7 @@ export type OpenApiDocument = {
   readonly tags: readonly { readonly name: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: object;
+  readonly webhooks?: Readonly<Record<string, unknown>>;
 };
 
 /** What holds for every call: titles with their sentences, in Markdown (paragraphs and `code`). */

@@ -1,6 +1,7 @@
+import type { FastifyRequest } from 'fastify';
 import type { ErrorCode, errorCatalogue } from '../../kernel/errors.ts';
 import { once } from '../../kernel/once.ts';
-import { buildOpenApi } from './openapi.ts';
+import { buildOpenApi, type OpenApiDocument } from './openapi.ts';
 import { referenceCss, referencePagePolicy, renderReferencePage } from './reference-page.ts';
 import { basePath, type HttpServer } from './server.ts';
 import { faultCodes } from './validate.ts';
@@ -12,6 +13,8 @@ export type OriginOptions = {
   findWarnings(): Promise<readonly ErrorCode[]>;
   errors: typeof errorCatalogue;
   rejectCodes: Readonly<Record<string, string>>;
+  /** What the service sends, as `webhooks` of OpenAPI has it; null for whoever may not read that. */
+  findWebhooks(request: FastifyRequest): Promise<OpenApiDocument['webhooks'] | null>;
 };
 
 /** Adds what is below the origin and needs no token: health, the reference and the OpenAPI document. */
@@ -38,9 +41,10 @@ export function addOriginRoutes(http: HttpServer, options: OriginOptions): void 
     }));
     return { status: 'ready', ...(warnings.length > 0 && { warnings }) };
   });
-  fastify.get(`${basePath}/openapi.json`, async (_request, reply) => {
-    reply.type('application/json; charset=utf-8');
-    return openApiText();
+  fastify.get(`${basePath}/openapi.json`, async (request, reply) => {
+    reply.type('application/json; charset=utf-8').header('vary', 'authorization, cookie');
+    const webhooks = await options.findWebhooks(request);
+    return webhooks === null ? openApiText() : JSON.stringify({ ...describeApi(), webhooks });
   });
   fastify.get('/docs', async (_request, reply) => {
     reply

@@ -2,10 +2,15 @@ import { runEventTypes } from '../../exports/values.ts';
 import type { Actor } from '../../kernel/actor.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { maskUrl } from '../../kernel/mask-url.ts';
+import { nearestOf } from '../../kernel/nearest.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
 import type { AuditEntry } from '../../platform/audit.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { CatalogueType } from '../contract.ts';
+import { mostTypes } from '../event-types/catalogue.ts';
+import { listTypes } from '../event-types/queries.ts';
 import { withHours } from '../hours.ts';
+import { isPattern } from '../subscription.ts';
 import type { EndpointHealth } from '../values.ts';
 import * as queries from './queries.ts';
 import { readStory } from './story.ts';
@@ -80,28 +85,52 @@ export function found<T>(row: T | undefined): T {
   });
 }
 
-/** The types that SPEC names, and a pattern. Others are allowed; one that was mistyped would never get anything. */
-const namedTypes = ['*', 'incident.*', 'incident.created', 'incident.updated', 'incident.resolved'];
+/** The types that every service knows. Others are allowed; one that was mistyped would never get anything. */
+const namedTypes = ['incident.created', 'incident.updated', 'incident.resolved'];
 
 /** What is allowed of an endpoint and yet seldom meant, one sentence each. */
 export async function findWarnings(
   db: Queryable,
   endpoint: { id: string; tenant: string; url: string; event_types: readonly string[] },
 ): Promise<string[]> {
-  const others = endpoint.event_types.filter(
-    (type) => !namedTypes.includes(type) && !runEventTypes.some((own) => own === type),
-  );
+  const catalogue = await listTypes(db, { after: null, limit: mostTypes });
   const twin = await queries.findTwin(db, endpoint);
   return [
-    ...(others.length === 0
-      ? []
-      : [
-          `${others.join(', ')}: not among incident.created, incident.updated and incident.resolved. Only incidents that are reported under exactly this type, or one that a pattern fits, are delivered.`,
-        ]),
+    ...typeWarnings(endpoint.event_types, catalogue),
     ...(twin === undefined
       ? []
       : [
           `${twin} of the same tenant has the same URL: what both want is delivered there twice, under two webhook-ids.`,
         ]),
+  ];
+}
+
+/** What an endpoint wants that nobody may ever report, or not for long. */
+function typeWarnings(
+  wanted: readonly string[],
+  catalogue: readonly Pick<CatalogueType, 'type' | 'deprecated'>[],
+): string[] {
+  const known = [...namedTypes, ...runEventTypes, ...catalogue.map(({ type }) => type)];
+  const isKnown = (type: string) =>
+    type === '*' ||
+    (isPattern(type)
+      ? known.some((one) => one.startsWith(type.slice(0, -1)))
+      : known.includes(type));
+  const told = wanted
+    .filter((type) => !isKnown(type))
+    .map((type) => {
+      const near = nearestOf(type, known);
+      return near === undefined ? type : `${type} (did you mean ${near}?)`;
+    });
+  const old = catalogue
+    .filter(({ type, deprecated }) => deprecated && wanted.includes(type))
+    .map(({ type }) => type);
+  return [
+    ...(told.length === 0
+      ? []
+      : [
+          `${told.join(', ')}: not among the types that are known. Only incidents that are reported under exactly this type, or one that a pattern fits, are delivered.`,
+        ]),
+    ...(old.length === 0 ? [] : [`${old.join(', ')}: deprecated, and to be reported no more.`]),
   ];
 }

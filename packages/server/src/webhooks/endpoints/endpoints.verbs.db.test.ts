@@ -56,6 +56,7 @@ beforeAll(async () => {
     isOnHold: async () => false,
     refuseHold: async () => {},
     deliveryDays: 30,
+    eventTypes: 'accept',
     log,
   };
   addEndpointRoutes(http, db, options);
@@ -375,7 +376,7 @@ test('what is seldom meant is told: an unknown event type, a second endpoint of 
   const types = ['incident.created', 'incident.craeted'];
   const second = (await call('POST', '/webhook/endpoints', { ...body, event_types: types })).json;
   expect(second.warnings).toEqual([
-    expect.stringMatching(/^incident\.craeted: not among /),
+    expect.stringMatching(/^incident\.craeted \(did you mean incident\.created\?\): not among /),
     expect.stringContaining(`${first.id} of the same tenant has the same URL`),
   ]);
   const changed = (await call('PATCH', at(second.id), { event_types: ['*'] })).json;

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { Static } from 'typebox';
-import { AppError } from '../../kernel/errors.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -9,6 +9,8 @@ import type { pingedDeliverySchema } from '../contract.ts';
 import { deliverOnce, EndpointConfigs, endOf } from '../drainer/deliver.ts';
 import { writeOutcome } from '../drainer/outcome-writer.ts';
 import { claimStored } from '../drainer/queries.ts';
+import { found } from '../event-types/event-types.ts';
+import { findSampleText, findType } from '../event-types/queries.ts';
 import { insertIncidents } from '../incidents/queries.ts';
 import { payloadText } from '../incidents/report-incident.ts';
 import { laneOf } from '../lanes.ts';
@@ -22,17 +24,19 @@ const leaseMarginSeconds = 15;
 /**
  * Sends an event of type `webhook.ping` to this endpoint alone, whatever event types it wants: at once, past its queue,
  * breaker and rate, which it leaves as they are. Returns the delivery and what came of it. The ping is an incident like
- * any other: it is listed, and retried when it fails. Throws 404 `endpoint_not_found`, 409 `endpoint_disabled`.
+ * any other: it is listed, and retried when it fails. With a type of the catalogue its sample is sent as such an event.
+ * Throws 404 `endpoint_not_found`, `event_type_not_found`, 409 `endpoint_disabled`, and 400 without a sample.
  */
 export async function pingEndpoint(
   db: Database,
   options: WebhookOptions,
-  call: EndpointCall,
+  call: EndpointCall & { readonly query: { readonly type?: string } },
 ): Promise<Static<typeof pingedDeliverySchema>> {
   const nowMillis = options.clock();
   const occurredAt = formatMicros(nowMillis * 1000);
   const seconds = options.ping.timeoutSeconds + leaseMarginSeconds;
   const lease = { id: randomInt(2 ** 48 - 1), seconds };
+  const sample = await sampleOf(db, call.query.type);
   const row = await withLocked(db, options, call, async (connection, endpoint, note) => {
     const { id: endpointId, tenant, enabled } = endpoint;
     if (!enabled) {
@@ -40,8 +44,9 @@ export async function pingEndpoint(
         detail: 'The endpoint is disabled. Enable it, then ping it again.',
       });
     }
-    const payload = { type, timestamp: occurredAt, data: { endpoint_id: endpointId } };
-    const body = payloadText(payload, options.maxPayloadBytes);
+    const data = { endpoint_id: endpointId };
+    const payload = { type: sample?.type ?? type, timestamp: occurredAt, data };
+    const body = payloadText(payload, options.maxPayloadBytes, sample?.text);
     const own = {
       tenant,
       store: null,
@@ -63,6 +68,18 @@ export async function pingEndpoint(
   });
   if (row === undefined) throw new Error('a ping made no delivery');
   return await attempt(db, options, row, lease.id);
+}
+
+/** What is sent instead of a ping. The incident stays a ping, so that no replay takes it for a report. */
+async function sampleOf(
+  db: Database,
+  asked: string | undefined,
+): Promise<{ type: string; text: string } | undefined> {
+  if (asked === undefined) return undefined;
+  const { type } = found(await findType(db, asked));
+  const text = await findSampleText(db, type);
+  if (text === null) throw invalidInput('?type', `${type} has no sample in the catalogue`);
+  return { type, text };
 }
 
 async function attempt(

@@ -12,6 +12,7 @@ import {
   type incidentsQuerySchema,
   webhooksContract,
 } from '../contract.ts';
+import { Catalogue } from '../event-types/catalogue.ts';
 import { foundNothing, namedBy, searchKindOf, soughtText } from '../find.ts';
 import type { WebhookOptions } from '../options.ts';
 import { scanPage } from '../scan.ts';
@@ -22,7 +23,9 @@ import { createReportIncident, type Payload } from './report-incident.ts';
 import { tryFilter } from './try-filter.ts';
 
 export function addIncidentRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
-  const reportIncident = createReportIncident(db, options);
+  const { clock, log, eventTypes: mode } = options;
+  const catalogue = new Catalogue(db, { clock, log, mode });
+  const reportIncident = createReportIncident(db, { ...options, catalogue });
   http.route(webhooksContract.reportIncident, ({ body, actor, request }) => {
     // The data is taken from the request's text, because JSON.parse would change large numbers.
     const dataSource = compactMember(request.jsonText, 'data');

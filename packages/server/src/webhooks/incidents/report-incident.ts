@@ -11,13 +11,14 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { ClaimedRow } from '../claim.ts';
 import type { AcceptedDelivery, newIncidentSchema } from '../contract.ts';
+import type { Catalogue } from '../event-types/catalogue.ts';
 import type { WebhookOptions } from '../options.ts';
 import { IncidentFilters } from './filters.ts';
 import * as queries from './queries.ts';
 import { listDeliveriesOfIncident } from './queries.ts';
 
 type Request = Static<typeof newIncidentSchema>;
-type Accepted = { id: string; deliveries: AcceptedDelivery[] };
+type Accepted = { id: string; deliveries: AcceptedDelivery[]; warnings?: string[] };
 
 export type ReportIncident = (
   actor: Actor,
@@ -46,6 +47,8 @@ export function createReportIncident(
   db: Queryable,
   options: Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp'> & {
     readonly log: Pick<Log, 'warn'>;
+    /** What the type and the data of a report are compared with. */
+    readonly catalogue?: Pick<Catalogue, 'look'>;
   },
 ): ReportIncident {
   const { clock, maxAttempts, maxPayloadBytes, wakeUp } = options;
@@ -90,6 +93,8 @@ export function createReportIncident(
     const payload = { type, timestamp: occurredAt, data };
     const body = payloadText(payload, maxPayloadBytes, dataSource);
     const key = toKey(request, dataSource);
+    const warnings = (await options.catalogue?.look(request)) ?? [];
+    const told = warnings.length === 0 ? {} : { warnings };
     const incident = { id: newId('inc'), tenant, store, type, occurredAt, body, ...origin, key };
     const filtered = { type, store, occurredAt, data: dataSource ?? JSON.stringify(data) };
     // Another try is needed when a key in use runs out between the two statements, or a filter was saved meanwhile.
@@ -101,9 +106,9 @@ export function createReportIncident(
         await filters.reload(tenant);
         continue;
       }
-      if (stored !== null) return { id: stored.id, deliveries: stored.deliveries };
+      if (stored !== null) return { id: stored.id, deliveries: stored.deliveries, ...told };
       const earlier = key === null ? undefined : await findEarlier(db, request, key);
-      if (earlier !== undefined) return earlier;
+      if (earlier !== undefined) return { ...earlier, ...told };
     }
     throw new Error(
       'an idempotency key is in use and is not there, or filters change all the time',
