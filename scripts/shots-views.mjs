@@ -62,6 +62,7 @@ export const views = [
   { name: 'incidents-failed', place: '/incidents?deliveries=failed' },
   { name: 'incidents-panel', place: '/incidents?deliveries=failed', prepare: openRow },
   { name: 'endpoints', place: '/endpoints' },
+  { name: 'endpoints-types', place: '/endpoints?view=types' },
   { name: 'endpoints-drawer', place: '/endpoints', prepare: openRow },
   { name: 'endpoints-delete', place: '/endpoints', prepare: ask(/^Delete/, openRow) },
   { name: 'endpoints-new', place: '/endpoints?panel=endpoint/new' },

@@ -47,7 +47,9 @@ test('makes an endpoint, with what is refused at its field, and pings it', async
   await form.getByLabel('Seconds before').fill('5, 300');
   await form.getByLabel('Event types').fill('incident.created, incident.craeted');
   await form.getByRole('button', { name: 'Make the endpoint' }).click();
-  await secretDialog(page).getByText('Mind: incident.craeted: not among').waitFor();
+  await secretDialog(page)
+    .getByText('Mind: incident.craeted (did you mean incident.created?)')
+    .waitFor();
   await readSecret(page);
   await form.getByRole('button', { name: 'Ping' }).waitFor();
 
@@ -236,4 +238,30 @@ test('replays to an endpoint what was reported before it, after a look at the co
   await page.getByText('Queued once more').waitFor();
   await expect.poll(() => receiver.bodiesOf('/late/in').length, { timeout: 20_000 }).toBe(4);
   receiver.answer(503);
+});
+
+test('adds a type to the catalogue, with what is no JSON at its field, and proposes it to endpoints', async () => {
+  const page = await webhooks.open('/endpoints', { expected: [/400 \(Bad Request\)/] });
+  await page.getByRole('button', { name: 'EVENT TYPES' }).click();
+  await page.getByRole('button', { name: 'New type' }).click();
+  const form = drawerOf(page);
+  await form.getByRole('textbox', { name: 'Type' }).fill('order.paid');
+  await form.getByLabel('JSON Schema').fill('{"type":"object","required":["n"]}');
+  await form.getByLabel('Sample').fill('{"n":');
+  await form.getByRole('button', { name: 'Add the type' }).click();
+  await form.getByText('is not JSON').waitFor();
+  await form.getByLabel('Sample').fill('{}');
+  await form.getByRole('button', { name: 'Add the type' }).click();
+  await form.getByText('does not fit the schema').waitFor();
+  await form.getByLabel('Sample').fill('{"n":1}');
+  await form.getByRole('button', { name: 'Add the type' }).click();
+  await rowsOf(page).filter({ hasText: 'order.paid' }).waitFor();
+  await drawerOf(page).getByText('SAMPLE').waitFor();
+  await keepScreen(page, 'event-types');
+
+  await page.getByRole('button', { name: 'ENDPOINTS', exact: true }).click();
+  await page.getByRole('button', { name: 'New endpoint' }).click();
+  await drawerOf(page).getByLabel('Event types').fill('order.');
+  await drawerOf(page).getByRole('button', { name: 'order.paid' }).click();
+  expect(await drawerOf(page).getByLabel('Event types').inputValue()).toBe('order.paid');
 });

@@ -7,6 +7,7 @@ import type {
   bulkJobSchema,
   bulkPreviewSchema,
   bulkRequestSchema,
+  catalogueTypeSchema,
   coldStoreSummarySchema,
   csvRequestSchema,
   daySchema,
@@ -139,6 +140,8 @@ export type Endpoint = Static<typeof endpointSchema>;
 export type EndpointStory = Static<typeof endpointStorySchema>;
 /** An endpoint as it is read alone; in lists it has no story. */
 export type ToldEndpoint = Endpoint & { story?: EndpointStory };
+/** A type of events, as the catalogue has it. */
+export type CatalogueType = Static<typeof catalogueTypeSchema>;
 export type NewEndpoint = Static<typeof newEndpointSchema>;
 export type FilterTrial = Static<typeof filterTrialSchema>;
 export type TriedFilter = Static<typeof triedFilterSchema>;

@@ -4,6 +4,7 @@ export const dlqKey = [...webhooksKey, 'dlq'] as const;
 export const deliveriesKey = [...webhooksKey, 'deliveries'] as const;
 export const incidentsKey = [...webhooksKey, 'incidents'] as const;
 export const endpointsKey = [...webhooksKey, 'endpoints'] as const;
+export const eventTypesKey = [...webhooksKey, 'types'] as const;
 export const jobsKey = [...webhooksKey, 'jobs'] as const;
 
 /** The query key of the newest failures of one status that match the filters. */

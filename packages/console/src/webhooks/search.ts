@@ -45,10 +45,10 @@ export const incidentsPanels = ['inc'] as const;
 export const newEndpoint = 'new';
 
 /** View state of the page ENDPOINTS. */
-export type EndpointsSearch = ListSearch<typeof endpointFilters>;
+export type EndpointsSearch = ListSearch<typeof endpointFilters> & { view?: 'types' };
 
-/** The panels of ENDPOINTS: an endpoint by its id, or `new`. */
-export const endpointsPanels = ['endpoint'] as const;
+/** The panels of ENDPOINTS: an endpoint by its id, or a type of events, or `new`. */
+export const endpointsPanels = ['endpoint', 'type'] as const;
 
 type Raw = Record<string, unknown>;
 
@@ -72,7 +72,10 @@ export function validateDeliveriesSearch(search: Raw): DeliveriesSearch {
 }
 
 export function validateEndpointsSearch(search: Raw): EndpointsSearch {
-  return readList(search, endpointFilters, endpointsPanels, { edit: 'endpoint' });
+  return {
+    ...readList(search, endpointFilters, endpointsPanels, { edit: 'endpoint' }),
+    ...(search.view === 'types' && { view: 'types' }),
+  };
 }
 
 export function validateIncidentsSearch(search: Raw): IncidentsSearch {

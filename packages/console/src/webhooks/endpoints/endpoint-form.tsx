@@ -13,6 +13,7 @@ import { Copied } from '../../ui/copy-button.tsx';
 import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { endpointsKey } from '../query-keys.ts';
+import { TypeProposals } from './event-types-view.tsx';
 import { FilterPreview } from './filter-preview.tsx';
 
 type FieldProps = {
@@ -133,6 +134,12 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
       {Object.entries(fields).map(([name, props]) => (
         <Fragment key={name}>
           {field(name as FieldName, props)}
+          {name === 'event_types' && (
+            <TypeProposals
+              typed={values.event_types}
+              onTyped={(event_types) => setValues((all) => ({ ...all, event_types }))}
+            />
+          )}
           {name === 'where' && <FilterPreview trial={toTrial(values)} />}
         </Fragment>
       ))}

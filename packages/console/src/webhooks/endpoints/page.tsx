@@ -4,10 +4,10 @@ import type { ReactNode } from 'react';
 import type { Endpoint, Page } from '../../api/types.ts';
 import { endpointFilters } from '../../api/views.ts';
 import { ListFilters } from '../../ui/filters.tsx';
-import { filtersOf } from '../../ui/hash-state.ts';
+import { filtersOf, noneOf } from '../../ui/hash-state.ts';
 import { Empty } from '../../ui/list.tsx';
 import classes from '../../ui/list-page.module.css';
-import { ListPage } from '../../ui/list-page.tsx';
+import { ListPage, ViewSwitch } from '../../ui/list-page.tsx';
 import { listParams } from '../../ui/list-search.ts';
 import { PollNote, useRead } from '../../ui/poll.tsx';
 import { idOf } from '../../ui/table/column.ts';
@@ -22,6 +22,7 @@ import {
 } from '../search.ts';
 import { endpointColumns } from './columns.tsx';
 import { EndpointDrawer } from './endpoint-drawer.tsx';
+import { EventTypesView } from './event-types-view.tsx';
 
 /** The page ENDPOINTS: where the webhooks of each tenant are sent. */
 export function EndpointsPage(): ReactNode {
@@ -31,13 +32,41 @@ export function EndpointsPage(): ReactNode {
     endpointsPanels,
   );
   const list = useEndpoints(search);
+  const views = (
+    <ViewSwitch
+      label="What is shown"
+      views={['endpoints', 'event types']}
+      view={search.view === 'types' ? 'event types' : 'endpoints'}
+      isCaps
+      onView={(next) =>
+        update({
+          ...noneOf(endpointFilters),
+          view: next === 'event types' ? 'types' : undefined,
+          ...{ cursor: undefined, panel: undefined },
+        })
+      }
+    />
+  );
   const open = panel.idOf('endpoint');
   const rows = list.data?.data;
   const next = list.data?.next_cursor ?? null;
   const isFiltered = filtersOf(search, endpointFilters).some((value) => value !== undefined);
+  if (search.view === 'types') {
+    return (
+      <ListPage>
+        <EventTypesView
+          views={views}
+          open={panel.idOf('type')}
+          onOpen={(type) => panel.open('type', type)}
+          onClose={panel.close}
+        />
+      </ListPage>
+    );
+  }
   return (
     <ListPage queries={[list]}>
       <div className={classes.bar}>
+        {views}
         <ListFilters
           label="Filters of the endpoints"
           filters={endpointFilters}
