@@ -104,6 +104,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'notify rm': ['ntt_1 --yes'],
   'notify test': ['ntt_1'],
   'notify log': ['', 'array'],
+  'export-config': [''],
   'event-types ls': ['', 'array'],
   'event-types show': ['a.b', 'object'],
   'event-types set': ['a.b', 'object'],
@@ -132,6 +133,9 @@ const otherCalls: Readonly<Record<string, Call>> = {
   version: [''],
   // What it prints is about real files: see commands/records-import.db.test.ts.
   'records import': ['a.parquet'],
+  // They read a file first: see as-code/as-code.db.test.ts.
+  apply: ['a.yaml'],
+  'webhooks import': ['--from svix --tenant T a.json'],
   // What it does is tested on a cluster, by npm run test:citus.
   'database distribute': ['--dry-run'],
   listen: [''],

@@ -21,6 +21,7 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 access, 5 unavailable, 6 co
 /** Loads the file under commands/ that describes a noun, or a command that has none, under its name. */
 const loaders = loading({
   analytics: () => import('./commands/analytics-export.ts'),
+  apply: () => import('./commands/apply.ts'),
   audit: () => import('./commands/audit.ts'),
   backup: () => import('./commands/backup.ts'),
   completion: () => import('./commands/completion.ts'),
@@ -34,6 +35,9 @@ const loaders = loading({
   endpoints: () => import('./commands/endpoints.ts'),
   'event-types': async () => ({
     'event-types': (await import('./commands/event-types.ts')).eventTypes,
+  }),
+  'export-config': async () => ({
+    'export-config': (await import('./commands/apply.ts')).exportConfig,
   }),
   exports: () => import('./commands/exports.ts'),
   incidents: () => import('./commands/incidents.ts'),
@@ -53,6 +57,7 @@ const loaders = loading({
   status: () => import('./commands/status.ts'),
   tokens: () => import('./commands/tokens.ts'),
   version: () => import('./commands/version.ts'),
+  webhooks: () => import('./commands/webhooks.ts'),
   whoami: () => import('./commands/session.ts'),
   __complete: () => import('./commands/completion.ts'),
 });
@@ -85,8 +90,11 @@ const groups: Readonly<Record<string, { readonly [N in Name]?: string }>> = {
     incidents: 'what webhooks report',
     deliveries: 'webhook deliveries in every state',
     listen: 'receive webhooks here, and fail if told to',
+    webhooks: 'endpoints of another service, taken over',
   },
   'Operate:': {
+    apply: 'make the service as files say, after a look at the difference',
+    'export-config': 'print the service as such a file',
     jobs: 'jobs of all kinds: list, wait, cancel',
     ps: 'the processes of the service',
     notify: 'who is told of what is wrong',
@@ -118,11 +126,12 @@ const groups: Readonly<Record<string, { readonly [N in Name]?: string }>> = {
 const nouns: readonly Name[] = [
   ...(['records', 'exports', 'dlq', 'analytics', 'schedules', 'retention', 'endpoints'] as const),
   ...(['incidents', 'deliveries', 'jobs', 'notify', 'tokens', 'audit', 'keys'] as const),
-  ...(['database', 'profile'] as const),
+  ...(['database', 'profile', 'event-types', 'webhooks'] as const),
 ];
 /** What follows the name of a command there, unless it is `[options]`. */
 const takes: { readonly [N in Name]?: string } = {
-  ...{ restore: '[options] <from>', completion: '<shell>', __complete: '' },
+  ...{ restore: '[options] <from>', apply: '[options] <file>', 'export-config': '' },
+  ...{ completion: '<shell>', __complete: '' },
 };
 
 /**

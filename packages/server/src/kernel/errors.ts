@@ -89,6 +89,7 @@ export const errorCatalogue = {
   days_held: row(409, 'These days cannot be imported at once: ingest takes their records.'),
   tenant_busy: row(409, 'Data of the tenant is being moved at the moment.', { retryable: true }),
   idempotency_conflict: row(409, 'The idempotency key was used with another body.'),
+  endpoint_uid_taken: row(409, 'The tenant has an endpoint with this uid already.'),
   endpoint_disabled: row(409, 'The endpoint is disabled.'),
   endpoint_enabled: row(409, 'The endpoint is enabled.'),
   delivery_finished: row(409, 'The delivery is delivered or discarded already.'),
@@ -135,6 +136,7 @@ export const errorCatalogue = {
   database_newer: row(503, 'The database belongs to a newer release of svcctl.'),
   not_ready: row(503, 'The service is starting or stopping.'),
 
+  config_differs: ofCommand(2, 'The service is not as the files say.'),
   usage_invalid: ofCommand(2, 'The command line is not valid.'),
   settings_invalid: ofCommand(2, 'A setting has a wrong value or is unknown.'),
   service_unreachable: ofCommand(5, 'The service does not answer.'),

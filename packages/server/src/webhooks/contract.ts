@@ -74,7 +74,11 @@ export const webhooksContract = {
       'The URL is https, without credentials, and leads to no private or otherwise special address outside SVC_ALLOW_TARGETS (400 target_blocked). The answer is the only place where the secret ever shows.',
     stepUp: true,
     body: newEndpointSchema,
-    responses: { 201: { description: 'Registered.', schema: withSecret }, 400: problem },
+    responses: {
+      201: { description: 'Registered.', schema: withSecret },
+      400: problem,
+      409: problem,
+    },
   },
   listEndpoints: {
     ...admin,
@@ -88,7 +92,8 @@ export const webhooksContract = {
       q: Type.Optional(
         Type.String({
           ...{ minLength: 1, maxLength: 200 },
-          description: 'text in the URL before its query, or in the description, in any case',
+          description:
+            'text in the URL before its query, the uid, the name or the description, in any case',
         }),
       ),
       include: includeHours,
@@ -135,6 +140,7 @@ export const webhooksContract = {
       200: { description: 'As it is now.', schema: endpointSchema },
       400: problem,
       404: problem,
+      409: problem,
     },
   },
   discardBacklog: {

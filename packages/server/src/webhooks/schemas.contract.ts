@@ -9,6 +9,7 @@ import {
   oneOf,
   pageOf,
 } from '../platform/http/schemas.contract.ts';
+import { changedNames, newNames, shownNames } from './endpoint-names.contract.ts';
 import {
   breakerStates,
   bulkActions,
@@ -153,6 +154,7 @@ export const endpointSchema = Type.Object({
   tenant: Type.String(),
   url: Type.String({ description: 'in lists, and in the audit log, without its query' }),
   description: nullable(Type.String()),
+  ...shownNames,
   event_types: Type.Array(Type.String()),
   stores: nullable(Type.Array(Type.String())),
   where: nullable(filterSchema),
@@ -233,6 +235,7 @@ export const newEndpointSchema = exactly({
   rate_limit: Type.Optional(rateSchema),
   disable_after_days: Type.Optional(disableAfterSchema),
   description: Type.Optional(descriptionSchema),
+  ...newNames,
   headers: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description:
@@ -261,6 +264,7 @@ export const endpointChangeSchema = exactly(
     rate_limit: Type.Optional(nullable(rateSchema)),
     disable_after_days: Type.Optional(nullable(disableAfterSchema)),
     description: Type.Optional(nullable(descriptionSchema)),
+    ...changedNames,
     headers: Type.Optional(
       nullable(
         Type.Record(Type.String(), nullable(Type.String()), {

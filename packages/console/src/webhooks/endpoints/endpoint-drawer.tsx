@@ -111,6 +111,12 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
         'disabled since':
           disabled !== null ? `${when(disabled)}${by === null ? '' : ` by ${by}`}` : undefined,
         backlog: `${backlogText(endpoint.backlog)} queued or pending`,
+        name: endpoint.name ?? undefined,
+        uid: endpoint.uid === null ? undefined : copied(endpoint.uid),
+        labels:
+          Object.entries(endpoint.labels)
+            .map(([name, value]) => `${name}=${value}`)
+            .join(', ') || undefined,
         description: endpoint.description ?? undefined,
         'event types': endpoint.event_types.includes('*') ? 'all' : endpoint.event_types.join(', '),
         attempts: attempts ?? 'as many as the service is set to',

@@ -41,6 +41,7 @@ const fields: Readonly<Record<Exclude<FieldName, 'tenant'>, FieldProps>> = {
       'What must hold of an incident, as score >= 0.9 and data.kind in ("a", "b"). Empty: any',
     maxLength: 2000,
   },
+  name: { label: 'Name', maxLength: 200 },
   description: { label: 'Description', maxLength: 500 },
   max_attempts: {
     label: 'Attempts before a delivery is abandoned',
@@ -154,6 +155,7 @@ type FormValues = {
   event_types: string;
   stores: string;
   where: string;
+  name: string;
   description: string;
   max_attempts: string;
   retry_schedule: string;
@@ -174,6 +176,7 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
     event_types: endpoint?.event_types.join(', ') ?? '*',
     stores: endpoint?.stores?.join(', ') ?? '',
     where: endpoint?.where ?? '',
+    name: endpoint?.name ?? '',
     description: endpoint?.description ?? '',
     max_attempts: number(endpoint?.max_attempts),
     retry_schedule: endpoint?.retry_schedule?.join(', ') ?? '',
@@ -221,6 +224,7 @@ function parsed(values: FormValues) {
     event_types: types.length === 0 ? ['*'] : types,
     stores: stores.length === 0 ? null : stores,
     where: values.where.trim() === '' ? null : values.where.trim(),
+    name: values.name.trim() === '' ? null : values.name.trim(),
     description: values.description.trim() === '' ? null : values.description.trim(),
     max_attempts: values.max_attempts === '' ? null : numeral(values.max_attempts),
     retry_schedule: schedule.length === 0 ? null : schedule,

@@ -107,6 +107,9 @@ async function register(context: Context, options: CreateOptions): Promise<void>
   const body = {
     tenant,
     url,
+    uid: options.uid,
+    name: options.name,
+    labels: subscription.labels,
     headers:
       headers && Object.fromEntries(Object.entries(headers).map(([name, to]) => [name, to ?? ''])),
     event_types: subscription.event_types,

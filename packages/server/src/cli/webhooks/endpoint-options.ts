@@ -11,6 +11,9 @@ export type EndpointOptions = {
   store?: string[];
   where?: string;
   description?: string;
+  uid?: string;
+  name?: string;
+  label?: string[];
   maxAttempts?: number | 'default';
   retrySchedule?: number[] | 'default';
   rateLimit?: number | 'default';
@@ -44,6 +47,9 @@ export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
   ['--url <url>', urlHelp],
   ...subscriptionOptions,
   ['--description <text>', 'what it is, for people'],
+  ['--uid <uid>', 'what files call it, one of its tenant’s: docs/as-code.md'],
+  ['--name <name>', 'what people call it'],
+  ['--label <label...>', 'labels of your own, as team=soc; the others go'],
   [
     '--max-attempts <number>',
     'attempts before a delivery is abandoned, or default',
@@ -74,6 +80,9 @@ export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
 export function endpointBody(options: EndpointOptions) {
   return {
     url: options.url,
+    uid: options.uid,
+    name: options.name,
+    labels: labelsOf(options),
     ...subscriptionBody(options),
     max_attempts: orNull(options.maxAttempts),
     retry_schedule: orNull(options.retrySchedule),
@@ -105,6 +114,19 @@ async function linesOf(folder: string, path: string): Promise<string[]> {
     throw usage(`The headers cannot be read: ${error instanceof Error ? error.message : path}`);
   });
   return text.split('\n').filter((line) => line.trim() !== '');
+}
+
+function labelsOf({ label }: EndpointOptions): Record<string, string> | undefined {
+  return (
+    label &&
+    Object.fromEntries(
+      label.map((text) => {
+        const equals = text.indexOf('=');
+        if (equals < 1) throw usage('A label is written as name=value.');
+        return [text.slice(0, equals), text.slice(equals + 1)];
+      }),
+    )
+  );
 }
 
 function orDefault<T>(parse: (text: string) => T): (text: string) => T | 'default' {

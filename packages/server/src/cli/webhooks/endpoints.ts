@@ -55,6 +55,14 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
     ...whereAny('throttled until', throttled_until && utc(throttled_until)),
     ...whereAny('failing since', failing_since && utc(failing_since)),
     ['description', endpoint.description],
+    ...whereAny('uid', endpoint.uid),
+    ...whereAny('name', endpoint.name),
+    ...whereAny(
+      'labels',
+      Object.entries(endpoint.labels ?? {})
+        .map(([name, value]) => `${name}=${value}`)
+        .join(', ') || null,
+    ),
     ['events', endpoint.event_types.join(', ')],
     ...whereAny('stores', endpoint.stores?.join(', ') ?? null),
     ...whereAny('where', endpoint.where),

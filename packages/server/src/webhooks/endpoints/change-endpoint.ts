@@ -22,7 +22,14 @@ import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
-import { type Caller, findWarnings, found, getEndpoint, toEndpointId } from './endpoints.ts';
+import {
+  type Caller,
+  findWarnings,
+  found,
+  getEndpoint,
+  refuseNamesake,
+  toEndpointId,
+} from './endpoints.ts';
 import {
   cancelReplaysOf,
   countLiveDeliveries,
@@ -65,7 +72,7 @@ export async function withLocked<Done>(
 /**
  * Changes the settings that are named and leaves the others. Disabling makes the endpoint's deliveries wait, also those
  * of later incidents. Enabling closes its breaker and lets them go. Returns the endpoint as it is afterwards. Throws
- * 400 `target_invalid`, `target_blocked`, 404 `endpoint_not_found`.
+ * 400 `target_invalid`, `target_blocked`, 404 `endpoint_not_found`, 409 `endpoint_uid_taken`.
  */
 export async function changeEndpoint(
   db: Database,
@@ -85,6 +92,7 @@ export async function changeEndpoint(
       // Enabling or disabling the endpoint ends a job that discards its backlog.
       const ended = change.enabled === undefined ? [] : await cancelBacklogJobs(connection, [id]);
       const settings = changedSettings(before, change, actor.name);
+      await refuseNamesake(connection, { ...settings, id, tenant: before.tenant });
       const closesBreaker = change.enabled === true;
       const isElsewhere = new URL(settings.url).origin !== new URL(before.url).origin;
       const headers = await newHeaders(connection, options, { id, change, isElsewhere });
@@ -154,6 +162,9 @@ function changedSettings(row: EndpointSettings, change: Change, by: string): End
     // Who sends back what a list has shown changes nothing of it.
     url: change.url === maskUrl(row.url) ? row.url : or(change.url, row.url),
     description: or(change.description, row.description),
+    uid: or(change.uid, row.uid),
+    name: or(change.name, row.name),
+    labels: or(change.labels, row.labels),
     event_types: or(change.event_types, row.event_types),
     stores: or(change.stores, row.stores),
     where: or(change.where, row.where),

@@ -9,12 +9,12 @@ import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret, secretBytes } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
-import { type Caller, findWarnings, found } from './endpoints.ts';
+import { type Caller, findWarnings, found, refuseNamesake } from './endpoints.ts';
 import { insertEndpoint } from './queries.ts';
 
 /**
  * Registers an endpoint. The returned secret is shown only here. Throws 400 `request_invalid` (also for a tenant that
- * the token does not reach, and for a filter that is wrong), `target_invalid`, `target_blocked`.
+ * the token does not reach, and for a filter that is wrong), `target_invalid`, `target_blocked`, 409 `endpoint_uid_taken`.
  */
 export async function createEndpoint(
   db: Database,
@@ -36,6 +36,9 @@ export async function createEndpoint(
     tenant,
     url: body.url,
     description: body.description ?? null,
+    uid: body.uid ?? null,
+    name: body.name ?? null,
+    labels: body.labels ?? {},
     event_types: body.event_types ?? ['*'],
     stores: body.stores ?? null,
     where: body.where ?? null,
@@ -50,6 +53,7 @@ export async function createEndpoint(
     secret: options.secretBox().seal(secret, id),
   };
   const made = await db.transaction(async (connection) => {
+    await refuseNamesake(connection, endpoint);
     const row = found(await insertEndpoint(connection, endpoint));
     const entry = { actor, request, action: 'endpoint.create', target: id, tenant, after: row };
     await options.audit(connection, entry);

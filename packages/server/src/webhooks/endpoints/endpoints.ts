@@ -85,6 +85,18 @@ export function found<T>(row: T | undefined): T {
   });
 }
 
+/** Throws 409 `endpoint_uid_taken` when another endpoint of the tenant has this uid. */
+export async function refuseNamesake(
+  db: Queryable,
+  { id, tenant, uid }: { id: string; tenant: string; uid: string | null },
+): Promise<void> {
+  const other = uid === null ? undefined : await queries.findNamesake(db, { id, tenant, uid });
+  if (other === undefined) return;
+  throw new AppError('endpoint_uid_taken', {
+    detail: `${other} of ${tenant} has the uid ${uid} already. Choose another one.`,
+  });
+}
+
 /** The types that every service knows. Others are allowed; one that was mistyped would never get anything. */
 const namedTypes = ['incident.created', 'incident.updated', 'incident.resolved'];
 

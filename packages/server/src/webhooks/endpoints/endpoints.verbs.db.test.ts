@@ -416,3 +416,24 @@ test('of more than 5,000 live deliveries the rest is left to a job', async () =>
     waiting: 100,
   });
 });
+
+test('a uid names one endpoint of a tenant, until that is deleted', async () => {
+  const body = { tenant: 'uids', url: 'https://127.0.0.1/in', uid: 'pager' };
+  const called = { name: 'Pager', labels: { team: 'soc' } };
+  const make = (more: object = {}) =>
+    call('POST', '/webhook/endpoints', { ...body, ...called, ...more });
+  const { json: first } = await make();
+  expect(first).toMatchObject({ uid: 'pager', ...called });
+  expect(await make()).toMatchObject({ status: 409, json: { code: 'endpoint_uid_taken' } });
+  expect((await make({ tenant: 'others' })).status).toBe(201);
+  const { json: second } = await make({ uid: 'other' });
+  const path = `/webhook/endpoints/${second.id}`;
+  expect((await call('PATCH', path, { uid: 'pager' })).status).toBe(409);
+  expect((await call('PATCH', path, { uid: 'a b' })).status).toBe(400);
+  expect((await call('PATCH', path, { labels: { 'a b': 'c' } })).status).toBe(400);
+  const changed = await call('PATCH', path, { uid: null, name: null, labels: {} });
+  expect(changed.json).toMatchObject({ uid: null, name: null, labels: {} });
+  await call('DELETE', `/webhook/endpoints/${first.id}`);
+  const racing = await Promise.all([make(), make(), make()]);
+  expect(racing.map(({ status }) => status).sort()).toEqual([201, 409, 409]);
+});

@@ -16,6 +16,9 @@ export type EndpointSettings = Pick<
   EndpointRow,
   | 'url'
   | 'description'
+  | 'uid'
+  | 'name'
+  | 'labels'
   | 'event_types'
   | 'stores'
   | 'where'
@@ -70,7 +73,7 @@ export const health = sql`case
   ), failures_in_row > 0) then 'degraded'
   else 'ok' end`;
 
-export const columns = sql`id, tenant, url, description, ${wantedTypes} as event_types, stores, filter as where,
+export const columns = sql`id, tenant, url, description, uid, name, labels, ${wantedTypes} as event_types, stores, filter as where,
   ${health} as health, enabled, disabled_reason,
   ${instantText('disabled_at')} as disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
   disable_after_days, header_names, case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
@@ -92,11 +95,12 @@ export async function insertEndpoint(
     SealedHeaders & { id: string; lane: number; tenant: string; secret: Buffer },
 ): Promise<EndpointRow | undefined> {
   const rows = await db.query<EndpointRow>(sql`
-    insert into webhook_endpoints (id, lane, tenant, url, description, event_types, event_patterns, stores, filter,
+    insert into webhook_endpoints (id, lane, tenant, url, description, uid, name, labels, event_types, event_patterns, stores, filter,
       filter_key, enabled, disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
       disable_after_days, header_names, headers, secret)
     values (${endpoint.id}, ${endpoint.lane}, ${endpoint.tenant}, ${endpoint.url},
-      ${endpoint.description}, ${storedTypes(endpoint).types}, ${storedTypes(endpoint).patterns},
+      ${endpoint.description}, ${endpoint.uid}, ${endpoint.name}, ${JSON.stringify(endpoint.labels)}::json,
+      ${storedTypes(endpoint).types}, ${storedTypes(endpoint).patterns},
       ${endpoint.stores}::text[], ${endpoint.where}::text, md5(${endpoint.where}::text)::uuid, ${endpoint.enabled},
       ${endpoint.disabled_reason}, case when not ${endpoint.enabled}::boolean then now() end,
       ${endpoint.disabled_by}, ${endpoint.max_attempts}, ${endpoint.retry_schedule},
@@ -129,7 +133,7 @@ export async function listEndpoints(
 ): Promise<EndpointRow[]> {
   const [tenant, id] = page.after ?? [null, null];
   const { health: wanted, q } = filter;
-  const text = sql`lower(split_part(url, '?', 1) || ' ' || coalesce(description, ''))`;
+  const text = sql`lower(concat_ws(' ', split_part(url, '?', 1), uid, name, description))`;
   return db.query<EndpointRow>(sql`
     select ${columns} from webhook_endpoints
     where deleted_at is null
@@ -150,6 +154,20 @@ export async function findEndpoint(
     sql`select ${columns} from webhook_endpoints where ${alive(id, reach)}`,
   );
   return rows[0];
+}
+
+/** Another endpoint of the tenant that is called so. Whoever asks holds the lock of the tenant's names until it commits. */
+export async function findNamesake(
+  db: Queryable,
+  { id, tenant, uid }: { id: string; tenant: string; uid: string },
+): Promise<string | undefined> {
+  await db.query(
+    sql`select pg_advisory_xact_lock(hashtextextended(${`endpoint ${tenant} ${uid}`}, 0))`,
+  );
+  const rows = await db.query<{ id: string }>(sql`
+    select id from webhook_endpoints
+    where tenant = ${tenant} and uid = ${uid} and id <> ${id} and deleted_at is null limit 1`);
+  return rows[0]?.id;
 }
 
 /** Finds another endpoint of the tenant with the same URL. */
@@ -204,6 +222,7 @@ export async function updateEndpoint(
       : sql`header_names = ${headers.header_names}::text[], headers = ${headers.headers},`;
   const rows = await db.query<EndpointRow>(sql`
     update webhook_endpoints set url = ${settings.url}, description = ${settings.description},
+      uid = ${settings.uid}, name = ${settings.name}, labels = ${JSON.stringify(settings.labels)}::json,
       event_types = ${storedTypes(settings).types}, event_patterns = ${storedTypes(settings).patterns},
       stores = ${settings.stores}::text[], filter = ${settings.where}::text,
       filter_key = md5(${settings.where}::text)::uuid, enabled = ${settings.enabled},

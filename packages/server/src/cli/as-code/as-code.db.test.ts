@@ -1,0 +1,213 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { useServiceCli } from '../testing/service-cli.ts';
+
+const folder = { path: '' };
+beforeAll(async () => {
+  folder.path = await mkdtemp(join(tmpdir(), 'svcctl-as-code-'));
+});
+afterAll(() => rm(folder.path, { recursive: true }));
+
+const { cli, ok, jsonOf } = useServiceCli({ SVC_ALLOW_TARGETS: '127.0.0.0/8' }, folder);
+const put = (name: string, text: string) => writeFile(join(folder.path, name), text);
+
+const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
+const env = { SHOP_AUTHORIZATION: 'Bearer hush' };
+
+/** The example of the docs, with addresses that a test may register. */
+async function example(): Promise<string> {
+  const docs = await readFile(new URL('../../../../../docs/as-code.md', import.meta.url), 'utf8');
+  const [, text = ''] = /```yaml\n([\s\S]*?)```/.exec(docs) ?? [];
+  return text.replace(/https:\/\/[a-z]+\.acme\.example/g, 'http://127.0.0.1:9');
+}
+
+test('applies the example of the docs, and then finds nothing to do', async () => {
+  await put('svcctl.yaml', await example());
+  const dry = await cli('apply svcctl.yaml --dry-run');
+  expect(dry.code).toBe(2);
+  expect(dry.stdout).toContain('+ endpoint TX/shop\n');
+  expect(dry.stderr).toContain('config_differs');
+  const missing = await cli('apply svcctl.yaml');
+  expect(missing.code).toBe(2);
+  expect(missing.stderr).toMatch(/SHOP_AUTHORIZATION is not set|shop.secret cannot be read/);
+  expect(await jsonOf('event-types ls --json type')).toEqual([]);
+
+  await put('shop.secret', `${secret}\n`);
+  const done = await ok('apply svcctl.yaml', { env });
+  const secrets = done.stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split('\t'));
+  expect(secrets).toEqual([
+    ['token pipeline', expect.stringMatching(/^svc_/)],
+    ['target of notices http://127.0.0.1:9/svcctl', expect.stringMatching(/^whsec_/)],
+    ['endpoint TX/shop', secret],
+  ]);
+  expect(done.stderr).toContain('5 made · 0 changed · 0 removed');
+  expect(`${dry.stdout}${dry.stderr}${done.stderr}`).not.toMatch(/hush|whsec_/);
+  const [made] = await jsonOf('endpoints ls --json');
+  expect(made).toMatchObject({
+    ...{ uid: 'shop', name: 'The shop', labels: { team: 'shop' }, rate_limit: 50 },
+    ...{ event_types: ['order.*'], header_names: ['Authorization'] },
+  });
+  for (const words of ['apply svcctl.yaml --prune', 'apply svcctl.yaml --dry-run --prune']) {
+    expect(await ok(words)).toMatchObject({ stdout: '', stderr: 'Nothing differs.\n' });
+  }
+});
+
+test('what is exported changes nothing when it is applied, also of what was made by hand', async () => {
+  const url = 'http://127.0.0.1:9/by-hand?key=1';
+  await ok(
+    `endpoints create --tenant TX --url ${url} --retry-schedule 300,5 --store S2 S1 --disabled`,
+  );
+  const { stdout } = await ok('export-config');
+  await put('exported.yaml', stdout);
+  expect(parse(stdout)).toMatchObject({
+    endpoints: expect.arrayContaining([
+      expect.objectContaining({ url, enabled: false, retry_schedule: [300, 5] }),
+      expect.objectContaining({ uid: 'shop' }),
+    ]),
+    tokens: [{ name: 'pipeline' }],
+  });
+  expect(stdout).not.toMatch(/whsec_|svc_/);
+  expect((await ok('apply exported.yaml --dry-run --prune')).stderr).toBe('Nothing differs.\n');
+});
+
+test('changes what differs, and takes away only what is asked for', async () => {
+  const changed = (await example())
+    .replace('hot_days: 30\n    delete_days: 365', 'hot_days: 30\n    delete_days: 30')
+    .replace('rate_limit: 50', 'max_attempts: 3')
+    .replace('preset: pipeline', 'scopes: [incidents:write]')
+    .replace('      Authorization:', '      X-Key:');
+  await put('changed.yaml', changed);
+  const dry = await cli('apply changed.yaml --dry-run --prune');
+  const lines = dry.stdout.split('\n').filter((line) => line !== '');
+  expect(lines).toEqual([
+    '~ policy TX',
+    '    delete_days: 365 → 30',
+    '~ token pipeline',
+    '    scopes: ["enrichment:write","incidents:write"] → ["incidents:write"]',
+    '~ endpoint TX/shop',
+    '    headers: ["authorization"] → ["x-key"]',
+    '    max_attempts: none → 3',
+    '    rate_limit: 50 → none',
+    expect.stringMatching(/^- endpoint TX\/ep_/),
+  ]);
+  const refused = await cli('apply changed.yaml --prune', { env });
+  expect(refused).toMatchObject({ code: 2, stdout: '' });
+  expect(refused.stderr).toContain('--yes');
+  const tokens = await jsonOf('tokens ls --json id,name');
+  const done = await ok('apply changed.yaml --prune --yes', { env });
+  expect(done.stderr).toContain('0 made · 3 changed · 1 removed');
+  expect(await jsonOf('endpoints ls --json uid,header_names,rate_limit')).toEqual([
+    { uid: 'shop', header_names: ['X-Key'], rate_limit: null },
+  ]);
+  const after = await jsonOf('tokens ls --json id,name');
+  expect(after).toHaveLength(tokens.length);
+  expect(after).not.toEqual(tokens);
+  expect((await ok('apply changed.yaml --prune')).stderr).toBe('Nothing differs.\n');
+});
+
+test.each([
+  [
+    'endpoints: [{tenant: T, uid: a, url: "https://x.example", secret: whsec_abc}]',
+    'do not stand in files',
+  ],
+  ['endpoints: [{tenant: T, uid: a, headers: {A: open}}]', 'do not stand in files'],
+  ['endpoints: [{tenant: T, uid: a}, {tenant: T, uid: a}]', 'stands there twice'],
+  ['endpoints: [{tenant: T}]', 'uid is missing'],
+  ['endpoints: [{tenant: T, uid: a, color: red}]', 'no member color'],
+  ['endpoint: []', 'no section endpoint'],
+  ['tokens: [{name: a, preset: root}]', 'give either scopes or preset'],
+  ['- a', 'it must have sections'],
+  ['a: {', 'faulty.yaml'],
+])('refuses %s before anything is done', async (text, told) => {
+  await put('faulty.yaml', text);
+  const { code, stderr } = await cli('apply faulty.yaml');
+  expect(code).toBe(2);
+  expect(stderr).toContain(told);
+});
+
+test('tells what the service refuses, and does the rest', async () => {
+  await put(
+    'partly.yaml',
+    'event_types: [{type: Bad}, {type: good.one}]\nendpoints: [{tenant: TX, uid: x, url: "https://10.0.0.1/"}]\n',
+  );
+  const { code, stderr } = await cli('apply partly.yaml');
+  expect(code).toBe(7);
+  expect(stderr).toContain('✗ event type Bad');
+  expect(stderr).toContain('✗ endpoint TX/x');
+  expect((await ok('event-types show good.one --json type')).code).toBe(0);
+});
+
+const svix = {
+  data: [
+    {
+      ...{
+        id: 'ep_2a',
+        uid: null,
+        url: 'http://127.0.0.1:9/svix',
+        version: 1,
+        description: 'Svix',
+      },
+      ...{ filterTypes: ['order.paid'], channels: ['c'], disabled: false, rateLimit: null },
+      ...{ throttleRate: 20, metadata: { team: 'shop' }, secret: { key: secret } },
+    },
+    { id: 'ep_2b', uid: 'mine', url: 'http://127.0.0.1:9/svix2', disabled: true, description: '' },
+  ],
+  ...{ iterator: null, done: true },
+};
+const convoy = {
+  ...{ status: true, message: 'ok' },
+  data: {
+    pagination: {},
+    content: [
+      {
+        ...{ uid: '01H', name: 'Convoy', url: 'http://127.0.0.1:9/convoy', status: 'active' },
+        ...{ rate_limit: 300, rate_limit_duration: 60, description: '', owner_id: '' },
+        authentication: {
+          type: 'api_key',
+          api_key: { header_name: 'X-Key', header_value: 'hush' },
+        },
+        secrets: [{ value: 'x'.repeat(25), expires_at: '0001-01-01T00:00:00Z' }],
+      },
+    ],
+  },
+};
+
+test.each([
+  [
+    ...(['svix', svix, 'SVIX'] as const),
+    [
+      {
+        uid: 'ep_2a',
+        event_types: ['order.paid'],
+        rate_limit: 20,
+        labels: { team: 'shop' },
+        enabled: true,
+      },
+      { uid: 'mine', event_types: ['*'], enabled: false },
+    ],
+  ],
+  [
+    ...(['convoy', convoy, 'CONVOY'] as const),
+    [{ uid: '01H', name: 'Convoy', rate_limit: 5, header_names: ['X-Key'], event_types: ['*'] }],
+  ],
+])('takes over the endpoints of %s with their secrets, once', async (from, list, tenant, made) => {
+  await put('list.json', JSON.stringify(list));
+  const words = `webhooks import --from ${from} --tenant ${tenant} list.json`;
+  const { stdout, stderr } = await ok(words);
+  const [first = ''] = stdout.split('\n');
+  const bytes =
+    from === 'svix' ? secret : `whsec_${Buffer.from('x'.repeat(25)).toString('base64')}`;
+  expect(first).toBe(`endpoint ${tenant}/${made[0]?.uid}\t${bytes}`);
+  expect(stderr).toContain(from === 'svix' ? 'channels are not taken over' : 'it gets all types');
+  expect(stderr).not.toContain('hush');
+  const rows = await jsonOf(`endpoints ls --tenant ${tenant} --json`);
+  const byUid = (a: { uid: string }, b: { uid: string }) => (a.uid < b.uid ? -1 : 1);
+  expect(rows.sort(byUid)).toMatchObject(made);
+  expect((await ok(words)).stderr).toContain('Nothing differs.');
+});

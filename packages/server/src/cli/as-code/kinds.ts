@@ -1,0 +1,235 @@
+import { maskUrl } from '../../kernel/mask-url.ts';
+import { type Preset, presets } from '../../kernel/values.ts';
+import type { Client, RouteAnswer } from '../client.ts';
+import type { Context } from '../context.ts';
+import { usage } from '../help.ts';
+import { type ListRoute, walkPages } from '../pages.ts';
+
+/** One thing as a file has it. */
+export type Row = Readonly<Record<string, unknown>>;
+/** One thing that the service has: its id there, and how a file would have it. */
+export type Held = {
+  readonly id: string;
+  readonly row: Row;
+  /** What holds of it, although a file would not say so. */
+  readonly actual?: Row;
+};
+
+/** A kind of things that files describe: what apply, the comparison and the export need to know of it. */
+export type Kind = {
+  /** Its section in a file. */
+  readonly section: string;
+  readonly one: string;
+  /** By these members a thing is known; they are required. Their texts name it for people. */
+  readonly key: readonly string[];
+  /** The other members, with what holds where a file does not name them; undefined: then it stays as it is. */
+  readonly fields: Row;
+  /** What of a member is compared, where it is not all of it. */
+  readonly compared?: Readonly<Record<string, (value: unknown) => unknown>>;
+  /** Members that the service never shows: they are sent, and not compared. Their values stand outside of files. */
+  readonly secret?: readonly string[];
+  /** Another way of writing a row. Throws `usage_invalid`. */
+  readonly spell?: (row: Row) => Row;
+  readonly list: (context: Context, client: Client) => Promise<readonly Held[]>;
+  /** Answers the secret that shows this once, if there is one. */
+  readonly create: (client: Client, row: Row) => Promise<string | null>;
+  readonly change: (client: Client, held: Held, change: Row, row: Row) => Promise<string | null>;
+  /** Null: such a thing is never removed because no file has it. */
+  readonly remove: ((client: Client, held: Held) => Promise<unknown>) | null;
+  /** Whether this one is never removed so. */
+  readonly isKept?: (held: Held) => boolean;
+  /** Whether a change takes away what does not come back. */
+  readonly takesAway?: (before: Row, after: Row) => boolean;
+};
+
+async function all<R extends ListRoute>(context: Context, client: Client, route: R) {
+  type Found = RouteAnswer<R> extends { data: readonly (infer One)[] } ? One : never;
+  const rows: Found[] = [];
+  for await (const page of walkPages(context.io, client, { route, query: {} as never })) {
+    rows.push(...page.rows.map((text) => JSON.parse(text) as Found));
+  }
+  return rows;
+}
+
+const eventTypes: Kind = {
+  section: 'event_types',
+  one: 'event type',
+  key: ['type'],
+  fields: { description: null, schema: null, sample: null, deprecated: false },
+  list: async (context, client) =>
+    (await all(context, client, 'GET /webhook/event-types')).map((row) => ({ id: row.type, row })),
+  create: putType,
+  change: (client, _held, _change, row) => putType(client, row),
+  remove: (client, { id }) =>
+    client.text('DELETE /webhook/event-types/:type', { params: { type: id } }),
+};
+
+async function putType(client: Client, { type, ...body }: Row): Promise<null> {
+  const input = { params: { type: String(type) }, body: body as never };
+  await client.json('PUT /webhook/event-types/:type', input);
+  return null;
+}
+
+const policies: Kind = {
+  section: 'policies',
+  one: 'policy',
+  key: ['tenant'],
+  fields: { hot_days: 3, delete_days: null, hold: false },
+  list: async (context, client) =>
+    (await all(context, client, 'GET /retention/policies')).map((row) => ({ id: row.tenant, row })),
+  create: putPolicy,
+  change: (client, _held, _change, row) => putPolicy(client, row),
+  remove: (client, { id }) =>
+    client.text('DELETE /retention/policies/:tenant', { params: { tenant: id } }),
+  // The default is always there.
+  isKept: ({ id }) => id === '*',
+  takesAway: (before, after) =>
+    (before.hold === true && after.hold === false) ||
+    (after.delete_days !== null &&
+      (before.delete_days === null || Number(after.delete_days) < Number(before.delete_days))),
+};
+
+async function putPolicy(client: Client, { tenant, ...body }: Row): Promise<null> {
+  const input = { params: { tenant: String(tenant) }, body: body as never };
+  await client.json('PUT /retention/policies/:tenant', input);
+  return null;
+}
+
+const tokens: Kind = {
+  section: 'tokens',
+  one: 'token',
+  key: ['name'],
+  fields: { scopes: null, tenants: null },
+  spell({ preset, ...row }) {
+    if (preset === undefined) return row;
+    if (!Object.hasOwn(presets, String(preset)) || row.scopes !== undefined) {
+      throw usage(
+        `token ${row.name}: give either scopes or preset, one of ${Object.keys(presets).join(', ')}`,
+      );
+    }
+    return { ...row, scopes: presets[preset as Preset] };
+  },
+  // Those that were made on the machine of the service belong to it, and to no file.
+  list: async (context, client) =>
+    (await all(context, client, 'GET /tokens'))
+      .filter(({ creator }) => creator !== null)
+      .map((row) => ({ id: row.id, row })),
+  create: createToken,
+  // A token cannot be changed: another one takes its place.
+  async change(client, { id }, _change, row) {
+    const token = await createToken(client, row);
+    await client.text('DELETE /tokens/:id', { params: { id } });
+    return token;
+  },
+  remove: null,
+  takesAway: () => true,
+};
+
+async function createToken(client: Client, { tenants, ...row }: Row): Promise<string> {
+  const body = { ...row, tenants: tenants ?? undefined } as never;
+  return (await client.json('POST /tokens', { body })).token;
+}
+
+const notices: Kind = {
+  section: 'notices',
+  one: 'target of notices',
+  key: ['to'],
+  fields: { kinds: null, min_severity: 'warning', enabled: true },
+  list: async (context, client) =>
+    (await all(context, client, 'GET /notify/targets')).map(({ url, to, ...row }) => ({
+      id: row.id,
+      row: { ...row, to: url ?? to },
+    })),
+  async create(client, { to, enabled, ...row }) {
+    const address = String(to);
+    const where = address.includes('://')
+      ? { kind: 'webhook', url: address }
+      : { kind: 'email', to: address };
+    const made = await client.json('POST /notify/targets', { body: { ...where, ...row } as never });
+    if (enabled === false) await changeTarget(client, made.id, { enabled });
+    return made.secret;
+  },
+  change: (client, { id }, change) => changeTarget(client, id, change),
+  remove: (client, { id }) => client.text('DELETE /notify/targets/:id', { params: { id } }),
+};
+
+async function changeTarget(client: Client, id: string, change: Row): Promise<null> {
+  await client.json('PATCH /notify/targets/:id', { params: { id }, body: change as never });
+  return null;
+}
+
+const headersOf = (value: unknown) => Object.entries((value ?? {}) as Row);
+
+const endpoints: Kind = {
+  section: 'endpoints',
+  one: 'endpoint',
+  key: ['tenant', 'uid'],
+  fields: {
+    ...{ url: undefined, name: null, description: null, labels: {}, enabled: undefined },
+    ...{ event_types: ['*'], stores: null, where: null, headers: {} },
+    ...{ max_attempts: null, retry_schedule: null, rate_limit: null, disable_after_days: null },
+  },
+  // The values of headers are never shown, so only their names are compared.
+  compared: { headers: (value) => headersOf(value).map(([name]) => name.toLowerCase()) },
+  secret: ['secret'],
+  list: async (context, client) => {
+    const rows = await all(context, client, 'GET /webhook/endpoints');
+    return Promise.all(
+      rows.map(async (listed) => {
+        const { id } = listed;
+        // The list hides the query of a URL.
+        const isMasked = listed.url.endsWith('?…');
+        const row = isMasked
+          ? await client.json('GET /webhook/endpoints/:id', { params: { id } })
+          : listed;
+        const headers = Object.fromEntries(
+          row.header_names.map((name) => [name, `\${${variableOf(`${row.uid ?? id}_${name}`)}}`]),
+        );
+        // One without a uid is called by its id, in this installation and as its uid in others.
+        const uid = row.uid ?? id;
+        // Whatever else disabled it is not for a file to say.
+        const enabled = row.disabled_reason === 'operator' ? false : undefined;
+        const actual = { enabled: row.enabled };
+        return { id, row: { ...row, uid, headers, enabled }, actual };
+      }),
+    );
+  },
+  create: async (client, row) =>
+    (await client.json('POST /webhook/endpoints', { body: withoutNulls(row) as never })).secret,
+  async change(client, held, change) {
+    const { headers } = change;
+    const names = headersOf(headers).map(([name]) => name.toLowerCase());
+    const gone = headersOf(held.row.headers)
+      .filter(([name]) => !names.includes(name.toLowerCase()))
+      .map(([name]) => [name, null]);
+    const body = {
+      ...change,
+      ...(headers !== undefined && {
+        headers: { ...(headers as object), ...Object.fromEntries(gone) },
+      }),
+    };
+    const params = { id: held.id };
+    await client.json('PATCH /webhook/endpoints/:id', { params, body: body as never });
+    return null;
+  },
+  remove: (client, { id }) => client.text('DELETE /webhook/endpoints/:id', { params: { id } }),
+};
+
+function withoutNulls(row: Row): Row {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null));
+}
+
+function variableOf(text: string): string {
+  return text
+    .toUpperCase()
+    .replace(/[^A-Z0-9]+/g, '_')
+    .replace(/^(?=\d)/, '_');
+}
+
+/** In the order in which they are applied. */
+export const kinds: readonly Kind[] = [eventTypes, policies, tokens, notices, endpoints];
+
+/** What names a thing among those of its kind. What may be secret of an address is left out, as in lists. */
+export function nameOf(kind: Kind, row: Row): string {
+  return kind.key.map((member) => maskUrl(String(row[member]))).join('/');
+}
