@@ -27,7 +27,7 @@ beforeEach(async () => {
 afterEach(() => installation.remove());
 
 const files = 3;
-const rowsOfFile = 60_000;
+const rowsOfFile = 30_000;
 const total = files * rowsOfFile;
 
 /** Files of history whose columns are called otherwise; answers their folder. */
