@@ -183,15 +183,8 @@ function makersOf(
     async delivery() {
       return seedDelivery(service.db, { id: await makers.endpoint(), tenant });
     },
-    async notifyTarget() {
-      const body = { kind: 'webhook', url: `http://127.0.0.1:9/${++made}` };
-      return (await service.call('POST', '/notify/targets', { body })).json.id;
-    },
-    async eventType() {
-      const type = `matrix.made${++made}`;
-      await service.call('PUT', `/webhook/event-types/${type}`, { body: {} });
-      return type;
-    },
+    notifyTarget: () => makeTarget(service, `http://127.0.0.1:9/${++made}`),
+    eventType: () => makeEventType(service, `matrix.made${++made}`),
     // It holds nothing, and its object was never written. All reads of the tenant fail while it is there.
     async lostSegment() {
       const key = `records/tenant=${tenant}/1970-01-01_1970-01-01_seg_${++made}0.parquet`;
@@ -230,6 +223,16 @@ function makersOf(
     },
   };
   return makers;
+}
+
+async function makeTarget(service: TestService, url: string): Promise<string> {
+  const body = { kind: 'webhook', url };
+  return (await service.call('POST', '/notify/targets', { body })).json.id;
+}
+
+async function makeEventType(service: TestService, type: string): Promise<string> {
+  await service.call('PUT', `/webhook/event-types/${type}`, { body: {} });
+  return type;
 }
 
 /** Makes a schedule, and has it run once. */

@@ -44,7 +44,9 @@ function readSvix(one: Given): Read {
 function readConvoy(one: Given): Read {
   const { uid, url, target_url: target, name, title, description, status } = one;
   const secrets = (one.secrets ?? []) as readonly Given[];
-  const value = secrets.filter(({ expires_at: at }) => at == null || String(at).startsWith('0001'));
+  const value = secrets.filter(
+    ({ expires_at: at }) => typeof at !== 'string' || at.startsWith('0001'),
+  );
   const secret = secretOf(value.at(-1)?.value);
   const { api_key: key } = (one.authentication ?? {}) as { api_key?: Given | null };
   const isBasic = key?.header_name !== undefined && key.header_name !== '';
@@ -96,6 +98,6 @@ export function readForeign(
       const given = Object.entries(row).filter(([, value]) => value !== undefined);
       return { tenant, ...Object.fromEntries(given) };
     }),
-    notes: all.flatMap(({ row, notes }) => notes.map((note) => `${row.uid}: ${note}`)),
+    notes: all.flatMap(({ row, notes }) => notes.map((note) => `${String(row.uid)}: ${note}`)),
   };
 }

@@ -102,9 +102,10 @@ const tokens: Kind = {
   fields: { scopes: null, tenants: null },
   spell({ preset, ...row }) {
     if (preset === undefined) return row;
-    if (!Object.hasOwn(presets, String(preset)) || row.scopes !== undefined) {
+    const isKnown = typeof preset === 'string' && Object.hasOwn(presets, preset);
+    if (!isKnown || row.scopes !== undefined) {
       throw usage(
-        `token ${row.name}: give either scopes or preset, one of ${Object.keys(presets).join(', ')}`,
+        `token ${String(row.name)}: give either scopes or preset, one of ${Object.keys(presets).join(', ')}`,
       );
     }
     return { ...row, scopes: presets[preset as Preset] };
@@ -154,7 +155,7 @@ const notices: Kind = {
 };
 
 async function changeTarget(client: Client, id: string, change: Row): Promise<null> {
-  await client.json('PATCH /notify/targets/:id', { params: { id }, body: change as never });
+  await client.json('PATCH /notify/targets/:id', { params: { id }, body: change });
   return null;
 }
 
@@ -209,7 +210,7 @@ const endpoints: Kind = {
       }),
     };
     const params = { id: held.id };
-    await client.json('PATCH /webhook/endpoints/:id', { params, body: body as never });
+    await client.json('PATCH /webhook/endpoints/:id', { params, body });
     return null;
   },
   remove: (client, { id }) => client.text('DELETE /webhook/endpoints/:id', { params: { id } }),

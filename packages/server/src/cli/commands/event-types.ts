@@ -104,7 +104,9 @@ async function setType(context: Context, options: SetOptions, type: string): Pro
     deprecated: JSON.stringify(deprecated ?? before?.row.deprecated ?? false),
   };
   if (given.description === null) members.description = 'null';
-  const bodyText = `{${Object.entries(members).map(([name, value]) => `"${name}":${value}`)}}`;
+  const bodyText = `{${Object.entries(members)
+    .map(([name, value]) => `"${name}":${value}`)
+    .join()}}`;
   const body = {};
   const input = { params: { type }, body };
   const made = await client.json('PUT /webhook/event-types/:type', input, bodyText);

@@ -29,6 +29,7 @@ export const advisoryLocks = {
   removals: 734_017,
   probes: 734_019,
   backups: 734_020,
+  endpointNames: 734_021,
   lanes: 7_340_118,
   moves: 7_340_119,
   drainers: 7_340_122,

@@ -1,6 +1,7 @@
 import sql, { empty, raw } from 'sql-template-tag';
 import type { Static } from 'typebox';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { endpointSchema } from '../contract.ts';
 import type { SealedHeaders } from '../custom-headers.ts';
@@ -162,7 +163,7 @@ export async function findNamesake(
   { id, tenant, uid }: { id: string; tenant: string; uid: string },
 ): Promise<string | undefined> {
   await db.query(
-    sql`select pg_advisory_xact_lock(hashtextextended(${`endpoint ${tenant} ${uid}`}, 0))`,
+    sql`select pg_advisory_xact_lock(${advisoryLocks.endpointNames}, hashtext(${`${tenant}/${uid}`}))`,
   );
   const rows = await db.query<{ id: string }>(sql`
     select id from webhook_endpoints

@@ -5,7 +5,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { CatalogueType } from '../contract.ts';
 import { ownTypes, type UnknownTypes } from '../values.ts';
-import { createWithin, type JsonSchema, type Misfit, misfitsOf } from './fit.ts';
+import { createWithin, type Misfit, misfitsOf } from './fit.ts';
 import { listTypes } from './queries.ts';
 
 /** How many types there may be. */
@@ -71,7 +71,7 @@ export class Catalogue {
       return [{ path: '/type', message }];
     }
     if (known.schema === null || this.#isResting(type)) return [];
-    const misfits = await misfitsOf(this.#within, { schema: known.schema as JsonSchema, data });
+    const misfits = await misfitsOf(this.#within, { schema: known.schema, data });
     if (misfits === null) {
       this.#resting.set(type, this.#options.clock() + restMillis);
       this.#options.log.warn(

@@ -3,6 +3,7 @@ import { requireAllTenants } from '../../kernel/actor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { compactMember, refusalIn } from '../../kernel/json-slices.ts';
 import { toKeyset, toPage } from '../../kernel/page.ts';
+import type { AuditEntry } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import {
@@ -11,11 +12,10 @@ import {
   type newCatalogueTypeSchema,
   webhooksContract,
 } from '../contract.ts';
-import type { Caller } from '../endpoints/endpoints.ts';
 import type { WebhookOptions } from '../options.ts';
 import { ownTypes } from '../values.ts';
 import { mostTypes } from './catalogue.ts';
-import { assertSchema, type JsonSchema } from './fit.ts';
+import { assertSchema } from './fit.ts';
 import * as queries from './queries.ts';
 
 const refusal =
@@ -59,7 +59,7 @@ export function found(row: CatalogueType | undefined): CatalogueType {
 async function setType(
   db: Database,
   { audit }: Pick<WebhookOptions, 'audit'>,
-  { actor, request }: Caller,
+  { actor, request }: Pick<AuditEntry, 'actor' | 'request'>,
   given: Static<typeof newCatalogueTypeSchema> & { type: string },
 ): Promise<CatalogueType> {
   requireAllTenants(actor, refusal);
@@ -79,7 +79,7 @@ async function setType(
     return text;
   };
   const texts = { schema: spelled('schema', schema), sample: spelled('sample', sample) };
-  await assertSchema(schema as JsonSchema | null, sample);
+  await assertSchema(schema, sample);
   return db.transaction(async (connection) => {
     const before = await queries.findType(connection, type);
     const row = { type, description, deprecated, ...texts };
