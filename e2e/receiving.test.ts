@@ -3,8 +3,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { signatureHeaders } from '../packages/server/src/webhooks/drainer/deliver.ts';
 import { secretBytes } from '../packages/server/src/webhooks/secret.ts';
+import { signatureHeaders } from '../packages/server/src/webhooks/signature.ts';
 import { useTestDatabase } from '../packages/server/test/database.ts';
 import {
   createInstallation,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { signatureHeaders } from '../../server/src/webhooks/drainer/deliver.ts';
 import { newSecret, secretBytes } from '../../server/src/webhooks/secret.ts';
+import { signatureHeaders } from '../../server/src/webhooks/signature.ts';
 import { type HeaderSource, type Secrets, type VerifyOptions, verify } from './verify.ts';
 
 // The service signs, and this package verifies.

@@ -211,7 +211,7 @@ create table deliveries (
   replay_of text collate "C",
   replay_id text collate "C",
   constraint deliveries_pkey PRIMARY KEY (lane, id),
-  constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1) OR (COALESCE(failure_class, ''::text) = ANY (ARRAY['endpoint_disabled'::text, 'erased'::text])))) NOT VALID,
+  constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1) OR (COALESCE(failure_class, ''::text) = ANY (ARRAY['endpoint_disabled'::text, 'erased'::text, 'expired'::text])))) NOT VALID,
   constraint deliveries_next_attempt_check CHECK (((next_attempt_at IS NOT NULL) = (status = ANY (ARRAY['queued'::text, 'pending'::text])))),
   constraint deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'pending'::text, 'abandoned'::text, 'delivered'::text, 'discarded'::text])))
 ) with (fillfactor=45);
@@ -1095,6 +1095,8 @@ create table webhook_endpoints (
   uid text collate "C",
   name text,
   labels json not null default '{}'::json,
+  delivery jsonb,
+  delivery_keys bytea,
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = enabled))
 );

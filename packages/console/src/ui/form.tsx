@@ -90,7 +90,12 @@ export function faultsOf(
     byField[name] = [byField[name], message].filter(Boolean).join(' ');
   };
   if (error instanceof ApiError && error.errors.length > 0) {
-    for (const { path, message } of error.errors) add(path.split('/')[1] ?? '', message);
+    for (const { path, message } of error.errors) {
+      const members = path.split('/').slice(1);
+      // The fields of a part of the body are those of the form.
+      const own = members.find((member) => fields.includes(renamed[member] ?? member));
+      add(own ?? members[0] ?? '', message);
+    }
   } else if (error instanceof ApiError && urlCodes.includes(error.code)) add('url', error.detail);
   else add('', reasonOf(error));
   return byField;

@@ -23,3 +23,13 @@ export function required(value: string | undefined, flag: string): string {
 export function usage(detail: string): AppError {
   return new AppError('usage_invalid', { detail });
 }
+
+/** An option by which a default is asked for by a word, since commander turns null into ''. */
+export function orDefault<T>(parse: (text: string) => T): (text: string) => T | 'default' {
+  return (text) => (text === 'default' ? text : parse(text));
+}
+
+/** The value of such an option as the API takes it. */
+export function orNull<T>(value: T | 'default'): T | null {
+  return value === 'default' ? null : value;
+}

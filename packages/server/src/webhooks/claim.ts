@@ -19,6 +19,8 @@ export type ClaimedRow = {
   attempts: number;
   max_attempts: number;
   schedule_from: number;
+  /** How long ago it was made. */
+  age_seconds: number;
   body: string;
   config_version: number;
   /** For how long it was due before it was claimed, in milliseconds. */

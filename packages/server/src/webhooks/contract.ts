@@ -41,6 +41,7 @@ import { deliveryStatuses, endpointHealths, shownOutcomes } from './values.ts';
 
 export * from './dead-letters.contract.ts';
 export * from './event-types.contract.ts';
+export * from './delivery-settings.contract.ts';
 export * from './incidents.contract.ts';
 export * from './overview.contract.ts';
 export * from './replays.contract.ts';

@@ -10,6 +10,7 @@ import {
   pageOf,
 } from '../platform/http/schemas.contract.ts';
 import { changedNames, newNames, shownNames } from './endpoint-names.contract.ts';
+import { deliveryChangeSchema, deliverySettingsSchema } from './delivery-settings.contract.ts';
 import {
   breakerStates,
   bulkActions,
@@ -177,6 +178,7 @@ export const endpointSchema = Type.Object({
   retry_schedule: nullable(scheduleSchema),
   rate_limit: nullable(rateSchema),
   disable_after_days: nullable(disableAfterSchema),
+  delivery: nullable(deliverySettingsSchema, 'null: all as the service is set to'),
   header_names: Type.Array(Type.String(), {
     description: 'headers that go with each request beside ours; their values are never shown',
   }),
@@ -234,6 +236,7 @@ export const newEndpointSchema = exactly({
   retry_schedule: Type.Optional(scheduleSchema),
   rate_limit: Type.Optional(rateSchema),
   disable_after_days: Type.Optional(disableAfterSchema),
+  delivery: Type.Optional(deliveryChangeSchema),
   description: Type.Optional(descriptionSchema),
   ...newNames,
   headers: Type.Optional(
@@ -263,6 +266,7 @@ export const endpointChangeSchema = exactly(
     retry_schedule: Type.Optional(nullable(scheduleSchema)),
     rate_limit: Type.Optional(nullable(rateSchema)),
     disable_after_days: Type.Optional(nullable(disableAfterSchema)),
+    delivery: Type.Optional(nullable(deliveryChangeSchema, 'null: back to the defaults')),
     description: Type.Optional(nullable(descriptionSchema)),
     ...changedNames,
     headers: Type.Optional(

@@ -34,8 +34,12 @@ export const failureClasses = [
   'body',
   'blocked',
   'unsendable',
+  // Its endpoint has named this status as one after which nothing is tried again.
+  'final_status',
   // There was no attempt: the delivery waited too long for its endpoint to be enabled.
   'endpoint_disabled',
+  // It was not sent in the time after which its endpoint has no use for it.
+  'expired',
   // Its payload was erased, so it cannot be sent any more.
   'erased',
 ] as const;

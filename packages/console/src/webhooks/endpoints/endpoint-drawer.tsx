@@ -22,6 +22,7 @@ import { endpointsKey, webhooksKey } from '../query-keys.ts';
 import { ReplayButton } from '../replays/replay-dialog.tsx';
 import { deliveryHref, newEndpoint } from '../search.ts';
 import { Breaker } from './columns.tsx';
+import { deliveryFacts } from './delivery-fields.ts';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
 import { Story } from './endpoint-story.tsx';
 
@@ -123,6 +124,7 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
         'retry schedule': schedule === null ? 'the default' : `${schedule.join(', ')} s`,
         rate: rate === null ? 'no limit' : `${rate} a second at most`,
         'disabled after': days === null ? 'never' : `${countOf(days, 'day')} of failures`,
+        ...deliveryFacts(endpoint.delivery),
         headers: endpoint.header_names.join(', ') || undefined,
         id: copied(endpoint.id),
         created: when(endpoint.created_at),

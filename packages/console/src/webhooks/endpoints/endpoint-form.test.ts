@@ -25,6 +25,15 @@ test('a change holds only what differs, and null where a default comes back', ()
   expect(toChange(filled, { ...filled, url: 'https://a.example/in' })).toEqual({});
 });
 
+test('how it is sent is a part of its own, of which only what differs is sent', () => {
+  const sent = { ...filled, timeout_seconds: '5', no_retry_on: '400, 422' };
+  expect(toNewEndpoint(sent).delivery).toEqual({ timeout_seconds: 5, no_retry_on: [400, 422] });
+  expect(toNewEndpoint(filled)).not.toHaveProperty('delivery');
+  expect(toChange(sent, { ...sent, no_retry_on: '', max_in_flight: '2' })).toEqual({
+    delivery: { no_retry_on: null, max_in_flight: 2 },
+  });
+});
+
 test('headers are set, and taken away by a name alone', () => {
   const headers = 'Authorization: Bearer a:b \n\nX-Old:\n';
   expect(toChange(filled, { ...filled, headers })).toEqual({

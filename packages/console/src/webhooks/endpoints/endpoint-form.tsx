@@ -14,16 +14,19 @@ import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { endpointsKey } from '../query-keys.ts';
 import { TypeProposals } from './event-types-view.tsx';
+import {
+  type DeliveryField,
+  deliveryFields,
+  deliveryTexts,
+  type FieldProps,
+  numeral,
+  numeralOrNull,
+  parsedDelivery,
+  words,
+} from './delivery-fields.ts';
 import { FilterPreview } from './filter-preview.tsx';
 
-type FieldProps = {
-  label: string;
-  description?: string;
-  placeholder?: string;
-  maxLength?: number;
-};
-
-const fields: Readonly<Record<Exclude<FieldName, 'tenant'>, FieldProps>> = {
+const fields: Readonly<Record<Exclude<FieldName, 'tenant' | DeliveryField>, FieldProps>> = {
   url: { label: 'URL', placeholder: 'https://hooks.example.com/in', maxLength: 2000 },
   event_types: {
     label: 'Event types',
@@ -84,6 +87,7 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
   const client = useQueryClient();
   const [before, setBefore] = useState(() => valuesOf(endpoint, tenant));
   const [values, setValues] = useState(before);
+  const [isOpen, setOpen] = useState(false);
   const change = toChange(before, values);
   const isChanged = Object.keys(change).length > 0;
   const save = useMutation({
@@ -144,12 +148,23 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
           {name === 'where' && <FilterPreview trial={toTrial(values)} />}
         </Fragment>
       ))}
+      <details
+        open={isOpen || deliveryNames.some((name) => faults[name] !== undefined)}
+        onToggle={(event) => setOpen(event.currentTarget.open)}
+      >
+        <summary className="caps">Delivery</summary>
+        <div className="stack gap-12">
+          {deliveryNames.map((name) => field(name, deliveryFields[name]))}
+        </div>
+      </details>
     </ActionForm>
   );
 }
 
+const deliveryNames = Object.keys(deliveryFields) as DeliveryField[];
+
 /** The fields of the form as typed. */
-type FormValues = {
+type FormValues = Record<DeliveryField, string> & {
   tenant: string;
   url: string;
   event_types: string;
@@ -182,24 +197,40 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
     retry_schedule: endpoint?.retry_schedule?.join(', ') ?? '',
     rate_limit: number(endpoint?.rate_limit),
     disable_after_days: number(endpoint?.disable_after_days),
+    ...deliveryTexts(endpoint?.delivery),
     headers: '',
   };
 }
 
 /** The body for a new endpoint. Empty fields are left out, and get the service's defaults. */
 export function toNewEndpoint(values: FormValues): NewEndpoint {
-  const { url, ...rest } = parsed(values);
-  const set = Object.entries(rest).filter(([, value]) => value !== null);
-  return { tenant: values.tenant.trim(), url, ...Object.fromEntries(set) };
+  const { url, delivery, ...rest } = parsed(values);
+  const set = withoutNulls({ ...rest, delivery: nullIfEmpty(withoutNulls(delivery)) });
+  return { tenant: values.tenant.trim(), url, ...set };
 }
 
 /** The body for a change: only what differs from what the form began with. Null means the default of the service. */
 export function toChange(before: FormValues, values: FormValues): EndpointChange {
-  const old: Record<string, unknown> = parsed(before);
-  const fields = Object.entries(parsed(values)).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(old[name]),
+  const { delivery: old, ...oldRest } = parsed(before);
+  const { delivery, ...rest } = parsed(values);
+  const changed = nullIfEmpty(differing(old, delivery));
+  return { ...differing(oldRest, rest), ...(changed && { delivery: changed }) };
+}
+
+function differing<Fields extends object>(before: Fields, after: Fields): Partial<Fields> {
+  const old = new Map<string, unknown>(Object.entries(before));
+  const changed = Object.entries(after).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(old.get(name)),
   );
-  return Object.fromEntries(fields);
+  return Object.fromEntries(changed) as Partial<Fields>;
+}
+
+function withoutNulls(fields: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
+function nullIfEmpty<Fields extends object>(fields: Fields): Fields | null {
+  return Object.keys(fields).length === 0 ? null : fields;
 }
 
 /** What the form asks for, to be tried; null while no tenant is named. */
@@ -226,11 +257,11 @@ function parsed(values: FormValues) {
     where: values.where.trim() === '' ? null : values.where.trim(),
     name: values.name.trim() === '' ? null : values.name.trim(),
     description: values.description.trim() === '' ? null : values.description.trim(),
-    max_attempts: values.max_attempts === '' ? null : numeral(values.max_attempts),
+    max_attempts: numeralOrNull(values.max_attempts),
     retry_schedule: schedule.length === 0 ? null : schedule,
-    rate_limit: values.rate_limit === '' ? null : numeral(values.rate_limit),
-    disable_after_days:
-      values.disable_after_days === '' ? null : numeral(values.disable_after_days),
+    rate_limit: numeralOrNull(values.rate_limit),
+    disable_after_days: numeralOrNull(values.disable_after_days),
+    delivery: parsedDelivery(values),
     headers: headersOf(values.headers),
   };
 }
@@ -245,16 +276,6 @@ function headersOf(text: string): Record<string, string | null> | null {
       return [name.trim(), value.join(':').trim() || null];
     }),
   );
-}
-
-function words(text: string): string[] {
-  return text.split(/[\s,]+/).filter((word) => word !== '');
-}
-
-/** Reads a number. Other text is sent as it is, so that the service refuses it, and the fault is shown at its field. */
-function numeral(text: string): number {
-  const value = Number(text);
-  return Number.isNaN(value) ? (text as unknown as number) : value;
 }
 
 /** Shows the secret of an endpoint, which can never be seen again: so a click beside the dialog does not close it. */

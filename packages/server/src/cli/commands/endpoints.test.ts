@@ -28,6 +28,7 @@ const endpoint: Endpoint = {
   max_attempts: null,
   retry_schedule: [5, 60],
   rate_limit: null,
+  delivery: null,
   disable_after_days: null,
   failing_since: null,
   breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
@@ -92,6 +93,20 @@ test('endpoints change sends only what is named; default and an empty text are n
     await jsonOf([...'endpoints change ep_1 --max-attempts default --description'.split(' '), '']),
   ).toEqual(endpoint);
   expect(bodies()).toEqual([{ rate_limit: 20 }, { max_attempts: null, description: null }]);
+});
+
+test('how it is sent to is set by options, and shown where it differs from the defaults', async () => {
+  const delivery = { timeout_seconds: 5, no_retry_on: [400, 422], expires_after_seconds: 3600 };
+  api.on('PATCH /webhook/endpoints/ep_1', json({ ...endpoint, delivery }));
+  const options = '--timeout 5 --final-status 400,422 --expires-after 3600 --max-in-flight default';
+  const { stdout } = await cli(`endpoints change ep_1 ${options}`, { isTerminal: true });
+  expect(bodies()).toEqual([{ delivery: { ...delivery, max_in_flight: null } }]);
+  expect(stdout).toMatch(/^time limit +5 s an attempt$/m);
+  expect(stdout).toMatch(/^final answers +400, 422$/m);
+  expect(stdout).toMatch(/^expires after +3600 s$/m);
+  expect(stdout).not.toMatch(/^in flight/m);
+  const wrong = await cli('endpoints change ep_1 --final-status 400,500');
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('not a list of 4xx') });
 });
 
 test('headers are read from options and files; one without a value is taken away', async () => {

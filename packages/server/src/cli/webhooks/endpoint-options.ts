@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import type { Context } from '../context.ts';
-import { usage, wholeNumber } from '../help.ts';
+import { orDefault, orNull, usage, wholeNumber } from '../help.ts';
 import type { OptionRow } from '../verb.ts';
+import { type DeliveryOptions, deliveryBody, deliveryOptions } from './delivery-settings.ts';
 
-/** The settings of an endpoint as options. commander turns null into '', so a default is asked for by a word here. */
-export type EndpointOptions = {
+/** The settings of an endpoint as options. */
+export type EndpointOptions = DeliveryOptions & {
   url?: string;
   event?: string[];
   store?: string[];
@@ -70,6 +71,7 @@ export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
     'days of failures after which it is disabled, 1 to 30, or default (never)',
     orDefault(wholeNumber(1)),
   ],
+  ...deliveryOptions,
   [
     '--header <header...>',
     'more for each request, as "Authorization: Bearer …", or @FILE with one a line; "Name:" takes it away',
@@ -88,6 +90,7 @@ export function endpointBody(options: EndpointOptions) {
     retry_schedule: orNull(options.retrySchedule),
     rate_limit: orNull(options.rateLimit),
     disable_after_days: orNull(options.disableAfter),
+    delivery: deliveryBody(options),
   };
 }
 
@@ -128,15 +131,6 @@ function labelsOf({ label }: EndpointOptions): Record<string, string> | undefine
     )
   );
 }
-
-function orDefault<T>(parse: (text: string) => T): (text: string) => T | 'default' {
-  return (text) => (text === 'default' ? text : parse(text));
-}
-
-function orNull<T>(value: T | 'default'): T | null {
-  return value === 'default' ? null : value;
-}
-
 function parseSchedule(text: string): number[] {
   return text.split(',').map((part) => {
     const seconds = /^\d{1,6}$/.test(part.trim()) ? Number(part) : 0;

@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import { type Facts, moment, section, utc, whereAny } from '../details.ts';
 import { formatDuration, formatInstant, formatRelative, formatShare } from '../format.ts';
 import { fitText, printable } from '../table.ts';
+import { deliveryFacts } from './delivery-settings.ts';
 
 export type Endpoint = RouteAnswer<'GET /webhook/endpoints/:id'>;
 
@@ -73,6 +74,7 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
       disable_after_days === null ? 'never' : `${numberOf(disable_after_days, 'day')} of failures`,
     ],
     ...whereAny('headers', endpoint.header_names.join(', ') || null),
+    ...deliveryFacts(endpoint.delivery),
     ['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`],
     ...whereAny('old secrets until', until && utc(until)),
     ['created', utc(endpoint.created_at)],

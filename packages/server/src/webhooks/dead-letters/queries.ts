@@ -160,7 +160,7 @@ export async function findOverdueEndpoints(db: Queryable, days: number): Promise
 
 /**
  * Abandons up to `limit` deliveries of an endpoint that were due more than so many days ago, and returns what they were
- * before. `max_attempts` becomes the number of attempts made, since there are no more unless an operator retries.
+ * before.
  */
 export async function abandonOverdue(
   db: Queryable,
@@ -175,15 +175,21 @@ export async function abandonOverdue(
         and (leased_until is null or leased_until < now())
       order by next_attempt_at limit ${known(limit)} for update skip locked
     ), changed as (
-    update deliveries d set status = 'abandoned', version = d.version + 1, next_attempt_at = null,
-      held_by = null, is_probe = false, lease = null, leased_until = null, max_attempts = d.attempts,
-      failure_class = 'endpoint_disabled', last_attempt_at = now(), finished_at = now(),
-      error = ${`Its endpoint was disabled, and it waited for more than ${days} days`}
+    update deliveries d set ${givenUp('endpoint_disabled', sql`${`Its endpoint was disabled, and it waited for more than ${days} days`}`)}
     from was where d.lane = was.lane and d.id = was.id
     returning d.lane, d.endpoint_id, d.status, was.tenant, was.status as status_before, was.failure_class
     ), ${countedByHour({ areAttempts: false })}
     select tenant, status_before as status, failure_class from changed`);
 }
+
+/**
+ * What giving up without an attempt changes of the delivery d. `max_attempts` becomes the number of attempts made, since
+ * there are no more unless an operator retries.
+ */
+export const givenUp = (failureClass: FailureClass, error: Sql) => sql`
+  status = 'abandoned', version = d.version + 1, next_attempt_at = null, held_by = null, is_probe = false,
+  lease = null, leased_until = null, max_attempts = d.attempts, failure_class = ${failureClass},
+  last_attempt_at = now(), finished_at = now(), error = ${error}`;
 
 /** Locks an endpoint until the end of the transaction; undefined when another transaction has it locked. */
 export async function tryLockEndpoint(

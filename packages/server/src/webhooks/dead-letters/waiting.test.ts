@@ -61,6 +61,12 @@ test.each([
     null,
     /^its endpoint was disabled for too long: retry to send it again$/,
   ],
+  [
+    { status: 'abandoned', failure_class: 'expired', attempts: 0, max_attempts: 0 },
+    'parked',
+    null,
+    /^it was not delivered in the time that its endpoint allows: retry/,
+  ],
   [{ is_deleted: true }, 'disabled', null, /^the endpoint is disabled: it was deleted/],
   [{ leased_until: later, status: 'queued' }, 'in_flight', later, /under way/],
   [

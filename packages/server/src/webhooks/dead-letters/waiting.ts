@@ -55,11 +55,7 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
     if (facts.failure_class === 'erased') {
       return { reason: 'parked', until: null, text: 'its payload was erased: it cannot be sent' };
     }
-    const tries =
-      facts.failure_class === 'endpoint_disabled'
-        ? 'its endpoint was disabled for too long'
-        : `${facts.attempts} of ${facts.max_attempts} attempts failed`;
-    return { reason: 'parked', until: null, text: `${tries}: retry to send it again` };
+    return { reason: 'parked', until: null, text: `${whyParked(facts)}: retry to send it again` };
   }
   if (facts.paused_until !== null && !facts.is_probe) {
     return {
@@ -97,6 +93,13 @@ export function whyStillDue(facts: WaitFacts, isDrainerRunning: boolean): Waitin
   return { reason: 'due', until: null, text: 'it is due: a drainer sends it next' };
 }
 
+function whyParked({ failure_class: failure, attempts, max_attempts: most }: WaitFacts): string {
+  if (failure === 'endpoint_disabled') return 'its endpoint was disabled for too long';
+  if (failure === 'expired') return 'it was not delivered in the time that its endpoint allows';
+  if (failure === 'final_status') return 'its endpoint wants no other attempt after this answer';
+  return `${attempts} of ${most} attempts failed`;
+}
+
 function throttled(until: string): Waiting {
   const text = `the receiver asked to wait until ${inWords(until)} (Retry-After)`;
   return { reason: 'retry_after', until, text };
@@ -105,6 +108,10 @@ function throttled(until: string): Waiting {
 function scheduled(facts: WaitFacts, until: string): Waiting {
   if (facts.held_by === 'retry_after') {
     return throttled(until);
+  }
+  if (facts.held_by === 'expiry') {
+    const text = `it expires at ${inWords(until)}, before its next attempt`;
+    return { reason: 'schedule', until, text };
   }
   const text = `attempt ${facts.attempts + 1} of ${facts.max_attempts} is scheduled for ${inWords(until)}`;
   return { reason: 'schedule', until, text };

@@ -17,7 +17,7 @@ import {
 } from '../../../test/receiver.ts';
 import { createLog } from '../../platform/log.ts';
 import { type Closers, closeAll } from '../../platform/work/stop.ts';
-import { signatureHeaders } from '../drainer/deliver.ts';
+import { signatureHeaders } from '../signature.ts';
 import { createAddressRule } from './address.ts';
 import { createConnectionPool } from './connection-pool.ts';
 import { Attempt, createSender, type Sender, type SenderOptions } from './sender.ts';

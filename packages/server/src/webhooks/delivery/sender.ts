@@ -23,7 +23,7 @@ export type Sender = {
 };
 
 export type SenderOptions = {
-  /** The time limit for a whole attempt: look-up, connection, TLS, headers and body. */
+  /** The time limit for a whole attempt: look-up, connection, TLS, headers and body. A request may have a shorter one. */
   readonly timeoutMillis: number;
   /** CIDRs that are allowed although they are special. http may be used only for addresses inside them. */
   readonly allowTargets: readonly string[];
@@ -95,6 +95,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   readonly #options: AttemptOptions;
   readonly #request: Request;
   readonly #resolve: Resolve;
+  readonly #timeoutMillis: number;
   readonly #startedAt = performance.now();
   #target: (Origin & { readonly path: string }) | null = null;
   #timer: NodeJS.Timeout | undefined;
@@ -117,13 +118,17 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#options = options;
     this.#request = request;
     this.#resolve = resolve;
+    this.#timeoutMillis = Math.min(
+      options.timeoutMillis,
+      request.timeoutMillis ?? options.timeoutMillis,
+    );
   }
 
   /** Begins the attempt. An error here, such as a URL that cannot be sent to, is a result like any other. */
   start(): void {
     try {
       this.#target = parseOrigin(this.#request.url);
-      this.#timer = setTimeout(runOut, this.#options.timeoutMillis, this);
+      this.#timer = setTimeout(runOut, this.#timeoutMillis, this);
       this.#dispatch(this.#options.pool.take(this.#target));
     } catch (error) {
       this.#settle(exchangeFault(error));
@@ -252,7 +257,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #result(fault: AttemptFault | null, response: Buffer | null): AttemptResult {
     const status = this.#status;
     const failureClass = this.#failureClass(fault);
-    const { clock, timeoutMillis } = this.#options;
+    const { clock } = this.#options;
     const durationMillis = Math.round(performance.now() - this.#startedAt);
     return {
       durationMillis,
@@ -265,7 +270,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
         this.#retryAfter !== null && (status === 429 || status === 503)
           ? parseRetryAfter(this.#retryAfter, clock())
           : null,
-      isOverslept: durationMillis > timeoutMillis + oversleptMillis,
+      isOverslept: durationMillis > this.#timeoutMillis + oversleptMillis,
       isCut: this.#isCut,
     };
   }
@@ -294,7 +299,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   /** The fault of an attempt whose time is over, by the phase that it was in. */
   #timeoutFault(): AttemptFault {
-    const within = `within ${this.#options.timeoutMillis / 1000} s`;
+    const within = `within ${this.#timeoutMillis / 1000} s`;
     const host = this.#target?.hostname ?? '';
     switch (this.#connection?.phase ?? 'open') {
       case 'dns':
@@ -353,6 +358,8 @@ export type Request = {
   readonly url: string;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Its own time limit, where that is shorter than the sender's. */
+  readonly timeoutMillis?: number | undefined;
   /** Is called when the request is sent, and again when its connection was found closed and another is used. */
   readonly onSent?: () => void;
 };

@@ -18,6 +18,8 @@ export const failureWords: Readonly<Record<FailureClass, string>> = {
   body: 'answer unreadable',
   blocked: 'address blocked',
   unsendable: 'cannot be sent',
+  final_status: 'refused for good',
   endpoint_disabled: 'endpoint disabled too long',
+  expired: 'expired',
   erased: 'payload erased',
 };

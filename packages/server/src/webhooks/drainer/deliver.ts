@@ -1,21 +1,22 @@
-import { createHmac } from 'node:crypto';
 import type { Log } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { type Traces, traceIdOf } from '../../platform/traces.ts';
 import type { ClaimedRow } from '../claim.ts';
 import { type CustomHeaders, openHeaders } from '../custom-headers.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
+import type { DeliverySettings } from '../delivery-settings.contract.ts';
 import { type SecretBox, secretBytes } from '../secret.ts';
+import { signatureHeaders } from '../signature.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
 import type { Ended } from './outcome-writer.ts';
 import { findEndpointConfigs } from './queries.ts';
 
-/** The result for an endpoint of which something cannot be decrypted: no delivery is sent unsigned, or without a header. */
-const unreadable = (error: string): AttemptResult => ({
+/** The result of a delivery that is not sent. */
+const unsent = (failureClass: FailureClass, error: string): AttemptResult => ({
   durationMillis: 0,
   status: null,
-  failureClass: 'unsendable',
+  failureClass,
   error,
   response: null,
   retryAfterSeconds: null,
@@ -26,7 +27,8 @@ const unreadable = (error: string): AttemptResult => ({
 /**
  * Signs and sends a claimed delivery once. `nowMillis` is monotonic and decides which secrets still sign; `wallSeconds`
  * (since 1970) goes into the signature. `onSent` is called when the request goes out, and a second time when it has to
- * go out again over another connection. Never rejects: a failure is in the result.
+ * go out again over another connection. Never rejects: a failure is in the result. What cannot be decrypted is not sent
+ * unsigned, or without a header.
  */
 export function deliverOnce(
   sender: Sender,
@@ -37,11 +39,11 @@ export function deliverOnce(
   const secrets = secretsAt(config, time.nowMillis);
   if (secrets === null) {
     const text = 'The secret of the endpoint cannot be decrypted. Rotate it.';
-    return Promise.resolve(unreadable(text));
+    return Promise.resolve(unsent('unsendable', text));
   }
   if (config.headers === null) {
     const text = 'The headers of the endpoint cannot be decrypted. Set them again.';
-    return Promise.resolve(unreadable(text));
+    return Promise.resolve(unsent('unsendable', text));
   }
   const signature = signatureHeaders({
     id: row.idempotency_key,
@@ -51,39 +53,24 @@ export function deliverOnce(
   });
   const replayed = row.replay_of === null ? {} : { 'webhook-replay': row.replay_of };
   const headers = { ...config.headers, ...signature, ...replayed };
-  return sender.send({ url: config.url, body: row.body, headers, onSent: time.onSent });
+  const { url, timeoutMillis, noRetryOn } = config;
+  const sent = sender.send({ url, body: row.body, headers, timeoutMillis, onSent: time.onSent });
+  return noRetryOn.length === 0 ? sent : sent.then((result) => finalBy(noRetryOn, result));
 }
 
-type SignatureRequest = {
-  /** webhook-id: the delivery's idempotency key, the same on every attempt. */
-  readonly id: string;
-  /**
-   * When this attempt is made, in seconds since 1970. Receivers refuse old ones, so that a recorded request cannot be
-   * sent again later.
-   */
-  readonly timestampSeconds: number;
-  readonly body: string;
-  /** The keys that sign, the newest first. There are several while rotated secrets still sign. */
-  readonly secrets: readonly Buffer[];
-};
+/** The result with a class of its own where its endpoint has named the status as final. */
+function finalBy(noRetryOn: readonly number[], result: AttemptResult): AttemptResult {
+  const isFinal = result.failureClass === 'status' && noRetryOn.includes(result.status ?? 0);
+  return isFinal ? { ...result, failureClass: 'final_status' } : result;
+}
 
-/**
- * The headers of a delivery, signed with HMAC-SHA256 after Standard Webhooks 1.0.0. Each secret makes one signature; a
- * receiver accepts the delivery if any of them is right.
- */
-export function signatureHeaders(request: SignatureRequest): Readonly<Record<string, string>> {
-  const { id, timestampSeconds, body, secrets } = request;
-  const signed = `${id}.${timestampSeconds}.${body}`;
-  const signatures = secrets.map(
-    (secret) => `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`,
-  );
-  return {
-    'content-type': 'application/json',
-    'user-agent': 'svcctl',
-    'webhook-id': id,
-    'webhook-timestamp': String(timestampSeconds),
-    'webhook-signature': signatures.join(' '),
-  };
+/** Whether it is too late to send a delivery. What an operator has retried is sent once, however old it is. */
+export function hasExpired(
+  row: Pick<ClaimedRow, 'status' | 'failure_class' | 'age_seconds'>,
+  { expiresAfterSeconds }: Pick<EndpointConfig, 'expiresAfterSeconds'>,
+): boolean {
+  const isRetried = row.status === 'queued' && row.failure_class !== null;
+  return expiresAfterSeconds !== null && !isRetried && row.age_seconds >= expiresAfterSeconds;
 }
 
 /**
@@ -108,9 +95,10 @@ export function endOf(
     scheduleFrom: row.schedule_from,
   };
   const isHeldBack = isThrottled(result, row.throttled_seconds);
-  const outcome = isHeldBack
+  const attempted = isHeldBack
     ? throttledOutcome(row, breaker?.throttleSeconds ?? result.retryAfterSeconds ?? 1)
     : outcomeOf(delivery, result, config.schedule, random);
+  const outcome = untilExpiry(attempted, config, row.age_seconds + result.durationMillis / 1000);
   return {
     endpointId: row.endpoint_id,
     configVersion: config.version,
@@ -119,6 +107,7 @@ export function endOf(
     startedAt,
     breaker,
     isHeldBack,
+    isExpired: false,
     row: {
       lane: row.lane,
       id: row.id,
@@ -132,6 +121,25 @@ export function endOf(
       response: result.response,
     },
   };
+}
+
+/** The outcome of a delivery that is given up without an attempt, since it came too late. */
+export function expiredEnd(
+  row: ClaimedRow,
+  config: EndpointConfig,
+  claim: { lease: number; startedAt: number },
+): Ended {
+  const text = `It was not delivered within ${config.expiresAfterSeconds} s, after which its endpoint has no use for it`;
+  const made = { ...claim, result: unsent('expired', text), random: 0, breaker: null };
+  const ended = endOf(row, config, made);
+  const { attempts } = row;
+  const givenUp = {
+    status: 'abandoned',
+    attempts,
+    maxAttempts: attempts,
+    delaySeconds: null,
+  } as const;
+  return { ...ended, isExpired: true, row: { ...ended.row, ...givenUp, heldBy: null } };
 }
 
 /** The part of a claimed delivery that decides what an attempt makes of it. */
@@ -151,14 +159,14 @@ type Outcome = {
   /** Seconds until the next attempt; null when there is none. */
   readonly delaySeconds: number | null;
   /** Whether the schedule or the receiver's Retry-After decided the delay; null when there is none. */
-  readonly heldBy: 'schedule' | 'retry_after' | null;
+  readonly heldBy: 'schedule' | 'retry_after' | 'expiry' | null;
   readonly failureClass: FailureClass | null;
 };
 
 /**
  * Decides what an attempt makes of a delivery. `schedule` is in seconds and `random` is 0 … 1, both as for
  * `delayAfter`. A 410 (class `gone`) abandons the delivery at once, because the receiver has said that it no longer
- * exists.
+ * exists, and so does a status that its endpoint has named as final.
  */
 export function outcomeOf(
   delivery: ClaimedDelivery,
@@ -172,7 +180,8 @@ export function outcomeOf(
   if (failureClass === null) {
     return { ...ended, status: 'delivered', maxAttempts: delivery.maxAttempts };
   }
-  if (failureClass === 'gone' || attempts >= delivery.maxAttempts) {
+  const isFinal = failureClass === 'gone' || failureClass === 'final_status';
+  if (isFinal || attempts >= delivery.maxAttempts) {
     return { ...ended, status: 'abandoned', maxAttempts: attempts };
   }
   const made = attempts - delivery.scheduleFrom;
@@ -185,6 +194,19 @@ export function outcomeOf(
     heldBy,
     failureClass,
   };
+}
+
+/** An outcome whose next attempt would come too late is due when it expires, to be told as expired then. */
+function untilExpiry(
+  outcome: Outcome,
+  { expiresAfterSeconds }: EndpointConfig,
+  ageSeconds: number,
+): Outcome {
+  if (expiresAfterSeconds === null || outcome.delaySeconds === null) return outcome;
+  const left = Math.max(0, expiresAfterSeconds - ageSeconds);
+  return outcome.delaySeconds < left
+    ? outcome
+    : { ...outcome, delaySeconds: left, heldBy: 'expiry' };
 }
 
 /** A delivery that was refused for so long, in seconds, is not held back any more: each refusal is an attempt. */
@@ -255,6 +277,12 @@ export type EndpointConfig = {
   readonly secret: Buffer | null;
   /** What an operator adds to each request; null when it cannot be decrypted. */
   readonly headers: CustomHeaders | null;
+  /** Its own time limit of an attempt; undefined: that of the service. */
+  readonly timeoutMillis: number | undefined;
+  /** The answers after which nothing is tried again. */
+  readonly noRetryOn: readonly number[];
+  /** How old a delivery may be that is sent; null: of any age. */
+  readonly expiresAfterSeconds: number | null;
   /** Secrets that were rotated out and can be decrypted. Each still signs until that time (monotonic milliseconds). */
   readonly previous: readonly { secret: Buffer; until: number }[];
 };
@@ -304,6 +332,7 @@ export class EndpointConfigs {
         schedule: row.retry_schedule ?? defaultSchedule,
         secret: unseal(box, row.secret, row.id),
         headers: unsealHeaders(box, row.headers, row.id),
+        ...sendingOf(row.delivery ?? {}),
         previous: previous.flatMap((sealed, i) => {
           const secret = unseal(box, sealed, row.id);
           return secret === null ? [] : [{ secret, until: this.#now() + (millis[i] ?? 0) }];
@@ -315,6 +344,14 @@ export class EndpointConfigs {
   get(endpointId: string): EndpointConfig | undefined {
     return this.#known.get(endpointId);
   }
+}
+
+function sendingOf({ timeout_seconds, no_retry_on = [], expires_after_seconds }: DeliverySettings) {
+  return {
+    timeoutMillis: timeout_seconds === undefined ? undefined : timeout_seconds * 1000,
+    noRetryOn: no_retry_on,
+    expiresAfterSeconds: expires_after_seconds ?? null,
+  };
 }
 
 /** The secret in plain bytes, or null: one endpoint with an unreadable secret must not stop the others. */

@@ -12,6 +12,8 @@ import {
   type EndpointConfig,
   EndpointConfigs,
   endOf,
+  expiredEnd,
+  hasExpired,
   isThrottled,
   type WatchAttempt,
 } from './deliver.ts';
@@ -304,17 +306,24 @@ export class Drainer {
   }
 
   /**
-   * Starts an attempt, or gives the row back: without settings, with too little left of its lease, or while stopping.
+   * Starts an attempt, unless it comes too late, or gives the row back: without settings, with too little left of its
+   * lease, or while stopping.
    */
   #start(row: ClaimedRow, claimed: ClaimInfo): void {
     const config = this.#configs.get(row.endpoint_id);
     const isLate = monotonicMillis() - claimed.claimedAt > (leaseMarginSeconds * 1000) / 2;
     const isAttempted = config !== undefined && !isLate && !this.#isStopping;
     if (!isAttempted) this.#scheduler.end(row.endpoint_id, (endpoint) => endpoint.hold(-1));
-    const work = isAttempted
-      ? this.#deliver(row, config, claimed)
-      : this.#giveBack([row], claimed.lease);
-    this.#track(work);
+    if (!isAttempted) this.#track(this.#giveBack([row], claimed.lease));
+    else if (hasExpired(row, config)) this.#expire(row, config, claimed);
+    else this.#track(this.#deliver(row, config, claimed));
+  }
+
+  /** Gives up a delivery that came too late. */
+  #expire(row: ClaimedRow, config: EndpointConfig, { lease, claimedAt }: ClaimInfo): void {
+    this.#scheduler.end(row.endpoint_id, (endpoint) => endpoint.expired());
+    this.#writer.add(expiredEnd(row, config, { lease, startedAt: claimedAt }));
+    this.#pump();
   }
 
   /** Makes `stop` wait for this work, which never rejects, and looks for more when it has ended. */

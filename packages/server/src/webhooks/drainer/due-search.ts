@@ -174,6 +174,7 @@ function factsOf(endpoint: DueEndpoint) {
     pausedMillis: endpoint.paused_ms,
     throttledMillis: endpoint.throttled_ms,
     ratePerSecond: endpoint.rate_limit,
+    maxInFlight: endpoint.max_in_flight,
     hasProbe: endpoint.has_probe,
   };
 }

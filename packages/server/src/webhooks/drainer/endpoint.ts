@@ -14,6 +14,8 @@ export type EndpointFacts = {
   readonly throttledMillis: number | null;
   /** Deliveries a second; null means no limit. */
   readonly ratePerSecond: number | null;
+  /** Attempts under way at once, at most; null means no bound of its own. */
+  readonly maxInFlight: number | null;
   /** Whether an operator's retry waits, which may pass an open breaker. */
   readonly hasProbe: boolean;
 };
@@ -76,6 +78,8 @@ export class Endpoint {
   #successMillis = 0;
   /** How many attempts may be in flight at once. It grows by one with each success and is halved by each failure. */
   #window: number;
+  /** The bound of the endpoint itself. */
+  #bound = Number.POSITIVE_INFINITY;
   #breaker = closedBreaker;
   /** When the breaker's pause ends; null when the breaker is closed. */
   #pausedUntil: number | null = null;
@@ -102,6 +106,7 @@ export class Endpoint {
     this.#hasFresh = true;
     this.#hasTried = true;
     this.#hasProbe = facts.hasProbe;
+    this.#bound = facts.maxInFlight ?? Number.POSITIVE_INFINITY;
     this.wakes += 1;
     // While outcomes are under way, or were written after the question, the breaker known here is newer than the
     // database's answer.
@@ -245,6 +250,12 @@ export class Endpoint {
     return this.#changed({ throttleSeconds: this.#throttle.noteRefused(this.#now(), refusal) });
   }
 
+  /** Notes that a delivery was given up before it was sent, which says nothing of its receiver. */
+  expired(): void {
+    this.unwritten += 1;
+    this.hold(-1);
+  }
+
   /** Notes that an outcome is in the database, or was given up. */
   written(): void {
     this.unwritten -= 1;
@@ -256,9 +267,10 @@ export class Endpoint {
    * many as deliver `most` a second: those whose attempts take 12 s would otherwise hold what others need for 30 ms.
    */
   #windowWhen(isBusy: boolean): number {
-    if (!isBusy || this.#successMillis <= briefMillis) return this.#window;
+    const window = Math.min(this.#window, this.#bound);
+    if (!isBusy || this.#successMillis <= briefMillis) return window;
     const brief = Math.floor((this.#most * briefMillis) / this.#successMillis);
-    return Math.min(this.#window, Math.max(leastWhenBusy, brief));
+    return Math.min(window, Math.max(leastWhenBusy, brief));
   }
 
   #noteSuccess(role: AttemptRole): BreakerChange | null {

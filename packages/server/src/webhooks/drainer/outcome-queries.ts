@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { givenRows } from '../../platform/postgres/sql-text.ts';
+import { givenUp } from '../dead-letters/queries.ts';
 import { configVersion, countedByHour } from '../queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
@@ -109,6 +110,28 @@ export async function holdBack(db: Queryable, rows: readonly OutcomeRow[]): Prom
       throttled_since = coalesce(d.throttled_since, now())
     from ${given}
     where d.lane = given.lane and d.id = given.id and d.lease = given.lease`);
+}
+
+/**
+ * Abandons deliveries that came too late to be sent. Nothing changes when the lease was lost. Returns the ids of those
+ * that were.
+ */
+export async function abandonExpired(
+  db: Queryable,
+  rows: readonly OutcomeRow[],
+): Promise<string[]> {
+  if (rows.length === 0) return [];
+  const given = givenRows('given', rows, {
+    ...{ lane: 'smallint', id: 'text', lease: 'bigint', error: 'text' },
+  });
+  const changed = await db.query<{ id: string }>(sql`
+    with changed as (
+    update deliveries d set ${givenUp('expired', sql`given.error`)}
+    from ${given} where d.lane = given.lane and d.id = given.id and d.lease = given.lease
+    returning d.id, d.lane, d.endpoint_id, d.status
+    ), ${countedByHour({ areAttempts: false })}
+    select id from changed`);
+  return changed.map(({ id }) => id);
 }
 
 /** Whether this keeper still has the lane of the endpoint `e`. */

@@ -5,6 +5,7 @@ import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
 import {
+  abandonExpired,
   disableGone,
   type GoneAttempt,
   holdBack,
@@ -31,6 +32,8 @@ export type Ended = {
   readonly breaker: BreakerChange | null;
   /** Whether its receiver only takes no more for now: that is no attempt. */
   readonly isHeldBack: boolean;
+  /** Whether it is given up without an attempt, since it came too late. */
+  readonly isExpired: boolean;
 };
 
 const batchSize = 500;
@@ -198,8 +201,11 @@ async function writeAll(
   const isHeldBack = new Set(batch.filter((end) => end.isHeldBack).map(({ row }) => row.id));
   const held = rows.filter(({ id }) => isHeldBack.has(id));
   if (held.length > 0) await holdBack(db, held);
-  const attempted = rows.filter(({ id }) => !isHeldBack.has(id));
+  const isExpired = new Set(batch.filter((end) => end.isExpired).map(({ row }) => row.id));
+  const attempted = rows.filter(({ id }) => !isHeldBack.has(id) && !isExpired.has(id));
   const changed = await recordOutcomes(db, attempted);
+  const expired = rows.filter(({ id }) => isExpired.has(id));
+  for (const id of await abandonExpired(db, expired)) changed.add(id);
   // Only the deliveries that were really changed may change the counts: the others had lost their lease.
   const mine = batch.filter(({ row }) => changed.has(row.id));
   await shiftCounts(db, mine.flatMap(countDeltas));

@@ -3,6 +3,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks, isHeldLock } from '../../platform/postgres/locks.ts';
 import { givenRows } from '../../platform/postgres/sql-text.ts';
 import type { ClaimedRow, ClaimRequest, Lease } from '../claim.ts';
+import type { DeliverySettings } from '../delivery-settings.contract.ts';
 import { allLanes } from '../lanes.ts';
 import { configVersion } from '../queries.ts';
 
@@ -71,6 +72,8 @@ export type DueEndpoint = {
   throttled_ms: number | null;
   /** Deliveries a second; null means no limit. */
   rate_limit: number | null;
+  /** Attempts under way at once, at most; null means no bound of its own. */
+  max_in_flight: number | null;
   /** Milliseconds until its earliest delivery is due; negative when one is due already. */
   due_ms: number;
   /** Whether anything that is due is not being attempted already. */
@@ -96,6 +99,7 @@ const hasProbe = sql`exists (
 
 const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled, e.deleted_at is not null as is_deleted,
   e.failures_in_row, e.pauses_in_row, e.rate_limit,
+  (e.delivery ->> 'max_in_flight')::int as max_in_flight,
   (extract(epoch from e.paused_until - now()) * 1000)::float8 as paused_ms,
   (extract(epoch from e.throttled_until - now()) * 1000)::float8 as throttled_ms,
   (extract(epoch from heads.next_attempt_at - now()) * 1000)::float8 as due_ms,
@@ -153,6 +157,7 @@ export async function findWaitingAmong(
 /** What a claim returns of a delivery and its incident. */
 const claimed = sql`d.lane, d.id, d.incident_id, i.request_id, i.trace_parent, d.endpoint_id, d.tenant,
   d.idempotency_key, d.replay_of, d.status, d.failure_class, d.attempts, d.max_attempts, d.schedule_from, i.body,
+  extract(epoch from now() - d.created_at)::float8 as age_seconds,
   extract(epoch from now() - d.throttled_since)::float8 as throttled_seconds`;
 
 /** The most rows of one claim. With more the statement takes long, and all other endpoints wait for it. */
@@ -259,6 +264,7 @@ export type EndpointConfigRow = {
   retry_schedule: number[] | null;
   secret: Buffer;
   headers: Buffer | null;
+  delivery: DeliverySettings | null;
   previous_secrets: Buffer[];
   /** Milliseconds for which each of the previous secrets still signs, in the same order. */
   previous_secrets_ms: number[];
@@ -270,7 +276,7 @@ export async function findEndpointConfigs(
   endpointIds: readonly string[],
 ): Promise<EndpointConfigRow[]> {
   return db.query<EndpointConfigRow>(sql`
-    select id, url, retry_schedule, secret, headers, previous_secrets,
+    select id, url, retry_schedule, secret, headers, delivery, previous_secrets,
       array(
         select (extract(epoch from until - now()) * 1000)::float8
         from unnest(previous_secrets_until) with ordinality as listed (until, position) order by position

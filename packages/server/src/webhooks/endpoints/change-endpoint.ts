@@ -18,6 +18,7 @@ import {
   discardOfEndpoint,
   discardThenEnable,
 } from '../dead-letters/queries.ts';
+import { changeDelivery } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret } from '../secret.ts';
@@ -173,6 +174,8 @@ function changedSettings(row: EndpointSettings, change: Change, by: string): End
     retry_schedule: or(change.retry_schedule, row.retry_schedule),
     rate_limit: or(change.rate_limit, row.rate_limit),
     disable_after_days: or(change.disable_after_days, row.disable_after_days),
+    delivery:
+      change.delivery === undefined ? row.delivery : changeDelivery(row.delivery, change.delivery),
   };
 }
 

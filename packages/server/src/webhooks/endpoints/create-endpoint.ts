@@ -5,6 +5,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { newEndpointSchema } from '../contract.ts';
 import { changeHeaders, sealHeaders } from '../custom-headers.ts';
+import { changeDelivery } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret, secretBytes } from '../secret.ts';
@@ -49,6 +50,7 @@ export async function createEndpoint(
     retry_schedule: body.retry_schedule ?? null,
     rate_limit: body.rate_limit ?? null,
     disable_after_days: body.disable_after_days ?? null,
+    delivery: changeDelivery(null, body.delivery ?? null),
     ...sealHeaders(options.secretBox(), id, headers),
     secret: options.secretBox().seal(secret, id),
   };

@@ -149,6 +149,7 @@ test('a new endpoint takes every type, is enabled, and shows its secret once', a
     retry_schedule: null,
     rate_limit: null,
     disable_after_days: null,
+    delivery: null,
     failing_since: null,
     breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
     throttled_until: null,

@@ -30,6 +30,7 @@ export type EndpointSettings = Pick<
   | 'retry_schedule'
   | 'rate_limit'
   | 'disable_after_days'
+  | 'delivery'
 >;
 
 /** The tenants that the caller may touch; null means all. */
@@ -77,7 +78,7 @@ export const health = sql`case
 export const columns = sql`id, tenant, url, description, uid, name, labels, ${wantedTypes} as event_types, stores, filter as where,
   ${health} as health, enabled, disabled_reason,
   ${instantText('disabled_at')} as disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
-  disable_after_days, header_names, case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
+  disable_after_days, delivery, header_names, case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
   ${breaker} as breaker,
   case when throttled_until > now() then ${instantText('throttled_until')} end as throttled_until,
   ${backlog} as backlog,
@@ -98,14 +99,14 @@ export async function insertEndpoint(
   const rows = await db.query<EndpointRow>(sql`
     insert into webhook_endpoints (id, lane, tenant, url, description, uid, name, labels, event_types, event_patterns, stores, filter,
       filter_key, enabled, disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
-      disable_after_days, header_names, headers, secret)
+      disable_after_days, delivery, header_names, headers, secret)
     values (${endpoint.id}, ${endpoint.lane}, ${endpoint.tenant}, ${endpoint.url},
       ${endpoint.description}, ${endpoint.uid}, ${endpoint.name}, ${JSON.stringify(endpoint.labels)}::json,
       ${storedTypes(endpoint).types}, ${storedTypes(endpoint).patterns},
       ${endpoint.stores}::text[], ${endpoint.where}::text, md5(${endpoint.where}::text)::uuid, ${endpoint.enabled},
       ${endpoint.disabled_reason}, case when not ${endpoint.enabled}::boolean then now() end,
       ${endpoint.disabled_by}, ${endpoint.max_attempts}, ${endpoint.retry_schedule},
-      ${endpoint.rate_limit}, ${endpoint.disable_after_days},
+      ${endpoint.rate_limit}, ${endpoint.disable_after_days}, ${endpoint.delivery}::jsonb,
       ${endpoint.header_names}::text[], ${endpoint.headers}, ${endpoint.secret})
     returning ${columns}`);
   return rows[0];
@@ -231,7 +232,7 @@ export async function updateEndpoint(
       disabled_at = case when not ${settings.enabled}::boolean then coalesce(disabled_at, now()) end,
       max_attempts = ${settings.max_attempts},
       retry_schedule = ${settings.retry_schedule}, rate_limit = ${settings.rate_limit},
-      disable_after_days = ${settings.disable_after_days},
+      disable_after_days = ${settings.disable_after_days}, delivery = ${settings.delivery}::jsonb,
       ${headersSet} ${closesBreaker ? sql`${breakerClosed},` : empty} updated_at = now()
     where id = ${id} returning ${columns}`);
   return rows[0];

@@ -139,6 +139,7 @@ function claimedRows(
       config_version: version,
       attempts: 0,
       schedule_from: 0,
+      age_seconds: 0,
       throttled_seconds: null,
     };
   });

@@ -13,6 +13,7 @@ export const facts = (id: string, more: Partial<EndpointFacts> = {}): EndpointFa
   pausedMillis: null,
   throttledMillis: null,
   ratePerSecond: null,
+  maxInFlight: null,
   hasProbe: false,
   ...more,
 });

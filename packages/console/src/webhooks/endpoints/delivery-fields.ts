@@ -1,0 +1,84 @@
+import type { Endpoint } from '../../api/types.ts';
+
+/** What the form says of a field. */
+export type FieldProps = {
+  label: string;
+  description?: string;
+  placeholder?: string;
+  maxLength?: number;
+};
+
+/** The fields of the section DELIVERY: how an endpoint is sent to. */
+export const deliveryFields = {
+  timeout_seconds: {
+    label: 'Seconds that an attempt may take',
+    description: 'Empty: as the service is set to',
+    maxLength: 3,
+  },
+  max_in_flight: {
+    label: 'Attempts under way at once',
+    description: '1 to 64. Empty: no bound of its own',
+    maxLength: 2,
+  },
+  no_retry_on: {
+    label: 'Answers after which nothing is tried again',
+    description: 'Such as 400, 422: such a delivery is abandoned at once. Empty: 410 alone',
+    maxLength: 300,
+  },
+  expires_after_seconds: {
+    label: 'Seconds after which a delivery is worthless',
+    description: 'It is not sent any more, and told as expired. Empty: it is sent whatever its age',
+    maxLength: 7,
+  },
+} as const satisfies Readonly<Record<string, FieldProps>>;
+
+export type DeliveryField = keyof typeof deliveryFields;
+type Texts = Readonly<Record<DeliveryField, string>>;
+
+/** These fields for an endpoint, or for a new one. */
+export function deliveryTexts(delivery: Endpoint['delivery'] | undefined): Texts {
+  const text = (value: number | undefined) => (value === undefined ? '' : String(value));
+  return {
+    timeout_seconds: text(delivery?.timeout_seconds),
+    max_in_flight: text(delivery?.max_in_flight),
+    no_retry_on: delivery?.no_retry_on?.join(', ') ?? '',
+    expires_after_seconds: text(delivery?.expires_after_seconds),
+  };
+}
+
+/** These fields in the types of the API; null is the default. */
+export function parsedDelivery(texts: Texts) {
+  const statuses = words(texts.no_retry_on).map(numeral);
+  return {
+    timeout_seconds: numeralOrNull(texts.timeout_seconds),
+    max_in_flight: numeralOrNull(texts.max_in_flight),
+    no_retry_on: statuses.length === 0 ? null : statuses,
+    expires_after_seconds: numeralOrNull(texts.expires_after_seconds),
+  };
+}
+
+/** How an endpoint is sent to, where that differs from the defaults, for the list of its facts. */
+export function deliveryFacts(delivery: Endpoint['delivery']): Record<string, string | undefined> {
+  const { timeout_seconds: limit, max_in_flight: most } = delivery ?? {};
+  const { no_retry_on: final, expires_after_seconds: expires } = delivery ?? {};
+  return {
+    'time limit': limit === undefined ? undefined : `${limit} s an attempt`,
+    'in flight': most === undefined ? undefined : `${most} at once, at most`,
+    'final answers': final?.join(', '),
+    'expires after': expires === undefined ? undefined : `${expires} s`,
+  };
+}
+
+export function words(text: string): string[] {
+  return text.split(/[\s,]+/).filter((word) => word !== '');
+}
+
+/** Reads a number. Other text is sent as it is, so that the service refuses it, and the fault is shown at its field. */
+export function numeral(text: string): number {
+  const value = Number(text);
+  return Number.isNaN(value) ? (text as unknown as number) : value;
+}
+
+export function numeralOrNull(text: string): number | null {
+  return text === '' ? null : numeral(text);
+}
