@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { newSecret, secretBytes } from '../../server/src/webhooks/secret.ts';
-import { signatureHeaders } from '../../server/src/webhooks/signature.ts';
+import { newKeyPair, privateKeyOf, signatureHeaders } from '../../server/src/webhooks/signature.ts';
 import { type HeaderSource, type Secrets, type VerifyOptions, verify } from './verify.ts';
 
 // The service signs, and this package verifies.
@@ -52,6 +52,23 @@ test('any of several secrets may have signed, on both sides', async () => {
   expect(await codeOf(sign(), { secrets: [other, secret] })).toBe('right');
   expect(await codeOf(sign(), { secrets: [secret, undefined] })).toBe('right');
   expect(await codeOf(sign(), { secrets: [other] })).toBe('401 signature_wrong');
+});
+
+test('a public key verifies what the key pair signed, and nothing else', async () => {
+  const [pair, foreign] = [newKeyPair(), newKeyPair()];
+  const signing = { privateKey: privateKeyOf(pair.privateKey), own: null };
+  const timestampSeconds = now() / 1000;
+  const request = { id: 'msg_1', timestampSeconds, body, secrets: [secretBytes(other)], signing };
+  const headers = signatureHeaders(request);
+  expect(headers['webhook-signature']).toMatch(/^v1,\S{44} v1a,\S{88}$/);
+  const by = (secrets: Secrets, text = body) => codeOf(headers, { secrets, text });
+  expect(await by(pair.publicKey)).toBe('right');
+  expect(await by([secret, pair.publicKey])).toBe('right');
+  expect(await by(other)).toBe('right');
+  expect(await by(foreign.publicKey)).toBe('401 signature_wrong');
+  expect(await by(pair.publicKey, `${body} `)).toBe('401 signature_wrong');
+  expect(await codeOf(sign(), { secrets: pair.publicKey })).toBe('401 signature_wrong');
+  await expect(by('whpk_AAAA')).resolves.toContain('option_invalid');
 });
 
 test('what is no right signature is refused', async () => {

@@ -18,8 +18,9 @@ export type HeaderSource =
   | { readonly [name: string]: string | readonly string[] | undefined };
 
 /**
- * One `whsec_…` secret or several, of which any may have signed: that is how one is changed for another. What is
- * undefined is passed over, so that a variable for the earlier secret may be unset.
+ * One `whsec_…` secret or several, of which any may have signed: that is how one is changed for another. A `whpk_…` is the
+ * public key of an endpoint that signs with a key pair. What is undefined is passed over, so that a variable for the
+ * earlier secret may be unset.
  */
 export type Secrets = string | readonly (string | undefined)[];
 
@@ -29,6 +30,9 @@ export type VerifyOptions = {
   /** Milliseconds since 1970; Date.now by default. */
   readonly now?: () => number;
 };
+
+/** So many signatures of key pairs are looked at: each costs far more than one of a secret. */
+const mostPublic = 10;
 
 const encoder = new TextEncoder();
 
@@ -52,10 +56,9 @@ export async function verify<Data = unknown>(
   }
   const bytes = typeof body === 'string' ? encoder.encode(body) : body;
   const signed = concat([encoder.encode(`${id}.${timestamp}.`), bytes]);
-  const expected = await Promise.all(keys.map((key) => sign(key, signed)));
   // Each is compared with each, whatever was found before, so that the time that it takes tells nothing.
-  const matches = expected.flatMap((one) => given.filter((other) => isSame(one, other)));
-  if (matches.length === 0) {
+  const matches = await Promise.all(keys.map((key) => countMatches(key, signed, given)));
+  if (matches.every((count) => count === 0)) {
     throw new WebhookError('signature_wrong', 'No signature is by one of the secrets known here');
   }
   const ageSeconds = now() / 1000 - Number(timestamp);
@@ -69,17 +72,21 @@ export async function verify<Data = unknown>(
 }
 
 /** The keys of secrets. Throws a WebhookError `option_invalid` where one is none, or where there are none at all. */
-export function secretKeys(secrets: Secrets): Uint8Array<ArrayBuffer>[] {
+export function secretKeys(secrets: Secrets): Key[] {
   const given = [secrets].flat().filter((secret) => secret !== undefined);
   if (given.length === 0) throw new WebhookError('option_invalid', 'secrets: there is none');
   return given.map(secretKey);
 }
 
-function secretKey(secret: string): Uint8Array<ArrayBuffer> {
-  const [, base64] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret.trim()) ?? [];
+type Key = { readonly isPublic: boolean; readonly bytes: Uint8Array<ArrayBuffer> };
+
+function secretKey(secret: string): Key {
+  const [, kind, base64] = /^wh(sec|pk)_([A-Za-z0-9+/]+={0,2})$/.exec(secret.trim()) ?? [];
   const bytes = decodeBase64(base64 ?? '');
-  if (bytes.length >= 24 && bytes.length <= 64) return bytes;
-  const text = 'secrets: one of them is not whsec_ and the base64 of 24 to 64 bytes';
+  if (kind === 'pk' && bytes.length === 32) return { isPublic: true, bytes };
+  if (kind === 'sec' && bytes.length >= 24 && bytes.length <= 64) return { isPublic: false, bytes };
+  const text =
+    'secrets: one of them is neither whsec_ and the base64 of 24 to 64 bytes, nor whpk_ and that of 32';
   throw new WebhookError('option_invalid', text);
 }
 
@@ -88,6 +95,26 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   return text.length % 4 === 1
     ? new Uint8Array()
     : Uint8Array.from(atob(text.replace(/=+$/, '')), (one) => one.charCodeAt(0));
+}
+
+/** How many of the signatures that came are by this key. */
+async function countMatches(
+  { isPublic, bytes }: Key,
+  signed: Uint8Array<ArrayBuffer>,
+  given: readonly string[],
+): Promise<number> {
+  if (!isPublic) {
+    const expected = await sign(bytes, signed);
+    return given.filter((other) => isSame(expected, other)).length;
+  }
+  const key = await crypto.subtle.importKey('raw', bytes, 'Ed25519', false, ['verify']);
+  const asymmetric = given
+    .filter((one) => /^v1a,[A-Za-z0-9+/]+={0,2}$/.test(one))
+    .slice(0, mostPublic);
+  const checks = asymmetric.map((one) =>
+    crypto.subtle.verify('Ed25519', key, decodeBase64(one.slice(4)), signed),
+  );
+  return (await Promise.all(checks)).filter((isRight) => isRight).length;
 }
 
 async function sign(

@@ -61,13 +61,15 @@ function verify(tenant: string, secret: string): number {
 }
 
 test('keys are rotated while webhooks are sent, and every one of them is signed as before', async () => {
-  const { id, secret: first } = await make('A', { headers: { 'X-Key': 'k' } });
+  const { id, secret: first } = await make('A', {
+    ...{ headers: { 'X-Key': 'k' }, delivery: { asymmetric: true } },
+  });
   const { secret } = (await service.call('POST', `/webhook/endpoints/${id}/rotate-secret`)).json;
   const target = await service.call('POST', '/notify/targets', {
     body: { kind: 'webhook', url: receiver.url('/notices') },
   });
   const [before] = await list();
-  expect(before).toMatchObject({ seals: true, secrets: 4, processes: 1 });
+  expect(before).toMatchObject({ seals: true, secrets: 5, processes: 1 });
   let isDone = false;
   let reported = 0;
   const sending = (async () => {
@@ -85,7 +87,7 @@ test('keys are rotated while webhooks are sent, and every one of them is signed 
   await sending;
   const [after] = done.keys;
   expect(done.keys).toMatchObject([
-    { seals: true, secrets: 4, processes: 1 },
+    { seals: true, secrets: 5, processes: 1 },
     { id: before?.id, seals: false, is_known: true, secrets: 0 },
   ]);
   expect((await readdir(service.dataDir)).sort()).toContain(`secret-key.${before?.id}`);
@@ -93,9 +95,10 @@ test('keys are rotated while webhooks are sent, and every one of them is signed 
   expect(verify('A', first)).toBe(reported);
   const ofA = receiver.requests.filter(({ path }) => path === '/A');
   expect(new Set(ofA.map(({ headers }) => headers['x-key']))).toEqual(new Set(['k']));
+  for (const { headers } of ofA) expect(headers['webhook-signature']).toContain(' v1a,');
   // What is made from now on is sealed with the new key, and what was made before still opens.
   await make('B');
-  expect((await list())[0]).toMatchObject({ id: after?.id, secrets: 5 });
+  expect((await list())[0]).toMatchObject({ id: after?.id, secrets: 6 });
   const tried = await service.call('POST', `/notify/targets/${target.json.id}/test`);
   expect(tried.json).toMatchObject({ delivered: true });
   const [entry] = (await service.call('GET', '/audit?limit=1&action=key.rotate')).json.data;
@@ -125,7 +128,7 @@ test('a rotation that was killed is ended by the next one, and no other begun', 
   const files = (await readdir(service.dataDir)).filter((name) => name.startsWith('secret-key'));
   const first = await rotate();
   expect(first.keys[0]?.id).not.toBe(before?.id);
-  expect(first.keys[0]).toMatchObject({ secrets: 5 });
+  expect(first.keys[0]).toMatchObject({ secrets: 6 });
   // Killed after the new key sealed, before anything was sealed anew.
   await makeNextKeyFile(service.dataDir, first.keys[0]?.id ?? '');
   const { wanted } = await findKeyring(service.db, settingsWith());
@@ -162,7 +165,7 @@ test('a secret whose key is lost stays as it is, and is told', async () => {
   await service.db.query(sql`update webhook_endpoints set secret = ${lost} where tenant = 'B'`);
   const { keys } = await rotate();
   expect(keys.at(-1)).toMatchObject({ id: '09090909', is_known: false, secrets: 1 });
-  expect(keys[0]).toMatchObject({ seals: true, secrets: 4 });
+  expect(keys[0]).toMatchObject({ seals: true, secrets: 5 });
 });
 
 test('another key takes the place of one that is lost, once no process runs, and what went with it is named', async () => {

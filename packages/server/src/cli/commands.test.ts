@@ -86,6 +86,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'endpoints disable': ['ep_1'],
   'endpoints delete': ['ep_1 --yes'],
   'endpoints rotate-secret': ['ep_1 --yes', 'object'],
+  'endpoints end-old-secrets': ['ep_1 --yes'],
   'endpoints ping': ['ep_1', 'object'],
   'endpoints replay': ['ep_1 --since 2h --dry-run', 'object'],
   'endpoints test-filter': ['--tenant T', 'object'],

@@ -186,6 +186,21 @@ export const webhooksContract = {
       404: problem,
     },
   },
+  endOldSecrets: {
+    ...admin,
+    id: 'endOldSecrets',
+    method: 'POST',
+    path: '/webhook/endpoints/:id/end-old-secrets',
+    summary: 'Let only the present secret of an endpoint sign',
+    description:
+      'Ends at once what a rotation leaves for 24 hours, for a secret that was disclosed or that its receiver has replaced.',
+    stepUp: true,
+    params: idParams,
+    responses: {
+      200: { description: 'As it is now.', schema: endpointSchema },
+      404: problem,
+    },
+  },
   pingEndpoint: {
     ...admin,
     id: 'pingEndpoint',

@@ -34,8 +34,7 @@ export function changeHeaders(before: CustomHeaders, change: HeadersChange): Cus
   for (const [name, value] of Object.entries(change)) {
     const key = name.toLowerCase();
     const path = `/headers/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    if (!nameForm.test(name)) throw invalidInput(path, `${name} is not the name of a header`);
-    if (refusedNames.test(key)) throw invalidInput(path, `${name} is set by the service itself`);
+    assertHeaderName(path, name);
     if (named.has(key))
       throw invalidInput(path, `${name} is named twice: case makes no difference`);
     if (value !== null && !valueForm.test(value)) {
@@ -54,6 +53,14 @@ export function changeHeaders(before: CustomHeaders, change: HeadersChange): Cus
     );
   }
   return Object.fromEntries(all.map(({ name, value }) => [name, value]));
+}
+
+/** Throws 400 `request_invalid` unless an operator may say what a header of this name holds. */
+export function assertHeaderName(path: string, name: string): void {
+  if (!nameForm.test(name)) throw invalidInput(path, `${name} is not the name of a header`);
+  if (refusedNames.test(name.toLowerCase())) {
+    throw invalidInput(path, `${name} is set by the service itself`);
+  }
 }
 
 /** Seals the headers of the endpoint with this id. */

@@ -28,6 +28,48 @@ const expiresSchema = Type.Integer({
     'seconds after which a delivery is worthless: it is not sent any more but abandoned (`expired`); one that is retried by hand is sent once all the same',
 });
 
+const signatureFields = {
+  header: Type.String({
+    ...{ minLength: 1, maxLength: 100 },
+    description: 'its name, as X-Hub-Signature-256; none of ours, and none of `headers`',
+  }),
+  value: Type.String({
+    ...{ minLength: 1, maxLength: 200 },
+    description:
+      'the value, with {hex} or {base64} where the signature stands, as sha256={hex}; {id} and {timestamp} are filled in, too',
+  }),
+  signs: Type.String({
+    ...{ minLength: 6, maxLength: 200 },
+    description: 'what is signed, with {body}, and {id} and {timestamp} by choice',
+  }),
+};
+const signatureSchema = Type.Object(
+  {
+    ...signatureFields,
+    has_own_secret: Type.Boolean({ description: 'false: the present secret signs it' }),
+  },
+  {
+    description:
+      'a header with an HMAC-SHA256 in a form that receivers know from elsewhere, beside those of Standard Webhooks',
+  },
+);
+const signatureChangeSchema = exactly(
+  {
+    ...signatureFields,
+    signs: Type.Optional({ ...signatureFields.signs, default: '{body}' }),
+    secret: Type.Optional(
+      nullable(
+        Type.String({
+          ...{ minLength: 8, maxLength: 500, pattern: '^[!-~]+$' },
+          description: 'a text that its receiver knows as the key; sealed, and never shown',
+        }),
+        'left out: as it is; null: the bytes of the present secret are the key',
+      ),
+    ),
+  },
+  { description: 'as a whole, but for its secret' },
+);
+
 /** How an endpoint is sent to, as far as that differs from the defaults. */
 export const deliverySettingsSchema = Type.Object(
   {
@@ -35,6 +77,13 @@ export const deliverySettingsSchema = Type.Object(
     max_in_flight: Type.Optional(inFlightSchema),
     no_retry_on: Type.Optional(noRetrySchema),
     expires_after_seconds: Type.Optional(expiresSchema),
+    signature: Type.Optional(signatureSchema),
+    public_key: Type.Optional(
+      Type.String({
+        description:
+          'whpk_…, by which the signatures v1a (Ed25519) are verified that stand beside those of the secrets',
+      }),
+    ),
   },
   { description: 'how it is sent to; what is not named has the default' },
 );
@@ -47,6 +96,10 @@ export const deliveryChangeSchema = exactly(
     max_in_flight: Type.Optional(nullable(inFlightSchema)),
     no_retry_on: Type.Optional(nullable(noRetrySchema)),
     expires_after_seconds: Type.Optional(nullable(expiresSchema)),
+    signature: Type.Optional(nullable(signatureChangeSchema)),
+    asymmetric: Type.Optional(
+      nullable(Type.Boolean(), 'true makes a key pair, which signs as well: see `public_key`'),
+    ),
   },
   { description: 'settings to change; null puts one back to its default, others stay' },
 );

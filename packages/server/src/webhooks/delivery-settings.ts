@@ -1,11 +1,127 @@
+import { invalidInput } from '../kernel/errors.ts';
+import { assertHeaderName } from './custom-headers.ts';
 import type { DeliveryChange, DeliverySettings } from './delivery-settings.contract.ts';
+import type { SecretBox } from './secret.ts';
+import { newKeyPair, privateKeyOf, type Signing } from './signature.ts';
 
-/** The settings after a change; null where all have their defaults. */
+/** The keys that belong to an endpoint's settings of delivery. */
+type Keys = { readonly signature_secret?: string; readonly private_key?: string };
+
+/** How an endpoint is sent to, and the keys of that. Without settings that differ from the defaults, both are null. */
+export type StoredDelivery = {
+  readonly delivery: DeliverySettings | null;
+  /** The keys, sealed. */
+  readonly delivery_keys: Buffer | null;
+};
+
+/**
+ * Applies a change to the settings of the endpoint with this id; null puts all back to their defaults. Keys that no key of
+ * the box opens are gone, which is the way out of a lost key. Throws 400 `request_invalid` for what cannot be sent.
+ */
 export function changeDelivery(
-  before: DeliverySettings | null,
+  box: SecretBox,
+  id: string,
+  before: StoredDelivery,
   change: DeliveryChange | null,
-): DeliverySettings | null {
-  if (change === null) return null;
-  const set = Object.entries({ ...before, ...change }).filter(([, value]) => value !== null);
-  return set.length === 0 ? null : Object.fromEntries(set);
+): StoredDelivery {
+  if (change === null) return { delivery: null, delivery_keys: null };
+  const { signature, asymmetric, ...plain } = change;
+  const known = knownKeys(box, id, before.delivery_keys);
+  const signed = signature === undefined ? unchanged : signatureAfter(signature, known);
+  const paired =
+    asymmetric === undefined ? unchanged : pairAfter(asymmetric === true, before, known);
+  const keys = withoutNulls<Keys>({ ...known, ...signed.keys, ...paired.keys });
+  const delivery = withoutNulls<DeliverySettings>({
+    ...{ ...before.delivery, ...plain },
+    ...{ ...signed.delivery, ...paired.delivery },
+  });
+  return {
+    delivery: isEmpty(delivery) ? null : delivery,
+    delivery_keys: isEmpty(keys) ? null : box.seal(JSON.stringify(keys), id),
+  };
+}
+
+/** Refuses a signature that would go under the name of a header of the endpoint's own. Throws 400 `request_invalid`. */
+export function refuseSameHeader(
+  { delivery }: Pick<StoredDelivery, 'delivery'>,
+  headerNames: readonly string[],
+): void {
+  const name = delivery?.signature?.header.toLowerCase();
+  if (name === undefined || !headerNames.some((other) => other.toLowerCase() === name)) return;
+  throw invalidInput('/delivery/signature/header', `${name} is among the headers to add`);
+}
+
+/** What signs beside the secrets of the endpoint with this id. Throws when the key of the box is not known. */
+export function signingOf(box: SecretBox, id: string, stored: StoredDelivery): Signing {
+  const { delivery, delivery_keys: sealed } = stored;
+  const keys = sealed === null ? {} : openKeys(box, id, sealed);
+  const { signature_secret: secret, private_key: privateKey } = keys;
+  const own = delivery?.signature;
+  return {
+    privateKey: privateKey === undefined ? null : privateKeyOf(privateKey),
+    own: own ? { ...own, key: secret === undefined ? null : Buffer.from(secret) } : null,
+  };
+}
+
+type Part = { delivery: Record<string, unknown>; keys: Record<string, unknown> };
+const unchanged: Part = { delivery: {}, keys: {} };
+
+function signatureAfter(change: DeliveryChange['signature'], known: Keys): Part {
+  if (change == null) return { delivery: { signature: null }, keys: { signature_secret: null } };
+  const { header, value, signs = '{body}' } = change;
+  const path = '/delivery/signature';
+  assertHeaderName(`${path}/header`, header);
+  const isPrintable = /^[!-~](?:[ -~]*[!-~])?$/.test(value);
+  const mark = /\{(?:hex|base64)\}/g;
+  if (!isPrintable || value.match(mark)?.length !== 1 || !isFilled(value.replace(mark, ''))) {
+    const text =
+      'must be printable ASCII with one {hex} or {base64}, and beside it {id} and {timestamp} alone';
+    throw invalidInput(`${path}/value`, text);
+  }
+  if (signs.split('{body}').length !== 2 || !isFilled(signs.replace('{body}', ''))) {
+    throw invalidInput(
+      `${path}/signs`,
+      'must have one {body}, and beside it {id} and {timestamp} alone',
+    );
+  }
+  const secret = change.secret === undefined ? known.signature_secret : change.secret;
+  const has_own_secret = secret != null;
+  return {
+    delivery: { signature: { header, value, signs, has_own_secret } },
+    keys: { signature_secret: secret ?? null },
+  };
+}
+
+/** Whether no braces are left once what is known is filled in. */
+function isFilled(template: string): boolean {
+  return !/[{}]/.test(template.replace(/\{(?:id|timestamp)\}/g, ''));
+}
+
+function pairAfter(isWanted: boolean, { delivery }: StoredDelivery, known: Keys): Part {
+  if (!isWanted) return { delivery: { public_key: null }, keys: { private_key: null } };
+  const { public_key: has } = delivery ?? {};
+  if (has !== undefined && known.private_key !== undefined) return unchanged;
+  const { privateKey, publicKey } = newKeyPair();
+  return { delivery: { public_key: publicKey }, keys: { private_key: privateKey } };
+}
+
+function knownKeys(box: SecretBox, id: string, sealed: Buffer | null): Keys {
+  try {
+    return sealed === null ? {} : openKeys(box, id, sealed);
+  } catch {
+    return {};
+  }
+}
+
+function openKeys(box: SecretBox, id: string, sealed: Buffer): Keys {
+  return JSON.parse(box.open(sealed, id)) as Keys;
+}
+
+function withoutNulls<Fields extends object>(fields: object): Fields {
+  const set = Object.entries(fields).filter(([, value]) => value !== null);
+  return Object.fromEntries(set) as Fields;
+}
+
+function isEmpty(fields: object): boolean {
+  return Object.keys(fields).length === 0;
 }

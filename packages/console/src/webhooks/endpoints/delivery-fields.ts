@@ -30,6 +30,26 @@ export const deliveryFields = {
     description: 'It is not sent any more, and told as expired. Empty: it is sent whatever its age',
     maxLength: 7,
   },
+  signature: {
+    label: 'Signature in another form',
+    description:
+      'A header with an HMAC-SHA256, as X-Hub-Signature-256: sha256={hex}; also {base64}, {timestamp}, {id}. Empty: none',
+    maxLength: 300,
+  },
+  signs: {
+    label: 'What it signs',
+    description: 'Such as {timestamp}.{body}. Empty: {body}',
+    maxLength: 200,
+  },
+  signature_secret: {
+    label: 'The text that its receiver knows as the key',
+    description: 'Never shown again. Empty: as it was, or the bytes of the secret',
+    maxLength: 500,
+  },
+  asymmetric: {
+    label: 'Sign with a key pair as well (v1a, Ed25519)',
+    description: 'The public key is then shown among the facts of the endpoint',
+  },
 } as const satisfies Readonly<Record<string, FieldProps>>;
 
 export type DeliveryField = keyof typeof deliveryFields;
@@ -43,6 +63,12 @@ export function deliveryTexts(delivery: Endpoint['delivery'] | undefined): Texts
     max_in_flight: text(delivery?.max_in_flight),
     no_retry_on: delivery?.no_retry_on?.join(', ') ?? '',
     expires_after_seconds: text(delivery?.expires_after_seconds),
+    signature: delivery?.signature
+      ? `${delivery.signature.header}: ${delivery.signature.value}`
+      : '',
+    signs: delivery?.signature?.signs ?? '',
+    signature_secret: '',
+    asymmetric: delivery?.public_key === undefined ? '' : 'on',
   };
 }
 
@@ -54,18 +80,32 @@ export function parsedDelivery(texts: Texts) {
     max_in_flight: numeralOrNull(texts.max_in_flight),
     no_retry_on: statuses.length === 0 ? null : statuses,
     expires_after_seconds: numeralOrNull(texts.expires_after_seconds),
+    signature: parsedSignature(texts),
+    asymmetric: texts.asymmetric === 'on' ? true : null,
+  };
+}
+
+function parsedSignature({ signature, signs, signature_secret: secret }: Texts) {
+  const [header = '', ...value] = signature.split(':');
+  if (signature.trim() === '') return null;
+  return {
+    ...{ header: header.trim(), value: value.join(':').trim() },
+    ...(signs.trim() !== '' && { signs: signs.trim() }),
+    ...(secret !== '' && { secret }),
   };
 }
 
 /** How an endpoint is sent to, where that differs from the defaults, for the list of its facts. */
 export function deliveryFacts(delivery: Endpoint['delivery']): Record<string, string | undefined> {
   const { timeout_seconds: limit, max_in_flight: most } = delivery ?? {};
-  const { no_retry_on: final, expires_after_seconds: expires } = delivery ?? {};
+  const { no_retry_on: final, expires_after_seconds: expires, signature: own } = delivery ?? {};
   return {
     'time limit': limit === undefined ? undefined : `${limit} s an attempt`,
     'in flight': most === undefined ? undefined : `${most} at once, at most`,
     'final answers': final?.join(', '),
     'expires after': expires === undefined ? undefined : `${expires} s`,
+    signature: own && `${own.header}: ${own.value} of ${own.signs}`,
+    'public key': delivery?.public_key,
   };
 }
 

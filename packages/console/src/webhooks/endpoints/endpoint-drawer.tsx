@@ -154,7 +154,7 @@ function pingText(url: string, outcome: PingedDelivery['outcome']): string {
   return `Ping to ${url} ${what}, in ${duration_ms} ms${told === '' ? '' : `: ${told}`}`;
 }
 
-type Question = 'rotate' | 'delete' | 'enable';
+type Question = 'rotate' | 'endOld' | 'delete' | 'enable';
 
 /**
  * The buttons that send a ping, enable the endpoint, replace its secret, and delete it. All but the ping may ask first.
@@ -185,6 +185,10 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
     () => api.post<EndpointWithSecret>(`${path}/rotate-secret`, undefined),
     props.onSecret,
   );
+  const endOld = useAction(
+    () => api.post<Endpoint>(`${path}/end-old-secrets`, undefined),
+    () => notify({ text: 'Only the present secret signs now' }),
+  );
   const remove = useAction(
     () => api.delete(path),
     () => {
@@ -193,7 +197,7 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
     },
     endpoint.id,
   );
-  const answers = { enable: discard, rotate, delete: remove };
+  const answers = { enable: discard, rotate, endOld, delete: remove };
   const hasBacklog = !endpoint.enabled && endpoint.backlog.count > 0;
   return (
     <div className="drawer-actions">
@@ -218,6 +222,11 @@ function EndpointActions(props: EndpointActionsProps): ReactNode {
       <Button loading={rotate.isPending} onClick={() => setQuestion('rotate')}>
         Rotate secret …
       </Button>
+      {endpoint.previous_secret_until !== null && (
+        <Button loading={endOld.isPending} onClick={() => setQuestion('endOld')}>
+          End old secrets …
+        </Button>
+      )}
       <span className="grow" />
       <Button className="danger" loading={remove.isPending} onClick={() => setQuestion('delete')}>
         Delete …
@@ -282,6 +291,12 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
     answer: 'Rotate secret',
     text: () =>
       'For 24 hours deliveries are signed with the old secret as well. The new one shows once.',
+  },
+  endOld: {
+    title: 'End its old secrets?',
+    answer: 'End them',
+    text: () =>
+      'Only the present secret signs from now on. A receiver that does not know it refuses what comes.',
   },
   delete: {
     title: 'Delete this endpoint?',

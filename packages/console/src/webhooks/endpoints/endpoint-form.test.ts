@@ -34,6 +34,19 @@ test('how it is sent is a part of its own, of which only what differs is sent', 
   });
 });
 
+test('a signature in another form is one text; what its key was stays when nothing is typed', () => {
+  const signature = 'X-Sig: t={timestamp},v1={hex}';
+  const signed = { ...filled, signature, asymmetric: 'on' };
+  const parsed = { header: 'X-Sig', value: 't={timestamp},v1={hex}' };
+  expect(toNewEndpoint(signed).delivery).toEqual({ signature: parsed, asymmetric: true });
+  expect(toChange(signed, { ...signed, signature_secret: 'a-new-text' })).toEqual({
+    delivery: { signature: { ...parsed, secret: 'a-new-text' } },
+  });
+  expect(toChange(signed, { ...signed, signature: '', asymmetric: '' })).toEqual({
+    delivery: { signature: null, asymmetric: null },
+  });
+});
+
 test('headers are set, and taken away by a name alone', () => {
   const headers = 'Authorization: Bearer a:b \n\nX-Old:\n';
   expect(toChange(filled, { ...filled, headers })).toEqual({

@@ -1,4 +1,4 @@
-import { Button, Modal, Textarea, TextInput } from '@mantine/core';
+import { Button, Checkbox, Modal, Textarea, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ChangeEvent, Fragment, type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
@@ -119,6 +119,13 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
         if (faults[name] !== undefined) save.reset();
       },
     };
+    if (name === 'asymmetric') {
+      const onChange = (event: ChangeEvent<HTMLInputElement>) => {
+        const text = event.currentTarget.checked ? 'on' : '';
+        setValues((all) => ({ ...all, asymmetric: text }));
+      };
+      return <Checkbox key={name} {...props} checked={values[name] === 'on'} onChange={onChange} />;
+    }
     return name === 'headers' || name === 'where' ? (
       <Textarea key={name} {...common} autosize minRows={name === 'where' ? 1 : 2} maxRows={8} />
     ) : (

@@ -132,6 +132,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   discardBacklog: rule('admin', 'confirms', '404', 'endpoint.discard_backlog'),
   deleteEndpoint: rule('admin', 'confirms', '404', 'endpoint.delete'),
   rotateSecret: rule('admin', 'confirms', '404', 'endpoint.rotate_secret'),
+  endOldSecrets: rule('admin', 'confirms', '404', 'endpoint.end_old_secrets'),
   pingEndpoint: rule('admin', 'only adds', '404', 'endpoint.ping'),
   listEventTypes: rule('incidents:read', reads, 'none', untold),
   getEventType: rule('incidents:read', reads, 'none', untold),

@@ -109,6 +109,26 @@ test('how it is sent to is set by options, and shown where it differs from the d
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('not a list of 4xx') });
 });
 
+test('a signature in another form is one text, and the key that it has may be in a file', async () => {
+  await writeFile(join(folder.path, 'key.txt'), 'as-it-was\n');
+  const signature = { header: 'X-Sig', value: 't={timestamp},v1={hex}', signs: '{body}' };
+  const delivery = { signature: { ...signature, has_own_secret: true }, public_key: 'whpk_x' };
+  api.on('PATCH /webhook/endpoints/ep_1', json({ ...endpoint, delivery }));
+  const change = 'endpoints change ep_1 --asymmetric on --signature-secret @key.txt --signature';
+  const { stdout } = await cli([...change.split(' '), 'X-Sig: t={timestamp},v1={hex}'], {
+    isTerminal: true,
+  });
+  await cli('endpoints change ep_1 --signature default --asymmetric off');
+  const { header, value } = signature;
+  expect(bodies()).toEqual([
+    { delivery: { signature: { header, value, secret: 'as-it-was' }, asymmetric: true } },
+    { delivery: { signature: null, asymmetric: false } },
+  ]);
+  expect(stdout).toMatch(/^signature +X-Sig: t=\{timestamp\},v1=\{hex\} of \{body\}$/m);
+  expect(stdout).toMatch(/^public key +whpk_x$/m);
+  expect(await cli('endpoints change ep_1 --signature-of {body}')).toMatchObject({ code: 2 });
+});
+
 test('headers are read from options and files; one without a value is taken away', async () => {
   await writeFile(join(folder.path, 'headers.txt'), 'Authorization: Bearer a:b\r\n\nX-Old:\n');
   api.on('PATCH /webhook/endpoints/ep_1', json({ ...endpoint, header_names: ['Authorization'] }));

@@ -10,6 +10,7 @@ import { required, usage } from '../help.ts';
 import { list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
 import { type Verb, type Verbs, yesOption } from '../verb.ts';
+import { deliveryBody } from '../webhooks/delivery-settings.ts';
 import {
   type EndpointOptions,
   endpointBody,
@@ -120,7 +121,7 @@ async function register(context: Context, options: CreateOptions): Promise<void>
     retry_schedule: retry_schedule ?? undefined,
     rate_limit: rate_limit ?? undefined,
     disable_after_days: disable_after_days ?? undefined,
-    delivery: subscription.delivery,
+    delivery: await deliveryBody(context, options),
     description: options.description,
     enabled: options.disabled ? false : undefined,
     secret: options.secret === '-' ? await readSecret(context) : options.secret,
@@ -168,6 +169,7 @@ async function changeEndpoint(context: Context, options: ChangeOptions, id: stri
   const body = {
     ...endpointBody(options),
     description: description === '' ? null : description,
+    delivery: await deliveryBody(context, options),
     headers: await headersOf(context, options),
   };
   if (Object.values(body).every((value) => value === undefined)) {
@@ -329,6 +331,21 @@ async function rotate(
   context.note(`${id} has a new secret, shown only this once.${old}`);
 }
 
+const endOldSecrets = act('POST /webhook/endpoints/:id/end-old-secrets', {
+  summary: 'let only the present secret of an endpoint sign',
+  description:
+    'Ends at once what a rotation leaves for 24 hours: from now on no secret that was rotated out signs.',
+  argument,
+  examples: ['svcctl endpoints end-old-secrets ep_4fTq9Zx7Kq2LmN0p'],
+  asks: {
+    question: ([id]) =>
+      `End the old secrets of ${id}? A receiver that does not know the present one refuses what comes.`,
+    act: 'End them',
+    refused: 'The old secrets sign as before.',
+  },
+  done: (id) => `Only the present secret of ${id} signs now.`,
+});
+
 export const endpoints: Verbs = {
   ls,
   show: showEndpoint,
@@ -338,6 +355,7 @@ export const endpoints: Verbs = {
   disable,
   delete: remove,
   'rotate-secret': rotateSecret,
+  'end-old-secrets': endOldSecrets,
   ping,
   replay: replayVerb,
   'test-filter': testFilter,

@@ -1,7 +1,9 @@
+import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import type { DeliveryChange, DeliverySettings } from '../../webhooks/contract.ts';
+import type { Context } from '../context.ts';
 import { type Facts, whereAny } from '../details.ts';
-import { orDefault, orNull, wholeNumber } from '../help.ts';
+import { orDefault, orNull, usage, wholeNumber } from '../help.ts';
 import type { OptionRow } from '../verb.ts';
 
 /** How an endpoint is sent to, as options. */
@@ -10,6 +12,10 @@ export type DeliveryOptions = {
   maxInFlight?: number | 'default';
   finalStatus?: number[] | 'default';
   expiresAfter?: number | 'default';
+  signature?: string;
+  signatureOf?: string;
+  signatureSecret?: string;
+  asymmetric?: boolean;
 };
 
 export const deliveryOptions: readonly OptionRow[] = [
@@ -33,23 +39,72 @@ export const deliveryOptions: readonly OptionRow[] = [
     'how old a delivery may be that is sent, or default (of any age)',
     orDefault(wholeNumber(1)),
   ],
+  [
+    '--signature <header>',
+    'a signature in another form, as "X-Hub-Signature-256: sha256={hex}" ({base64}, {timestamp}, {id}), or default (none)',
+  ],
+  [
+    '--signature-of <template>',
+    'with it: what is signed, as "{timestamp}.{body}" (default: {body})',
+  ],
+  [
+    '--signature-secret <text>',
+    'with it: the text that its receiver knows as the key, @FILE with it, or default (the bytes of the secret)',
+  ],
+  ['--asymmetric <on|off>', 'whether a key pair (Ed25519) signs as well', parseSwitch],
 ];
 
 /** The same settings, by the names of the API; undefined when none is given. */
-export function deliveryBody(options: DeliveryOptions): DeliveryChange | undefined {
+export async function deliveryBody(
+  context: Context,
+  options: DeliveryOptions,
+): Promise<DeliveryChange | undefined> {
   const delivery = {
     timeout_seconds: orNull(options.timeout),
     max_in_flight: orNull(options.maxInFlight),
     no_retry_on: orNull(options.finalStatus),
     expires_after_seconds: orNull(options.expiresAfter),
+    signature: await signatureBody(context, options),
+    asymmetric: options.asymmetric,
   };
   const given = Object.entries(delivery).filter(([, value]) => value !== undefined);
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
+async function signatureBody(context: Context, options: DeliveryOptions) {
+  const { signature, signatureOf: signs, signatureSecret: text } = options;
+  if (signature === 'default') return null;
+  if (signature === undefined) {
+    if (signs === undefined && text === undefined) return undefined;
+    throw usage('Name the header as well: --signature "X-Hub-Signature-256: sha256={hex}"');
+  }
+  const colon = signature.indexOf(':');
+  if (colon < 1) throw usage('A signature is written as "Header: value".');
+  const secret =
+    text === undefined || text === 'default' ? orNull(text) : await textOf(context, text);
+  return {
+    header: signature.slice(0, colon).trim(),
+    value: signature.slice(colon + 1).trim(),
+    ...(signs !== undefined && { signs }),
+    ...(secret !== undefined && { secret }),
+  };
+}
+
+/** The text itself, or for `@FILE` what the file holds, so that no secret need stand in the shell's history. */
+export async function textOf({ io }: Pick<Context, 'io'>, text: string): Promise<string> {
+  if (!text.startsWith('@')) return text;
+  const { readFile } = await import('node:fs/promises');
+  const path = resolve(io.cwd, text.slice(1));
+  const read = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw usage(`It cannot be read: ${error instanceof Error ? error.message : path}`);
+  });
+  return read.trim();
+}
+
 /** What differs from the defaults in how an endpoint is sent to. */
 export function deliveryFacts(delivery: DeliverySettings | null): Facts {
   const { timeout_seconds, max_in_flight, no_retry_on, expires_after_seconds } = delivery ?? {};
+  const { signature, public_key } = delivery ?? {};
   const told = (name: string, value: number | undefined, unit: string) =>
     whereAny(name, value === undefined ? null : `${value} ${unit}`);
   return [
@@ -57,6 +112,11 @@ export function deliveryFacts(delivery: DeliverySettings | null): Facts {
     ...told('in flight', max_in_flight, 'at once, at most'),
     ...whereAny('final answers', no_retry_on?.join(', ')),
     ...told('expires after', expires_after_seconds, 's'),
+    ...whereAny(
+      'signature',
+      signature && `${signature.header}: ${signature.value} of ${signature.signs}`,
+    ),
+    ...whereAny('public key', public_key),
   ];
 }
 
@@ -64,4 +124,9 @@ function parseStatuses(text: string): number[] {
   const parts = text.split(',').map((part) => part.trim());
   if (parts.every((part) => /^4\d\d$/.test(part))) return parts.map(Number);
   throw new InvalidArgumentError('It is not a list of 4xx statuses such as 400,422.');
+}
+
+function parseSwitch(text: string): boolean {
+  if (text === 'on' || text === 'off') return text === 'on';
+  throw new InvalidArgumentError('It is on or off.');
 }

@@ -1,9 +1,8 @@
-import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import type { Context } from '../context.ts';
 import { orDefault, orNull, usage, wholeNumber } from '../help.ts';
 import type { OptionRow } from '../verb.ts';
-import { type DeliveryOptions, deliveryBody, deliveryOptions } from './delivery-settings.ts';
+import { type DeliveryOptions, deliveryOptions, textOf } from './delivery-settings.ts';
 
 /** The settings of an endpoint as options. */
 export type EndpointOptions = DeliveryOptions & {
@@ -90,33 +89,25 @@ export function endpointBody(options: EndpointOptions) {
     retry_schedule: orNull(options.retrySchedule),
     rate_limit: orNull(options.rateLimit),
     disable_after_days: orNull(options.disableAfter),
-    delivery: deliveryBody(options),
   };
 }
 
 /** Headers as `Name: value`, those of a file as well, so that no secret need stand in the shell's history. */
 export async function headersOf(
-  { io }: Context,
+  context: Context,
   { header }: EndpointOptions,
 ): Promise<Record<string, string | null> | undefined> {
   if (header === undefined) return undefined;
   const headers: Record<string, string | null> = {};
   for (const text of header) {
-    for (const line of text.startsWith('@') ? await linesOf(io.cwd, text.slice(1)) : [text]) {
+    for (const line of (await textOf(context, text)).split('\n')) {
+      if (line.trim() === '') continue;
       const colon = line.indexOf(':');
       if (colon < 1) throw usage('A header is written as "Name: value".');
       headers[line.slice(0, colon).trim()] = line.slice(colon + 1).trim() || null;
     }
   }
   return headers;
-}
-
-async function linesOf(folder: string, path: string): Promise<string[]> {
-  const { readFile } = await import('node:fs/promises');
-  const text = await readFile(resolve(folder, path), 'utf8').catch((error: unknown) => {
-    throw usage(`The headers cannot be read: ${error instanceof Error ? error.message : path}`);
-  });
-  return text.split('\n').filter((line) => line.trim() !== '');
 }
 
 function labelsOf({ label }: EndpointOptions): Record<string, string> | undefined {

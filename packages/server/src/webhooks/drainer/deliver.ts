@@ -5,8 +5,9 @@ import type { ClaimedRow } from '../claim.ts';
 import { type CustomHeaders, openHeaders } from '../custom-headers.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
 import type { DeliverySettings } from '../delivery-settings.contract.ts';
+import { signingOf } from '../delivery-settings.ts';
 import { type SecretBox, secretBytes } from '../secret.ts';
-import { signatureHeaders } from '../signature.ts';
+import { type Signing, signatureHeaders } from '../signature.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
 import type { Ended } from './outcome-writer.ts';
@@ -45,11 +46,16 @@ export function deliverOnce(
     const text = 'The headers of the endpoint cannot be decrypted. Set them again.';
     return Promise.resolve(unsent('unsendable', text));
   }
+  if (config.signing === null) {
+    const text = 'The keys of its delivery settings cannot be decrypted. Set them again.';
+    return Promise.resolve(unsent('unsendable', text));
+  }
   const signature = signatureHeaders({
     id: row.idempotency_key,
     timestampSeconds: time.wallSeconds,
     body: row.body,
     secrets,
+    signing: config.signing,
   });
   const replayed = row.replay_of === null ? {} : { 'webhook-replay': row.replay_of };
   const headers = { ...config.headers, ...signature, ...replayed };
@@ -277,6 +283,8 @@ export type EndpointConfig = {
   readonly secret: Buffer | null;
   /** What an operator adds to each request; null when it cannot be decrypted. */
   readonly headers: CustomHeaders | null;
+  /** What signs beside the secrets; null when it cannot be decrypted. */
+  readonly signing: Signing | null;
   /** Its own time limit of an attempt; undefined: that of the service. */
   readonly timeoutMillis: number | undefined;
   /** The answers after which nothing is tried again. */
@@ -317,7 +325,7 @@ export class EndpointConfigs {
     for (const row of rows) {
       const known = this.#known.get(row.endpoint_id);
       // What could not be decrypted may be by now: the keys of a process change while it runs.
-      const isRead = known !== undefined && known.secret !== null && known.headers !== null;
+      const isRead = [known?.secret, known?.headers, known?.signing].every((part) => part != null);
       if (known?.version !== row.config_version || !isRead) {
         stale.add(row.endpoint_id);
       }
@@ -330,11 +338,12 @@ export class EndpointConfigs {
         version: row.config_version,
         url: row.url,
         schedule: row.retry_schedule ?? defaultSchedule,
-        secret: unseal(box, row.secret, row.id),
-        headers: unsealHeaders(box, row.headers, row.id),
+        secret: orNull(() => secretBytes(box.open(row.secret, row.id))),
+        headers: orNull(() => openHeaders(box, row.id, row.headers)),
+        signing: orNull(() => signingOf(box, row.id, row)),
         ...sendingOf(row.delivery ?? {}),
         previous: previous.flatMap((sealed, i) => {
-          const secret = unseal(box, sealed, row.id);
+          const secret = orNull(() => secretBytes(box.open(sealed, row.id)));
           return secret === null ? [] : [{ secret, until: this.#now() + (millis[i] ?? 0) }];
         }),
       });
@@ -354,18 +363,10 @@ function sendingOf({ timeout_seconds, no_retry_on = [], expires_after_seconds }:
   };
 }
 
-/** The secret in plain bytes, or null: one endpoint with an unreadable secret must not stop the others. */
-function unseal(box: SecretBox, sealed: Buffer, endpointId: string): Buffer | null {
+/** What is opened, or null: one endpoint of which something cannot be decrypted must not stop the others. */
+function orNull<T>(open: () => T): T | null {
   try {
-    return secretBytes(box.open(sealed, endpointId));
-  } catch {
-    return null;
-  }
-}
-
-function unsealHeaders(box: SecretBox, sealed: Buffer | null, id: string): CustomHeaders | null {
-  try {
-    return openHeaders(box, id, sealed);
+    return open();
   } catch {
     return null;
   }

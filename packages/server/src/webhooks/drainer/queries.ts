@@ -265,6 +265,7 @@ export type EndpointConfigRow = {
   secret: Buffer;
   headers: Buffer | null;
   delivery: DeliverySettings | null;
+  delivery_keys: Buffer | null;
   previous_secrets: Buffer[];
   /** Milliseconds for which each of the previous secrets still signs, in the same order. */
   previous_secrets_ms: number[];
@@ -276,7 +277,7 @@ export async function findEndpointConfigs(
   endpointIds: readonly string[],
 ): Promise<EndpointConfigRow[]> {
   return db.query<EndpointConfigRow>(sql`
-    select id, url, retry_schedule, secret, headers, delivery, previous_secrets,
+    select id, url, retry_schedule, secret, headers, delivery, delivery_keys, previous_secrets,
       array(
         select (extract(epoch from until - now()) * 1000)::float8
         from unnest(previous_secrets_until) with ordinality as listed (until, position) order by position

@@ -18,7 +18,7 @@ import {
   discardOfEndpoint,
   discardThenEnable,
 } from '../dead-letters/queries.ts';
-import { changeDelivery } from '../delivery-settings.ts';
+import { changeDelivery, refuseSameHeader, type StoredDelivery } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret } from '../secret.ts';
@@ -36,6 +36,7 @@ import {
   countLiveDeliveries,
   type EndpointRow,
   type EndpointSettings,
+  endOldSecrets,
   findSealed,
   insertDiscardJob,
   lockEndpoint,
@@ -96,10 +97,16 @@ export async function changeEndpoint(
       await refuseNamesake(connection, { ...settings, id, tenant: before.tenant });
       const closesBreaker = change.enabled === true;
       const isElsewhere = new URL(settings.url).origin !== new URL(before.url).origin;
-      const headers = await newHeaders(connection, options, { id, change, isElsewhere });
-      const after = found(
-        await updateEndpoint(connection, id, settings, { closesBreaker, headers }),
-      );
+      const sealed = found(await findSealed(connection, id));
+      const headers = newHeaders(options, { id, change, isElsewhere, sealed: sealed.headers });
+      const sending: StoredDelivery = { ...sealed, delivery: before.delivery };
+      const changed =
+        change.delivery === undefined
+          ? sending
+          : changeDelivery(options.secretBox(), id, sending, change.delivery);
+      refuseSameHeader(changed, headers?.header_names ?? before.header_names);
+      const stored = { closesBreaker, headers, sending: changed };
+      const after = found(await updateEndpoint(connection, id, settings, stored));
       const [discarded] = ended;
       await note('change', {
         before,
@@ -142,16 +149,23 @@ function warningsOf(before: EndpointRow, after: EndpointRow): string[] {
  * those that are not named anew stay behind when the URL leads elsewhere. Those that no key opens are gone as well, which
  * is the way out of a lost key.
  */
-async function newHeaders(
-  connection: Connection,
+function newHeaders(
   { secretBox }: Pick<WebhookOptions, 'secretBox'>,
-  { id, change, isElsewhere }: { id: string; change: Change; isElsewhere: boolean },
-): Promise<SealedHeaders | null> {
+  {
+    id,
+    change,
+    isElsewhere,
+    sealed,
+  }: { id: string; change: Change } & {
+    isElsewhere: boolean;
+    sealed: Buffer | null;
+  },
+): SealedHeaders | null {
   if (change.headers === undefined && !isElsewhere) return null;
   const box = secretBox();
   let before: CustomHeaders = {};
-  const sealed = isElsewhere ? null : found(await findSealed(connection, id)).headers;
-  if (sealed !== null && canOpen(box, sealed, id)) before = openHeaders(box, id, sealed);
+  const isKept = sealed !== null && !isElsewhere && canOpen(box, sealed, id);
+  if (isKept) before = openHeaders(box, id, sealed);
   const given = change.headers === undefined ? {} : change.headers;
   return sealHeaders(box, id, changeHeaders(before, given));
 }
@@ -174,8 +188,6 @@ function changedSettings(row: EndpointSettings, change: Change, by: string): End
     retry_schedule: or(change.retry_schedule, row.retry_schedule),
     rate_limit: or(change.rate_limit, row.rate_limit),
     disable_after_days: or(change.disable_after_days, row.disable_after_days),
-    delivery:
-      change.delivery === undefined ? row.delivery : changeDelivery(row.delivery, change.delivery),
   };
 }
 
@@ -301,4 +313,21 @@ export async function rotateSecret(
     return after;
   });
   return { ...rotated, secret };
+}
+
+/**
+ * Ends the secrets of an endpoint that were rotated out and still sign: from now on only the present one does. Throws 404
+ * `endpoint_not_found`.
+ */
+export async function endOldSecretsOf(
+  db: Database,
+  options: Pick<WebhookOptions, 'audit'>,
+  call: EndpointCall,
+): Promise<EndpointRow> {
+  return withLocked(db, options, call, async (connection, before, note) => {
+    const after = found(await endOldSecrets(connection, before.id));
+    const { previous_secret_until } = before;
+    await note('end_old_secrets', { before: { previous_secret_until } });
+    return after;
+  });
 }

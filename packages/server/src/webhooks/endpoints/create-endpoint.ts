@@ -5,7 +5,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { newEndpointSchema } from '../contract.ts';
 import { changeHeaders, sealHeaders } from '../custom-headers.ts';
-import { changeDelivery } from '../delivery-settings.ts';
+import { changeDelivery, refuseSameHeader } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
 import { newSecret, secretBytes } from '../secret.ts';
@@ -31,6 +31,9 @@ export async function createEndpoint(
   secretBytes(secret);
   await options.target.assertAllowed(body.url, actor);
   const id = newId('ep');
+  const none = { delivery: null, delivery_keys: null };
+  const sending = changeDelivery(options.secretBox(), id, none, body.delivery ?? null);
+  refuseSameHeader(sending, Object.keys(headers));
   const endpoint = {
     id,
     lane: laneOf(id),
@@ -50,7 +53,7 @@ export async function createEndpoint(
     retry_schedule: body.retry_schedule ?? null,
     rate_limit: body.rate_limit ?? null,
     disable_after_days: body.disable_after_days ?? null,
-    delivery: changeDelivery(null, body.delivery ?? null),
+    ...sending,
     ...sealHeaders(options.secretBox(), id, headers),
     secret: options.secretBox().seal(secret, id),
   };

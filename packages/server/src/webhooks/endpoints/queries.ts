@@ -5,6 +5,7 @@ import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { endpointSchema } from '../contract.ts';
 import type { SealedHeaders } from '../custom-headers.ts';
+import type { StoredDelivery } from '../delivery-settings.ts';
 import { breakerClosed, hourNow, wantedTypes } from '../queries.ts';
 import { isPattern } from '../subscription.ts';
 import type { EndpointHealth } from '../values.ts';
@@ -30,7 +31,6 @@ export type EndpointSettings = Pick<
   | 'retry_schedule'
   | 'rate_limit'
   | 'disable_after_days'
-  | 'delivery'
 >;
 
 /** The tenants that the caller may touch; null means all. */
@@ -94,19 +94,20 @@ const alive = (id: string, reach: Reach) => sql`webhook_endpoints.id = ${id} and
 export async function insertEndpoint(
   db: Queryable,
   endpoint: EndpointSettings &
-    SealedHeaders & { id: string; lane: number; tenant: string; secret: Buffer },
+    SealedHeaders &
+    StoredDelivery & { id: string; lane: number; tenant: string; secret: Buffer },
 ): Promise<EndpointRow | undefined> {
   const rows = await db.query<EndpointRow>(sql`
     insert into webhook_endpoints (id, lane, tenant, url, description, uid, name, labels, event_types, event_patterns, stores, filter,
       filter_key, enabled, disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
-      disable_after_days, delivery, header_names, headers, secret)
+      disable_after_days, delivery, delivery_keys, header_names, headers, secret)
     values (${endpoint.id}, ${endpoint.lane}, ${endpoint.tenant}, ${endpoint.url},
       ${endpoint.description}, ${endpoint.uid}, ${endpoint.name}, ${JSON.stringify(endpoint.labels)}::json,
       ${storedTypes(endpoint).types}, ${storedTypes(endpoint).patterns},
       ${endpoint.stores}::text[], ${endpoint.where}::text, md5(${endpoint.where}::text)::uuid, ${endpoint.enabled},
       ${endpoint.disabled_reason}, case when not ${endpoint.enabled}::boolean then now() end,
       ${endpoint.disabled_by}, ${endpoint.max_attempts}, ${endpoint.retry_schedule},
-      ${endpoint.rate_limit}, ${endpoint.disable_after_days}, ${endpoint.delivery}::jsonb,
+      ${endpoint.rate_limit}, ${endpoint.disable_after_days}, ${endpoint.delivery}::jsonb, ${endpoint.delivery_keys},
       ${endpoint.header_names}::text[], ${endpoint.headers}, ${endpoint.secret})
     returning ${columns}`);
   return rows[0];
@@ -196,13 +197,13 @@ export async function lockEndpoint(
   return findEndpoint(db, id, reach);
 }
 
-/** The secret and the headers of an endpoint that is locked, sealed. */
+/** The secret, the headers and the keys of an endpoint that is locked, sealed. */
 export async function findSealed(
   db: Queryable,
   id: string,
-): Promise<{ secret: Buffer; headers: Buffer | null } | undefined> {
-  const rows = await db.query<{ secret: Buffer; headers: Buffer | null }>(
-    sql`select secret, headers from webhook_endpoints where id = ${id}`,
+): Promise<Omit<SealedEndpoint, 'id' | 'previous_secrets'> | undefined> {
+  const rows = await db.query<Omit<SealedEndpoint, 'id' | 'previous_secrets'>>(
+    sql`select secret, headers, delivery_keys from webhook_endpoints where id = ${id}`,
   );
   return rows[0];
 }
@@ -215,9 +216,9 @@ export async function updateEndpoint(
   db: Queryable,
   id: string,
   settings: EndpointSettings,
-  options: { closesBreaker: boolean; headers: SealedHeaders | null },
+  options: { closesBreaker: boolean; headers: SealedHeaders | null; sending: StoredDelivery },
 ): Promise<EndpointRow | undefined> {
-  const { closesBreaker, headers } = options;
+  const { closesBreaker, headers, sending } = options;
   const headersSet =
     headers === null
       ? empty
@@ -232,7 +233,8 @@ export async function updateEndpoint(
       disabled_at = case when not ${settings.enabled}::boolean then coalesce(disabled_at, now()) end,
       max_attempts = ${settings.max_attempts},
       retry_schedule = ${settings.retry_schedule}, rate_limit = ${settings.rate_limit},
-      disable_after_days = ${settings.disable_after_days}, delivery = ${settings.delivery}::jsonb,
+      disable_after_days = ${settings.disable_after_days}, delivery = ${sending.delivery}::jsonb,
+      delivery_keys = ${sending.delivery_keys},
       ${headersSet} ${closesBreaker ? sql`${breakerClosed},` : empty} updated_at = now()
     where id = ${id} returning ${columns}`);
   return rows[0];
@@ -269,6 +271,14 @@ export async function updateSecret(
         order by position limit ${raw(String(mostPreviousSecrets))}
       ) as signing
     ) as kept
+    where id = ${id} returning ${columns}`);
+  return rows[0];
+}
+
+/** Ends the secrets of an endpoint that were rotated out: from now on only the present one signs. */
+export async function endOldSecrets(db: Queryable, id: string): Promise<EndpointRow | undefined> {
+  const rows = await db.query<EndpointRow>(sql`
+    update webhook_endpoints set previous_secrets = '{}', previous_secrets_until = '{}', updated_at = now()
     where id = ${id} returning ${columns}`);
   return rows[0];
 }
@@ -361,7 +371,7 @@ export async function setSealingKey(
 /** The id of the key in a sealed secret, as `keyIdOf` reads it; null: it does not say. */
 const sealedUnder = sql`case when get_byte(sealed, 0) = 2 then encode(substring(sealed from 2 for 4), 'hex') end`;
 
-/** How many secrets of endpoints, those that were rotated out and headers among them, are sealed under each key. */
+/** How many secrets of endpoints are sealed under each key, with those that were rotated out, headers and keys. */
 export async function countSealed(
   db: Queryable,
 ): Promise<{ key_id: string | null; count: number }[]> {
@@ -371,8 +381,8 @@ export async function countSealed(
       union all
       select unnest(previous_secrets) from webhook_endpoints
       union all
-      select headers from webhook_endpoints where headers is not null
-    ) secrets group by 1`);
+      select unnest(array[headers, delivery_keys]) from webhook_endpoints
+    ) secrets where sealed is not null group by 1`);
 }
 
 /** An endpoint with its sealed secrets. */
@@ -381,6 +391,7 @@ export type SealedEndpoint = {
   secret: Buffer;
   previous_secrets: Buffer[];
   headers: Buffer | null;
+  delivery_keys: Buffer | null;
 };
 
 /** The next endpoints after `after` that have a secret under another key than this one. */
@@ -389,9 +400,9 @@ export async function listSealedOtherwise(
   { keyId, after, limit }: { keyId: string; after: string; limit: number },
 ): Promise<SealedEndpoint[]> {
   return db.query<SealedEndpoint>(sql`
-    select id, secret, previous_secrets, headers from webhook_endpoints e
+    select id, secret, previous_secrets, headers, delivery_keys from webhook_endpoints e
     where id > ${after} and exists (
-      select from unnest(array[e.secret, e.headers] || e.previous_secrets) as each (sealed)
+      select from unnest(array[e.secret, e.headers, e.delivery_keys] || e.previous_secrets) as each (sealed)
       where sealed is not null and ${sealedUnder} is distinct from ${keyId})
     order by id limit ${limit}`);
 }
@@ -408,10 +419,11 @@ export async function replaceSealed(
   await db.query(sql`
     update webhook_endpoints
     set secret = ${after.secret}, previous_secrets = ${after.previous_secrets}::bytea[],
-      headers = ${after.headers}
+      headers = ${after.headers}, delivery_keys = ${after.delivery_keys}
     where id = ${before.id} and secret = ${before.secret}
       and previous_secrets = ${before.previous_secrets}::bytea[]
-      and headers is not distinct from ${before.headers}`);
+      and headers is not distinct from ${before.headers}
+      and delivery_keys is not distinct from ${before.delivery_keys}`);
 }
 
 /** Cancels the replays of an endpoint, which was deleted in the same transaction. It waits for a share under way. */

@@ -31,15 +31,17 @@ export async function resealEndpoints(db: Database, sealing: Sealing): Promise<v
       secret: anew(endpoint.secret),
       previous_secrets: endpoint.previous_secrets.map(anew),
       headers: endpoint.headers && anew(endpoint.headers),
+      delivery_keys: endpoint.delivery_keys && anew(endpoint.delivery_keys),
     });
   }
 }
 
-/** The ids of the endpoints whose secret or headers no key of the box opens, in their order. */
+/** The ids of the endpoints of which something is sealed that no key of the box opens, in their order; secrets that were rotated out do not count. */
 export async function listUnopened(db: Database, sealing: Sealing): Promise<string[]> {
   const unopened: string[] = [];
-  for await (const { id, secret, headers } of sealedOtherwise(db, sealing)) {
-    const canSend = [secret, headers ?? secret].every((sealed) => canOpen(sealing.box, sealed, id));
+  for await (const { id, secret, headers, delivery_keys: keys } of sealedOtherwise(db, sealing)) {
+    const all = [secret, headers ?? secret, keys ?? secret];
+    const canSend = all.every((sealed) => canOpen(sealing.box, sealed, id));
     if (!canSend) unopened.push(id);
   }
   return unopened;

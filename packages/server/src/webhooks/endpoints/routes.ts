@@ -6,6 +6,7 @@ import {
   changeEndpoint,
   deleteEndpoint,
   discardBacklogOf,
+  endOldSecretsOf,
   rotateSecret,
 } from './change-endpoint.ts';
 import { createEndpoint } from './create-endpoint.ts';
@@ -27,5 +28,6 @@ export function addEndpointRoutes(http: HttpServer, db: Database, options: Webho
     return call.reply.send();
   });
   http.route(webhooksContract.rotateSecret, (call) => rotateSecret(db, options, call));
+  http.route(webhooksContract.endOldSecrets, (call) => endOldSecretsOf(db, options, call));
   http.route(webhooksContract.pingEndpoint, (call) => pingEndpoint(db, options, call));
 }
