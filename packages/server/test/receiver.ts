@@ -39,7 +39,11 @@ export type ReceiverOptions = {
   /** For every request; the default answers 204. */
   readonly behave?: (request: ReceivedRequest) => Behaviour;
   /** PEM key and certificate: then it speaks TLS. */
-  readonly tls?: { readonly key: string; readonly cert: string };
+  readonly tls?: { readonly key: string; readonly cert: string } & {
+    readonly ca?: string;
+    readonly requestCert?: boolean;
+    readonly rejectUnauthorized?: boolean;
+  };
   /** How long it keeps an idle connection. */
   readonly keepAliveMillis?: number;
 };

@@ -41,6 +41,7 @@ export function createNotices(host: NoticesHost): Notices {
   const sender = createSender({
     timeoutMillis: timeoutSeconds * 1000,
     allowTargets: settings.allowTargets,
+    proxy: settings.webhookProxy,
   });
   const stopping = new AbortController();
   const origin = settings.publicUrl ?? null;

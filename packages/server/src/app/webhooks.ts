@@ -102,6 +102,7 @@ function senderOf(settings: Settings, more: { maxIdle?: number } = {}) {
   return createSender({
     timeoutMillis: settings.webhookTimeoutSeconds * 1000,
     allowTargets: settings.allowTargets,
+    proxy: settings.webhookProxy,
     ...more,
   });
 }

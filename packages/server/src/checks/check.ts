@@ -127,7 +127,13 @@ export type TroubledSchedule = {
 };
 
 /** What can be wrong with an endpoint. */
-export type EndpointTrouble = 'failing' | 'gone' | 'disabling' | 'disabled' | 'held';
+export type EndpointTrouble =
+  | 'failing'
+  | 'gone'
+  | 'disabling'
+  | 'disabled'
+  | 'held'
+  | 'certificate';
 
 /** An endpoint that needs somebody. `since` and `until` are RFC 3339; after `until` it is disabled. */
 export type TroubledEndpoint = {

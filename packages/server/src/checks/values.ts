@@ -43,6 +43,7 @@ export type CheckSeverity = (typeof checkSeverities)[number];
  */
 export const noticeTexts = {
   ...troubleTexts,
+  endpoints_certificate: 'a certificate of an endpoint ends within 30 days',
   endpoints_disabling: 'an endpoint will be disabled for its failures',
   dead_letters_expiring: 'abandoned webhooks will be purged for their age',
   export_done: 'an export is done',

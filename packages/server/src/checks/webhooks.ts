@@ -29,7 +29,7 @@ function ofEndpoints(
     ...own,
     name: `endpoints_${state}`,
     // What is only to come is told by notices alone.
-    row: state === 'disabling' ? null : 'troubles',
+    row: state === 'disabling' || state === 'certificate' ? null : 'troubles',
     severity: 'warning',
     async look({ webhooks }) {
       const { endpoints, named } = await webhooks();
@@ -108,6 +108,16 @@ export const webhookChecks: readonly (Check | ToldCheck)[] = [
     well: 'no backlog waits for an endpoint that was disabled by hand',
     remedy: 'Enabling it delivers them; with --discard-backlog they are discarded.',
     command: (id) => `svcctl endpoints enable ${id}`,
+  }),
+  ofEndpoints('certificate', {
+    holdSeconds: 0,
+    isRepeated: false,
+    text: ({ tenant, host, until }) =>
+      `a certificate of the endpoint ${host} of ${tenant} ends on ${until?.slice(0, 10)}`,
+    many: (count) => `${numberOf(count, 'endpoint')} with a certificate that ends within 30 days`,
+    well: 'no certificate of an endpoint ends within 30 days',
+    remedy: 'From then on nothing is delivered. Give it the next one, with its key.',
+    command: (id) => `svcctl endpoints change ${id} --client-cert cert.pem --client-key key.pem`,
   }),
   {
     name: 'deliveries_abandoned',

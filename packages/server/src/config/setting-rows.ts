@@ -290,6 +290,11 @@ export const settingGroups = {
         help: 'What becomes of a reported incident whose type is not in the catalogue of event types, or whose data does not fit its schema: accept asks neither, warn says so in the answer, refuse answers 400.',
         sharedBy: ['api'],
       },
+      webhookProxy: {
+        ...url('SVC_WEBHOOK_PROXY', ['http']),
+        help: 'Proxy of HTTP (CONNECT) through which webhooks go, notices by webhook too, as http://user:password@proxy:3128; unset = directly. The service looks names up itself, and asks the proxy for addresses that are allowed.',
+        secret: true,
+      },
       webhookMaxBytes: {
         ...bytes('SVC_WEBHOOK_MAX_BYTES', 256 * kiB, kiB, 16 * miB),
         help: 'One webhook payload, at most.',

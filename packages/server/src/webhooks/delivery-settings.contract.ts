@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { exactly, nullable } from '../platform/http/schemas.contract.ts';
+import { exactly, instantSchema, nullable } from '../platform/http/schemas.contract.ts';
 
 const timeoutSchema = Type.Integer({
   minimum: 1,
@@ -70,6 +70,31 @@ const signatureChangeSchema = exactly(
   { description: 'as a whole, but for its secret' },
 );
 
+const shownCertificate = Type.Object({
+  subject: Type.String(),
+  expires_at: { ...instantSchema, description: 'of several, that of the one which ends first' },
+});
+const tlsSchema = Type.Object(
+  { certificate: Type.Optional(shownCertificate), ca: Type.Optional(shownCertificate) },
+  {
+    description:
+      'by which certificate the service shows who it is (mTLS), and by which authorities the receiver does',
+  },
+);
+const pemSchema = (description: string) =>
+  Type.Optional(nullable(Type.String({ minLength: 1, maxLength: 65_536, description })));
+const tlsChangeSchema = exactly(
+  {
+    certificate: pemSchema('PEM of the client certificate, and of those between it and its root'),
+    key: pemSchema('PEM of its private key, without a passphrase; sealed, and never shown'),
+    ca: pemSchema('PEM of the authorities that are trusted instead of the public ones'),
+  },
+  {
+    description:
+      'null takes a member away, others stay; all are gone when the URL leads to another scheme, host or port, unless named with it',
+  },
+);
+
 /** How an endpoint is sent to, as far as that differs from the defaults. */
 export const deliverySettingsSchema = Type.Object(
   {
@@ -78,6 +103,7 @@ export const deliverySettingsSchema = Type.Object(
     no_retry_on: Type.Optional(noRetrySchema),
     expires_after_seconds: Type.Optional(expiresSchema),
     signature: Type.Optional(signatureSchema),
+    tls: Type.Optional(tlsSchema),
     public_key: Type.Optional(
       Type.String({
         description:
@@ -97,10 +123,12 @@ export const deliveryChangeSchema = exactly(
     no_retry_on: Type.Optional(nullable(noRetrySchema)),
     expires_after_seconds: Type.Optional(nullable(expiresSchema)),
     signature: Type.Optional(nullable(signatureChangeSchema)),
+    tls: Type.Optional(nullable(tlsChangeSchema)),
     asymmetric: Type.Optional(
       nullable(Type.Boolean(), 'true makes a key pair, which signs as well: see `public_key`'),
     ),
   },
   { description: 'settings to change; null puts one back to its default, others stay' },
 );
+export type TlsChange = Static<typeof tlsChangeSchema>;
 export type DeliveryChange = Static<typeof deliveryChangeSchema>;

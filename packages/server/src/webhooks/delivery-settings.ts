@@ -1,11 +1,17 @@
 import { invalidInput } from '../kernel/errors.ts';
 import { assertHeaderName } from './custom-headers.ts';
+import type { OwnTls } from './delivery/connection-pool.ts';
 import type { DeliveryChange, DeliverySettings } from './delivery-settings.contract.ts';
 import type { SecretBox } from './secret.ts';
 import { newKeyPair, privateKeyOf, type Signing } from './signature.ts';
+import { changeTls, contextOf, type TlsKeys } from './tls-settings.ts';
 
 /** The keys that belong to an endpoint's settings of delivery. */
-type Keys = { readonly signature_secret?: string; readonly private_key?: string };
+type Keys = {
+  readonly signature_secret?: string;
+  readonly private_key?: string;
+  readonly tls?: TlsKeys;
+};
 
 /** How an endpoint is sent to, and the keys of that. Without settings that differ from the defaults, both are null. */
 export type StoredDelivery = {
@@ -25,15 +31,16 @@ export function changeDelivery(
   change: DeliveryChange | null,
 ): StoredDelivery {
   if (change === null) return { delivery: null, delivery_keys: null };
-  const { signature, asymmetric, ...plain } = change;
+  const { signature, asymmetric, tls, ...plain } = change;
   const known = knownKeys(box, id, before.delivery_keys);
   const signed = signature === undefined ? unchanged : signatureAfter(signature, known);
   const paired =
     asymmetric === undefined ? unchanged : pairAfter(asymmetric === true, before, known);
-  const keys = withoutNulls<Keys>({ ...known, ...signed.keys, ...paired.keys });
+  const secured = tls === undefined ? unchanged : tlsAfter(tls, known);
+  const keys = withoutNulls<Keys>({ ...known, ...signed.keys, ...paired.keys, ...secured.keys });
   const delivery = withoutNulls<DeliverySettings>({
     ...{ ...before.delivery, ...plain },
-    ...{ ...signed.delivery, ...paired.delivery },
+    ...{ ...signed.delivery, ...paired.delivery, ...secured.delivery },
   });
   return {
     delivery: isEmpty(delivery) ? null : delivery,
@@ -51,15 +58,26 @@ export function refuseSameHeader(
   throw invalidInput('/delivery/signature/header', `${name} is among the headers to add`);
 }
 
-/** What signs beside the secrets of the endpoint with this id. Throws when the key of the box is not known. */
-export function signingOf(box: SecretBox, id: string, stored: StoredDelivery): Signing {
+/** What the keys of an endpoint make: what signs beside its secrets, and what its connections are made with. */
+export type OpenedDelivery = Signing & { readonly tls: OwnTls | null };
+
+/**
+ * Opens the keys of the endpoint with this id. `version` tells one set of them from another. Throws when the key of the box
+ * is not known.
+ */
+export function openDelivery(
+  box: SecretBox,
+  { id, version }: { id: string; version: number },
+  stored: StoredDelivery,
+): OpenedDelivery {
   const { delivery, delivery_keys: sealed } = stored;
   const keys = sealed === null ? {} : openKeys(box, id, sealed);
-  const { signature_secret: secret, private_key: privateKey } = keys;
+  const { signature_secret: secret, private_key: privateKey, tls } = keys;
   const own = delivery?.signature;
   return {
     privateKey: privateKey === undefined ? null : privateKeyOf(privateKey),
     own: own ? { ...own, key: secret === undefined ? null : Buffer.from(secret) } : null,
+    tls: tls === undefined ? null : { id: `${id}/${version}`, context: contextOf(tls) },
   };
 }
 
@@ -103,6 +121,11 @@ function pairAfter(isWanted: boolean, { delivery }: StoredDelivery, known: Keys)
   if (has !== undefined && known.private_key !== undefined) return unchanged;
   const { privateKey, publicKey } = newKeyPair();
   return { delivery: { public_key: publicKey }, keys: { private_key: privateKey } };
+}
+
+function tlsAfter(change: DeliveryChange['tls'], known: Keys): Part {
+  const { keys, shown } = changeTls(known.tls, change ?? null, Date.now());
+  return { delivery: { tls: shown ?? null }, keys: { tls: keys ?? null } };
 }
 
 function knownKeys(box: SecretBox, id: string, sealed: Buffer | null): Keys {

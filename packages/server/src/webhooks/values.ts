@@ -26,6 +26,8 @@ export const failureClasses = [
   'timeout_headers',
   // An earlier release called it a failure that a body did not end, or broke off, after a 2xx.
   'timeout_body',
+  // The egress proxy failed, which says nothing of the receiver.
+  'proxy',
   'reset',
   'protocol',
   'status',

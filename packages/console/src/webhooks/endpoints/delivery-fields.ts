@@ -50,7 +50,25 @@ export const deliveryFields = {
     label: 'Sign with a key pair as well (v1a, Ed25519)',
     description: 'The public key is then shown among the facts of the endpoint',
   },
+  certificate: {
+    label: 'Client certificate (mTLS), PEM',
+    description: 'With those between it and its root. Empty: as it is; - takes it away',
+    maxLength: 65_536,
+  },
+  key: {
+    label: 'Its private key, PEM',
+    description: 'Without a passphrase. Never shown again',
+    maxLength: 65_536,
+  },
+  ca: {
+    label: 'Authorities that its receiver is trusted by, PEM',
+    description: 'Instead of the public ones. Empty: as it is; - takes them away',
+    maxLength: 65_536,
+  },
 } as const satisfies Readonly<Record<string, FieldProps>>;
+
+/** Those that take more than a line. */
+export const longFields: readonly string[] = ['certificate', 'key', 'ca'];
 
 export type DeliveryField = keyof typeof deliveryFields;
 type Texts = Readonly<Record<DeliveryField, string>>;
@@ -69,6 +87,7 @@ export function deliveryTexts(delivery: Endpoint['delivery'] | undefined): Texts
     signs: delivery?.signature?.signs ?? '',
     signature_secret: '',
     asymmetric: delivery?.public_key === undefined ? '' : 'on',
+    ...{ certificate: '', key: '', ca: '' },
   };
 }
 
@@ -82,6 +101,7 @@ export function parsedDelivery(texts: Texts) {
     expires_after_seconds: numeralOrNull(texts.expires_after_seconds),
     signature: parsedSignature(texts),
     asymmetric: texts.asymmetric === 'on' ? true : null,
+    tls: parsedTls(texts),
   };
 }
 
@@ -95,6 +115,15 @@ function parsedSignature({ signature, signs, signature_secret: secret }: Texts) 
   };
 }
 
+/** What is typed of the certificates; null where nothing is. The key goes with its certificate. */
+function parsedTls({ certificate, key, ca }: Texts) {
+  const typed = Object.entries({ certificate, key: certificate.trim() === '-' ? '-' : key, ca })
+    .map(([name, text]) => [name, text.trim()] as const)
+    .filter(([, text]) => text !== '');
+  if (typed.length === 0) return null;
+  return Object.fromEntries(typed.map(([name, text]) => [name, text === '-' ? null : text]));
+}
+
 /** How an endpoint is sent to, where that differs from the defaults, for the list of its facts. */
 export function deliveryFacts(delivery: Endpoint['delivery']): Record<string, string | undefined> {
   const { timeout_seconds: limit, max_in_flight: most } = delivery ?? {};
@@ -106,7 +135,13 @@ export function deliveryFacts(delivery: Endpoint['delivery']): Record<string, st
     'expires after': expires === undefined ? undefined : `${expires} s`,
     signature: own && `${own.header}: ${own.value} of ${own.signs}`,
     'public key': delivery?.public_key,
+    'client certificate': until(delivery?.tls?.certificate),
+    'own CA': until(delivery?.tls?.ca),
   };
+}
+
+function until(shown: { subject: string; expires_at: string } | undefined): string | undefined {
+  return shown && `${shown.subject}, until ${shown.expires_at.slice(0, 10)}`;
 }
 
 export function words(text: string): string[] {

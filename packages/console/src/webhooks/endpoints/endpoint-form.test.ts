@@ -47,6 +47,14 @@ test('a signature in another form is one text; what its key was stays when nothi
   });
 });
 
+test('certificates are sent as they are pasted, and a dash takes one away with its key', () => {
+  const pasted = { ...filled, certificate: ' CERT \n', key: 'KEY' };
+  expect(toNewEndpoint(pasted).delivery).toEqual({ tls: { certificate: 'CERT', key: 'KEY' } });
+  expect(toChange(filled, { ...filled, certificate: '-', ca: 'CA' })).toEqual({
+    delivery: { tls: { certificate: null, key: null, ca: 'CA' } },
+  });
+});
+
 test('headers are set, and taken away by a name alone', () => {
   const headers = 'Authorization: Bearer a:b \n\nX-Old:\n';
   expect(toChange(filled, { ...filled, headers })).toEqual({

@@ -19,6 +19,7 @@ import {
   deliveryFields,
   deliveryTexts,
   type FieldProps,
+  longFields,
   numeral,
   numeralOrNull,
   parsedDelivery,
@@ -126,7 +127,7 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
       };
       return <Checkbox key={name} {...props} checked={values[name] === 'on'} onChange={onChange} />;
     }
-    return name === 'headers' || name === 'where' ? (
+    return name === 'headers' || name === 'where' || longFields.includes(name) ? (
       <Textarea key={name} {...common} autosize minRows={name === 'where' ? 1 : 2} maxRows={8} />
     ) : (
       <TextInput key={name} {...common} />

@@ -129,6 +129,24 @@ test('a signature in another form is one text, and the key that it has may be in
   expect(await cli('endpoints change ep_1 --signature-of {body}')).toMatchObject({ code: 2 });
 });
 
+test('certificates are read from files, and taken away by a word; the key goes with its own', async () => {
+  for (const name of ['cert', 'key', 'ca']) await writeFile(join(folder.path, name), `${name}\n`);
+  const shown = { subject: 'CN=a', expires_at: '2027-01-01T00:00:00.000000Z' };
+  api.on(
+    'PATCH /webhook/endpoints/ep_1',
+    json({ ...endpoint, delivery: { tls: { certificate: shown } } }),
+  );
+  const all = 'endpoints change ep_1 --client-cert cert --client-key key --ca ca';
+  const { stdout } = await cli(all, { isTerminal: true });
+  await cli('endpoints change ep_1 --client-cert default');
+  expect(bodies()).toEqual([
+    { delivery: { tls: { certificate: 'cert', key: 'key', ca: 'ca' } } },
+    { delivery: { tls: { certificate: null, key: null } } },
+  ]);
+  expect(stdout).toMatch(/^client certificate +CN=a, until 2027-01-01 00:00:00/m);
+  expect(await cli('endpoints change ep_1 --ca missing.pem')).toMatchObject({ code: 2 });
+});
+
 test('headers are read from options and files; one without a value is taken away', async () => {
   await writeFile(join(folder.path, 'headers.txt'), 'Authorization: Bearer a:b\r\n\nX-Old:\n');
   api.on('PATCH /webhook/endpoints/ep_1', json({ ...endpoint, header_names: ['Authorization'] }));

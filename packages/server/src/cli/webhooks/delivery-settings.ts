@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import type { DeliveryChange, DeliverySettings } from '../../webhooks/contract.ts';
 import type { Context } from '../context.ts';
-import { type Facts, whereAny } from '../details.ts';
+import { type Facts, utc, whereAny } from '../details.ts';
 import { orDefault, orNull, usage, wholeNumber } from '../help.ts';
 import type { OptionRow } from '../verb.ts';
 
@@ -16,6 +16,9 @@ export type DeliveryOptions = {
   signatureOf?: string;
   signatureSecret?: string;
   asymmetric?: boolean;
+  clientCert?: string;
+  clientKey?: string;
+  ca?: string;
 };
 
 export const deliveryOptions: readonly OptionRow[] = [
@@ -51,6 +54,15 @@ export const deliveryOptions: readonly OptionRow[] = [
     '--signature-secret <text>',
     'with it: the text that its receiver knows as the key, @FILE with it, or default (the bytes of the secret)',
   ],
+  [
+    '--client-cert <file>',
+    'PEM of the certificate by which the receiver knows the service (mTLS), or default (none)',
+  ],
+  ['--client-key <file>', 'with it: PEM of its private key'],
+  [
+    '--ca <file>',
+    'PEM of the authorities that its receiver is trusted by, or default (the public ones)',
+  ],
   ['--asymmetric <on|off>', 'whether a key pair (Ed25519) signs as well', parseSwitch],
 ];
 
@@ -66,6 +78,7 @@ export async function deliveryBody(
     expires_after_seconds: orNull(options.expiresAfter),
     signature: await signatureBody(context, options),
     asymmetric: options.asymmetric,
+    tls: await tlsBody(context, options),
   };
   const given = Object.entries(delivery).filter(([, value]) => value !== undefined);
   return given.length === 0 ? undefined : Object.fromEntries(given);
@@ -90,6 +103,17 @@ async function signatureBody(context: Context, options: DeliveryOptions) {
   };
 }
 
+async function tlsBody(context: Context, options: DeliveryOptions) {
+  const { clientCert, clientKey, ca } = options;
+  const read = async (file: string | undefined) =>
+    file === undefined || file === 'default' ? orNull(file) : await textOf(context, `@${file}`);
+  const certificate = await read(clientCert);
+  const key = certificate === null ? null : await read(clientKey);
+  const tls = { certificate, key, ca: await read(ca) };
+  const given = Object.entries(tls).filter(([, value]) => value !== undefined);
+  return given.length === 0 ? undefined : Object.fromEntries(given);
+}
+
 /** The text itself, or for `@FILE` what the file holds, so that no secret need stand in the shell's history. */
 export async function textOf({ io }: Pick<Context, 'io'>, text: string): Promise<string> {
   if (!text.startsWith('@')) return text;
@@ -104,7 +128,9 @@ export async function textOf({ io }: Pick<Context, 'io'>, text: string): Promise
 /** What differs from the defaults in how an endpoint is sent to. */
 export function deliveryFacts(delivery: DeliverySettings | null): Facts {
   const { timeout_seconds, max_in_flight, no_retry_on, expires_after_seconds } = delivery ?? {};
-  const { signature, public_key } = delivery ?? {};
+  const { signature, public_key, tls } = delivery ?? {};
+  const until = (name: string, shown: { subject: string; expires_at: string } | undefined) =>
+    whereAny(name, shown && `${shown.subject}, until ${utc(shown.expires_at)}`);
   const told = (name: string, value: number | undefined, unit: string) =>
     whereAny(name, value === undefined ? null : `${value} ${unit}`);
   return [
@@ -117,6 +143,8 @@ export function deliveryFacts(delivery: DeliverySettings | null): Facts {
       signature && `${signature.header}: ${signature.value} of ${signature.signs}`,
     ),
     ...whereAny('public key', public_key),
+    ...until('client certificate', tls?.certificate),
+    ...until('own CA', tls?.ca),
   ];
 }
 

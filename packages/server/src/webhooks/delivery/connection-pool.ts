@@ -1,20 +1,26 @@
 import { connect as connectTcp, isIPv6, type LookupFunction, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, type SecureContext } from 'node:tls';
 import { type buildConnector, Client } from 'undici';
 import { type AddressRule, findObjection, type Lookup, literalAddress } from './address.ts';
+import { type EgressProxy, openTunnel } from './egress-proxy.ts';
 import { AttemptFault, connectFault, dnsFault, tlsFault } from './fault.ts';
 
-/** The scheme, host and port of a URL. All requests to the same origin share its connections. */
+/** The certificates of an endpoint. `id` names them: connections that were made with others are not shared. */
+export type OwnTls = { readonly id: string; readonly context: SecureContext };
+
+/** The scheme, host and port of a URL. All requests to the same origin with the same certificates share connections. */
 export type Origin = {
   readonly origin: string;
   readonly protocol: string;
   readonly hostname: string;
   readonly port: number;
+  readonly tls: OwnTls | null;
 };
 
 /** A connection, or one that is being made. It carries one request at a time. */
 export type EndpointConnection = {
-  readonly origin: string;
+  /** What it is shared by. */
+  readonly key: string;
   readonly client: Client;
   readonly dialing: AbortController;
   /** When it was made, in milliseconds of `performance.now()`. */
@@ -56,16 +62,16 @@ const maxHeaderBytes = 16 * 1024;
  * time is over.
  */
 export function createConnectionPool(options: PoolOptions): ConnectionPool {
-  // The same idle connections twice: by origin, and in the order in which they became idle.
+  // The same idle connections twice: by what they are shared by, and in the order in which they became idle.
   const idle = new Map<string, EndpointConnection[]>();
   const inOrder = new Set<EndpointConnection>();
   let isClosed = false;
 
   const forget = (connection: EndpointConnection) => {
     if (!inOrder.delete(connection)) return;
-    const siblings = idle.get(connection.origin) ?? [];
+    const siblings = idle.get(connection.key) ?? [];
     siblings.splice(siblings.lastIndexOf(connection), 1);
-    if (siblings.length === 0) idle.delete(connection.origin);
+    if (siblings.length === 0) idle.delete(connection.key);
   };
   const discard = (connection: EndpointConnection) => {
     forget(connection);
@@ -84,9 +90,10 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     open,
     discard,
     take(origin) {
+      const key = keyOf(origin);
       for (;;) {
         // The connection that was used last is taken, so that those that are not needed grow old and are closed.
-        const connection = idle.get(origin.origin)?.at(-1);
+        const connection = idle.get(key)?.at(-1);
         if (connection === undefined) return open(origin);
         forget(connection);
         if (performance.now() - connection.madeAtMillis < maxAgeMillis) return connection;
@@ -97,8 +104,8 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
       connection.exchanges += 1;
       if (isClosed) return discard(connection);
       inOrder.add(connection);
-      const siblings = idle.get(connection.origin);
-      if (siblings === undefined) idle.set(connection.origin, [connection]);
+      const siblings = idle.get(connection.key);
+      if (siblings === undefined) idle.set(connection.key, [connection]);
       else siblings.push(connection);
       if (inOrder.size <= options.maxIdle) return;
       const [oldest] = inOrder;
@@ -109,6 +116,10 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
       for (const connection of [...inOrder]) discard(connection);
     },
   };
+}
+
+function keyOf({ origin, tls }: Origin): string {
+  return tls === null ? origin : `${origin} ${tls.id}`;
 }
 
 function createConnection(options: DialOptions, target: Origin): EndpointConnection {
@@ -137,7 +148,7 @@ function createConnection(options: DialOptions, target: Origin): EndpointConnect
     },
   });
   const connection: EndpointConnection = {
-    origin: target.origin,
+    key: keyOf(target),
     client,
     dialing,
     madeAtMillis: performance.now(),
@@ -232,13 +243,15 @@ class InterimAnswers {
 }
 
 /** The phase that a connection is in. */
-export type DialPhase = 'dns' | 'connect' | 'tls' | 'open';
+export type DialPhase = 'dns' | 'proxy' | 'connect' | 'tls' | 'open';
 
 export type DialOptions = {
   readonly rule: AddressRule;
   readonly lookup: Lookup;
   /** PEM certificates to trust instead of Node's own list. */
   readonly ca?: string | undefined;
+  /** What all connections go through. */
+  readonly proxy?: EgressProxy | undefined;
 };
 
 export type Dial = {
@@ -246,6 +259,7 @@ export type Dial = {
   /** As in WHATWG URL: an IPv6 address may stand in brackets. */
   readonly hostname: string;
   readonly port: number;
+  readonly tls: OwnTls | null;
   readonly signal: AbortSignal;
   onPhase(phase: DialPhase): void;
 };
@@ -256,7 +270,8 @@ const nextAddressMillis = 1000;
 /**
  * Connects to a receiver. The name is looked up here, every address is judged, and only the judged addresses are
  * connected to. So a name that changes its addresses in between (DNS rebinding) gains nothing. TLS still asks for the
- * name and checks the certificate against it. Rejects with an AttemptFault.
+ * name and checks the certificate against it. A proxy is asked for one of these addresses, not for the name, so that it
+ * looks nothing up by itself. Rejects with an AttemptFault.
  */
 export async function dialReceiver(options: DialOptions, dial: Dial): Promise<Socket> {
   const { protocol, hostname } = dial;
@@ -266,7 +281,9 @@ export async function dialReceiver(options: DialOptions, dial: Dial): Promise<So
   const objection = findObjection(options.rule, { protocol, hostname, addresses });
   if (objection !== null) throw new AttemptFault('blocked', objection.text);
   dial.signal.throwIfAborted();
-  return await openSocket(dial, addresses, options);
+  const { proxy } = options;
+  const tunnel = proxy === undefined ? null : await openTunnel(proxy, dial, addresses);
+  return await openSocket(dial, { addresses, tunnel }, options);
 }
 
 /** The addresses of a name, at least one. Throws an AttemptFault of class `dns`. */
@@ -283,10 +300,13 @@ async function lookUp(lookup: Lookup, hostname: string): Promise<readonly string
   return addresses;
 }
 
-/** Connects to one of the judged addresses. Resolves when TCP, and TLS if there is any, is established. */
+/**
+ * Connects to one of the judged addresses, or takes the connection that a proxy has made there. Resolves when TCP, and TLS
+ * if there is any, is established.
+ */
 function openSocket(
   dial: Dial,
-  addresses: readonly string[],
+  { addresses, tunnel }: { addresses: readonly string[]; tunnel: Socket | null },
   { ca, rule }: Pick<DialOptions, 'ca' | 'rule'>,
 ): Promise<Socket> {
   const isTls = dial.protocol === 'https:';
@@ -310,16 +330,16 @@ function openSocket(
     keepAlive: true,
   };
   return new Promise((resolve, reject) => {
-    let isTcpOpen = false;
-    dial.onPhase('connect');
+    let isTcpOpen = tunnel !== null;
+    dial.onPhase(isTcpOpen ? 'tls' : 'connect');
     const socket = isTls
       ? connectTls({
-          ...target,
+          ...(tunnel === null ? target : { host, socket: tunnel }),
           ...serverName(host),
           ALPNProtocols: ['http/1.1'],
-          ...(ca === undefined ? {} : { ca }),
+          ...(dial.tls === null ? ca !== undefined && { ca } : { secureContext: dial.tls.context }),
         })
-      : connectTcp(target);
+      : (tunnel ?? connectTcp(target));
     const abort = () => socket.destroy();
     const finish = () => {
       dial.signal.removeEventListener('abort', abort);
@@ -339,6 +359,7 @@ function openSocket(
       reject(isTcpOpen ? tlsFault(error) : connectFault(error, isShown)),
     );
     socket.once('close', () => reject(new AttemptFault('connect', 'The connection was given up')));
+    if (tunnel !== null && !isTls) finish();
   });
 }
 

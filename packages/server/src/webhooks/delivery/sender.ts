@@ -9,7 +9,9 @@ import {
   createConnectionPool,
   type EndpointConnection,
   type Origin,
+  type OwnTls,
 } from './connection-pool.ts';
+import { parseProxy } from './egress-proxy.ts';
 import { AttemptFault, exchangeFault, isClosed, tidyText } from './fault.ts';
 
 /** Sends requests to receivers. */
@@ -32,6 +34,8 @@ export type SenderOptions = {
   readonly maxIdle?: number;
   /** PEM certificates to trust instead of Node's own list. */
   readonly ca?: string;
+  /** A proxy through which all receivers are reached, as http://user:password@host:port. */
+  readonly proxy?: string | undefined;
   readonly clock?: Clock;
 };
 
@@ -44,6 +48,7 @@ export function createSender(options: SenderOptions): Sender {
     rule: createAddressRule(options.allowTargets),
     lookup: options.lookup ?? createLookup(),
     ca: options.ca,
+    proxy: options.proxy === undefined ? undefined : parseProxy(options.proxy),
     maxIdle: options.maxIdle ?? 1000,
   });
   const { timeoutMillis, clock = systemClock } = options;
@@ -127,7 +132,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** Begins the attempt. An error here, such as a URL that cannot be sent to, is a result like any other. */
   start(): void {
     try {
-      this.#target = parseOrigin(this.#request.url);
+      this.#target = parseOrigin(this.#request);
       this.#timer = setTimeout(runOut, this.#timeoutMillis, this);
       this.#dispatch(this.#options.pool.take(this.#target));
     } catch (error) {
@@ -302,6 +307,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const within = `within ${this.#timeoutMillis / 1000} s`;
     const host = this.#target?.hostname ?? '';
     switch (this.#connection?.phase ?? 'open') {
+      case 'proxy':
+        return new AttemptFault('proxy', `No connection to the egress proxy ${within}`);
       case 'dns':
         return new AttemptFault('timeout_dns', `${host} was not looked up ${within}`);
       case 'connect':
@@ -327,7 +334,7 @@ function isNamed(name: Buffer, lowerCase: string): boolean {
 }
 
 /** The parts of a URL that a connection and a request need. Throws an AttemptFault of class `unsendable`. */
-function parseOrigin(text: string): Origin & { readonly path: string } {
+function parseOrigin({ url: text, tls = null }: Request): Origin & { readonly path: string } {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:';
   if (url === null || !isHttp || url.username !== '' || url.password !== '') {
@@ -335,7 +342,7 @@ function parseOrigin(text: string): Origin & { readonly path: string } {
   }
   const { origin, protocol, hostname } = url;
   const port = Number(url.port || (protocol === 'https:' ? 443 : 80));
-  return { origin, protocol, hostname, port, path: url.pathname + url.search };
+  return { origin, protocol, hostname, port, tls, path: url.pathname + url.search };
 }
 
 const maxSeconds = 86_400;
@@ -360,6 +367,8 @@ export type Request = {
   readonly headers: Readonly<Record<string, string>>;
   /** Its own time limit, where that is shorter than the sender's. */
   readonly timeoutMillis?: number | undefined;
+  /** The certificates of its endpoint. */
+  readonly tls?: OwnTls | null;
   /** Is called when the request is sent, and again when its connection was found closed and another is used. */
   readonly onSent?: () => void;
 };

@@ -10,6 +10,7 @@ export const failureWords: Readonly<Record<FailureClass, string>> = {
   timeout_tls: 'time-out: TLS',
   timeout_headers: 'time-out: no answer',
   timeout_body: 'time-out: answer',
+  proxy: 'egress proxy failed',
   reset: 'connection reset',
   protocol: 'not HTTP',
   status: 'refused by status',

@@ -5,9 +5,9 @@ import type { ClaimedRow } from '../claim.ts';
 import { type CustomHeaders, openHeaders } from '../custom-headers.ts';
 import type { AttemptResult, Sender } from '../delivery/sender.ts';
 import type { DeliverySettings } from '../delivery-settings.contract.ts';
-import { signingOf } from '../delivery-settings.ts';
+import { type OpenedDelivery, openDelivery } from '../delivery-settings.ts';
 import { type SecretBox, secretBytes } from '../secret.ts';
-import { type Signing, signatureHeaders } from '../signature.ts';
+import { signatureHeaders } from '../signature.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
 import type { Ended } from './outcome-writer.ts';
@@ -46,7 +46,7 @@ export function deliverOnce(
     const text = 'The headers of the endpoint cannot be decrypted. Set them again.';
     return Promise.resolve(unsent('unsendable', text));
   }
-  if (config.signing === null) {
+  if (config.opened === null) {
     const text = 'The keys of its delivery settings cannot be decrypted. Set them again.';
     return Promise.resolve(unsent('unsendable', text));
   }
@@ -55,12 +55,13 @@ export function deliverOnce(
     timestampSeconds: time.wallSeconds,
     body: row.body,
     secrets,
-    signing: config.signing,
+    signing: config.opened,
   });
   const replayed = row.replay_of === null ? {} : { 'webhook-replay': row.replay_of };
   const headers = { ...config.headers, ...signature, ...replayed };
-  const { url, timeoutMillis, noRetryOn } = config;
-  const sent = sender.send({ url, body: row.body, headers, timeoutMillis, onSent: time.onSent });
+  const { url, timeoutMillis, noRetryOn, opened } = config;
+  const how = { timeoutMillis, tls: opened.tls, onSent: time.onSent };
+  const sent = sender.send({ url, body: row.body, headers, ...how });
   return noRetryOn.length === 0 ? sent : sent.then((result) => finalBy(noRetryOn, result));
 }
 
@@ -283,8 +284,8 @@ export type EndpointConfig = {
   readonly secret: Buffer | null;
   /** What an operator adds to each request; null when it cannot be decrypted. */
   readonly headers: CustomHeaders | null;
-  /** What signs beside the secrets; null when it cannot be decrypted. */
-  readonly signing: Signing | null;
+  /** What its keys make; null when they cannot be decrypted. */
+  readonly opened: OpenedDelivery | null;
   /** Its own time limit of an attempt; undefined: that of the service. */
   readonly timeoutMillis: number | undefined;
   /** The answers after which nothing is tried again. */
@@ -325,7 +326,7 @@ export class EndpointConfigs {
     for (const row of rows) {
       const known = this.#known.get(row.endpoint_id);
       // What could not be decrypted may be by now: the keys of a process change while it runs.
-      const isRead = [known?.secret, known?.headers, known?.signing].every((part) => part != null);
+      const isRead = [known?.secret, known?.headers, known?.opened].every((part) => part != null);
       if (known?.version !== row.config_version || !isRead) {
         stale.add(row.endpoint_id);
       }
@@ -340,7 +341,7 @@ export class EndpointConfigs {
         schedule: row.retry_schedule ?? defaultSchedule,
         secret: orNull(() => secretBytes(box.open(row.secret, row.id))),
         headers: orNull(() => openHeaders(box, row.id, row.headers)),
-        signing: orNull(() => signingOf(box, row.id, row)),
+        opened: orNull(() => openDelivery(box, { id: row.id, version: row.config_version }, row)),
         ...sendingOf(row.delivery ?? {}),
         previous: previous.flatMap((sealed, i) => {
           const secret = orNull(() => secretBytes(box.open(sealed, row.id)));

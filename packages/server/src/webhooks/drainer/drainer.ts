@@ -353,10 +353,12 @@ export class Drainer {
     const { lease, role } = claimed;
     const { failureClass, retryAfterSeconds, isOverslept, durationMillis } = result;
     const isFailure = failureClass !== null;
+    // What this process or its proxy is to blame for says nothing of the endpoint.
+    const isOurs = isOverslept || failureClass === 'proxy';
     const breaker = this.#scheduler.end(row.endpoint_id, (endpoint) =>
       isThrottled(result, null)
         ? endpoint.throttled({ sentAt: startedAt, retryAfterSeconds })
-        : endpoint.finish({ isFailure, isOverslept, durationMillis, role }),
+        : endpoint.finish({ isFailure, isOverslept: isOurs, durationMillis, role }),
     );
     const random = Math.random();
     this.#writer.add(endOf(row, config, { result, lease, startedAt, random, breaker }));

@@ -100,10 +100,11 @@ export async function changeEndpoint(
       const sealed = found(await findSealed(connection, id));
       const headers = newHeaders(options, { id, change, isElsewhere, sealed: sealed.headers });
       const sending: StoredDelivery = { ...sealed, delivery: before.delivery };
+      const losesTls = isElsewhere && before.delivery?.tls !== undefined;
+      const wanted =
+        losesTls && change.delivery !== null ? { tls: null, ...change.delivery } : change.delivery;
       const changed =
-        change.delivery === undefined
-          ? sending
-          : changeDelivery(options.secretBox(), id, sending, change.delivery);
+        wanted === undefined ? sending : changeDelivery(options.secretBox(), id, sending, wanted);
       refuseSameHeader(changed, headers?.header_names ?? before.header_names);
       const stored = { closesBreaker, headers, sending: changed };
       const after = found(await updateEndpoint(connection, id, settings, stored));
@@ -133,6 +134,9 @@ function warningsOf(before: EndpointRow, after: EndpointRow): string[] {
     warnings.push(
       `${dropped.join(', ')}: not sent to the new host. Give the headers anew that it needs.`,
     );
+  }
+  if (before.delivery?.tls !== undefined && after.delivery?.tls === undefined) {
+    warnings.push('Its certificates: not used for the new host. Give those anew that it needs.');
   }
   const { count, is_exact: isExact } = after.backlog;
   const wanted = (row: EndpointRow) => JSON.stringify([row.event_types, row.stores, row.where]);

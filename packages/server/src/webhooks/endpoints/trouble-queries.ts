@@ -60,14 +60,14 @@ export async function listTroubled(
 }
 
 /**
- * An endpoint of which somebody is told. `since` and `until` are RFC 3339; after `until` it is disabled, and that is null
- * otherwise.
+ * An endpoint of which somebody is told. `since` and `until` are RFC 3339; after `until` it is disabled, or a certificate of
+ * its own has ended, and that is null otherwise.
  */
 export type FailingEndpoint = {
   id: string;
   tenant: string;
   url: string;
-  state: 'failing' | 'gone' | 'disabling' | 'disabled' | 'held';
+  state: 'failing' | 'gone' | 'disabling' | 'disabled' | 'held' | 'certificate';
   since: string;
   until: string | null;
 };
@@ -81,12 +81,15 @@ const failedLately = sql`exists (
     and h.hour > now() - interval '1 day' and h.failed + h.abandoned > 0
 )`;
 const isFailingSince = sql`enabled and failures_in_row > 0 and failing_since is not null`;
+/** When the first of its own certificates ends; null where it has none. */
+const certificateEnds = sql`least((delivery #>> '{tls,certificate,expires_at}')::timestamptz,
+  (delivery #>> '{tls,ca,expires_at}')::timestamptz)`;
 const disabledFrom = sql`failing_since + make_interval(days => disable_after_days)`;
 
 /**
  * Lists those that had no success for an hour, with a failure at its beginning; those that will be disabled for that
- * within a day; those that are disabled because they are gone, or failed for long; and those that an operator has
- * disabled while deliveries wait.
+ * within a day; those that are disabled because they are gone, or failed for long; those that an operator has disabled
+ * while deliveries wait; and those of which a certificate ends within 30 days.
  */
 export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
   return db.query<FailingEndpoint>(sql`
@@ -106,6 +109,10 @@ export async function listFailing(db: Queryable): Promise<FailingEndpoint[]> {
       select id, tenant, url, failing_since, ${disabledFrom}, 'disabling' from webhook_endpoints
       where ${isTroubled} and ${isFailingSince} and ${disabledFrom} - interval '1 day' <= now()
         and ${failedLately}
+      union all
+      select id, tenant, url, ${certificateEnds} - interval '30 days', ${certificateEnds}, 'certificate'
+      from webhook_endpoints
+      where deleted_at is null and delivery is not null and ${certificateEnds} <= now() + interval '30 days'
     ) as told order by id, state limit ${raw(String(mostFailing))}`);
 }
 
