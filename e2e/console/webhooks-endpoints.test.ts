@@ -88,6 +88,37 @@ test('changes, disables and enables an endpoint', async () => {
   await drawerOf(page).waitFor({ state: 'detached' });
 });
 
+test('says how an endpoint is sent to in a section that opens where something is refused', async () => {
+  const { service, endpoints } = webhooks;
+  const id = endpoints['/tx/in'];
+  const page = await webhooks.open(`/endpoints?panel=endpoint/${id}`, {
+    expected: [/400 \(Bad Request\)/],
+  });
+  const form = drawerOf(page);
+  await form.getByRole('button', { name: 'Edit' }).click();
+  const limit = form.getByLabel('Seconds that an attempt may take');
+  expect(await limit.isVisible()).toBe(false);
+  await form.getByText('Delivery', { exact: true }).click();
+  await limit.fill('5');
+  await form.getByLabel('Answers after which nothing').fill('400, 429');
+  await form.getByRole('button', { name: 'Save changes' }).click();
+  await form.locator('input[name="no_retry_on"][aria-invalid="true"]').waitFor();
+  await keepScreen(page, 'delivery-settings');
+  await form.getByLabel('Answers after which nothing').fill('400, 422');
+  await form.getByLabel('Signature in another form').fill('X-Sig: sha256={hex}');
+  await form.getByLabel('Sign with a key pair').check();
+  await form.getByRole('button', { name: 'Save changes' }).click();
+  await page.getByText('Saved').waitFor();
+  const { delivery } = (await service.call('GET', `/webhook/endpoints/${id}`)).json;
+  expect(delivery).toMatchObject({
+    ...{ timeout_seconds: 5, no_retry_on: [400, 422], public_key: expect.any(String) },
+    signature: { header: 'X-Sig', value: 'sha256={hex}', signs: '{body}' },
+  });
+  await form.getByRole('button', { name: 'Close settings' }).click();
+  await form.getByText('400, 422').waitFor();
+  await form.getByText(delivery.public_key).waitFor();
+});
+
 test('asks for the token once more before a secret is rotated, and not again', async () => {
   const { service, endpoints } = webhooks;
   const page = await webhooks.open(`/endpoints?panel=endpoint/${endpoints['/tx/in']}`, {
