@@ -210,6 +210,9 @@ create table deliveries (
   job_id text collate "C",
   replay_of text collate "C",
   replay_id text collate "C",
+  sequence bigint default ((EXTRACT(epoch FROM clock_timestamp()) * (1000000)::numeric))::bigint,
+  order_key text collate "C",
+  order_state text,
   constraint deliveries_pkey PRIMARY KEY (lane, id),
   constraint deliveries_abandoned_check CHECK (((status <> 'abandoned'::text) OR (attempts >= 1) OR (COALESCE(failure_class, ''::text) = ANY (ARRAY['endpoint_disabled'::text, 'erased'::text, 'expired'::text])))) NOT VALID,
   constraint deliveries_next_attempt_check CHECK (((next_attempt_at IS NOT NULL) = (status = ANY (ARRAY['queued'::text, 'pending'::text])))),
@@ -230,6 +233,8 @@ CREATE INDEX dead_letters_tenant_idx ON public.deliveries USING btree (tenant, s
 
 CREATE INDEX dead_letters_tenant_incident_idx ON public.deliveries USING btree (tenant, created_at, incident_id) WHERE (status = ANY (ARRAY['pending'::text, 'abandoned'::text]));
 
+CREATE INDEX deliveries_behind_idx ON public.deliveries USING btree (endpoint_id, order_key, sequence) WHERE ((order_state = ANY (ARRAY['waits'::text, 'joins'::text])) AND (status = 'queued'::text));
+
 CREATE INDEX deliveries_created_at_idx ON public.deliveries USING btree (created_at, id);
 
 CREATE INDEX deliveries_due_idx ON public.deliveries USING btree (lane, endpoint_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
@@ -242,9 +247,13 @@ CREATE INDEX deliveries_incident_idx ON public.deliveries USING btree (incident_
 
 CREATE INDEX deliveries_job_idx ON public.deliveries USING btree (job_id, created_at, id) WHERE (job_id IS NOT NULL);
 
+CREATE INDEX deliveries_passing_idx ON public.deliveries USING btree (endpoint_id, order_key) WHERE ((order_state = 'joins'::text) OR ((order_state = 'head'::text) AND ((status = ANY (ARRAY['delivered'::text, 'discarded'::text])) OR (failure_class = 'erased'::text))));
+
 CREATE INDEX deliveries_probe_idx ON public.deliveries USING btree (lane, endpoint_id) WHERE (is_probe AND (next_attempt_at IS NOT NULL));
 
 CREATE INDEX deliveries_replay_idx ON public.deliveries USING btree (replay_id, status) WHERE (replay_id IS NOT NULL);
+
+CREATE INDEX deliveries_stuck_idx ON public.deliveries USING btree (endpoint_id, order_key) WHERE ((order_state = 'head'::text) AND (status = ANY (ARRAY['pending'::text, 'abandoned'::text])));
 
 CREATE INDEX deliveries_tenant_idx ON public.deliveries USING btree (tenant, created_at, id);
 
@@ -511,6 +520,7 @@ create table incidents (
   erased_at timestamp with time zone,
   body_bytes integer,
   filtered_out text[],
+  order_group text collate "C",
   constraint incidents_pkey PRIMARY KEY (id)
 );
 
@@ -742,6 +752,15 @@ create table object_removals (
 );
 
 CREATE INDEX object_removals_remove_after_idx ON public.object_removals USING btree (remove_after);
+
+create table order_keys (
+  endpoint_id text collate "C" not null,
+  key text collate "C" not null,
+  head text collate "C" not null,
+  sequence bigint not null,
+  added integer not null,
+  constraint order_keys_pkey PRIMARY KEY (endpoint_id, key)
+) with (fillfactor=50);
 
 create table processes (
   id text collate "C" not null,
@@ -1097,11 +1116,15 @@ create table webhook_endpoints (
   labels json not null default '{}'::json,
   delivery jsonb,
   delivery_keys bytea,
+  ordered text,
+  when_stuck text not null default 'block'::text,
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = enabled))
 );
 
 CREATE INDEX webhook_endpoints_held_idx ON public.webhook_endpoints USING btree (tenant, id) WHERE ((deleted_at IS NULL) AND (disabled_reason = 'operator'::text));
+
+CREATE INDEX webhook_endpoints_passing_idx ON public.webhook_endpoints USING btree (id) WHERE (when_stuck = 'pass'::text);
 
 CREATE INDEX webhook_endpoints_tenant_idx ON public.webhook_endpoints USING btree (tenant, id);
 

@@ -4,6 +4,7 @@ import type { Delivery } from '../api/types.ts';
 import { CutText, Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
+import { shortId } from '../ui/words.ts';
 import { LastStatus, NextRetry, StatusMark, Target } from './marks.tsx';
 
 /** Says that a delivery waits because its endpoint is disabled. */
@@ -11,6 +12,15 @@ function EndpointDisabled(): ReactNode {
   return (
     <span className="muted" title="Its endpoint is disabled: it waits until that is enabled">
       disabled
+    </span>
+  );
+}
+
+/** Says that a delivery waits for another that goes before it. */
+function Behind({ first }: { first: string }): ReactNode {
+  return (
+    <span className="muted" title={`It goes in order, and waits for ${first}`}>
+      after {shortId(first)}
     </span>
   );
 }
@@ -93,9 +103,15 @@ export const dlqColumns: readonly Column<Delivery>[] = [
 export const deliveryColumns: readonly Column<Delivery>[] = [
   column.own('status', 'STATUS', 152, {
     card: 'title',
-    cell: ({ status, waits_for_endpoint: waits }) => (
+    cell: ({ status, waits_for_endpoint: waits, waits_for: first }) => (
       <>
         <StatusMark status={status} />
+        {first !== null && !waits && (
+          <>
+            {' '}
+            <Behind first={first} />
+          </>
+        )}
         {waits && (
           <>
             {' '}

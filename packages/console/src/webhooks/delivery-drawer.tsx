@@ -21,7 +21,7 @@ import { formatDuration, shellLine, shortId } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
 import { ErasedAt, StatusMark, statusWords, When } from './marks.tsx';
 import { webhooksKey } from './query-keys.ts';
-import { incidentHref } from './search.ts';
+import { deliveryHref, incidentHref } from './search.ts';
 import { deliveryPath, type Retries } from './use-delivery.ts';
 
 type DeliveryDrawerProps = {
@@ -144,6 +144,12 @@ function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
         [zoned('next retry')]: <When at={delivery.next_retry} />,
         [zoned('last attempt')]: <When at={delivery.last_attempt_at} />,
         [zoned('created')]: <When at={delivery.created_at} />,
+        'order key': delivery.order_key ?? undefined,
+        sequence: delivery.sequence ?? undefined,
+        'waits for':
+          delivery.waits_for === null ? undefined : (
+            <a href={deliveryHref(delivery.waits_for, endpoint)}>{delivery.waits_for}</a>
+          ),
         'replay of': delivery.replay_of === null ? undefined : copied(delivery.replay_of),
         replay:
           delivery.replay_id === null ? undefined : (

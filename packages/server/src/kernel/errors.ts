@@ -92,6 +92,7 @@ export const errorCatalogue = {
   endpoint_uid_taken: row(409, 'The tenant has an endpoint with this uid already.'),
   endpoint_disabled: row(409, 'The endpoint is disabled.'),
   endpoint_enabled: row(409, 'The endpoint is enabled.'),
+  key_not_blocked: row(409, 'No delivery of this key has failed and can be skipped.'),
   delivery_finished: row(409, 'The delivery is delivered or discarded already.'),
   retry_job_finished: row(409, 'The bulk re-arm has ended already.'),
   replay_overlaps: row(409, 'Another replay of the endpoint covers a part of this range.', {

@@ -14,6 +14,10 @@ export type ClaimedRow = {
   idempotency_key: string;
   /** The webhook-id under which a replay sends it again; null where it is sent for the first time. */
   replay_of: string | null;
+  /** Its number in the order of its key, or nearly of its endpoint; null where an earlier release stored it. */
+  sequence: number | null;
+  /** What it goes in order with; null: nothing. */
+  order_key: string | null;
   status: DeliveryStatus;
   failure_class: FailureClass | null;
   attempts: number;

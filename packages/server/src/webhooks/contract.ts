@@ -20,6 +20,7 @@ import {
   newIncidentSchema,
   triedFilterSchema,
 } from './incidents.contract.ts';
+import { orderContract } from './order.contract.ts';
 import { replaysContract } from './replays.contract.ts';
 import {
   deliveryHoursSchema,
@@ -43,6 +44,7 @@ export * from './dead-letters.contract.ts';
 export * from './event-types.contract.ts';
 export * from './delivery-settings.contract.ts';
 export * from './incidents.contract.ts';
+export * from './order.contract.ts';
 export * from './overview.contract.ts';
 export * from './replays.contract.ts';
 export * from './schemas.contract.ts';
@@ -358,6 +360,7 @@ export const webhooksContract = {
     },
   },
   ...eventTypesContract,
+  ...orderContract,
   ...deadLettersContract,
   ...replaysContract,
 } as const satisfies Record<string, RouteContract>;

@@ -28,6 +28,12 @@ import { deliveryStatuses, filterReasons } from './values.ts';
 export const newIncidentSchema = exactly({
   tenant: newTenantSchema,
   store: Type.Optional(newStoreSchema),
+  group: Type.Optional(
+    Type.String({
+      ...{ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\ud800-\\udfff]*$' },
+      description: 'what it belongs to, as case-812: endpoints ordered by group get these in order',
+    }),
+  ),
   type: eventTypeSchema,
   occurred_at: Type.Optional(instantSchema),
   data: Type.Unknown({

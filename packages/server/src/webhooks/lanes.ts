@@ -22,3 +22,13 @@ export function laneOfDelivery(id: string): number | null {
   const lane = Number(digits ?? laneCount);
   return lane < laneCount ? lane : null;
 }
+
+/**
+ * The part of a delivery's id that tells the time: the seconds since 1970 in seven base-36 digits. Until the year 4453 the
+ * order of these bytes is the order of time.
+ */
+export function timeText(nowMillis: number): string {
+  return Math.floor(nowMillis / 1000)
+    .toString(36)
+    .padStart(7, '0');
+}

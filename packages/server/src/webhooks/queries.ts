@@ -35,7 +35,8 @@ const isOver = (
 
 /**
  * Looks at the next `limit` deliveries that were made more than `days` days ago, and deletes those that ended more than
- * `days` days ago, with their attempts. Abandoned deliveries stay until they are purged. A delivery also stays as long
+ * `days` days ago, with their attempts. Abandoned deliveries stay until they are purged, and one that others still wait
+ * for until these go on. A delivery also stays as long
  * as its incident's idempotency key counts, that is, until all that the answer to that key lists can go. Returns where
  * to go on, or null at the end.
  */
@@ -48,7 +49,7 @@ export async function forgetDeliveries(
   const rows = await db.query<WalkPosition>(sql`
     with ${walked('deliveries', 'lane, incident_id', { days, after, limit })}, ended as (
       delete from deliveries d using walked w
-      where d.lane = w.lane and d.id = w.id and ${isOver('d', days)}
+      where d.lane = w.lane and d.id = w.id and ${isOver('d', days)} and d.order_state is distinct from 'head'
         and not exists (
           select from incident_keys k
           where k.incident_id = w.incident_id and (

@@ -1,6 +1,7 @@
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { addDeadLetterRoutes } from './dead-letters/routes.ts';
+import { addOrderRoutes } from './endpoints/blocked.ts';
 import { addEndpointRoutes } from './endpoints/routes.ts';
 import { addEventTypeRoutes } from './event-types/event-types.ts';
 import { addHourRoutes } from './hours.ts';
@@ -12,6 +13,7 @@ import { addReplayRoutes } from './replays/routes.ts';
 export function addWebhookRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
   addEndpointRoutes(http, db, options);
   addEventTypeRoutes(http, db, options);
+  addOrderRoutes(http, db, options);
   addIncidentRoutes(http, db, options);
   addDeadLetterRoutes(http, db, options);
   addReplayRoutes(http, db, options);

@@ -11,6 +11,7 @@ import {
 } from '../platform/http/schemas.contract.ts';
 import { changedNames, newNames, shownNames } from './endpoint-names.contract.ts';
 import { deliveryChangeSchema, deliverySettingsSchema } from './delivery-settings.contract.ts';
+import { givenOrderSettings, orderSettings, placeInOrder } from './order-fields.contract.ts';
 import {
   breakerStates,
   bulkActions,
@@ -179,6 +180,7 @@ export const endpointSchema = Type.Object({
   rate_limit: nullable(rateSchema),
   disable_after_days: nullable(disableAfterSchema),
   delivery: nullable(deliverySettingsSchema, 'null: all as the service is set to'),
+  ...orderSettings,
   header_names: Type.Array(Type.String(), {
     description: 'headers that go with each request beside ours; their values are never shown',
   }),
@@ -214,8 +216,7 @@ export const endpointSchema = Type.Object({
       description: 'until then secrets that were rotated out sign as well',
     }),
   ),
-  created_at: instantSchema,
-  updated_at: instantSchema,
+  ...{ created_at: instantSchema, updated_at: instantSchema },
   warnings: Type.Optional(
     Type.Array(Type.String(), {
       description: 'what is allowed and yet seldom meant; in the answer to a creation or a change',
@@ -237,6 +238,7 @@ export const newEndpointSchema = exactly({
   rate_limit: Type.Optional(rateSchema),
   disable_after_days: Type.Optional(disableAfterSchema),
   delivery: Type.Optional(deliveryChangeSchema),
+  ...givenOrderSettings,
   description: Type.Optional(descriptionSchema),
   ...newNames,
   headers: Type.Optional(
@@ -267,6 +269,7 @@ export const endpointChangeSchema = exactly(
     rate_limit: Type.Optional(nullable(rateSchema)),
     disable_after_days: Type.Optional(nullable(disableAfterSchema)),
     delivery: Type.Optional(nullable(deliveryChangeSchema, 'null: back to the defaults')),
+    ...givenOrderSettings,
     description: Type.Optional(nullable(descriptionSchema)),
     ...changedNames,
     headers: Type.Optional(
@@ -298,6 +301,7 @@ export const deliverySchema = Type.Object({
   waits_for_endpoint: Type.Boolean({
     description: 'queued or pending, and not sent before its endpoint is enabled',
   }),
+  ...placeInOrder,
   tenant: Type.String(),
   endpoint_id: Type.String(),
   incident_id: Type.String(),

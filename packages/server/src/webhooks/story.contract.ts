@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
+import { blockedKeySchema } from './order.contract.ts';
 import { attemptSchema, bulkJobSchema } from './schemas.contract.ts';
 import { answerBounds, deadLetterStatuses, failureClasses } from './values.ts';
 
@@ -71,6 +72,9 @@ export const endpointStorySchema = Type.Object(
       }),
       { description: 'the largest group first' },
     ),
+    blocked: Type.Array(blockedKeySchema, {
+      description: 'keys of an ordered endpoint whose first delivery has failed, 20 at most',
+    }),
     jobs: Type.Array(bulkJobSchema, {
       description: 'bulk retries and purges for this endpoint, the newest first, five at most',
     }),

@@ -99,7 +99,12 @@ export function ask(
  * passes and 0 where not, and 2 where nobody was known to ask. `places` is a JSON object that says by the key of a filter
  * where its byte is; the same one serves many incidents.
  */
-export type Judgement = { readonly places: string; readonly verdicts: Buffer };
+export type Judgement = {
+  readonly places: string;
+  readonly verdicts: Buffer;
+  /** Whether an endpoint of the tenant is ordered, as far as is known. */
+  readonly hasOrder: boolean;
+};
 
 /** Whether a type that an endpoint wants stands for several. */
 export function isPattern(wanted: string): boolean {

@@ -51,6 +51,7 @@ export type FailureClass = (typeof failureClasses)[number];
 export const waitReasons = [
   'in_flight',
   'disabled',
+  'order',
   'breaker',
   'retry_after',
   'schedule',
@@ -68,6 +69,15 @@ export type WaitReason = (typeof waitReasons)[number];
  */
 export const filterReasons = ['type', 'store', 'where', 'too_costly'] as const;
 export type FilterReason = (typeof filterReasons)[number];
+
+/** What the deliveries to an endpoint go in order by: nothing, the store or the group of what was reported. */
+export const orderings = ['none', 'store', 'group'] as const;
+
+/**
+ * What becomes of the others of a key when its first is abandoned: they wait until an operator retries or skips it, or the
+ * next goes.
+ */
+export const stuckRules = ['block', 'pass'] as const;
 
 /** Why an endpoint is disabled: by an operator; its receiver answered 410; it failed for as long as its setting allows. */
 export const disabledReasons = ['operator', 'gone', 'failing'] as const;

@@ -6,6 +6,8 @@ export type FieldProps = {
   description?: string;
   placeholder?: string;
   maxLength?: number;
+  /** What there is to choose from. */
+  data?: readonly string[];
 };
 
 /** The fields of the section DELIVERY: how an endpoint is sent to. */

@@ -21,6 +21,7 @@ import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { endpointsKey, webhooksKey } from '../query-keys.ts';
 import { ReplayButton } from '../replays/replay-dialog.tsx';
 import { deliveryHref, newEndpoint } from '../search.ts';
+import { BlockedKeys } from './blocked-keys.tsx';
 import { Breaker } from './columns.tsx';
 import { deliveryFacts } from './delivery-fields.ts';
 import { EndpointForm, SecretDialog } from './endpoint-form.tsx';
@@ -74,6 +75,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
         {!isEditing && endpoint !== undefined && (
           <>
             <p className="break below-12">{visibleText(endpoint.url)}</p>
+            <BlockedKeys id={id} keys={endpoint.story?.blocked ?? []} />
             {endpoint.story === undefined ? (
               query.isPlaceholderData && <SkeletonRows rows={8} label="Loading how it fared" />
             ) : (
@@ -125,6 +127,10 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactNode {
         rate: rate === null ? 'no limit' : `${rate} a second at most`,
         'disabled after': days === null ? 'never' : `${countOf(days, 'day')} of failures`,
         ...deliveryFacts(endpoint.delivery),
+        order:
+          endpoint.ordered === 'none'
+            ? undefined
+            : `by ${endpoint.ordered}; what is abandoned ${endpoint.when_stuck === 'block' ? 'blocks the others' : 'lets the next go'}`,
         headers: endpoint.header_names.join(', ') || undefined,
         id: copied(endpoint.id),
         created: when(endpoint.created_at),

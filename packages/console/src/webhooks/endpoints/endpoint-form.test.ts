@@ -14,6 +14,7 @@ test('what is empty in the form is left to the service', () => {
     url: 'https://a.example/in',
     event_types: ['incident.created', 'incident.resolved'],
     retry_schedule: [5, 300],
+    ...{ ordered: 'none', when_stuck: 'block' },
   });
 });
 
@@ -76,6 +77,10 @@ test('stores may hold spaces, and a filter that is emptied is taken away', () =>
     stores: null,
     where: null,
   });
+});
+
+test('the order is changed by a word', () => {
+  expect(toChange(filled, { ...filled, ordered: 'group' })).toEqual({ ordered: 'group' });
 });
 
 test('what is tried is what the form says now, of the tenant that it names', () => {

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Modal, Textarea, TextInput } from '@mantine/core';
+import { Button, Checkbox, Modal, NativeSelect, Textarea, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ChangeEvent, Fragment, type ReactNode, useState } from 'react';
 import { api } from '../../api/client.ts';
@@ -9,6 +9,7 @@ import type {
   FilterTrial,
   NewEndpoint,
 } from '../../api/types.ts';
+import { orderings, stuckRules } from '../../api/values.ts';
 import { Copied } from '../../ui/copy-button.tsx';
 import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { notify } from '../../ui/toasts.tsx';
@@ -67,6 +68,16 @@ const fields: Readonly<Record<Exclude<FieldName, 'tenant' | DeliveryField>, Fiel
     description: '1 to 30; notices say so a day before. Empty: never',
     maxLength: 3,
   },
+  ordered: {
+    label: 'One after the other',
+    description: 'What was reported with the same store, or the same group',
+    data: orderings,
+  },
+  when_stuck: {
+    label: 'When one in order is abandoned',
+    description: 'block: the others wait for a retry or a skip; pass: the next goes',
+    data: stuckRules,
+  },
   headers: {
     label: 'Headers to add',
     description:
@@ -114,7 +125,9 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
     const common = {
       ...{ name, ...props, value: values[name], error: faults[name] },
       ...{ autoComplete: 'off', spellCheck: false },
-      onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => {
+      onChange: (
+        event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement>,
+      ) => {
         const text = event.currentTarget.value;
         setValues((all) => ({ ...all, [name]: text }));
         if (faults[name] !== undefined) save.reset();
@@ -127,6 +140,8 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
       };
       return <Checkbox key={name} {...props} checked={values[name] === 'on'} onChange={onChange} />;
     }
+    const { data } = props;
+    if (data !== undefined) return <NativeSelect key={name} {...common} data={[...data]} />;
     return name === 'headers' || name === 'where' || longFields.includes(name) ? (
       <Textarea key={name} {...common} autosize minRows={name === 'where' ? 1 : 2} maxRows={8} />
     ) : (
@@ -184,6 +199,8 @@ type FormValues = Record<DeliveryField, string> & {
   retry_schedule: string;
   rate_limit: string;
   disable_after_days: string;
+  ordered: string;
+  when_stuck: string;
   /** Those to set or take away; the form begins with none, since their values are never shown. */
   headers: string;
 };
@@ -206,6 +223,8 @@ export function valuesOf(endpoint: Endpoint | undefined, tenant = ''): FormValue
     rate_limit: number(endpoint?.rate_limit),
     disable_after_days: number(endpoint?.disable_after_days),
     ...deliveryTexts(endpoint?.delivery),
+    ordered: endpoint?.ordered ?? 'none',
+    when_stuck: endpoint?.when_stuck ?? 'block',
     headers: '',
   };
 }
@@ -270,6 +289,8 @@ function parsed(values: FormValues) {
     rate_limit: numeralOrNull(values.rate_limit),
     disable_after_days: numeralOrNull(values.disable_after_days),
     delivery: parsedDelivery(values),
+    ordered: values.ordered as Endpoint['ordered'],
+    when_stuck: values.when_stuck as Endpoint['when_stuck'],
     headers: headersOf(values.headers),
   };
 }

@@ -37,6 +37,7 @@ const kindsByPath = [
 export type Kind =
   | (typeof kindsByPath)[number][1]
   | 'disabledEndpoint'
+  | 'blockedEndpoint'
   | 'lostSegment'
   | 'orphan'
   | 'owner';
@@ -125,6 +126,15 @@ function callerWith(service: TestService, secret: string) {
   return { call, untilCompleted, idOf };
 }
 
+/** Lets the key `k` of an endpoint wait for a delivery that was abandoned. */
+async function blockKey({ db }: TestService, endpoint: { id: string; tenant: string }) {
+  const delivery = await seedDelivery(db, endpoint, { status: 'abandoned' });
+  await db.query(
+    sql`update deliveries set order_key = 'k', order_state = 'head' where id = ${delivery}`,
+  );
+  return endpoint.id;
+}
+
 /** Makes one more thing of each kind. */
 function makersOf(
   service: TestService,
@@ -176,6 +186,7 @@ function makersOf(
     verification: () => idOf('POST', '/retention/verify', { tenant }),
     endpoint: () => endpoint(true),
     disabledEndpoint: () => endpoint(false),
+    blockedEndpoint: async () => blockKey(service, { id: await makers.endpoint(), tenant }),
     async incident() {
       await makers.endpoint();
       return idOf('POST', '/incidents', { tenant, type: 'incident.created', data: {} });

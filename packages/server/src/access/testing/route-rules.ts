@@ -138,6 +138,8 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   getEventType: rule('incidents:read', reads, 'none', untold),
   setEventType: rule('admin', 'another change undoes it', '403', 'event_type.set'),
   deleteEventType: rule('admin', 'adding it again undoes it', '403', 'event_type.delete'),
+  listBlockedKeys: rule('admin', reads, '404', untold),
+  skipHead: rule('admin', 'a retry sends it after all', '404', 'endpoint.skip'),
   testFilter: rule('admin', reads, 'empty', untold),
   reportIncident: rule('incidents:write', 'only adds', '400', '(a pipeline’s write)'),
   listIncidents: rule('incidents:read', reads, 'empty', untold),

@@ -30,6 +30,8 @@ const endpoint: Endpoint = {
   rate_limit: null,
   delivery: null,
   disable_after_days: null,
+  ordered: 'group',
+  when_stuck: 'block',
   failing_since: null,
   breaker: { state: 'closed', failures_in_row: 0, paused_until: null },
   backlog: { count: 0, is_exact: true, is_discarding: false },
@@ -51,6 +53,8 @@ refusesUsage(api, [
   [`${create} --retry-schedule 5,x`, 'not a list of seconds'],
   [`${create} --max-attempts 0`, 'not a whole number from 1'],
   ['endpoints change ep_1', 'say what to change'],
+  ['endpoints skip ep_1', '--key is missing'],
+  ['endpoints change ep_1 --ordered tenant', 'Allowed choices are none, store, group'],
   ['endpoints delete ep_1', 'Delete without asking: --yes'],
   ['endpoints rotate-secret ep_1', 'Rotate without asking: --yes'],
 ]);
@@ -270,6 +274,18 @@ test('endpoints show tells the last error first, how it answered, and what to lo
     ],
     oldest_waiting: { since: '2026-03-05T10:00:00.000000Z', is_exact: false },
     dead_letters: [{ status: 'abandoned', failure_class: 'status', count: 86 }],
+    blocked: [
+      {
+        key: 'case 1',
+        delivery_id: 'dlv_9',
+        since: attempt.started_at,
+        attempts: 8,
+        max_attempts: 8,
+        next_retry: null,
+        ...{ status: 'abandoned', failure_class: 'status', error: failed.error },
+        waiting: { count: 1000, is_exact: false },
+      },
+    ],
     jobs: [],
   };
   api.on('GET /webhook/endpoints/ep_1', json({ ...endpoint, story }));
@@ -288,8 +304,23 @@ test('endpoints show tells the last error first, how it answered, and what to lo
   expect(stdout).toMatch(
     /15 s {2}dlv_9 {2}failed \(time-out: no answer\)\n.*dlv_8 {2}204 delivered/,
   );
+  expect(stdout).toMatch(/^ordered +by group; what is abandoned blocks the others$/m);
+  expect(stdout).toContain(
+    'case 1  1,000+ waiting since 2026-03-05 11:58:00  dlv_9  503 Service Unavailable, abandoned',
+  );
+  expect(stderr).toContain("svcctl endpoints skip ep_1 --key 'case 1'");
   expect(stderr).toContain('svcctl dlq retry --all --status abandoned --endpoint ep_1');
   expect(await jsonOf('endpoints show ep_1 --json story')).toEqual({ story });
+});
+
+test('endpoints skip names what was skipped, and what goes now', async () => {
+  const answer = { key: 'case 1', skipped: 'dlv_9', next: 'dlv_10' };
+  api.on('POST /webhook/endpoints/ep_1/skip', json(answer));
+  const { stderr } = await cli(['endpoints', 'skip', 'ep_1', '--key', 'case 1']);
+  expect(bodies()).toEqual([{ key: 'case 1' }]);
+  expect(stderr).toBe(
+    'Skipped dlv_9 of case 1. dlv_10 goes now. Send it after all: svcctl dlq retry dlv_9\n',
+  );
 });
 
 test('endpoints delete and rotate-secret ask at a terminal; a no changes nothing', async () => {

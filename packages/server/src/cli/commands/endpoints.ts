@@ -85,6 +85,7 @@ const create: Verb = {
     'svcctl endpoints create --tenant TX --url https://hooks.acme.example/in --event incident.created incident.resolved',
     'svcctl endpoints create --tenant TX --url https://hooks.acme.example/in --max-attempts 3 --retry-schedule 5,60',
     `svcctl endpoints create --tenant TX --url https://hooks.acme.example/in --event 'incident.*' --where 'score >= 0.9'`,
+    'svcctl endpoints create --tenant TX --url https://hooks.acme.example/in --ordered group --when-stuck pass',
   ],
   options: [
     ['--tenant <tenant>', 'whose incidents it gets (required)'],
@@ -102,7 +103,7 @@ const create: Verb = {
 async function register(context: Context, options: CreateOptions): Promise<void> {
   const tenant = required(options.tenant, '--tenant');
   const url = required(options.url, '--url');
-  const { max_attempts, retry_schedule, rate_limit, disable_after_days, ...subscription } =
+  const { max_attempts, retry_schedule, rate_limit, disable_after_days, ...rest } =
     endpointBody(options);
   const headers = await headersOf(context, options);
   const body = {
@@ -110,12 +111,14 @@ async function register(context: Context, options: CreateOptions): Promise<void>
     url,
     uid: options.uid,
     name: options.name,
-    labels: subscription.labels,
+    labels: rest.labels,
     headers:
       headers && Object.fromEntries(Object.entries(headers).map(([name, to]) => [name, to ?? ''])),
-    event_types: subscription.event_types,
-    stores: subscription.stores ?? undefined,
-    where: subscription.where ?? undefined,
+    event_types: rest.event_types,
+    stores: rest.stores ?? undefined,
+    where: rest.where ?? undefined,
+    ordered: rest.ordered,
+    when_stuck: rest.when_stuck,
     // A null means the default, which a new endpoint has anyway.
     max_attempts: max_attempts ?? undefined,
     retry_schedule: retry_schedule ?? undefined,
@@ -300,6 +303,18 @@ async function sendPing(
   if (failure_class !== null) context.hint(`it is tried again: svcctl dlq show ${answer.id}`);
 }
 
+const skip = act('POST /webhook/endpoints/:id/skip', {
+  summary: 'let the next delivery of a blocked key go',
+  description:
+    'Lets the next delivery of a key go where the first one has failed, at an ordered endpoint. What failed is abandoned, and stays in the dead-letter queue. svcctl endpoints show lists the blocked keys.',
+  argument,
+  examples: ['svcctl endpoints skip ep_4fTq9Zx7Kq2LmN0p --key case-812'],
+  options: [['--key <key>', 'the store or the group (required)']],
+  body: ({ key }: { key?: string }) => ({ key: required(key, '--key') }),
+  done: (_, { key, skipped, next }) =>
+    `Skipped ${skipped} of ${printable(key)}. ${next === null ? 'Nothing waits behind it.' : `${next} goes now.`} Send it after all: svcctl dlq retry ${skipped}`,
+});
+
 const rotateSecret: Verb = {
   summary: 'give an endpoint a new secret',
   description:
@@ -357,6 +372,7 @@ export const endpoints: Verbs = {
   'rotate-secret': rotateSecret,
   'end-old-secrets': endOldSecrets,
   ping,
+  skip,
   replay: replayVerb,
   'test-filter': testFilter,
 };

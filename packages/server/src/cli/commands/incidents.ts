@@ -123,6 +123,7 @@ type SendOptions = {
   type?: string;
   data?: string;
   store?: string;
+  group?: string;
   occurredAt?: string;
   key?: string;
   json?: true;
@@ -142,6 +143,7 @@ const sendIncident: Verb = {
     ['--type <type>', 'a dotted name such as incident.created (required)'],
     ['--data <json>', 'JSON, @file, or - for stdin (default: {})'],
     ['--store <store>', 'the store'],
+    ['--group <group>', 'what it belongs to: endpoints ordered by group get these in order'],
     ['--occurred-at <time>', 'when it happened, as 2026-03-05T14:07:09Z (default: now)'],
     ['--key <key>', 'idempotency key: the same gives no second delivery, for 30 days at least'],
     ['--json', 'print the whole answer as JSON'],
@@ -158,6 +160,7 @@ async function send(context: Context, options: SendOptions): Promise<void> {
     type: required(options.type, '--type'),
     data: data.value,
     store: options.store,
+    group: options.group,
     occurred_at: options.occurredAt,
     idempotency_key: options.key,
   };

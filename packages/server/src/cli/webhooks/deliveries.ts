@@ -43,7 +43,12 @@ export function deadLetterColumns(
 export const deliveryColumns: readonly Column<DeliveryRow>[] = [
   id,
   word('STATUS', 'status', {
-    shown: (row) => (row.waits_for_endpoint ? `${row.status} (disabled)` : row.status),
+    shown: ({ status, waits_for_endpoint: isHeld, waits_for: first }) =>
+      isHeld
+        ? `${status} (disabled)`
+        : first === null
+          ? status
+          : `${status} (waits for ${shortId(first)})`,
   }),
   text('EVENT', 'event_type', { givesWay: 4 }),
   text('TENANT', 'tenant', { givesWay: 5 }),

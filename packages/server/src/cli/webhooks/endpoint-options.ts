@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { orderings, stuckRules } from '../../webhooks/values.ts';
 import type { Context } from '../context.ts';
 import { orDefault, orNull, usage, wholeNumber } from '../help.ts';
 import type { OptionRow } from '../verb.ts';
@@ -18,6 +19,8 @@ export type EndpointOptions = DeliveryOptions & {
   retrySchedule?: number[] | 'default';
   rateLimit?: number | 'default';
   disableAfter?: number | 'default';
+  ordered?: (typeof orderings)[number];
+  whenStuck?: (typeof stuckRules)[number];
   header?: string[];
 };
 
@@ -72,6 +75,16 @@ export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
   ],
   ...deliveryOptions,
   [
+    '--ordered <by>',
+    'none, or store or group: what was reported with the same one goes one after the other',
+    orderings,
+  ],
+  [
+    '--when-stuck <rule>',
+    'when one in order is abandoned: block (the others wait for you) or pass (the next goes)',
+    stuckRules,
+  ],
+  [
     '--header <header...>',
     'more for each request, as "Authorization: Bearer …", or @FILE with one a line; "Name:" takes it away',
   ],
@@ -89,6 +102,8 @@ export function endpointBody(options: EndpointOptions) {
     retry_schedule: orNull(options.retrySchedule),
     rate_limit: orNull(options.rateLimit),
     disable_after_days: orNull(options.disableAfter),
+    ordered: options.ordered,
+    when_stuck: options.whenStuck,
   };
 }
 

@@ -3,7 +3,13 @@ import { failureWords } from '../../webhooks/delivery/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import type { Context } from '../context.ts';
 import { type Facts, moment, section, utc, whereAny } from '../details.ts';
-import { formatDuration, formatInstant, formatRelative, formatShare } from '../format.ts';
+import {
+  formatDuration,
+  formatInstant,
+  formatRelative,
+  formatShare,
+  shellQuote,
+} from '../format.ts';
 import { fitText, printable } from '../table.ts';
 import { deliveryFacts } from './delivery-settings.ts';
 
@@ -75,12 +81,16 @@ export function endpointFacts(endpoint: Endpoint, nowMillis: number): Facts {
     ],
     ...whereAny('headers', endpoint.header_names.join(', ') || null),
     ...deliveryFacts(endpoint.delivery),
+    ...whereAny('ordered', endpoint.ordered === 'none' ? null : orderedOf(endpoint)),
     ['rate limit', rate_limit === null ? 'none' : `${rate_limit} a second`],
     ...whereAny('old secrets until', until && utc(until)),
     ['created', utc(endpoint.created_at)],
     ['updated', utc(endpoint.updated_at)],
   ];
 }
+
+const orderedOf = ({ ordered, when_stuck: rule }: Endpoint) =>
+  `by ${ordered}; what is abandoned ${rule === 'block' ? 'blocks the others' : 'lets the next go'}`;
 
 type Story = NonNullable<Endpoint['story']>;
 type Attempt = Story['attempts'][number];
@@ -147,6 +157,19 @@ export function tookText(millis: number): string {
   return millis < 1000 ? `${millis} ms` : formatDuration(millis);
 }
 
+/** The keys that wait for a delivery that has failed, and what can be done about it. */
+function blockedLines(context: Context, { blocked }: Story): string[] {
+  if (blocked.length === 0) return [];
+  const lines = blocked.map(({ key, delivery_id, since, waiting, status, next_retry, ...head }) => {
+    const count = `${formatCount(waiting.count)}${waiting.is_exact ? '' : '+'}`;
+    const then = status === 'pending' ? `again at ${formatInstant(next_retry ?? '')}` : 'abandoned';
+    return printable(
+      `  ${key}  ${count} waiting since ${formatInstant(since)}  ${delivery_id}  ${head.error ?? 'failed'}, ${then}`,
+    );
+  });
+  return section(context, 'BLOCKED KEYS (UTC)', lines);
+}
+
 /** The sections below the facts: the newest attempts, and the bulk retries for it. */
 export function storyLines(context: Context, { story }: Endpoint): string[] {
   if (story === undefined) return [];
@@ -160,6 +183,7 @@ export function storyLines(context: Context, { story }: Endpoint): string[] {
       `  ${formatInstant(at)}  ${id}  ${state}, ${formatCount(done)} of ${numberOf(total, 'row')}`,
   );
   return [
+    ...blockedLines(context, story),
     ...section(context, 'NEWEST ATTEMPTS (UTC)', attempts.length === 0 ? ['  none yet'] : attempts),
     ...(jobs.length === 0 ? [] : section(context, 'BULK RETRIES AND PURGES (UTC)', jobs)),
   ];
@@ -172,5 +196,10 @@ export function nextOfStory({ id, story }: Endpoint): string | null {
     status === undefined
       ? ''
       : `its dead letters: svcctl dlq groups --status ${status} --endpoint ${id} · retry them: svcctl dlq retry --all --status ${status} --endpoint ${id} · `;
-  return `${dead}its deliveries: svcctl deliveries ls --endpoint ${id}`;
+  const [stuck] = story?.blocked ?? [];
+  const skip =
+    stuck === undefined
+      ? ''
+      : `let the next of a blocked key go: svcctl endpoints skip ${id} --key ${shellQuote(stuck.key)} · `;
+  return `${skip}${dead}its deliveries: svcctl deliveries ls --endpoint ${id}`;
 }

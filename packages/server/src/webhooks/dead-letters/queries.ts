@@ -2,6 +2,7 @@ import sql, { raw, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { givenRows } from '../../platform/postgres/sql-text.ts';
 import { laneOf } from '../lanes.ts';
+import { isBehind, neverDue } from '../order/queries.ts';
 import { breakerClosed, countedByHour } from '../queries.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 
@@ -153,14 +154,17 @@ export async function findOverdueEndpoints(db: Queryable, days: number): Promise
       and exists (
         select from deliveries d where d.lane = e.lane and d.endpoint_id = e.id
           and d.next_attempt_at < now() - make_interval(days => ${days})
+        union all
+        select from deliveries d where d.endpoint_id = e.id and ${isBehind('d')} and e.ordered is not null
+          and d.created_at < now() - make_interval(days => ${days})
       )
     order by id`);
   return rows.map((row) => row.id);
 }
 
 /**
- * Abandons up to `limit` deliveries of an endpoint that were due more than so many days ago, and returns what they were
- * before.
+ * Abandons up to `limit` deliveries of an endpoint that were due more than so many days ago, or have waited behind
+ * another for so long, and returns what they were before. `max_attempts` becomes the number of attempts made, since there are no more unless an operator retries.
  */
 export async function abandonOverdue(
   db: Queryable,
@@ -168,12 +172,19 @@ export async function abandonOverdue(
   { days, limit }: { days: number; limit: number },
 ): Promise<{ tenant: string; status: DeliveryStatus; failure_class: FailureClass | null }[]> {
   return db.query(sql`
-    with was as (
+    with due as (
       select lane, id, tenant, status, failure_class from deliveries
       where lane = ${laneOf(endpointId)} and endpoint_id = ${endpointId}
         and next_attempt_at < now() - make_interval(days => ${days})
         and (leased_until is null or leased_until < now())
       order by next_attempt_at limit ${known(limit)} for update skip locked
+    ), behind as (
+      select lane, id, tenant, status, failure_class from deliveries d
+      where endpoint_id = ${endpointId} and ${isBehind('d')}
+        and created_at < now() - make_interval(days => ${days})
+      limit ${known(limit)} for update skip locked
+    ), was as (
+      select * from due union all select * from behind limit ${known(limit)}
     ), changed as (
     update deliveries d set ${givenUp('endpoint_disabled', sql`${`Its endpoint was disabled, and it waited for more than ${days} days`}`)}
     from was where d.lane = was.lane and d.id = was.id
@@ -281,12 +292,19 @@ export async function rearm(
   return rows.length === 1;
 }
 
-// A lease that has expired is taken away, too, because its holder may still come back.
+/** Whether the delivery `d` may go by itself: it has no order, or is the first of its key. */
+const mayGo = sql`(d.order_key is null or d.order_state = 'head')`;
+
+/**
+ * What queues the delivery `d` again. In whose place another went on, it goes in its old place: before all that was
+ * accepted later and was not sent yet. A lease that has expired is taken away, too, because its holder may still come back.
+ */
 export const armed = (
   budget: Sql,
   dueAt = sql`now()`,
-) => sql`status = 'queued', version = d.version + 1, next_attempt_at = ${dueAt},
-  held_by = null, schedule_from = d.attempts, max_attempts = d.attempts + ${budget}, lease = null,
+) => sql`status = 'queued', version = d.version + 1,
+  next_attempt_at = case when ${mayGo} then ${dueAt} else ${neverDue} end,
+  order_state = case when ${mayGo} then d.order_state else 'joins' end, held_by = null, schedule_from = d.attempts, max_attempts = d.attempts + ${budget}, lease = null,
   leased_until = null, throttled_since = null, finished_at = null`;
 
 /** What a bulk retry needs to know of an endpoint. */

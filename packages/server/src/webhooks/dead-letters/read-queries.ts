@@ -14,14 +14,21 @@ import {
   ofDelivery,
   type SoughtInBoth,
 } from '../find-queries.ts';
+import { isBehind, neverDue } from '../order/queries.ts';
 import type { Scan } from '../scan.ts';
 import type { DeadLetterStatus, FailureClass, ShownOutcome } from '../values.ts';
 import { rowOutcome } from './outcome-queries.ts';
 import type { Silence, WaitFacts } from './waiting.ts';
 
+/** The delivery that the delivery `d` waits for; it is looked up only where there is one. */
+const waitsFor = sql`case when ${isBehind('d')} then (
+    select nullif(k.head, '') from order_keys k where k.endpoint_id = d.endpoint_id and k.key = d.order_key
+  ) end`;
+
 /** The columns of `DeliveryRow`, from deliveries under the name d. */
 export const deliveryColumns = sql`d.id, d.idempotency_key, ${maskedUrl('d.target')} as target, d.attempts, d.max_attempts,
-  d.last_status, ${instantText('d.next_attempt_at')} as next_retry, d.error, d.failure_class, d.status,
+  d.last_status, ${instantText(`nullif(d.next_attempt_at, ${neverDue.text})`)} as next_retry, d.error, d.failure_class,
+  d.status, d.sequence, d.order_key, ${waitsFor} as waits_for,
   d.status in ('queued', 'pending') and exists (
     select from webhook_endpoints e where e.id = d.endpoint_id and not e.enabled
   ) as waits_for_endpoint,
@@ -31,7 +38,7 @@ export const deliveryColumns = sql`d.id, d.idempotency_key, ${maskedUrl('d.targe
   d.replay_of, d.replay_id`;
 const listedColumns = raw(`lane, id, idempotency_key, target, attempts, max_attempts, last_status,
   next_attempt_at, error, failure_class, status, tenant, endpoint_id, incident_id, event_type, created_at,
-  last_attempt_at, finished_at, replay_of, replay_id, job_id, is_probe`);
+  last_attempt_at, finished_at, replay_of, replay_id, job_id, is_probe, sequence, order_key, order_state`);
 
 /** The rows that a list reads. An index holds them in the order of the list. */
 export type RowSource = {
@@ -292,7 +299,7 @@ export async function findCircumstances(
   const rows = await db.query<WaitFacts & Sent>(sql`
     select incidents.body, ${instantText('incidents.erased_at')} as payload_erased_at, incidents.request_id,
       d.status, d.failure_class, d.attempts, d.max_attempts, d.held_by, d.is_probe,
-      ${instantText('d.next_attempt_at')} as next_retry,
+      ${instantText('d.next_attempt_at')} as next_retry, d.order_key, ${waitsFor} as waits_for,
       coalesce(d.next_attempt_at > now(), false) as is_early,
       case when d.leased_until > now() then ${instantText('d.leased_until')} end as leased_until,
       coalesce(e.enabled, false) as is_enabled, e.disabled_reason, e.disabled_by,

@@ -10,6 +10,8 @@ const facts = (changes: Partial<WaitFacts>): WaitFacts => ({
   next_retry: later,
   is_early: true,
   held_by: 'schedule',
+  order_key: null,
+  waits_for: null,
   is_probe: false,
   leased_until: null,
   is_enabled: true,
@@ -22,6 +24,18 @@ const facts = (changes: Partial<WaitFacts>): WaitFacts => ({
   failures_in_row: 0,
   rate_limit: null,
   ...changes,
+});
+
+test('what goes in order waits for what goes before it, whatever else holds it up', () => {
+  const waiting = { status: 'queued', order_key: 'case 1', waits_for: 'dlv_1' } as const;
+  expect(whyWaiting(facts({ ...waiting, paused_until: later }))).toEqual({
+    reason: 'order',
+    until: null,
+    text: 'dlv_1 of the same key (case 1) goes before it',
+  });
+  expect(whyWaiting(facts({ ...waiting, is_enabled: false }))).toMatchObject({
+    reason: 'disabled',
+  });
 });
 
 test('nothing is waited for when it is delivered or discarded', () => {

@@ -13,6 +13,9 @@ export type WaitFacts = {
   /** Whether `next_retry` is still to come. */
   is_early: boolean;
   held_by: string | null;
+  /** What it goes in order with, and the delivery that goes before it; null: nothing. */
+  order_key: string | null;
+  waits_for: string | null;
   is_probe: boolean;
   leased_until: string | null;
   is_enabled: boolean;
@@ -56,6 +59,10 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
       return { reason: 'parked', until: null, text: 'its payload was erased: it cannot be sent' };
     }
     return { reason: 'parked', until: null, text: `${whyParked(facts)}: retry to send it again` };
+  }
+  if (facts.waits_for !== null) {
+    const text = `${facts.waits_for} of the same key (${facts.order_key}) goes before it`;
+    return { reason: 'order', until: null, text };
   }
   if (facts.paused_until !== null && !facts.is_probe) {
     return {

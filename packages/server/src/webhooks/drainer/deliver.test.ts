@@ -123,6 +123,8 @@ const rowOf = (id: string): ClaimedRow => ({
   tenant: 'TX',
   idempotency_key: 'msg_1',
   replay_of: null,
+  sequence: null,
+  order_key: null,
   status: 'queued',
   failure_class: null,
   attempts: 0,

@@ -58,7 +58,8 @@ export function deliverOnce(
     signing: config.opened,
   });
   const replayed = row.replay_of === null ? {} : { 'webhook-replay': row.replay_of };
-  const headers = { ...config.headers, ...signature, ...replayed };
+  const numbered = row.sequence === null ? {} : { 'webhook-sequence': String(row.sequence) };
+  const headers = { ...config.headers, ...signature, ...replayed, ...numbered };
   const { url, timeoutMillis, noRetryOn, opened } = config;
   const how = { timeoutMillis, tls: opened.tls, onSent: time.onSent };
   const sent = sender.send({ url, body: row.body, headers, ...how });
@@ -110,6 +111,7 @@ export function endOf(
     endpointId: row.endpoint_id,
     configVersion: config.version,
     tenant: row.tenant,
+    orderKey: row.order_key,
     before: { status: row.status, failureClass: row.failure_class },
     startedAt,
     breaker,

@@ -2,9 +2,11 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import type { Repeated } from '../../platform/work/repeat.ts';
 import type { ClaimedRow, HeadStart, Lease } from '../claim.ts';
 import type { Sender } from '../delivery/sender.ts';
 import { laneOf } from '../lanes.ts';
+import { passOnAll, startPassingOn } from '../order/pass-on.ts';
 import type { SecretBox } from '../secret.ts';
 import { type Due, readWakeUp } from '../wake-up.ts';
 import {
@@ -78,12 +80,16 @@ export class Drainer {
   readonly #configs: EndpointConfigs;
   readonly #writer: OutcomeWriter;
   readonly #holder: LaneHolder;
+  /** Lets go what waited behind a delivery that has ended without this process. */
+  readonly #passing: Repeated;
   readonly #leaseSeconds: number;
   /**
    * The claimed rows that are being worked on, until their outcome is with the writer or they are given back, and the
    * head starts that have not begun.
    */
   readonly #attempts = new Set<Promise<void>>();
+  /** Other drainers find by their own scans what is due in their lanes. */
+  readonly #ownWakeUp = { wake: (ids: readonly string[]) => void this.wake(ids, 'any') };
   #isStopping = false;
   #claiming: Promise<void> | undefined;
   #rateTimer: NodeJS.Timeout | undefined;
@@ -103,7 +109,12 @@ export class Drainer {
       giveUpMillis: this.#leaseSeconds * 1000,
       keeper: () => this.#holder.keeper,
       onWritten: (batch) => {
-        for (const { endpointId } of batch) this.#scheduler.endpoint(endpointId)?.written();
+        for (const { endpointId, orderKey } of batch) {
+          const endpoint = this.#scheduler.endpoint(endpointId);
+          endpoint?.written();
+          // The next of its key is due now.
+          if (orderKey !== null) endpoint?.wake('any');
+        }
         this.#pump();
       },
     });
@@ -128,11 +139,13 @@ export class Drainer {
       log,
       onLooked: () => this.#pump(),
     });
+    this.#passing = startPassingOn(db, { wakeUp: this.#ownWakeUp, log });
   }
 
   /** Resolves when nothing is due but deliveries of paused endpoints, or early when `signal` is aborted. */
   async untilIdle(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      await passOnAll(this.#db, this.#ownWakeUp);
       await this.#search.scan();
       const isBusy =
         this.#scheduler.inFlight > 0 || this.#writer.backlog > 0 || this.#claiming !== undefined;
@@ -149,7 +162,7 @@ export class Drainer {
     clearTimeout(this.#gatherTimer);
     await this.#claiming;
     // Others can go on with the lanes at once. Rows that are still under way here are leased, so nobody claims them.
-    await Promise.all([this.#holder.stop(), searched]);
+    await Promise.all([this.#holder.stop(), searched, this.#passing.stop()]);
     while (this.#attempts.size > 0) await Promise.all(this.#attempts);
     await this.#writer.drain();
     await this.#options.sender.close();

@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable, Session } from '../../platform/postgres/database.ts';
 import { type CountDelta, cancelBacklogJobs, shiftCounts } from '../dead-letters/queries.ts';
+import { passOn } from '../order/pass-on.ts';
+import type { OrderKey } from '../order/queries.ts';
 import type { DeliveryStatus, FailureClass } from '../values.ts';
 import type { BreakerChange } from './endpoint.ts';
 import {
@@ -21,6 +23,8 @@ export type Ended = {
   /** The version of the endpoint when the attempt began. */
   readonly configVersion: number;
   readonly tenant: string;
+  /** What it goes in order with; null: nothing. */
+  readonly orderKey: string | null;
   /**
    * The delivery's state when it was claimed. It is still the same, because only the holder of the lease changes it.
    */
@@ -88,7 +92,8 @@ export class OutcomeWriter {
   add(ended: Ended): void {
     this.#waiting.push(ended);
     this.#running ??= this.#run();
-    if (this.#waiting.length >= gatherRows) this.#endGathering();
+    // Another delivery may wait for this one.
+    if (this.#waiting.length >= gatherRows || ended.orderKey !== null) this.#endGathering();
   }
 
   /** Resolves when all outcomes are written or given up. */
@@ -176,9 +181,13 @@ export class OutcomeWriter {
   }
 }
 
-/** Whether an outcome changes more than its delivery and the attempt log: the counts of dead letters or a breaker. */
-function changesMore({ before, row, breaker }: Ended): boolean {
-  return breaker !== null || row.status !== 'delivered' || before.status !== 'queued';
+/**
+ * Whether an outcome changes more than its delivery and the attempt log: the counts of dead letters, a breaker, or what
+ * goes next.
+ */
+function changesMore({ before, row, breaker, orderKey }: Ended): boolean {
+  const isPlain = row.status === 'delivered' && before.status === 'queued' && orderKey === null;
+  return breaker !== null || !isPlain;
 }
 
 /** The database takes the time of an attempt as "so long ago", so that the clocks of both machines need not agree. */
@@ -195,7 +204,7 @@ async function writeAll(
   db: Queryable,
   { batch, rows, keeper }: { batch: readonly Ended[]; rows: readonly OutcomeRow[]; keeper: number },
 ): Promise<void> {
-  // Endpoints, then deliveries, then counts: everyone locks in this order, so that no two transactions deadlock.
+  // Endpoints, then deliveries, then what they are in order with, then counts: everyone locks in this order, so that no two transactions deadlock.
   await storeBreakers(db, keeper, lastChanges(batch));
   await cancelBacklogJobs(db, await disableGone(db, attemptsGone(batch)));
   const isHeldBack = new Set(batch.filter((end) => end.isHeldBack).map(({ row }) => row.id));
@@ -208,7 +217,13 @@ async function writeAll(
   for (const id of await abandonExpired(db, expired)) changed.add(id);
   // Only the deliveries that were really changed may change the counts: the others had lost their lease.
   const mine = batch.filter(({ row }) => changed.has(row.id));
+  await passOn(db, mine.flatMap(keyOf));
   await shiftCounts(db, mine.flatMap(countDeltas));
+}
+
+/** The key of a delivery that is not tried again: then the next may go. */
+function keyOf({ endpointId, orderKey: key, row }: Ended): OrderKey[] {
+  return key === null || row.delaySeconds !== null ? [] : [{ endpointId, key }];
 }
 
 function lastChanges(batch: readonly Ended[]): BreakerChange[] {

@@ -156,8 +156,8 @@ export async function findWaitingAmong(
 
 /** What a claim returns of a delivery and its incident. */
 const claimed = sql`d.lane, d.id, d.incident_id, i.request_id, i.trace_parent, d.endpoint_id, d.tenant,
-  d.idempotency_key, d.replay_of, d.status, d.failure_class, d.attempts, d.max_attempts, d.schedule_from, i.body,
-  extract(epoch from now() - d.created_at)::float8 as age_seconds,
+  d.idempotency_key, d.replay_of, d.sequence, d.order_key, d.status, d.failure_class, d.attempts, d.max_attempts,
+  d.schedule_from, i.body, extract(epoch from now() - d.created_at)::float8 as age_seconds,
   extract(epoch from now() - d.throttled_since)::float8 as throttled_seconds`;
 
 /** The most rows of one claim. With more the statement takes long, and all other endpoints wait for it. */

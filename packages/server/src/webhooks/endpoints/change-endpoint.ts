@@ -118,9 +118,8 @@ export async function changeEndpoint(
   );
   // Deliveries may be due now, because a breaker was closed or a rate was raised.
   if (before.enabled || after.enabled) options.wakeUp.wake([after.id]);
-  const isNews = [change.url, change.event_types, change.stores, change.where].some(
-    (given) => given !== undefined,
-  );
+  const { url, event_types, stores, where, ordered } = change;
+  const isNews = [url, event_types, stores, where, ordered].some((given) => given !== undefined);
   if (!isNews) return after;
   const warnings = [...(await findWarnings(db, after)), ...warningsOf(before, after)];
   return { ...after, warnings };
@@ -139,11 +138,13 @@ function warningsOf(before: EndpointRow, after: EndpointRow): string[] {
     warnings.push('Its certificates: not used for the new host. Give those anew that it needs.');
   }
   const { count, is_exact: isExact } = after.backlog;
+  const waiting = `${isExact ? '' : 'At least '}${numberOf(count, 'delivery', 'deliveries')} waiting already`;
+  if (count > 0 && before.ordered !== after.ordered) {
+    warnings.push(`${waiting}: sent as they were accepted, in order or without.`);
+  }
   const wanted = (row: EndpointRow) => JSON.stringify([row.event_types, row.stores, row.where]);
   if (count > 0 && wanted(before) !== wanted(after)) {
-    warnings.push(
-      `${isExact ? '' : 'At least '}${numberOf(count, 'delivery', 'deliveries')} waiting already: sent all the same, whatever types, stores and filter say now.`,
-    );
+    warnings.push(`${waiting}: sent all the same, whatever types, stores and filter say now.`);
   }
   return warnings;
 }
@@ -192,6 +193,8 @@ function changedSettings(row: EndpointSettings, change: Change, by: string): End
     retry_schedule: or(change.retry_schedule, row.retry_schedule),
     rate_limit: or(change.rate_limit, row.rate_limit),
     disable_after_days: or(change.disable_after_days, row.disable_after_days),
+    ordered: change.ordered ?? row.ordered,
+    when_stuck: change.when_stuck ?? row.when_stuck,
   };
 }
 

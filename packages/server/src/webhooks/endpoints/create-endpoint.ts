@@ -54,6 +54,8 @@ export async function createEndpoint(
     rate_limit: body.rate_limit ?? null,
     disable_after_days: body.disable_after_days ?? null,
     ...sending,
+    ordered: body.ordered ?? 'none',
+    when_stuck: body.when_stuck ?? 'block',
     ...sealHeaders(options.secretBox(), id, headers),
     secret: options.secretBox().seal(secret, id),
   };

@@ -49,7 +49,7 @@ export async function pingEndpoint(
     const body = payloadText(payload, options.maxPayloadBytes, sample?.text);
     const own = {
       tenant,
-      store: null,
+      ...{ store: null, group: null },
       type,
       occurredAt,
       body,

@@ -31,6 +31,8 @@ export type EndpointSettings = Pick<
   | 'retry_schedule'
   | 'rate_limit'
   | 'disable_after_days'
+  | 'ordered'
+  | 'when_stuck'
 >;
 
 /** The tenants that the caller may touch; null means all. */
@@ -78,7 +80,8 @@ export const health = sql`case
 export const columns = sql`id, tenant, url, description, uid, name, labels, ${wantedTypes} as event_types, stores, filter as where,
   ${health} as health, enabled, disabled_reason,
   ${instantText('disabled_at')} as disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
-  disable_after_days, delivery, header_names, case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
+  disable_after_days, delivery, coalesce(ordered, 'none') as ordered, when_stuck, header_names,
+  case when failures_in_row > 0 then ${instantText('failing_since')} end as failing_since,
   ${breaker} as breaker,
   case when throttled_until > now() then ${instantText('throttled_until')} end as throttled_until,
   ${backlog} as backlog,
@@ -100,7 +103,7 @@ export async function insertEndpoint(
   const rows = await db.query<EndpointRow>(sql`
     insert into webhook_endpoints (id, lane, tenant, url, description, uid, name, labels, event_types, event_patterns, stores, filter,
       filter_key, enabled, disabled_reason, disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
-      disable_after_days, delivery, delivery_keys, header_names, headers, secret)
+      disable_after_days, delivery, delivery_keys, ordered, when_stuck, header_names, headers, secret)
     values (${endpoint.id}, ${endpoint.lane}, ${endpoint.tenant}, ${endpoint.url},
       ${endpoint.description}, ${endpoint.uid}, ${endpoint.name}, ${JSON.stringify(endpoint.labels)}::json,
       ${storedTypes(endpoint).types}, ${storedTypes(endpoint).patterns},
@@ -108,7 +111,8 @@ export async function insertEndpoint(
       ${endpoint.disabled_reason}, case when not ${endpoint.enabled}::boolean then now() end,
       ${endpoint.disabled_by}, ${endpoint.max_attempts}, ${endpoint.retry_schedule},
       ${endpoint.rate_limit}, ${endpoint.disable_after_days}, ${endpoint.delivery}::jsonb, ${endpoint.delivery_keys},
-      ${endpoint.header_names}::text[], ${endpoint.headers}, ${endpoint.secret})
+      nullif(${endpoint.ordered}, 'none'), ${endpoint.when_stuck}, ${endpoint.header_names}::text[], ${endpoint.headers},
+      ${endpoint.secret})
     returning ${columns}`);
   return rows[0];
 }
@@ -235,6 +239,7 @@ export async function updateEndpoint(
       retry_schedule = ${settings.retry_schedule}, rate_limit = ${settings.rate_limit},
       disable_after_days = ${settings.disable_after_days}, delivery = ${sending.delivery}::jsonb,
       delivery_keys = ${sending.delivery_keys},
+      ordered = nullif(${settings.ordered}, 'none'), when_stuck = ${settings.when_stuck},
       ${headersSet} ${closesBreaker ? sql`${breakerClosed},` : empty} updated_at = now()
     where id = ${id} returning ${columns}`);
   return rows[0];

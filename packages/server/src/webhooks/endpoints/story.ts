@@ -4,6 +4,7 @@ import { listBulkJobsOf } from '../dead-letters/job-queries.ts';
 import { listRows } from '../dead-letters/read-queries.ts';
 import { laneOf } from '../lanes.ts';
 import { answerBounds, deadLetterStatuses } from '../values.ts';
+import { listBlocked } from './blocked-queries.ts';
 import {
   countDeadLettersOf,
   findOldestWaiting,
@@ -14,6 +15,7 @@ import {
 /** The hours of a day, of a week and of 30 days. */
 const periods = [24, 7 * 24, 30 * 24] as const;
 const mostJobs = 5;
+const mostBlocked = 20;
 /** How much of an answer is told with the last error. */
 const toldCharacters = 400;
 
@@ -58,6 +60,7 @@ export async function readStory(
     })),
     oldest_waiting: await findOldestWaiting(db, placed),
     dead_letters: await countDeadLettersOf(db, placed),
+    blocked: await listBlocked(db, id, { after: null, limit: mostBlocked }),
     jobs: await listBulkJobsOf(db, reach, { endpointId: id, limit: mostJobs }),
   };
 }

@@ -21,6 +21,7 @@ const [refused, passed, notAsked] = [0, 1, 2];
 type Known = {
   readonly loadedAtMillis: number;
   readonly places: Judgement['places'];
+  readonly hasOrder: boolean;
   readonly filters: readonly (Pick<FilterRow, 'wants'> & { readonly passes: Filter | null })[];
 };
 
@@ -32,7 +33,7 @@ const mostKept = 20_000;
 /**
  * Applies the filters of endpoints to incidents, before and outside the transaction that stores them. What it knows may be
  * old: the statement compares the key of each filter, and whatever it finds not judged makes it store nothing, so that the
- * filters are read anew. A tenant without filters costs nothing.
+ * filters are read anew. It also knows who has ordered endpoints. A tenant without filters and order costs nothing.
  */
 export class IncidentFilters {
   readonly #db: Queryable;
@@ -86,7 +87,7 @@ export class IncidentFilters {
         'filters of endpoints cost too much: the incident goes there unfiltered',
       );
     }
-    return { places: known.places, verdicts };
+    return { places: known.places, verdicts, hasOrder: known.hasOrder };
   }
 
   /** Reads the filters of a tenant anew, once for all that ask at the same time. */
@@ -114,13 +115,14 @@ export class IncidentFilters {
     const rows = await listFilters(this.#db, tenant);
     this.#known.delete(tenant);
     if (rows.length === 0) return;
+    const filters = rows.flatMap(({ key, filter, wants }) =>
+      filter === null ? [] : [{ key, wants, passes: compileSaved(filter, this.#log) }],
+    );
     this.#known.set(tenant, {
       loadedAtMillis,
-      places: JSON.stringify(Object.fromEntries(rows.map(({ key }, place) => [key, place]))),
-      filters: rows.map(({ filter, wants }) => ({
-        wants,
-        passes: compileSaved(filter, this.#log),
-      })),
+      places: JSON.stringify(Object.fromEntries(filters.map(({ key }, place) => [key, place]))),
+      filters,
+      hasOrder: rows.some((row) => row.has_order),
     });
     let kept = 0;
     for (const { filters } of this.#known.values()) kept += filters.length;

@@ -14,6 +14,8 @@ import {
   ofDelivery,
   type SoughtInBoth,
 } from '../find-queries.ts';
+import { timeText } from '../lanes.ts';
+import { newDeliveryId, orderedParts } from '../order/insert-queries.ts';
 import { configVersion, hasRunOut, wantedTypes, wantsTypeAndStore } from '../queries.ts';
 import type { Scan } from '../scan.ts';
 import { type Judgement, wantsOf } from '../subscription.ts';
@@ -23,6 +25,8 @@ export type NewIncident = {
   id: string;
   tenant: string;
   store: string | null;
+  /** What its reporter says belongs together; null: nothing. */
+  group: string | null;
   type: string;
   occurredAt: string;
   body: string;
@@ -57,7 +61,7 @@ export type StoredIncident = {
 /** A delivery that was claimed as it was stored. Everything else of it is that of a new one. */
 type ClaimedHere = Pick<
   ClaimedRow,
-  'lane' | 'id' | 'endpoint_id' | 'idempotency_key' | 'max_attempts'
+  'lane' | 'id' | 'endpoint_id' | 'idempotency_key' | 'max_attempts' | 'sequence'
 >;
 
 /**
@@ -84,8 +88,9 @@ export async function insertIncidents(
   headStart: HeadStart | null = null,
 ): Promise<StoredIncident[]> {
   const { rooms, lease } = headStart ?? { rooms: [], lease: { id: null, seconds: 0, keeper: 0 } };
+  const order = orderedParts(incidents.some(({ judgement }) => judgement?.hasOrder));
   return db.query<StoredIncident>(sql`
-    with ${receiversOf(incidents)}, taken_key as (
+    with ${receiversOf(incidents, order)}, taken_key as (
       insert into incident_keys (tenant, idempotency_key, incident_id, digest)
       select tenant, key, id, digest from reported where key is not null and not exists (
         select from incident_keys erased where erased.tenant = reported.tenant
@@ -96,8 +101,8 @@ export async function insertIncidents(
         where ${hasRunOut}
       returning incident_id
     ), incident as (
-      insert into incidents (id, tenant, store, type, occurred_at, body, request_id, trace_parent, filtered_out)
-      select id, tenant, store, type, occurred_at, body, request_id, trace_parent, endpoint_ids
+      insert into incidents (id, tenant, store, order_group, type, occurred_at, body, request_id, trace_parent, filtered_out)
+      select id, tenant, store, order_group, type, occurred_at, body, request_id, trace_parent, endpoint_ids
       from reported left join (
         select incident_id, array_agg(id order by id) as endpoint_ids from candidate where not passes group by incident_id
       ) filtered on filtered.incident_id = reported.id
@@ -110,25 +115,24 @@ export async function insertIncidents(
       join lanes using (lane) where lanes.keeper = ${lease.keeper}
     ), receiver as materialized (
       select incident_id, type, time_text, id, tenant, lane, url, enabled, max_attempts, ${randomText} as random,
-        config_version, enabled and paused_until is null
-          and row_number() over (partition by id order by place) <= room.count as is_claimed
+        config_version, enabled and paused_until is null ${order.mayClaim}
+          and row_number() over (partition by id order by place) <= room.count as is_claimed ${order.ofReceiver}
       from candidate left join room on room.endpoint_id = candidate.id
       where passes
-    ), delivery as (
+    ), ${order.keyed} delivery as (
       insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key,
-        max_attempts, lease, leased_until)
-      select lane, 'dlv_' || lpad(lane::text, 2, '0') || time_text || substr(random, 1, 11),
-        incident_id, receiver.id, tenant, type, url, 'msg_' || substr(random, 12, 16),
+        max_attempts, lease, leased_until ${order.columns})
+      select lane, ${newDeliveryId}, incident_id, receiver.id, tenant, type, url, 'msg_' || substr(random, 12, 16),
         coalesce(max_attempts, ${maxAttempts}), case when is_claimed then ${lease.id}::bigint end,
-        case when is_claimed then now() + make_interval(secs => ${lease.seconds}) end
-      from incident join receiver on receiver.incident_id = incident.id
-      returning lane, id, incident_id, endpoint_id, idempotency_key, status, max_attempts, lease
+        case when is_claimed then now() + make_interval(secs => ${lease.seconds}) end ${order.values}
+      from incident join receiver on receiver.incident_id = incident.id ${order.joined}
+      returning lane, id, incident_id, endpoint_id, idempotency_key, status, max_attempts, lease, sequence
     ), made as (
       select incident_id,
         json_agg(json_build_object('id', id, 'endpoint_id', endpoint_id, 'idempotency_key', idempotency_key,
           'status', status) order by endpoint_id) as deliveries,
         json_agg(json_build_object('lane', lane, 'id', id, 'endpoint_id', endpoint_id,
-          'idempotency_key', idempotency_key, 'max_attempts', max_attempts)) filter (where lease is not null) as claimed
+          'idempotency_key', idempotency_key, 'max_attempts', max_attempts, 'sequence', sequence)) filter (where lease is not null) as claimed
       from delivery group by incident_id
     ), waiting as (
       select incident_id, array_agg(id) as due from receiver
@@ -145,9 +149,12 @@ export async function insertIncidents(
 
 /**
  * The CTEs `reported`; `candidate`, the endpoints that want each incident by type and store, and whether their filters let
- * it pass; and `unjudged`, the incidents of which that is not known.
+ * it pass; and `unjudged`, the incidents of which that is not known, or which the statement could not store in order.
  */
-function receiversOf(incidents: readonly NewIncident[]): Sql {
+function receiversOf(
+  incidents: readonly NewIncident[],
+  order: ReturnType<typeof orderedParts>,
+): Sql {
   const texts = (field: (incident: NewIncident) => string | null) =>
     sql`${incidents.map(field)}::text[]`;
   const lists = [...new Set(incidents.flatMap(({ judgement }) => judgement?.places ?? []))];
@@ -165,21 +172,22 @@ function receiversOf(incidents: readonly NewIncident[]): Sql {
             on judged.list = reported.list`,
         ];
   return sql`reported as materialized (
-      select place, id, tenant collate "C" as tenant, store, type, string_to_array(wants, ' ') as wants, occurred_at, body,
-        request_id, trace_parent, time_text, endpoint_id, key collate "C" as key, digest, list, verdicts
+      select place, id, tenant collate "C" as tenant, store, order_group, type, string_to_array(wants, ' ') as wants,
+        occurred_at, body, request_id, trace_parent, time_text, endpoint_id, key collate "C" as key, digest, list, verdicts
       from unnest(${texts(({ id }) => id)}, ${texts(({ tenant }) => tenant)}, ${texts(({ store }) => store)},
-        ${texts(({ type }) => type)}, ${texts(({ occurredAt }) => occurredAt)}::timestamptz[],
+        ${texts(({ group }) => group)}, ${texts(({ type }) => type)}, ${texts(({ occurredAt }) => occurredAt)}::timestamptz[],
         ${texts(({ body }) => body)}, ${texts(({ requestId }) => requestId)},
         ${texts(({ traceParent }) => traceParent)}, ${texts((one) => timeText(one.reportedAtMillis))},
         ${texts(({ endpointId }) => endpointId)}, ${texts(({ key }) => key?.text ?? null)},
         ${incidents.map(({ key }) => key?.digest ?? null)}::bytea[], ${texts((one) => wantsOf(one.type).join(' '))},
         ${incidents.map(({ judgement }) => lists.indexOf(judgement?.places ?? ''))}::int[],
         ${incidents.map(({ judgement }) => judgement?.verdicts ?? null)}::bytea[]
-      ) with ordinality as reported(id, tenant, store, type, occurred_at, body, request_id, trace_parent,
+      ) with ordinality as reported(id, tenant, store, order_group, type, occurred_at, body, request_id, trace_parent,
         time_text, endpoint_id, key, digest, wants, list, verdicts, place)
     ), candidate as materialized (
       select reported.id as incident_id, reported.place, reported.type, time_text, e.id, e.tenant, e.lane, e.url, e.enabled,
-        e.paused_until, e.max_attempts, ${configVersion} as config_version, ${passes} as passes
+        e.paused_until, e.max_attempts, ${configVersion} as config_version,
+        case when ${order.isKnown} then ${passes} end as passes ${order.ofCandidate}
       from reported join webhook_endpoints e
         on e.tenant = reported.tenant and e.deleted_at is null
         and (e.id = reported.endpoint_id
@@ -195,15 +203,18 @@ function receiversOf(incidents: readonly NewIncident[]): Sql {
 export type FilterRow = {
   /** By which a statement knows a filter: the MD5 of its text. */
   key: string;
-  filter: string;
+  /** null: these have none, but some of them are ordered. */
+  filter: string | null;
+  has_order: boolean;
   wants: { types: string[]; stores: string[] | null }[];
 };
 
 export async function listFilters(db: Queryable, tenant: string): Promise<FilterRow[]> {
   return db.query<FilterRow>(sql`
-    select filter_key::text as key, filter,
+    select filter_key::text as key, filter, bool_or(ordered is not null) as has_order,
       json_agg(json_build_object('types', ${wantedTypes}, 'stores', stores)) as wants
-    from webhook_endpoints where tenant = ${tenant} and deleted_at is null and filter is not null
+    from webhook_endpoints
+    where tenant = ${tenant} and deleted_at is null and (filter is not null or ordered is not null)
     group by filter_key, filter order by filter_key`);
 }
 
@@ -211,16 +222,6 @@ export async function listFilters(db: Queryable, tenant: string): Promise<Filter
 // builds ids of the form that lanes.ts reads. 122 random bits spread over 43 characters. Base64's `+` and `/` become
 // `A` and `a`, which loses next to nothing of the randomness.
 export const randomText = sql`translate(encode(sha256(uuid_send(gen_random_uuid())), 'base64'), '+/', 'Aa')`;
-
-/**
- * The part of a delivery's id that tells the time: the seconds since 1970 in seven base-36 digits. Until the year 4453 the
- * order of these bytes is the order of time.
- */
-export function timeText(nowMillis: number): string {
-  return Math.floor(nowMillis / 1000)
-    .toString(36)
-    .padStart(7, '0');
-}
 
 /**
  * What stands instead of a key whose incident was erased: a hash, after a space, which no key of a caller contains. The

@@ -85,7 +85,7 @@ export function createReportIncident(
   });
 
   return async (actor, { request, dataSource, ...origin }) => {
-    const { tenant, store = null, type, data } = request;
+    const { tenant, store = null, group = null, type, data } = request;
     assertReach(actor, tenant);
     await refuseHiddenNames(db, '/tenant', [{ tenant }]);
     const reportedAtMillis = clock();
@@ -95,7 +95,8 @@ export function createReportIncident(
     const key = toKey(request, dataSource);
     const warnings = (await options.catalogue?.look(request)) ?? [];
     const told = warnings.length === 0 ? {} : { warnings };
-    const incident = { id: newId('inc'), tenant, store, type, occurredAt, body, ...origin, key };
+    const own = { id: newId('inc'), tenant, store, group, type, occurredAt, body };
+    const incident = { ...own, ...origin, key };
     const filtered = { type, store, occurredAt, data: dataSource ?? JSON.stringify(data) };
     // Another try is needed when a key in use runs out between the two statements, or a filter was saved meanwhile.
     for (let attempt = 1; attempt <= mostTries; attempt++) {
@@ -130,7 +131,13 @@ function claimedRows(
   const { claimed = [], config_versions: versions } = stored ?? {};
   const origin = { request_id: requestId, trace_parent: traceParent };
   const own = { incident_id: id, ...origin, tenant, body, waited_ms: 0, is_fresh: true };
-  const made = { ...own, status: 'queued', failure_class: null, replay_of: null } as const;
+  const made = {
+    ...own,
+    status: 'queued',
+    failure_class: null,
+    replay_of: null,
+    order_key: null,
+  } as const;
   return claimed.map((row) => {
     const version = versions?.[row.endpoint_id] ?? 0;
     return {
@@ -209,6 +216,7 @@ function toKey(
 export type IncidentReport = {
   tenant: string;
   store?: string;
+  group?: string;
   type: string;
   occurred_at?: string;
   data: unknown;
@@ -245,8 +253,10 @@ export function isSameRequest(stored: Buffer, digest: Buffer, report: IncidentRe
   );
 }
 
-function hashOf({ tenant, store, type, occurred_at }: IncidentReport, data: string): Buffer {
-  const head = JSON.stringify([tenant, store ?? null, type, occurred_at ?? null]);
+function hashOf(report: IncidentReport, data: string): Buffer {
+  const { tenant, store = null, type, occurred_at = null, group } = report;
+  // A report without a group has the digest that it had before there were any.
+  const head = JSON.stringify([tenant, store, type, occurred_at, ...(group ? [group] : [])]);
   return createHash('sha256').update(head).update(data).digest();
 }
 

@@ -6,6 +6,7 @@ import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import type { ReplayRow } from '../contract.ts';
 import { armed, countOut } from '../dead-letters/queries.ts';
 import { randomText } from '../incidents/queries.ts';
+import { neverDue, type OrderKey, orderKeyOf } from '../order/queries.ts';
 import { isInMemory, wantsOfStored, wantsTypeAndStore } from '../queries.ts';
 import type { ReplaySelection, RetryState } from '../values.ts';
 
@@ -189,6 +190,26 @@ export type NewDelivery = {
 /** They are due in the order of the reports: a microsecond apart. */
 const dueInOrder = sql`now() + place * interval '1 microsecond'`;
 
+/** The store or the group of an incident, by which the endpoint `e` orders. It is looked up where there is an order. */
+function keyOfIncident(id: Sql): Sql {
+  const ofIncident = (column: string) =>
+    sql`(select ${raw(column)} from incidents i where i.id = ${id})`;
+  return orderKeyOf(ofIncident('store'), ofIncident('order_group'));
+}
+
+/** The keys that an endpoint orders these incidents by; none where it has no order. */
+export async function listKeysOf(
+  db: Queryable,
+  endpointId: string,
+  rows: readonly NewDelivery[],
+): Promise<OrderKey[]> {
+  return db.query<OrderKey>(sql`
+    select distinct e.id as "endpointId", key from webhook_endpoints e
+    cross join unnest(${rows.map(({ incidentId }) => incidentId)}::text[]) as given (incident_id)
+    cross join lateral (select ${keyOfIncident(sql`incident_id`)} as key) as ordered
+    where e.id = ${endpointId} and e.ordered is not null and key is not null`);
+}
+
 /**
  * Makes deliveries of incidents that are locked. They say that they were tried when they were made: so the drainer takes
  * them with those that wait for another attempt, and what is reported goes first.
@@ -205,12 +226,14 @@ export async function makeDeliveries(
       })}
     )
     insert into deliveries (lane, id, incident_id, endpoint_id, tenant, event_type, target, idempotency_key,
-      max_attempts, next_attempt_at, last_attempt_at, replay_of, replay_id)
+      max_attempts, next_attempt_at, last_attempt_at, replay_of, replay_id, order_key, order_state)
     select e.lane, 'dlv_' || lpad(e.lane::text, 2, '0') || time_text || substr(random, 1, 11), incident_id, e.id,
       e.tenant, type, e.url,
       coalesce(case when ${keepsIds}::boolean then first_key end, 'msg_' || substr(random, 12, 16)),
-      coalesce(e.max_attempts, ${maxAttempts}), ${dueInOrder}, now(), first_key, ${id}
-    from given join webhook_endpoints e on e.id = ${endpointId} order by place
+      coalesce(e.max_attempts, ${maxAttempts}), case when key is null then ${dueInOrder} else ${neverDue} end, now(),
+      first_key, ${id}, key, case when key is not null then 'joins' end
+    from given join webhook_endpoints e on e.id = ${endpointId}
+    cross join lateral (select ${keyOfIncident(sql`incident_id`)} as key) as ordered order by place
     returning 1`);
   return made.length;
 }

@@ -2,7 +2,8 @@ import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace } from '../../platform/work/pace.ts';
 import { type Repeated, repeatShares, type ShareDone } from '../../platform/work/repeat.ts';
-import { timeText } from '../incidents/queries.ts';
+import { timeText } from '../lanes.ts';
+import { lockKeys, passOnLocked } from '../order/queries.ts';
 import type { WakeUp } from '../wake-up.ts';
 import { statesOf } from './ask-replay.ts';
 import * as queries from './queries.ts';
@@ -127,7 +128,11 @@ async function queueAll(
       dead.push({ lane, id: delivery_id, place });
     } else fresh.push({ incidentId: id, type, timeText: time, firstKey: first_key, place });
   }
+  const keys = fresh.length === 0 ? [] : await queries.listKeysOf(db, job.endpointId, fresh);
+  // Under the locks of their keys, their numbers are in the order in which they go.
+  if (keys.length > 0) await lockKeys(db, keys);
   const made = fresh.length === 0 ? 0 : await queries.makeDeliveries(db, job, fresh);
+  if (keys.length > 0) await passOnLocked(db, keys);
   // Last, because it changes the counters of dead letters.
   return made + (dead.length === 0 ? 0 : await queries.rearmInOrder(db, job, dead));
 }

@@ -2,8 +2,7 @@ import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { newId, randomText } from '../../../kernel/ids.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
-import { timeText } from '../../incidents/queries.ts';
-import { laneOf } from '../../lanes.ts';
+import { laneOf, timeText } from '../../lanes.ts';
 import type { DeliveryStatus, FailureClass } from '../../values.ts';
 import { insertBulkJob, type NewBulkJob } from '../job-queries.ts';
 
@@ -179,4 +178,5 @@ export async function clearQueue(db: Queryable): Promise<void> {
   await db.query(sql`delete from dead_letter_jobs`);
   await db.query(sql`delete from deliveries`);
   await db.query(sql`delete from dead_letter_counts`);
+  await db.query(sql`delete from order_keys`);
 }

@@ -1,0 +1,71 @@
+import sql, { raw } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { instantText } from '../../platform/postgres/sql-text.ts';
+import type { BlockedKey } from '../contract.ts';
+import { laneOf } from '../lanes.ts';
+import { isBehind, isStuck, type OrderKey } from '../order/queries.ts';
+import type { DeadLetterStatus, FailureClass } from '../values.ts';
+
+/** So many deliveries that wait behind another are counted. */
+const mostCounted = raw('1000');
+
+/** Lists the keys of an endpoint whose first delivery has failed, in their order, beginning after `after`. */
+export async function listBlocked(
+  db: Queryable,
+  endpointId: string,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<BlockedKey[]> {
+  return db.query<BlockedKey>(sql`
+    select h.order_key as key, h.id as delivery_id, h.status, h.attempts, h.max_attempts,
+      ${instantText('h.next_attempt_at')} as next_retry, h.failure_class, h.error,
+      ${instantText(`coalesce((select min(a.started_at) from delivery_attempts a where a.lane = h.lane
+        and a.delivery_id = h.id), h.created_at)`)} as since,
+      (select json_build_object('count', count(*), 'is_exact', count(*) < ${mostCounted}) from (
+        select from deliveries d where d.endpoint_id = h.endpoint_id and d.order_key = h.order_key and ${isBehind('d')}
+        limit ${mostCounted}
+      ) as behind) as waiting
+    from deliveries h where h.endpoint_id = ${endpointId} and ${isStuck('h')}
+      and h.order_key > ${after ?? ''} order by h.order_key limit ${limit}`);
+}
+
+/** A delivery that was skipped, as it was before. */
+type Skipped = {
+  id: string;
+  tenant: string;
+  status: DeadLetterStatus;
+  failure_class: FailureClass | null;
+};
+
+/**
+ * Abandons the first delivery of a key that has failed, and leaves the key to be passed on. Undefined where it has not
+ * failed, or an attempt is under way: its receiver would get two of one key at once.
+ */
+export async function skipHead(
+  db: Queryable,
+  { endpointId, key }: OrderKey,
+): Promise<Skipped | undefined> {
+  const rows = await db.query<Skipped>(sql`
+    with was as materialized (
+      select lane, id, tenant, status, failure_class from deliveries h
+      where h.endpoint_id = ${endpointId} and h.order_key = ${key} and ${isStuck('h')}
+        and coalesce(leased_until < now(), true)
+      for update
+    )
+    update deliveries d set status = 'abandoned', version = d.version + 1, max_attempts = d.attempts,
+      next_attempt_at = null, held_by = null, is_probe = false, lease = null, leased_until = null,
+      finished_at = coalesce(d.finished_at, now()), order_state = 'joins'
+    from was where d.lane = was.lane and d.id = was.id
+    returning d.id, d.tenant, was.status, was.failure_class`);
+  return rows[0];
+}
+
+/** The delivery that goes first of a key; null: nothing waits there. */
+export async function findHead(
+  db: Queryable,
+  { endpointId, key }: OrderKey,
+): Promise<string | null> {
+  const rows = await db.query<{ id: string }>(sql`
+    select h.id from order_keys k join deliveries h on h.lane = ${laneOf(endpointId)} and h.id = k.head
+    where k.endpoint_id = ${endpointId} and k.key = ${key} and h.order_state = 'head'`);
+  return rows[0]?.id ?? null;
+}

@@ -1,0 +1,47 @@
+import type { Log } from '../../platform/log.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { type Repeated, repeat } from '../../platform/work/repeat.ts';
+import type { WakeUp } from '../wake-up.ts';
+import { findPassing, lockKeys, type OrderKey, passOnLocked } from './queries.ts';
+
+/** So many keys are looked at in one transaction. */
+const mostKeys = 500;
+/** What somebody else has locked is met in each round. */
+const mostRounds = 20;
+/** How often keys are looked for of which nobody told. */
+const lookMillis = 1000;
+
+/**
+ * Lets the next delivery of each of these keys go, where the one that went first has ended. It is right whatever was done
+ * before, and does nothing a second time. Must be called in a transaction, before that locks counts. Returns the endpoints
+ * that have something to send then.
+ */
+export async function passOn(db: Queryable, keys: readonly OrderKey[]): Promise<string[]> {
+  if (keys.length === 0) return [];
+  await lockKeys(db, keys);
+  return passOnLocked(db, keys);
+}
+
+/**
+ * Passes on all keys of which the head has ended, in whatever way and by whatever release: it was purged or erased, its
+ * endpoint lets what is abandoned pass, or the process that should have done it was killed.
+ */
+export async function passOnAll(db: Database, wakeUp: WakeUp): Promise<void> {
+  for (let round = 0; round < mostRounds; round += 1) {
+    const keys = await findPassing(db, mostKeys);
+    const endpointIds = await db.transaction((connection) => passOn(connection, keys));
+    if (endpointIds.length > 0) wakeUp.wake(endpointIds);
+    if (keys.length < mostKeys) return;
+  }
+}
+
+/** Does so until stopped. Several processes may run this at once: they share the work. */
+export function startPassingOn(
+  db: Database,
+  { wakeUp, log }: { wakeUp: WakeUp; log: Log },
+): Repeated {
+  return repeat(() => passOnAll(db, wakeUp), {
+    everyMillis: lookMillis,
+    onError: (err) => log.warn({ err }, 'ordered deliveries could not be passed on'),
+  });
+}

@@ -1,0 +1,132 @@
+import sql, { raw, type Sql } from 'sql-template-tag';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { givenRows } from '../../platform/postgres/sql-text.ts';
+import { laneOf } from '../lanes.ts';
+
+/** One after the other: the deliveries of an endpoint that have the same store, or the same group. */
+export type OrderKey = { readonly endpointId: string; readonly key: string };
+
+/**
+ * When a delivery is due that waits behind another. It is a time that never comes, so no claim, of whatever release,
+ * finds it, and it costs the looks for what is due nothing. It is not infinite, because PostgreSQL 15 cannot subtract that.
+ */
+export const neverDue = raw(`timestamptz '9999-01-01 00:00:00+00'`);
+
+/** What waits behind another, as the index has it. */
+export const isBehind = (delivery: string): Sql =>
+  raw(`${delivery}.order_state in ('waits', 'joins') and ${delivery}.status = 'queued'`);
+
+/** The head of a key that has failed, as the index has it. */
+export const isStuck = (delivery: string): Sql =>
+  raw(`${delivery}.order_state = 'head' and ${delivery}.status in ('pending', 'abandoned')`);
+
+/** The store or the group by which the endpoint `e` orders what is reported; null where it has no order. */
+export const orderKeyOf = (store: Sql, group: Sql): Sql =>
+  sql`case e.ordered when 'store' then ${store} when 'group' then ${group} end`;
+
+/** The microseconds since 1970, after all locks that the statement had to wait for. */
+export const numberNow = sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`;
+
+/** Whether the head `h` of a key of the endpoint `e` lets the next go. */
+const isDone = sql`(h.status in ('delivered', 'discarded')
+  or h.status = 'abandoned' and (h.failure_class = 'erased' or e.when_stuck = 'pass'))`;
+
+/** Finds keys to look at, at most so many. Nothing but these is read, however many keys are blocked. */
+export async function findPassing(db: Queryable, limit: number): Promise<OrderKey[]> {
+  // A plan that is kept may have been made when the table was empty.
+  return db.query<OrderKey>(
+    sql`
+    select distinct endpoint_id as "endpointId", order_key as key from (
+      (select endpoint_id, order_key from deliveries
+        where order_state = 'joins'
+          or order_state = 'head' and (status in ('delivered', 'discarded') or failure_class = 'erased')
+        limit ${limit})
+      union all
+      (select stuck.endpoint_id, stuck.order_key from webhook_endpoints e cross join lateral (
+          select endpoint_id, order_key from deliveries d
+          where d.endpoint_id = e.id and ${isStuck('d')} and d.status = 'abandoned'
+          limit ${limit}
+        ) as stuck
+        where e.when_stuck = 'pass' limit ${limit})
+    ) as passing`,
+    { isPlannedAnew: true },
+  );
+}
+
+/**
+ * Locks these keys until the end of the transaction, in one order, and makes those that there are not. Whoever reports
+ * under one of them waits.
+ */
+export async function lockKeys(db: Queryable, keys: readonly OrderKey[]): Promise<void> {
+  await db.query(sql`
+    insert into order_keys (endpoint_id, key, head, sequence, added)
+    select distinct endpoint_id collate "C", key collate "C", '', 0, 0
+    from ${givenRows('given', keys, { endpointId: 'text', key: 'text' })} order by 1, 2
+    on conflict (endpoint_id, key) do update set head = order_keys.head`);
+}
+
+/**
+ * Lets the next of each of these keys go whose head has ended. They are locked, by a statement before this one: only so
+ * does it see what was reported under them. Returns the endpoints that have something to send then.
+ *
+ * It waits for nobody. A row that somebody else has locked, to discard it perhaps, leaves its key for the next time.
+ */
+export async function passOnLocked(db: Queryable, keys: readonly OrderKey[]): Promise<string[]> {
+  const placed = keys.map((key) => ({ ...key, lane: laneOf(key.endpointId) }));
+  const rows = await db.query<{ endpoint_id: string }>(
+    sql`
+    with looked as materialized (
+      select given.lane, k.endpoint_id, k.key, k.head, coalesce(h.order_state = 'head', false) as is_head,
+        coalesce(h.order_state = 'head' and not ${isDone}, false) as is_held
+      from ${givenRows('given', placed, { lane: 'smallint', endpointId: 'text', key: 'text' })}
+      join order_keys k on k.endpoint_id = given.endpoint_id and k.key = given.key
+      join webhook_endpoints e on e.id = k.endpoint_id
+      left join deliveries h on h.lane = given.lane and h.id = k.head
+    ), free as materialized (
+      select looked.*, (
+        select d.id from deliveries d
+        where d.endpoint_id = looked.endpoint_id and d.order_key = looked.key and ${isBehind('d')}
+        order by d.sequence limit 1
+      ) as next from looked where not is_held
+    ), locked as materialized (
+      select d.id from free
+      join deliveries d on d.lane = free.lane and d.id = any(array[free.head, free.next])
+      for update of d skip locked
+    ), ready as materialized (
+      select * from free
+      where (next is null or next in (select id from locked)) and (not is_head or head in (select id from locked))
+    ), promoted as (
+      update deliveries d set order_state = 'head', next_attempt_at = now(), version = d.version + 1
+      from ready where d.lane = ready.lane and d.id = ready.next and ${isBehind('d')}
+      returning d.id, d.endpoint_id, d.order_key
+    ), moved as (
+      update order_keys k set head = promoted.id from promoted
+      where k.endpoint_id = promoted.endpoint_id and k.key = promoted.order_key
+      returning k.endpoint_id, k.key
+    ), emptied as (
+      delete from order_keys k using ready
+      where k.endpoint_id = ready.endpoint_id and k.key = ready.key and ready.next is null
+      returning k.endpoint_id, k.key
+    ), passed as (
+      update deliveries h set order_state = null
+      from ready join (select * from moved union all select * from emptied) as gone
+        on gone.endpoint_id = ready.endpoint_id and gone.key = ready.key
+      where ready.is_head and h.lane = ready.lane and h.id = ready.head
+    ), joining as materialized (
+      select d.lane, d.id from (
+        select lane, endpoint_id, key from looked where is_held
+        union all
+        select lane, endpoint_id, key from ready
+      ) as settled
+      join deliveries d on d.endpoint_id = settled.endpoint_id and d.order_key = settled.key and d.order_state = 'joins'
+      for update of d skip locked
+    ), joined as (
+      update deliveries d set order_state = case when d.status = 'queued' then 'waits' end
+      from joining where d.lane = joining.lane and d.id = joining.id and d.order_state = 'joins'
+        and d.id not in (select id from promoted)
+    )
+    select distinct endpoint_id from promoted`,
+    { isPlannedAnew: true },
+  );
+  return rows.map((row) => row.endpoint_id);
+}
