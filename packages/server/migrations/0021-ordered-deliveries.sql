@@ -25,12 +25,11 @@ alter table deliveries alter column sequence set default (extract(epoch from clo
 -- What waits behind another, in its order.
 create index deliveries_behind_idx on deliveries (endpoint_id, order_key, sequence)
   where order_state in ('waits', 'joins') and status = 'queued';
--- Keys to look at: their head has ended, or something joined them.
-create index deliveries_passing_idx on deliveries (endpoint_id, order_key)
-  where order_state = 'joins' or order_state = 'head' and (status in ('delivered', 'discarded') or failure_class = 'erased');
--- Keys whose head has failed.
-create index deliveries_stuck_idx on deliveries (endpoint_id, order_key)
-  where order_state = 'head' and status in ('pending', 'abandoned');
+-- Keys to look at, because their head has ended or something joined them (true), and those whose head has failed (false).
+create index deliveries_passing_idx on deliveries (
+    (order_state = 'joins' or status in ('delivered', 'discarded') or coalesce(failure_class, '') = 'erased'), endpoint_id,
+    order_key
+  ) where order_state = 'joins' or order_state = 'head' and status <> 'queued';
 create index webhook_endpoints_passing_idx on webhook_endpoints (id) where when_stuck = 'pass';
 
 -- The keys of ordered endpoints of which something was not delivered yet. Whoever adds to a key, or lets the next of it

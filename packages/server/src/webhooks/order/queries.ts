@@ -16,9 +16,17 @@ export const neverDue = raw(`timestamptz '9999-01-01 00:00:00+00'`);
 export const isBehind = (delivery: string): Sql =>
   raw(`${delivery}.order_state in ('waits', 'joins') and ${delivery}.status = 'queued'`);
 
-/** The head of a key that has failed, as the index has it. */
+/** What an index has: deliveries for which their key has to be looked at, or else the heads of keys that have failed. */
+const isPassing = (d: string) =>
+  raw(
+    `(${d}.order_state = 'joins' or ${d}.status in ('delivered', 'discarded') or coalesce(${d}.failure_class, '') = 'erased')`,
+  );
+const isIndexed = (d: string) =>
+  raw(`(${d}.order_state = 'joins' or ${d}.order_state = 'head' and ${d}.status <> 'queued')`);
+
+/** The head of a key that has failed. */
 export const isStuck = (delivery: string): Sql =>
-  raw(`${delivery}.order_state = 'head' and ${delivery}.status in ('pending', 'abandoned')`);
+  sql`not ${isPassing(delivery)} and ${isIndexed(delivery)}`;
 
 /** The store or the group by which the endpoint `e` orders what is reported; null where it has no order. */
 export const orderKeyOf = (store: Sql, group: Sql): Sql =>
@@ -37,10 +45,8 @@ export async function findPassing(db: Queryable, limit: number): Promise<OrderKe
   return db.query<OrderKey>(
     sql`
     select distinct endpoint_id as "endpointId", order_key as key from (
-      (select endpoint_id, order_key from deliveries
-        where order_state = 'joins'
-          or order_state = 'head' and (status in ('delivered', 'discarded') or failure_class = 'erased')
-        limit ${limit})
+      (select endpoint_id, order_key from deliveries d
+        where ${isPassing('d')} and ${isIndexed('d')} limit ${limit})
       union all
       (select stuck.endpoint_id, stuck.order_key from webhook_endpoints e cross join lateral (
           select endpoint_id, order_key from deliveries d
@@ -69,7 +75,8 @@ export async function lockKeys(db: Queryable, keys: readonly OrderKey[]): Promis
  * Lets the next of each of these keys go whose head has ended. They are locked, by a statement before this one: only so
  * does it see what was reported under them. Returns the endpoints that have something to send then.
  *
- * It waits for nobody. A row that somebody else has locked, to discard it perhaps, leaves its key for the next time.
+ * Rows are changed in their place, because the planner may take any of their indexes for one that holds next to nothing. It
+ * waits for nobody. A row that somebody else has locked, to discard it perhaps, leaves its key for the next time.
  */
 export async function passOnLocked(db: Queryable, keys: readonly OrderKey[]): Promise<string[]> {
   const placed = keys.map((key) => ({ ...key, lane: laneOf(key.endpointId) }));
@@ -89,41 +96,41 @@ export async function passOnLocked(db: Queryable, keys: readonly OrderKey[]): Pr
         order by d.sequence limit 1
       ) as next from looked where not is_held
     ), locked as materialized (
-      select d.id from free
+      select d.id, d.ctid as place from free
       join deliveries d on d.lane = free.lane and d.id = any(array[free.head, free.next])
+      where d.id = free.head or (${isBehind('d')})
       for update of d skip locked
     ), ready as materialized (
-      select * from free
-      where (next is null or next in (select id from locked)) and (not is_head or head in (select id from locked))
+      select free.*, nexts.place as next_place, heads.place as head_place from free
+      left join locked nexts on nexts.id = free.next left join locked heads on heads.id = free.head
+      where (next is null or nexts.place is not null) and (not is_head or heads.place is not null)
     ), promoted as (
       update deliveries d set order_state = 'head', next_attempt_at = now(), version = d.version + 1
-      from ready where d.lane = ready.lane and d.id = ready.next and ${isBehind('d')}
+      from ready where d.ctid = ready.next_place
       returning d.id, d.endpoint_id, d.order_key
     ), moved as (
       update order_keys k set head = promoted.id from promoted
       where k.endpoint_id = promoted.endpoint_id and k.key = promoted.order_key
-      returning k.endpoint_id, k.key
     ), emptied as (
       delete from order_keys k using ready
       where k.endpoint_id = ready.endpoint_id and k.key = ready.key and ready.next is null
-      returning k.endpoint_id, k.key
     ), passed as (
-      update deliveries h set order_state = null
-      from ready join (select * from moved union all select * from emptied) as gone
-        on gone.endpoint_id = ready.endpoint_id and gone.key = ready.key
-      where ready.is_head and h.lane = ready.lane and h.id = ready.head
+      update deliveries h set order_state = null from ready where ready.is_head and h.ctid = ready.head_place
     ), joining as materialized (
-      select d.lane, d.id from (
-        select lane, endpoint_id, key from looked where is_held
+      select joining.* from (
+        select endpoint_id, key from looked where is_held
         union all
-        select lane, endpoint_id, key from ready
+        select endpoint_id, key from ready
       ) as settled
-      join deliveries d on d.endpoint_id = settled.endpoint_id and d.order_key = settled.key and d.order_state = 'joins'
-      for update of d skip locked
+      cross join lateral (
+        select d.id, d.ctid as place from deliveries d
+        where ${isPassing('d')} and ${isIndexed('d')} and d.order_state = 'joins'
+          and d.endpoint_id = settled.endpoint_id and d.order_key = settled.key
+        for update of d skip locked
+      ) as joining
     ), joined as (
       update deliveries d set order_state = case when d.status = 'queued' then 'waits' end
-      from joining where d.lane = joining.lane and d.id = joining.id and d.order_state = 'joins'
-        and d.id not in (select id from promoted)
+      from joining where d.ctid = joining.place and joining.id not in (select id from promoted)
     )
     select distinct endpoint_id from promoted`,
     { isPlannedAnew: true },
