@@ -4,7 +4,6 @@ import type { Delivery } from '../api/types.ts';
 import { CutText, Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { shortId } from '../ui/words.ts';
 import { LastStatus, NextRetry, StatusMark, Target } from './marks.tsx';
 
 /** Says that a delivery waits because its endpoint is disabled. */
@@ -20,7 +19,7 @@ function EndpointDisabled(): ReactNode {
 function Behind({ first }: { first: string }): ReactNode {
   return (
     <span className="muted" title={`It goes in order, and waits for ${first}`}>
-      after {shortId(first)}
+      in order
     </span>
   );
 }
