@@ -2,11 +2,13 @@ import { runSections } from './lib/run-sections.mjs';
 import { benchIsolation, benchLatency, benchSlow, benchThrottled } from './webhooks/beside.mjs';
 import { benchDeadLetters, benchRearm } from './webhooks/dead-letters.mjs';
 import { benchFilters } from './webhooks/filters.mjs';
+import { benchOrdered } from './webhooks/ordered.mjs';
 import { benchIncidents, benchThroughput } from './webhooks/rates.mjs';
 
 const sections = {
   incidents: benchIncidents,
   filters: benchFilters,
+  ordered: benchOrdered,
   throughput: benchThroughput,
   latency: benchLatency,
   isolation: benchIsolation,
@@ -19,6 +21,7 @@ const sections = {
 const standard = {
   incidents: { requests: 15_000, pairs: 3 },
   filters: { requests: 5000, pairs: 3, endpoints: 1000 },
+  ordered: { requests: 3000, pairs: 3 },
   throughput: { deliveries: 30_000, pairs: 3 },
   latency: { seconds: 30, singles: 50, warmSeconds: 2 },
   isolation: { seconds: 20, backlog: 100_000, pairs: 2, warmSeconds: 2 },
@@ -33,6 +36,7 @@ const sizes = {
   smallest: {
     incidents: { requests: 80, pairs: 1 },
     filters: { requests: 40, pairs: 1, endpoints: 20 },
+    ordered: { requests: 80, pairs: 1 },
     throughput: { deliveries: 200, pairs: 1 },
     latency: { seconds: 0.3, singles: 2, warmSeconds: 0.2 },
     isolation: { seconds: 0.3, backlog: 200, pairs: 1, warmSeconds: 0.2 },
@@ -44,6 +48,7 @@ const sizes = {
   quick: {
     incidents: { requests: 8000, pairs: 1 },
     filters: { requests: 2000, pairs: 1, endpoints: 1000 },
+    ordered: { requests: 600, pairs: 1 },
     throughput: { deliveries: 5000, pairs: 1 },
     latency: { seconds: 5, singles: 10, warmSeconds: 2 },
     isolation: { seconds: 5, backlog: 10_000, pairs: 1, warmSeconds: 2 },
