@@ -145,6 +145,7 @@ test('a new endpoint takes every type, is enabled, and shows its secret once', a
     disabled_reason: null,
     disabled_at: null,
     disabled_by: null,
+    ...{ ordered: 'none', when_stuck: 'block' },
     max_attempts: null,
     retry_schedule: null,
     rate_limit: null,
