@@ -44,11 +44,7 @@ export const deliveryColumns: readonly Column<DeliveryRow>[] = [
   id,
   word('STATUS', 'status', {
     shown: ({ status, waits_for_endpoint: isHeld, waits_for: first }) =>
-      isHeld
-        ? `${status} (disabled)`
-        : first === null
-          ? status
-          : `${status} (waits for ${shortId(first)})`,
+      isHeld ? `${status} (disabled)` : first ? `${status} (waits for ${shortId(first)})` : status,
   }),
   text('EVENT', 'event_type', { givesWay: 4 }),
   text('TENANT', 'tenant', { givesWay: 5 }),
