@@ -9,6 +9,7 @@ import {
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
 import { deadLettersContract } from './dead-letters.contract.ts';
+import { deliverySchema, pingedDeliverySchema } from './deliveries.contract.ts';
 import { eventTypesContract } from './event-types.contract.ts';
 import {
   acceptedIncidentSchema,
@@ -24,7 +25,6 @@ import { orderContract } from './order.contract.ts';
 import { replaysContract } from './replays.contract.ts';
 import {
   deliveryHoursSchema,
-  deliverySchema,
   endpointChangeSchema,
   endpointSchema,
   foundPageOf,
@@ -33,7 +33,6 @@ import {
   includeHours,
   listLimit,
   newEndpointSchema,
-  pingedDeliverySchema,
   reportedDays,
   searchFilters,
 } from './schemas.contract.ts';
@@ -41,8 +40,9 @@ import { endpointStorySchema } from './story.contract.ts';
 import { deliveryStatuses, endpointHealths, shownOutcomes } from './values.ts';
 
 export * from './dead-letters.contract.ts';
-export * from './event-types.contract.ts';
+export * from './deliveries.contract.ts';
 export * from './delivery-settings.contract.ts';
+export * from './event-types.contract.ts';
 export * from './incidents.contract.ts';
 export * from './order.contract.ts';
 export * from './overview.contract.ts';

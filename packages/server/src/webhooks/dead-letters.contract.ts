@@ -15,11 +15,8 @@ import {
   deliveryDetailSchema,
   deliveryGroupSchema,
   deliverySchema,
-  idParams,
-  idSchema,
-  includeHours,
-  listLimit,
-} from './schemas.contract.ts';
+} from './deliveries.contract.ts';
+import { idParams, idSchema, includeHours, listLimit } from './schemas.contract.ts';
 import { bulkActions, deadLetterStatuses, failureClasses, openJobStates } from './values.ts';
 
 /** Selects rows of the dead-letter queue. What is missing means any. */

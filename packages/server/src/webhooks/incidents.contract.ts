@@ -11,8 +11,8 @@ import {
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import { acceptedDeliverySchema } from './deliveries.contract.ts';
 import {
-  acceptedDeliverySchema,
   eventTypeSchema,
   eventTypesSchema,
   filterSchema,

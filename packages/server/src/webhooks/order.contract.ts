@@ -9,7 +9,8 @@ import {
   pageOf,
   problem,
 } from '../platform/http/schemas.contract.ts';
-import { deliverySchema, idParams, listLimit } from './schemas.contract.ts';
+import { deliverySchema } from './deliveries.contract.ts';
+import { idParams, listLimit } from './schemas.contract.ts';
 import { deadLetterStatuses } from './values.ts';
 
 const { attempts, max_attempts, next_retry, failure_class, error } = deliverySchema.properties;

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { instantSchema, nullable } from '../platform/http/schemas.contract.ts';
-import { bulkJobSchema, deliveryHoursSchema, endpointSchema } from './schemas.contract.ts';
+import { bulkJobSchema } from './deliveries.contract.ts';
+import { deliveryHoursSchema, endpointSchema } from './schemas.contract.ts';
 
 /** How webhooks fare. */
 export const webhooksOverviewSchema = Type.Object({

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
+import { attemptSchema, bulkJobSchema } from './deliveries.contract.ts';
 import { blockedKeySchema } from './order.contract.ts';
-import { attemptSchema, bulkJobSchema } from './schemas.contract.ts';
 import { answerBounds, deadLetterStatuses, failureClasses } from './values.ts';
 
 const { number, started_at, duration_ms, status, failure_class, error } = attemptSchema.properties;

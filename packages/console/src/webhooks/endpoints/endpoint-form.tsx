@@ -14,7 +14,6 @@ import { Copied } from '../../ui/copy-button.tsx';
 import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { endpointsKey } from '../query-keys.ts';
-import { TypeProposals } from './event-types-view.tsx';
 import {
   type DeliveryField,
   deliveryFields,
@@ -26,6 +25,7 @@ import {
   parsedDelivery,
   words,
 } from './delivery-fields.ts';
+import { TypeProposals } from './event-types-view.tsx';
 import { FilterPreview } from './filter-preview.tsx';
 
 const fields: Readonly<Record<Exclude<FieldName, 'tenant' | DeliveryField>, FieldProps>> = {
