@@ -103,7 +103,6 @@ test('says how an endpoint is sent to in a section that opens where something is
   await form.getByLabel('Answers after which nothing').fill('400, 429');
   await form.getByRole('button', { name: 'Save changes' }).click();
   await form.locator('input[name="no_retry_on"][aria-invalid="true"]').waitFor();
-  await keepScreen(page, 'delivery-settings');
   await form.getByLabel('Answers after which nothing').fill('400, 422');
   await form.getByLabel('Signature in another form').fill('X-Sig: sha256={hex}');
   await form.getByLabel('Sign with a key pair').check();
@@ -288,7 +287,6 @@ test('adds a type to the catalogue, with what is no JSON at its field, and propo
   await form.getByRole('button', { name: 'Add the type' }).click();
   await rowsOf(page).filter({ hasText: 'order.paid' }).waitFor();
   await drawerOf(page).getByText('SAMPLE').waitFor();
-  await keepScreen(page, 'event-types');
 
   await page.getByRole('button', { name: 'ENDPOINTS', exact: true }).click();
   await page.getByRole('button', { name: 'New endpoint' }).click();

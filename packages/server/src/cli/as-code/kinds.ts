@@ -168,6 +168,7 @@ const endpoints: Kind = {
   fields: {
     ...{ url: undefined, name: null, description: null, labels: {}, enabled: undefined },
     ...{ event_types: ['*'], stores: null, where: null, headers: {} },
+    ...{ ordered: 'none', when_stuck: 'block' },
     ...{ max_attempts: null, retry_schedule: null, rate_limit: null, disable_after_days: null },
   },
   // The values of headers are never shown, so only their names are compared.
