@@ -89,21 +89,23 @@ async function discardLive(
   { limit, hasParked, until }: { limit: number; hasParked: boolean; until: string | null },
 ): Promise<number> {
   const lane = laneOf(endpointId);
-  // There are two look-ups, each along its own index: of rows that will be attempted, and of abandoned rows.
+  // There are two look-ups, each along its own index: of rows that will be attempted, and of abandoned rows. Locked rows
+  // stay in their place, and are changed by it: by their keys they would be looked for in any index, or the whole table,
+  // where the planner expects a single row. One that was changed since the statement began is left for the next batch.
   const rows = await db.query<{ count: number }>(sql`
     with due as (
-      select lane, id, endpoint_id, tenant, status, failure_class from deliveries
+      select ctid as place, endpoint_id, tenant, status, failure_class from deliveries
       where lane = ${lane} and endpoint_id = ${endpointId} and next_attempt_at is not null
         and created_at <= coalesce(${until}::timestamptz, now())
       order by next_attempt_at limit ${known(limit)} for update
     ), parked as (
-      select lane, id, endpoint_id, tenant, status, failure_class from deliveries
+      select ctid as place, endpoint_id, tenant, status, failure_class from deliveries
       where ${hasParked}::boolean and endpoint_id = ${endpointId} and status = 'abandoned' and lane = ${lane}
       order by last_attempt_at, id limit ${limit} - (select count(*) from due) for update
     ), live as (
       select * from due union all select * from parked limit ${known(limit)}
     ), gone as (
-      update deliveries d set ${discarded} from live where d.lane = live.lane and d.id = live.id
+      update deliveries d set ${discarded} from live where d.ctid = live.place
       returning live.endpoint_id, live.tenant, live.status, live.failure_class
     ), counted as (${countOut('gone')})
     select count(*) as count from gone`);

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { answer } from '../../../test/receiver.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { discardOfEndpoint } from '../dead-letters/queries.ts';
 import { countStatuses, seedDeliveries, untilLocked } from '../dead-letters/testing/seed.ts';
 import { forgetHistory } from '../forget.ts';
 import { laneOf, laneOfDelivery } from '../lanes.ts';
@@ -327,7 +328,7 @@ test('a look says of an endpoint whether more is due than what is being attempte
 });
 
 test.each(['a table of one row', 'a row that was left of many'])(
-  'looks, claims and outcomes cost the same however long a backlog is, when the planner saw %s',
+  'looks, claims, outcomes and discards cost the same however long a backlog is, when the planner saw %s',
   async (seen) => {
     const lanes = Array.from({ length: 64 }, (_, lane) => lane);
     const id = await disabledEndpoint();
@@ -375,6 +376,7 @@ test.each(['a table of one row', 'a row that was left of many'])(
       outcomes: await blocks(writes, async () => [
         ...(await recordOutcomes(writes, ids.map(delivered))),
       ]),
+      discard: await blocks(writes, async () => [await discardOfEndpoint(writes, id, 10)]),
     };
     for (const session of [looks, claims, writes]) await session.close();
     // A look reads eight blocks; to plan it takes four of each index, for three places in the statement. A scan reads two
@@ -383,6 +385,8 @@ test.each(['a table of one row', 'a row that was left of many'])(
     expect(blocksRead.scan).toBeLessThan(210);
     expect(blocksRead.look).toBeLessThan(70);
     expect(blocksRead.claim).toBeLessThan(200);
+    // What is discarded leaves most of the indexes, and counts of two kinds.
+    expect(blocksRead.discard).toBeLessThan(2500);
     // Among few rows the planner takes an index that has the id second for as good as the key. It reads all of it for
     // each delivery, but no row; along all rows it was 60,000.
     expect(blocksRead.outcomes).toBeLessThan(isLeft ? 10_000 : 1000);
