@@ -25,6 +25,7 @@ export type CompletionOption = {
 /** What an option asks for, wherever it is. */
 const asked: Readonly<Record<string, string>> = {
   ...{ '--tenant': 'tenant', '--endpoint': 'endpoints', '--incident': 'incidents' },
+  ...{ '--profile': 'profile' },
   ...{ '--event': 'event-types', '--type': 'event-types' },
 };
 /** The nouns whose argument is an id of their own list, or a name. */
@@ -62,10 +63,6 @@ function followingOf(option: Option): Value {
   if (argChoices !== undefined) return argChoices;
   const ask = asked[long ?? ''];
   if (ask !== undefined) return { ask };
-  // Only that of the program is one of svcctl login.
-  if (long === '--profile' && option.description.startsWith('profile to connect')) {
-    return { ask: 'profile' };
-  }
   if (long === '--out' || long === '--manifest') return 'file';
   if (option.optional) return 'optional';
   return option.required ? 'free' : 'none';

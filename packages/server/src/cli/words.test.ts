@@ -50,3 +50,10 @@ test('what a value says is left as it is', async () => {
   await ends(cli('exports ls --tenant list'), 0);
   expect(api.requests[0]?.query.tenant).toBe('list');
 });
+
+test('--profile of a command is its style, and that of the program the connection', async () => {
+  const line = 'analytics export --tenant TX --month 2001-02 --profile fancy';
+  await ends(cli(line), 2, ["'--style <name>'", 'machine or spreadsheet']);
+  await ends(cli(`--profile none ${line}`), 2, ["'--style <name>'"]);
+  await ends(cli('--profile none analytics export --style'), 2, ["'--style <name>'"]);
+});

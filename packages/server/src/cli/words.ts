@@ -8,7 +8,10 @@ const verbs = [
   ['change', 'update', 'edit'],
   ['rm', 'delete', 'remove', 'revoke'],
 ];
-const flags = [['--state', '--status']];
+const flags = [
+  ['--state', '--status'],
+  ['--style', '--profile'],
+];
 
 /** The words of a command line, and the command that they name. */
 type Named = { readonly words: readonly string[]; readonly command: Command };
@@ -22,6 +25,7 @@ export function ownWords(program: Command, argv: readonly string[]): Named {
   const words = isHelp ? argv.slice(1) : [...argv];
   let command = program;
   let at = 0;
+  let last = -1;
   for (; at < words.length; at += 1) {
     const word = words[at] as string;
     if (command === program && word === '--profile') at += 1;
@@ -30,12 +34,16 @@ export function ownWords(program: Command, argv: readonly string[]): Named {
       if (next === undefined) break;
       command = next;
       words[at] = next.name();
+      last = at;
     }
   }
   // A word that is no command is told as one, with its help or without.
   const isKnown = at === words.length || command.commands.length === 0;
   const end = words.includes('--') ? words.indexOf('--') : words.length;
-  const own = words.map((word, index) => (index < end ? ownFlag(command, word) : word));
+  // What stands before the command is the program's.
+  const own = words.map((word, index) =>
+    last < index && index < end ? ownFlag(command, word) : word,
+  );
   return { words: isHelp && isKnown ? [...own, '--help'] : own, command };
 }
 

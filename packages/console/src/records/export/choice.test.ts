@@ -220,7 +220,7 @@ describe('exportLine', () => {
       null,
     );
     expect(line).toBe(
-      "svcctl analytics export --tenant 'O'\\''Hare & Co' --from 2001-01-01 --to 2001-01-02 --kind=-x --format csv --columns 'event_id,enrichment.a b' --profile spreadsheet --no-header --out O-Hare---Co_2001-01-01_2001-01-02_-x.csv",
+      "svcctl analytics export --tenant 'O'\\''Hare & Co' --from 2001-01-01 --to 2001-01-02 --kind=-x --format csv --columns 'event_id,enrichment.a b' --style spreadsheet --no-header --out O-Hare---Co_2001-01-01_2001-01-02_-x.csv",
     );
   });
 });

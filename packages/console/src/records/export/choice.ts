@@ -258,7 +258,7 @@ export function exportLine(
     ...(isTyped(choice) ? ['--typed'] : []),
     ...templateOptions(choice),
     ...option('--columns', columns?.join(',')),
-    ...(format !== 'csv' || profile === 'machine' ? [] : ['--profile', profile]),
+    ...(format !== 'csv' || profile === 'machine' ? [] : ['--style', profile]),
     ...(format !== 'csv' || header ? [] : ['--no-header']),
     ...(way === 'job' ? ['--async'] : []),
     ...['--out', fileName(choice)],

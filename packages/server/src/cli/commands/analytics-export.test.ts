@@ -87,7 +87,7 @@ test('the call says what was asked, and nothing else', async () => {
       '--columns',
       'event_id, enrichment.a',
     ],
-    ...['--profile', 'spreadsheet', '--no-header', '--out', 'x.csv'],
+    ...['--style', 'spreadsheet', '--no-header', '--out', 'x.csv'],
   ]);
   const request = api.requests.find(({ method }) => method === 'POST');
   expect(JSON.parse(String(request?.body))).toEqual({
@@ -272,7 +272,7 @@ refusesUsage(api, [
     'parquet is compressed inside',
   ],
   [
-    'analytics export --tenant TX --month 2001-02 --format ndjson --profile machine',
+    'analytics export --tenant TX --month 2001-02 --format ndjson --style machine',
     'are for --format csv',
   ],
   [

@@ -46,11 +46,11 @@ const options = [
   ],
   ['--preview', 'only print the first line that --template makes of a few records'],
   new Option(
-    '--profile <name>',
+    '--style <name>',
     'of CSV. machine: exact round trip (default); spreadsheet: safe to open in one',
   )
     .choices(profiles)
-    .argParser(parseProfile) as Own<{ profile?: Profile }>,
+    .argParser(parseStyle) as Own<{ style?: Profile }>,
   ['--no-header', 'CSV without the line of column names'],
   [
     '--async',
@@ -70,7 +70,7 @@ const exportSlice = verb({
     'Exports the records of a tenant, from one snapshot and in the order of store, time and event. The file appears under its name only when its row count and its SHA-256 are those of the service.',
   examples: [
     'svcctl analytics export --tenant TX --from 2026-01-01 --to 2026-03-31 --format csv --out tx-q1.csv',
-    'svcctl analytics export --tenant TX --month 2026-03 --store DFW --profile spreadsheet',
+    'svcctl analytics export --tenant TX --month 2026-03 --store DFW --style spreadsheet',
     'svcctl analytics export --tenant TX --month 2026-03 --columns event_id,enrichment.score | head',
     `svcctl analytics export --tenant TX --month 2026-03 --where 'score >= 0.9' --out best.csv`,
     'svcctl analytics export --tenant TX --version 2026-q1 --split train --format parquet --typed --out train.parquet',
@@ -86,7 +86,7 @@ const exportSlice = verb({
     const request = options.wait ? requestOf(context, options) : null;
     const client = await context.connect();
     const { isJobOnly, ...asked } = await sliceOf(context, client, options);
-    if (options.profile === 'spreadsheet') await noteCuts(context, client, asked);
+    if (options.style === 'spreadsheet') await noteCuts(context, client, asked);
     if (request === null) {
       await startJob(context, client, asked, options.json === true);
       return;
@@ -156,8 +156,8 @@ function check(options: Options): void {
   if (version !== undefined && narrowed !== undefined) {
     throw usage(`--version stands for its own records. Leave out --${narrowed}.`);
   }
-  if (format !== 'csv' && (options.profile !== undefined || !options.header)) {
-    throw usage('--profile and --no-header are for --format csv.');
+  if (format !== 'csv' && (options.style !== undefined || !options.header)) {
+    throw usage('--style and --no-header are for --format csv.');
   }
   if (format === 'parquet' && options.compression !== undefined) {
     throw usage('Parquet is compressed inside. Leave out --compression.');
@@ -185,7 +185,7 @@ async function sliceOf(
   client: Client,
   options: Options,
 ): Promise<StreamRequest & { isJobOnly: boolean }> {
-  const { tenant, store, month, from, to, kind, where, dataset, profile, split } = options;
+  const { tenant, store, month, from, to, kind, where, dataset, style: profile, split } = options;
   const version = await versionOf(context, client, options);
   const body = {
     kind,
@@ -257,7 +257,7 @@ async function startJob(
   if (job.rows_total === 0) await noteEmptySlice(context, client, askedOf(job));
 }
 
-function parseProfile(name: string): Profile {
+function parseStyle(name: string): Profile {
   const profile = profiles.find((known) => known === name);
   if (profile !== undefined) return profile;
   throw new InvalidArgumentError(

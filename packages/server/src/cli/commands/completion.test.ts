@@ -63,7 +63,7 @@ test.each([
     ['tenant', 'store', 'month'],
   ],
   [['--profile', 'ops', 'tokens', 'r'], ['revoke']],
-  [['analytics', 'export', '--profile', 's'], ['spreadsheet']],
+  [['analytics', 'export', '--style', 's'], ['spreadsheet']],
   [['tokens', 'create', '--preset', 'su'], ['support-readonly']],
   [
     ['dlq', 'ls', '--status', ''],
