@@ -187,6 +187,8 @@ async function bundle({ input, external, output, plugins = [] }) {
     input,
     external,
     platform: 'node',
+    // Its modules for Node are CommonJS, which would take a file of its own to load.
+    resolve: { alias: { yaml: join(root, 'node_modules', 'yaml', 'browser', 'index.js') } },
     plugins: [...plugins, keepPlaces(output.dir), useOneByte],
   });
   await made.write({ ...output, comments: false });

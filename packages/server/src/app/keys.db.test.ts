@@ -134,7 +134,7 @@ test('a rotation that was killed is ended by the next one, and no other begun', 
   const { wanted } = await findKeyring(service.db, settingsWith());
   await setSealingKey(service.db, wanted);
   const second = await rotate();
-  expect(second.keys[0]).toMatchObject({ id: wanted.id, secrets: 5 });
+  expect(second.keys[0]).toMatchObject({ id: wanted.id, secrets: 6 });
   expect(second.keys.slice(1).map(({ secrets }) => secrets)).toEqual([0, 0, 0]);
   const now = (await readdir(service.dataDir)).filter((name) => name.startsWith('secret-key'));
   expect(now).toHaveLength(files.length + 1);

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
+import { AppError } from '../kernel/errors.ts';
 import { type Filters, tenantFilter } from '../kernel/view.ts';
 import type { Context } from './context.ts';
-import { usage } from './help.ts';
 
 /**
  * An option: its flags, what the help says of it, and, unless its value is any text, the words that it may be or the
@@ -203,7 +203,7 @@ function requireAll({ options }: Command, given: Readonly<Record<string, unknown
     if (given[option.attributeName()] !== undefined) continue;
     const words = option.argChoices?.map((word) => `${option.long} ${word}`) ?? [];
     const advice = words.length === 0 ? '' : ` Give ${words.join(' or ')}.`;
-    throw usage(`${option.long} is missing.${advice}`);
+    throw new AppError('usage_invalid', { detail: `${option.long} is missing.${advice}` });
   }
 }
 

@@ -54,7 +54,7 @@ function Blocked({ id, blocked }: { id: string; blocked: BlockedKey }): ReactNod
           <FailingIcon /> <strong>{visibleText(key)}</strong>
         </span>{' '}
         {formatCount(waiting.count)}
-        {waiting.is_exact ? '' : '+'} waiting, since <Moment at={since} />
+        {waiting.is_exact ? '' : '+'} waiting · blocked <Moment at={since} />
       </p>
       <p className="break muted">
         <a href={deliveryHref(first, id)}>the first</a>: {visibleText(error ?? 'failed')}
