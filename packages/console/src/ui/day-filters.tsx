@@ -1,13 +1,13 @@
 import { TextInput } from '@mantine/core';
 import { type ReactNode, useId, useRef, useState } from 'react';
-import { type DayRange, isRangeName, rangeNames, readRange } from './day-range.ts';
-import { earliestDay, isDay, latestDay } from './days.ts';
+import { type DayRange, isDay, isRangeName, rangeNames, readRange } from './day-range.ts';
+import { earliestDay, latestDay } from './days.ts';
 import classes from './list-page.module.css';
 import { useZone } from './zone-switch.tsx';
 
 type DayChange = { from?: string | undefined; to?: string | undefined };
 
-/** The first and the last day of a list, both included. Each of the fields also takes both at once, as `last month`. */
+/** The first and the last day of a list, both included. Each of the fields also takes both at once, as `2026-q1`. */
 export function DayFilters(props: {
   from: string | undefined;
   to: string | undefined;
@@ -72,21 +72,21 @@ function DayFilter(props: DayFilterProps): ReactNode {
   const { name, value, first, last, bounds } = props;
   const [zone] = useZone();
   const [text, setText] = useState(value ?? '');
-  const [isRefused, setRefused] = useState(false);
+  const [refusal, setRefusal] = useState<string | null>(null);
   const sent = useRef(value);
   if (sent.current !== value) {
     sent.current = value;
     setText(value ?? '');
   }
-  const range = readRange(text, new Date());
-  const fault =
-    range !== null && !isDay(text)
-      ? `None of its days is from ${bounds.from} to ${bounds.to}`
-      : faultOfDay(text, first, last);
+  const fault = faultOfDay(text, first, last);
   const choose = (written: string) => {
-    const range = within(readRange(written, new Date()), bounds);
-    setRefused(range === null);
-    if (range === null) return;
+    const meant = readRange(written, new Date());
+    const range = within(meant, bounds);
+    if (range === null) {
+      const none = `None of its days is from ${bounds.from} to ${bounds.to}`;
+      setRefusal(meant === null || isDay(written) ? faultOfDay(written, first, last) : none);
+      return;
+    }
     // The field shows the day that is in force now, which may be the same as before.
     setText(value ?? '');
     props.onRange(range);
@@ -95,9 +95,9 @@ function DayFilter(props: DayFilterProps): ReactNode {
     <TextInput
       className={`relative ${classes.dayFilter}`}
       classNames={{ error: classes.dayFault }}
-      aria-label={`${name} day${zone === 'utc' ? '' : ' by UTC'}, as 2026-03-05, or both as yesterday, 7d, 2026-03 or 2026-q1`}
+      aria-label={`${name} day${zone === 'utc' ? '' : ' by UTC'}, as 2026-03-05, or both: yesterday, 7d, 2026-q1`}
       placeholder={zone === 'utc' ? `${name} day` : `${name} (UTC)`}
-      error={isRefused || (text.length >= 10 && !beginsRange(text)) ? fault : null}
+      error={refusal ?? (text.length >= 10 && text !== value && !beginsRange(text) ? fault : null)}
       data-set={value !== undefined}
       autoComplete="off"
       list={props.names}
@@ -106,7 +106,7 @@ function DayFilter(props: DayFilterProps): ReactNode {
       onChange={(event) => {
         const day = event.currentTarget.value;
         setText(day);
-        setRefused(false);
+        setRefusal(null);
         if (isRangeName(day)) return choose(day);
         if (day !== '' && faultOfDay(day, first, last) !== null) return;
         const next = day === '' ? undefined : day;
@@ -120,7 +120,7 @@ function DayFilter(props: DayFilterProps): ReactNode {
       // What was refused is not in force, and must not look as if it were.
       onBlur={() => {
         setText(value ?? '');
-        setRefused(false);
+        setRefusal(null);
       }}
     />
   );
@@ -142,7 +142,7 @@ function within(range: DayRange | null, { from, to }: DayRange): DayRange | null
 
 /** What is wrong with a day, as a sentence; null when nothing is. `first` and `last` are those that may be chosen. */
 function faultOfDay(text: string, first: string, last: string): string | null {
-  if (!isDay(text)) return 'Not a day such as 2026-03-05, nor yesterday, 7d, 2026-03, 2026-q1';
+  if (!isDay(text)) return 'Not a day such as 2026-03-05, nor 7d, 2026-03, 2026-q1';
   if (text < first) return `Not before ${first}`;
   if (text > last) return `Not after ${last}`;
   return null;

@@ -6,12 +6,7 @@ const today = new Date('2026-01-15T23:30:00Z');
 test.each([
   ['today', '2026-01-15', '2026-01-15'],
   [' Yesterday ', '2026-01-14', '2026-01-14'],
-  ['last 7 days', '2026-01-09', '2026-01-15'],
-  ['Last  30  days', '2025-12-17', '2026-01-15'],
-  ['this month', '2026-01-01', '2026-01-31'],
-  ['last month', '2025-12-01', '2025-12-31'],
-  ['this quarter', '2026-01-01', '2026-03-31'],
-  ['last quarter', '2025-10-01', '2025-12-31'],
+  ['30d', '2025-12-17', '2026-01-15'],
   ['1d', '2026-01-15', '2026-01-15'],
   ['7d', '2026-01-09', '2026-01-15'],
   ['2001', '2001-01-01', '2001-12-31'],
@@ -41,5 +36,6 @@ test.each([
 
 test('a name is known as a whole, and nothing else is', () => {
   expect(rangeNames.every(isRangeName)).toBe(true);
-  expect(['2001', '7d', 'last', 'toString'].some(isRangeName)).toBe(false);
+  expect(rangeNames.filter((name) => readRange(name, today) === null)).toEqual([]);
+  expect(['2001', '9d', 'last', 'toString'].some(isRangeName)).toBe(false);
 });

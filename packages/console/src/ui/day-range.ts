@@ -1,65 +1,45 @@
-import { earliestDay, isDay, latestDay } from './days.ts';
+import { dayPattern } from './days.ts';
 
 /** Days from the first to the last, both included. */
 export type DayRange = { readonly from: string; readonly to: string };
 
-/** Ranges that have a name, as a person may type or choose it in a field for a day. */
-const named: Readonly<Record<string, (today: Date) => readonly [Date, Date]>> = {
-  today: (today) => [today, today],
-  yesterday: (today) => [shifted(today, -1), shifted(today, -1)],
-  'last 7 days': (today) => [shifted(today, -6), today],
-  'last 30 days': (today) => [shifted(today, -29), today],
-  'this month': (today) => monthsFrom(today.getUTCFullYear(), today.getUTCMonth(), 1),
-  'last month': (today) => monthsFrom(today.getUTCFullYear(), today.getUTCMonth() - 1, 1),
-  'this quarter': (today) => quarterOf(today, 0),
-  'last quarter': (today) => quarterOf(today, -1),
-};
-export const rangeNames = Object.keys(named);
+/** Ranges that have a name, as they are proposed in a field for a day. */
+export const rangeNames = ['today', 'yesterday', '7d', '30d'];
 
 /** Whether a text is the whole name of a range. Any other text may be the beginning of a longer one. */
 export function isRangeName(text: string): boolean {
-  return Object.hasOwn(named, wordsOf(text));
+  return rangeNames.includes(text.trim().toLowerCase());
+}
+
+/** Whether a text is a day of the calendar. */
+export function isDay(text: string): boolean {
+  if (!dayPattern.test(text)) return false;
+  const at = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
 }
 
 /**
- * Reads a range of days by UTC: a name such as yesterday, 7d, a day, a month as 2001-03, a quarter as 2001-q1, a year, or
- * the first and the last day with two dots between them. Null where it is none of these.
+ * Reads a range of days by UTC: today, yesterday, 7d, a day, a month as 2001-03, a quarter as 2001-q1, a year, or the first
+ * and the last day with two dots between them. Null where it is none of these.
  */
 export function readRange(text: string, today: Date): DayRange | null {
-  const words = wordsOf(text);
-  const byName = Object.hasOwn(named, words) ? named[words] : undefined;
-  if (byName !== undefined) return rangeOf(byName(today));
-  const [, first = '', last = ''] = /^(\S+)\s*\.\.\s*(\S+)$/.exec(words) ?? [];
-  if (isDay(first) && isDay(last)) return first <= last ? { from: first, to: last } : null;
-  if (isDay(words)) return { from: words, to: words };
-  const [, days] = /^(\d{1,3})d$/.exec(words) ?? [];
-  if (days !== undefined) return rangeOf([shifted(today, 1 - Math.max(1, Number(days))), today]);
+  const words = text.trim().toLowerCase();
+  const [from = '', to = from] = words.split(/\s*\.\.\s*/);
+  if (isDay(from) && isDay(to)) return from <= to ? { from, to } : null;
+  const ago = (days: number) => dayOf(new Date(today.getTime() - days * 86_400_000));
+  if (words === 'yesterday') return { from: ago(1), to: ago(1) };
+  const [, days] = /^(\d{1,3})d$/.exec(words === 'today' ? '1d' : words) ?? [];
+  if (days !== undefined) return { from: ago(Math.max(0, Number(days) - 1)), to: ago(0) };
   const [, year, quarter, month] =
     /^(19[7-9]\d|2\d{3})(?:[- ]?q([1-4])|-(0[1-9]|1[0-2]))?$/.exec(words) ?? [];
   if (year === undefined) return null;
-  if (quarter !== undefined) return rangeOf(monthsFrom(Number(year), Number(quarter) * 3 - 3, 3));
-  if (month !== undefined) return rangeOf(monthsFrom(Number(year), Number(month) - 1, 1));
-  return rangeOf(monthsFrom(Number(year), 0, 12));
+  const first = quarter ? Number(quarter) * 3 - 3 : Number(month ?? 1) - 1;
+  const count = quarter ? 3 : month ? 1 : 12;
+  const ends = [Date.UTC(Number(year), first, 1), Date.UTC(Number(year), first + count, 0)];
+  const [begin = '', end = ''] = ends.map((at) => dayOf(new Date(at)));
+  return { from: begin, to: end };
 }
 
-function wordsOf(text: string): string {
-  return text.trim().toLowerCase().replace(/\s+/g, ' ');
-}
-
-function rangeOf([from, to]: readonly [Date, Date]): DayRange | null {
-  const range = { from: from.toISOString().slice(0, 10), to: to.toISOString().slice(0, 10) };
-  return range.from < earliestDay || range.to > latestDay ? null : range;
-}
-
-function shifted(day: Date, days: number): Date {
-  return new Date(day.getTime() + days * 86_400_000);
-}
-
-function monthsFrom(year: number, month: number, count: number): readonly [Date, Date] {
-  return [new Date(Date.UTC(year, month, 1)), new Date(Date.UTC(year, month + count, 0))];
-}
-
-function quarterOf(today: Date, shift: number): readonly [Date, Date] {
-  const first = Math.floor(today.getUTCMonth() / 3) * 3 + shift * 3;
-  return monthsFrom(today.getUTCFullYear(), first, 3);
+function dayOf(at: Date): string {
+  return at.toISOString().slice(0, 10);
 }

@@ -5,13 +5,6 @@ export const latestDay = '2999-12-31';
 /** A day as hash and API have it, `YYYY-MM-DD`. */
 export const dayPattern = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
 
-/** Whether a text is a day of the calendar. */
-export function isDay(text: string): boolean {
-  if (!dayPattern.test(text)) return false;
-  const at = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
-}
-
 /** A range of days as parameters of the API, which wants both ends; none when neither is given. */
 export function daysParams({ from, to }: { from?: string | undefined; to?: string | undefined }): {
   from?: string;

@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import { isDay } from '../../ui/days.ts';
+import { isDay } from '../../ui/day-range.ts';
 import type { Zone } from '../../ui/format.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import classes from './table.module.css';

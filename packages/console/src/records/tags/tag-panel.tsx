@@ -3,8 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Tagged } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
-import { type DayRange, isRangeName, readRange } from '../../ui/day-range.ts';
-import { isDay } from '../../ui/days.ts';
+import { type DayRange, isDay, isRangeName, readRange } from '../../ui/day-range.ts';
 import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
@@ -17,6 +16,7 @@ import type { SliceParams } from '../search.ts';
 import { CountMatches, useCount } from '../table/count-matches.tsx';
 import { faultOfWhere } from '../table/records-page.ts';
 import { WhereFilter } from '../table/where-filter.tsx';
+import { useCreateTag, useTagPreview } from './tag-acts.ts';
 import {
   faultOf,
   quartersOf,
@@ -28,7 +28,6 @@ import {
 } from './tag-window.ts';
 import classes from './tags.module.css';
 import { DatasetChoice } from './tags-view.tsx';
-import { useCreateTag, useTagPreview } from './use-tags.ts';
 
 export type TagPanelProps = {
   place: TagPlace;

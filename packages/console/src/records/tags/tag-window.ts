@@ -1,6 +1,6 @@
 import type { NewTag } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
-import { isDay } from '../../ui/days.ts';
+import { isDay } from '../../ui/day-range.ts';
 import { monthEnds, type SliceParams } from '../search.ts';
 
 /** Which days a new tag covers: all days, also future ones; the month of the node; or a range. */

@@ -13,8 +13,8 @@ import { DataTable } from '../../ui/table/data-table.tsx';
 import { countOf, datasetWords } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { windowText } from '../search.ts';
+import { useDeleteTag } from './tag-acts.ts';
 import classes from './tags.module.css';
-import { useDeleteTag } from './use-tags.ts';
 
 export type TagsViewProps = {
   tags: UseQueryResult<Page<Tag>>;

@@ -5,7 +5,7 @@ import { type DatasetName, splitNames } from '../../api/values.ts';
 import { ActionForm, faultText } from '../../ui/form.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { DatasetChoice } from '../tags/tags-view.tsx';
-import { useFreeze } from './use-versions.ts';
+import { useFreeze } from './version-acts.ts';
 import classes from './versions.module.css';
 
 export type FreezePanelProps = {

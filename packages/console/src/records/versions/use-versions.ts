@@ -1,12 +1,9 @@
-import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
-import { api } from '../../api/client.ts';
-import type { DatasetVersion, NewVersion, Page } from '../../api/types.ts';
-import { useAct } from '../../ui/act.ts';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { DatasetVersion, Page } from '../../api/types.ts';
 import { calmPollMillis, useRead } from '../../ui/poll.tsx';
-import { notify } from '../../ui/toasts.tsx';
 
-const versionsKey = ['records', 'versions'] as const;
-const versionsPath = '/enrichment/dataset-versions';
+export const versionsKey = ['records', 'versions'] as const;
+export const versionsPath = '/enrichment/dataset-versions';
 const mostVersions = 200;
 const followed = { everyMillis: calmPollMillis, isOne: true } as const;
 const followMillis = 1_000;
@@ -39,33 +36,4 @@ function isCounting({ state }: DatasetVersion): boolean {
 
 export function versionPath(id: string): string {
   return `${versionsPath}/${encodeURIComponent(id)}`;
-}
-
-/** Freezes a version. The service answers at once, and counts the records afterwards. */
-export function useFreeze(onFrozen: (version: DatasetVersion) => void) {
-  const client = useQueryClient();
-  return useAct({
-    call: (version: NewVersion) => api.post<DatasetVersion>(versionsPath, version),
-    onDone: (version) => {
-      client.setQueryData([...versionsKey, 'one', version.id], version);
-      notify({ text: `Frozen as ${version.name}. Its records are being counted.` });
-      onFrozen(version);
-    },
-    changes: [...versionsKey, 'of'],
-  });
-}
-
-/** Deletes a version; its records stay. */
-export function useDeleteVersion(version: DatasetVersion, onDeleted: () => void) {
-  const client = useQueryClient();
-  return useAct({
-    call: () => api.delete(versionPath(version.id)),
-    onDone: () => {
-      notify({ text: `Deleted the version ${version.name}. Its records stay.` });
-      onDeleted();
-      client.removeQueries({ queryKey: [...versionsKey, 'one', version.id] });
-    },
-    failed: `Not deleted: ${version.name}`,
-    changes: [...versionsKey, 'of'],
-  });
 }

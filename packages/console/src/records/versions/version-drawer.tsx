@@ -15,7 +15,8 @@ import { useZone, zoneName } from '../../ui/zone-switch.tsx';
 import { windowText } from '../search.ts';
 import { DatasetMark } from '../tags/tags-view.tsx';
 import { CompareVersions } from './compare-versions.tsx';
-import { useDeleteVersion, useVersion } from './use-versions.ts';
+import { useVersion } from './use-versions.ts';
+import { useDeleteVersion } from './version-acts.ts';
 import classes from './versions.module.css';
 import { ExportButton, sharesText, VersionState } from './versions-view.tsx';
 
