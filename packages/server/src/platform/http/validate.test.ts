@@ -27,6 +27,7 @@ const refused: Readonly<Record<string, (schema: Schema) => unknown>> = {
   minimum: ({ minimum }) => Number(minimum) - 1,
   maximum: ({ maximum }) => Number(maximum) + 1,
   exclusiveMinimum: ({ exclusiveMinimum }) => Number(exclusiveMinimum),
+  not: ({ not }) => (not as { enum: readonly unknown[] }).enum[0],
   required: () => ({}),
   additionalProperties: () => ({ 'no such name': 1 }),
   minProperties: () => ({}),

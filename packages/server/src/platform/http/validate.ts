@@ -198,6 +198,7 @@ type Sentence = (error: ErrorObject) => string;
 
 /** Says what would fit, for each keyword that a contract may use. The library's own words are never sent. */
 const sentences: Readonly<Record<string, Sentence>> = {
+  not: () => 'must be another value',
   type: ({ params, data }) => `must be ${typeText([params.type].flat())}, not ${kindOf(data)}`,
   anyOf: ({ schema, data }) => {
     const shapes = (schema as { type?: string }[]).flatMap(({ type }) => type ?? []);

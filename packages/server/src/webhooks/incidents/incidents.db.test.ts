@@ -225,7 +225,7 @@ test('new deliveries are claimed as they are stored, as many as there is room fo
   await service.db.query(sql`update lanes set keeper = 5 where lane = ${laneOf(endpoint)}`);
   const { begun, woken } = await reportWithHeadStart(tenant, endpoint, 5);
   const rows = await service.db.query(sql`
-    select d.lane, d.id, incident_id, request_id, trace_parent, 0 as waited_ms, true as is_fresh, null as throttled_seconds, d.endpoint_id, d.tenant, idempotency_key, replay_of, d.sequence, d.order_key, status, failure_class, attempts, d.max_attempts,
+    select d.lane, d.id, incident_id, request_id, trace_parent, 0 as waited_ms, true as is_fresh, null as throttled_seconds, 0 as age_seconds, d.endpoint_id, d.tenant, idempotency_key, replay_of, d.sequence, d.order_key, status, failure_class, attempts, d.max_attempts,
       schedule_from, body, (extract(epoch from e.updated_at) * 1000000)::bigint as config_version
     from deliveries d join incidents i on i.id = incident_id join webhook_endpoints e on e.id = endpoint_id
     where lease = 77 and leased_until > now() + interval '50 seconds' order by d.id`);
