@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
   cursorSchema,
   exactly,
@@ -28,7 +28,6 @@ import {
   endpointChangeSchema,
   endpointSchema,
   foundPageOf,
-  idParams,
   idSchema,
   includeHours,
   listLimit,
@@ -62,305 +61,259 @@ const withSecret = Type.Object({
   secret: Type.String({ description: 'whsec_…, shown this once' }),
 });
 
-/** What operators may do. */
-const admin = { tag: 'Webhooks', scope: 'admin' } as const;
-
 /** The routes of the webhooks feature. The server checks requests by them, and docs/http-api.md is made from them. */
 export const webhooksContract = {
-  createEndpoint: {
-    ...admin,
-    id: 'createEndpoint',
-    method: 'POST',
-    path: '/webhook/endpoints',
-    summary: 'Register an endpoint',
-    description:
-      'The URL is https, without credentials, and leads to no private or otherwise special address outside SVC_ALLOW_TARGETS (400 target_blocked). The answer is the only place where the secret ever shows.',
-    stepUp: true,
-    body: newEndpointSchema,
-    responses: {
-      201: { description: 'Registered.', schema: withSecret },
-      400: problem,
-      409: problem,
+  ...routesUnder('Webhooks', {
+    createEndpoint: {
+      scope: 'admin',
+      method: 'POST',
+      path: '/webhook/endpoints',
+      summary: 'Register an endpoint',
+      description:
+        'The URL is https, without credentials, and leads to no private or otherwise special address outside SVC_ALLOW_TARGETS (400 target_blocked). The answer is the only place where the secret ever shows.',
+      stepUp: true,
+      body: newEndpointSchema,
+      responses: {
+        201: { description: 'Registered.', schema: withSecret },
+        409: problem,
+      },
     },
-  },
-  listEndpoints: {
-    ...admin,
-    id: 'listEndpoints',
-    method: 'GET',
-    path: '/webhook/endpoints',
-    summary: 'List the endpoints, by tenant',
-    query: exactly({
-      tenant: Type.Optional(tenantSchema),
-      health: Type.Optional(oneOf(endpointHealths)),
-      q: Type.Optional(
-        Type.String({
-          ...{ minLength: 1, maxLength: 200 },
-          description:
-            'text in the URL before its query, the uid, the name or the description, in any case',
-        }),
-      ),
-      include: includeHours,
-      limit: Type.Optional(listLimit),
-      cursor: Type.Optional(cursorSchema),
-    }),
-    responses: { 200: { description: 'One page.', schema: pageOf(endpointSchema) }, 400: problem },
-  },
-  getEndpoint: {
-    ...admin,
-    id: 'getEndpoint',
-    method: 'GET',
-    path: '/webhook/endpoints/:id',
-    summary: 'Show an endpoint, and how it fared',
-    description:
-      'The story is made of counters and of the newest attempts: it costs the same whatever the endpoint has been sent.',
-    params: idParams,
-    query: exactly({
-      include: Type.Optional(
-        oneOf(
-          ['story'],
-          '`story`: its last error, its newest attempts, how it answered, what waits',
+    listEndpoints: {
+      scope: 'admin',
+      method: 'GET',
+      path: '/webhook/endpoints',
+      summary: 'List the endpoints, by tenant',
+      query: exactly({
+        tenant: Type.Optional(tenantSchema),
+        health: Type.Optional(oneOf(endpointHealths)),
+        q: Type.Optional(
+          Type.String({
+            ...{ minLength: 1, maxLength: 200 },
+            description:
+              'text in the URL before its query, the uid, the name or the description, in any case',
+          }),
         ),
-      ),
-    }),
-    responses: {
-      200: { description: 'The endpoint.', schema: toldEndpointSchema },
-      400: problem,
-      404: problem,
+        include: includeHours,
+        limit: Type.Optional(listLimit),
+        cursor: Type.Optional(cursorSchema),
+      }),
+      responses: { 200: { description: 'One page.', schema: pageOf(endpointSchema) } },
     },
-  },
-  changeEndpoint: {
-    ...admin,
-    id: 'changeEndpoint',
-    method: 'PATCH',
-    path: '/webhook/endpoints/:id',
-    summary: 'Change, disable or enable an endpoint',
-    description:
-      'What is reported while an endpoint is disabled waits for it, and so does what was queued or pending. Enabling it closes its breaker and delivers what waits, as fast as its rate and its receiver take it; POST …/discard-backlog enables it without. What waited longer than SVC_DELIVERY_DAYS days is abandoned (endpoint_disabled).',
-    stepUp: { when: ['url'] },
-    params: idParams,
-    body: endpointChangeSchema,
-    responses: {
-      200: { description: 'As it is now.', schema: endpointSchema },
-      400: problem,
-      404: problem,
-      409: problem,
+    getEndpoint: {
+      scope: 'admin',
+      method: 'GET',
+      path: '/webhook/endpoints/:id',
+      summary: 'Show an endpoint, and how it fared',
+      description:
+        'The story is made of counters and of the newest attempts: it costs the same whatever the endpoint has been sent.',
+      query: exactly({
+        include: Type.Optional(
+          oneOf(
+            ['story'],
+            '`story`: its last error, its newest attempts, how it answered, what waits',
+          ),
+        ),
+      }),
+      responses: {
+        200: { description: 'The endpoint.', schema: toldEndpointSchema },
+      },
     },
-  },
-  discardBacklog: {
-    ...admin,
-    id: 'discardBacklog',
-    method: 'POST',
-    path: '/webhook/endpoints/:id/discard-backlog',
-    summary: 'Enable an endpoint without what waits for it',
-    description:
-      'Discards what is queued or pending of a disabled endpoint at this moment, then enables it; what is reported later is delivered. A large backlog takes a while: then the endpoint is disabled in the answer, backlog.is_discarding says so, and it is enabled when all is discarded. The audit log says at its end how much that was. To enable or disable it meanwhile ends that. Abandoned deliveries stay.',
-    stepUp: true,
-    params: idParams,
-    responses: {
-      200: { description: 'As it is now.', schema: endpointSchema },
-      404: problem,
-      409: problem,
+    changeEndpoint: {
+      scope: 'admin',
+      method: 'PATCH',
+      path: '/webhook/endpoints/:id',
+      summary: 'Change, disable or enable an endpoint',
+      description:
+        'What is reported while an endpoint is disabled waits for it, and so does what was queued or pending. Enabling it closes its breaker and delivers what waits, as fast as its rate and its receiver take it; POST …/discard-backlog enables it without. What waited longer than SVC_DELIVERY_DAYS days is abandoned (endpoint_disabled).',
+      stepUp: { when: ['url'] },
+      body: endpointChangeSchema,
+      responses: {
+        200: { description: 'As it is now.', schema: endpointSchema },
+        409: problem,
+      },
     },
-  },
-  deleteEndpoint: {
-    ...admin,
-    id: 'deleteEndpoint',
-    method: 'DELETE',
-    path: '/webhook/endpoints/:id',
-    summary: 'Delete an endpoint',
-    description: 'What was not delivered to it is discarded.',
-    stepUp: true,
-    params: idParams,
-    responses: { 204: { description: 'Deleted.' }, 404: problem },
-  },
-  rotateSecret: {
-    ...admin,
-    id: 'rotateSecret',
-    method: 'POST',
-    path: '/webhook/endpoints/:id/rotate-secret',
-    summary: 'Give an endpoint a new secret',
-    description:
-      'Every secret that was rotated out within the last 24 hours signs as well, the newest five at most.',
-    stepUp: true,
-    params: idParams,
-    responses: {
-      200: { description: 'With the new secret, shown this once.', schema: withSecret },
-      404: problem,
+    discardBacklog: {
+      scope: 'admin',
+      method: 'POST',
+      path: '/webhook/endpoints/:id/discard-backlog',
+      summary: 'Enable an endpoint without what waits for it',
+      description:
+        'Discards what is queued or pending of a disabled endpoint at this moment, then enables it; what is reported later is delivered. A large backlog takes a while: then the endpoint is disabled in the answer, backlog.is_discarding says so, and it is enabled when all is discarded. The audit log says at its end how much that was. To enable or disable it meanwhile ends that. Abandoned deliveries stay.',
+      stepUp: true,
+      responses: {
+        200: { description: 'As it is now.', schema: endpointSchema },
+        409: problem,
+      },
     },
-  },
-  endOldSecrets: {
-    ...admin,
-    id: 'endOldSecrets',
-    method: 'POST',
-    path: '/webhook/endpoints/:id/end-old-secrets',
-    summary: 'Let only the present secret of an endpoint sign',
-    description:
-      'Ends at once what a rotation leaves for 24 hours, for a secret that was disclosed or that its receiver has replaced.',
-    stepUp: true,
-    params: idParams,
-    responses: {
-      200: { description: 'As it is now.', schema: endpointSchema },
-      404: problem,
+    deleteEndpoint: {
+      scope: 'admin',
+      method: 'DELETE',
+      path: '/webhook/endpoints/:id',
+      summary: 'Delete an endpoint',
+      description: 'What was not delivered to it is discarded.',
+      stepUp: true,
+      responses: { 204: { description: 'Deleted.' } },
     },
-  },
-  pingEndpoint: {
-    ...admin,
-    id: 'pingEndpoint',
-    method: 'POST',
-    path: '/webhook/endpoints/:id/ping',
-    summary: 'Send an event of type webhook.ping to an endpoint',
-    description:
-      'It is sent at once, past the endpoint’s queue, breaker and rate, and the answer tells what came of it. A ping that fails is retried like any delivery.',
-    params: idParams,
-    query: exactly({
-      type: Type.Optional(
-        Type.String({
-          ...{ minLength: 1, maxLength: 128 },
+    rotateSecret: {
+      scope: 'admin',
+      method: 'POST',
+      path: '/webhook/endpoints/:id/rotate-secret',
+      summary: 'Give an endpoint a new secret',
+      description:
+        'Every secret that was rotated out within the last 24 hours signs as well, the newest five at most.',
+      stepUp: true,
+      responses: {
+        200: { description: 'With the new secret, shown this once.', schema: withSecret },
+      },
+    },
+    endOldSecrets: {
+      scope: 'admin',
+      method: 'POST',
+      path: '/webhook/endpoints/:id/end-old-secrets',
+      summary: 'Let only the present secret of an endpoint sign',
+      description:
+        'Ends at once what a rotation leaves for 24 hours, for a secret that was disclosed or that its receiver has replaced.',
+      stepUp: true,
+      responses: {
+        200: { description: 'As it is now.', schema: endpointSchema },
+      },
+    },
+    pingEndpoint: {
+      scope: 'admin',
+      method: 'POST',
+      path: '/webhook/endpoints/:id/ping',
+      summary: 'Send an event of type webhook.ping to an endpoint',
+      description:
+        'It is sent at once, past the endpoint’s queue, breaker and rate, and the answer tells what came of it. A ping that fails is retried like any delivery.',
+      query: exactly({
+        type: Type.Optional(
+          Type.String({
+            ...{ minLength: 1, maxLength: 128 },
+            description:
+              'of the catalogue: its sample is sent, as an event of this type that nobody reported',
+          }),
+        ),
+      }),
+      responses: {
+        202: { description: 'Sent.', schema: pingedDeliverySchema },
+        409: problem,
+      },
+    },
+    testFilter: {
+      scope: 'admin',
+      method: 'POST',
+      path: '/webhook/filters/test',
+      summary: 'Try what an endpoint would get',
+      description:
+        'Applies types, stores and a filter as endpoints have them to the newest incidents of a tenant, or to one that is given, and says which an endpoint would get. Nothing is sent or stored. Pings and erased incidents are left out.',
+      body: filterTrialSchema,
+      responses: {
+        200: { description: 'What would pass.', schema: triedFilterSchema },
+      },
+    },
+    reportIncident: {
+      method: 'POST',
+      path: '/incidents',
+      summary: 'Report an incident to the endpoints of its tenant',
+      description:
+        'The incident and its deliveries are stored together before the answer. The same idempotency key gives the same answer and no second delivery; with another body, 409.',
+      scope: 'incidents:write',
+      body: newIncidentSchema,
+      responses: {
+        202: { description: 'Accepted.', schema: acceptedIncidentSchema },
+        409: problem,
+        413: problem,
+      },
+    },
+    listIncidents: {
+      method: 'GET',
+      path: '/incidents',
+      summary: 'List incidents, newest first',
+      scope: 'incidents:read',
+      query: incidentsQuerySchema,
+      responses: {
+        200: {
           description:
-            'of the catalogue: its sample is sent, as an event of this type that nobody reported',
-        }),
-      ),
-    }),
-    responses: {
-      202: { description: 'Sent.', schema: pingedDeliverySchema },
-      400: problem,
-      404: problem,
-      409: problem,
-    },
-  },
-  testFilter: {
-    ...admin,
-    id: 'testFilter',
-    method: 'POST',
-    path: '/webhook/filters/test',
-    summary: 'Try what an endpoint would get',
-    description:
-      'Applies types, stores and a filter as endpoints have them to the newest incidents of a tenant, or to one that is given, and says which an endpoint would get. Nothing is sent or stored. Pings and erased incidents are left out.',
-    body: filterTrialSchema,
-    responses: {
-      200: { description: 'What would pass.', schema: triedFilterSchema },
-      400: problem,
-    },
-  },
-  reportIncident: {
-    id: 'reportIncident',
-    method: 'POST',
-    path: '/incidents',
-    tag: 'Webhooks',
-    summary: 'Report an incident to the endpoints of its tenant',
-    description:
-      'The incident and its deliveries are stored together before the answer. The same idempotency key gives the same answer and no second delivery; with another body, 409.',
-    scope: 'incidents:write',
-    body: newIncidentSchema,
-    responses: {
-      202: { description: 'Accepted.', schema: acceptedIncidentSchema },
-      400: problem,
-      409: problem,
-      413: problem,
-    },
-  },
-  listIncidents: {
-    id: 'listIncidents',
-    method: 'GET',
-    path: '/incidents',
-    tag: 'Webhooks',
-    summary: 'List incidents, newest first',
-    scope: 'incidents:read',
-    query: incidentsQuerySchema,
-    responses: {
-      200: {
-        description:
-          'One page. With a filter other than tenant, days and deliveries it may be short while next_cursor is set: one page looks at 10,000 incidents at most, for text about a second.',
-        schema: foundPageOf(listedIncidentSchema),
+            'One page. With a filter other than tenant, days and deliveries it may be short while next_cursor is set: one page looks at 10,000 incidents at most, for text about a second.',
+          schema: foundPageOf(listedIncidentSchema),
+        },
       },
-      400: problem,
     },
-  },
-  getIncident: {
-    id: 'getIncident',
-    method: 'GET',
-    path: '/incidents/:id',
-    tag: 'Webhooks',
-    summary: 'Show an incident and its deliveries',
-    scope: 'incidents:read',
-    params: idParams,
-    responses: {
-      200: { description: 'The incident.', schema: incidentDetailSchema },
-      404: problem,
-    },
-  },
-  eraseIncident: {
-    ...admin,
-    id: 'eraseIncident',
-    method: 'POST',
-    path: '/incidents/:id/erase',
-    summary: 'Erase what an incident tells for good',
-    description:
-      'Its payload, the text of its idempotency key and the stored answers of receivers. Times, sizes and states stay. What waits to be sent is discarded; what is abandoned stays so and cannot be retried. A replay under its key gets the same answer and sends nothing. Refused while the tenant is on hold (409 tenant_on_hold).',
-    stepUp: true,
-    params: idParams,
-    responses: {
-      200: { description: 'The receipt.', schema: incidentReceiptSchema },
-      404: problem,
-      409: problem,
-    },
-  },
-  listDeliveries: {
-    ...admin,
-    id: 'listDeliveries',
-    method: 'GET',
-    path: '/webhook/deliveries',
-    summary: 'List deliveries in every state, newest first',
-    query: exactly({
-      status: Type.Optional(oneOf(deliveryStatuses)),
-      tenant: Type.Optional(tenantSchema),
-      endpoint_id: Type.Optional(idSchema),
-      incident_id: Type.Optional(idSchema),
-      ...searchFilters,
-      ...reportedDays,
-      job_id: Type.Optional(idSchema),
-      outcome: Type.Optional(
-        oneOf(shownOutcomes, 'what has become of it since; only beside `job_id`'),
-      ),
-      limit: Type.Optional(listLimit),
-      cursor: Type.Optional(cursorSchema),
-    }),
-    responses: {
-      200: {
-        description:
-          'One page. With a filter other than ids, tenant and days it may be short while next_cursor is set: one page looks at 10,000 deliveries at most, for text about a second.',
-        schema: foundPageOf(deliverySchema),
+    getIncident: {
+      method: 'GET',
+      path: '/incidents/:id',
+      summary: 'Show an incident and its deliveries',
+      scope: 'incidents:read',
+      responses: {
+        200: { description: 'The incident.', schema: incidentDetailSchema },
       },
-      400: problem,
     },
-  },
-  getDeliveryHours: {
-    ...admin,
-    id: 'getDeliveryHours',
-    method: 'GET',
-    path: '/stats/deliveries',
-    summary: 'What became of attempts, hour by hour',
-    description:
-      'From counters kept in the transactions that store outcomes: exact, and for all tenants independent of the number of endpoints. Known for 30 days.',
-    query: exactly({
-      tenant: Type.Optional(tenantSchema),
-      endpoint_id: Type.Optional(idSchema),
-      hours: Type.Optional(
-        Type.Integer({
-          minimum: 1,
-          maximum: 720,
-          default: 24,
-          description: 'how many, the present one included',
-        }),
-      ),
-    }),
-    responses: {
-      200: { description: 'The hours, the oldest first.', schema: deliveryHoursSchema },
-      400: problem,
+    eraseIncident: {
+      scope: 'admin',
+      method: 'POST',
+      path: '/incidents/:id/erase',
+      summary: 'Erase what an incident tells for good',
+      description:
+        'Its payload, the text of its idempotency key and the stored answers of receivers. Times, sizes and states stay. What waits to be sent is discarded; what is abandoned stays so and cannot be retried. A replay under its key gets the same answer and sends nothing. Refused while the tenant is on hold (409 tenant_on_hold).',
+      stepUp: true,
+      responses: {
+        200: { description: 'The receipt.', schema: incidentReceiptSchema },
+        409: problem,
+      },
     },
-  },
+    listDeliveries: {
+      scope: 'admin',
+      method: 'GET',
+      path: '/webhook/deliveries',
+      summary: 'List deliveries in every state, newest first',
+      query: exactly({
+        status: Type.Optional(oneOf(deliveryStatuses)),
+        tenant: Type.Optional(tenantSchema),
+        endpoint_id: Type.Optional(idSchema),
+        incident_id: Type.Optional(idSchema),
+        ...searchFilters,
+        ...reportedDays,
+        job_id: Type.Optional(idSchema),
+        outcome: Type.Optional(
+          oneOf(shownOutcomes, 'what has become of it since; only beside `job_id`'),
+        ),
+        limit: Type.Optional(listLimit),
+        cursor: Type.Optional(cursorSchema),
+      }),
+      responses: {
+        200: {
+          description:
+            'One page. With a filter other than ids, tenant and days it may be short while next_cursor is set: one page looks at 10,000 deliveries at most, for text about a second.',
+          schema: foundPageOf(deliverySchema),
+        },
+      },
+    },
+    getDeliveryHours: {
+      scope: 'admin',
+      method: 'GET',
+      path: '/stats/deliveries',
+      summary: 'What became of attempts, hour by hour',
+      description:
+        'From counters kept in the transactions that store outcomes: exact, and for all tenants independent of the number of endpoints. Known for 30 days.',
+      query: exactly({
+        tenant: Type.Optional(tenantSchema),
+        endpoint_id: Type.Optional(idSchema),
+        hours: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: 720,
+            default: 24,
+            description: 'how many, the present one included',
+          }),
+        ),
+      }),
+      responses: {
+        200: { description: 'The hours, the oldest first.', schema: deliveryHoursSchema },
+      },
+    },
+  }),
   ...eventTypesContract,
   ...orderContract,
   ...deadLettersContract,
   ...replaysContract,
-} as const satisfies Record<string, RouteContract>;
+};

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
   cursorSchema,
   exactly,
@@ -16,7 +16,7 @@ import {
   deliveryGroupSchema,
   deliverySchema,
 } from './deliveries.contract.ts';
-import { idParams, idSchema, includeHours, listLimit } from './schemas.contract.ts';
+import { idSchema, includeHours, listLimit } from './schemas.contract.ts';
 import { bulkActions, deadLetterStatuses, failureClasses, openJobStates } from './values.ts';
 
 /** Selects rows of the dead-letter queue. What is missing means any. */
@@ -79,14 +79,10 @@ export const bulkJobChangeSchema = exactly(
   { minProperties: 1 },
 );
 
-/** What operators may do. */
-const admin = { tag: 'Dead letters', scope: 'admin' } as const;
-
 /** The routes of the dead-letter queue: its lists, one row of it, and what is done to many at once. */
-export const deadLettersContract = {
+export const deadLettersContract = routesUnder('Dead letters', {
   listDeadLetters: {
-    ...admin,
-    id: 'listDeadLetters',
+    scope: 'admin',
     method: 'GET',
     path: '/webhook/dlq',
     summary: 'List the dead-letter queue, newest failure first',
@@ -114,12 +110,10 @@ export const deadLettersContract = {
           total: nullable(Type.Integer({ description: 'rows on all pages; null with q' })),
         }),
       },
-      400: problem,
     },
   },
   listDeadLetterGroups: {
-    ...admin,
-    id: 'listDeadLetterGroups',
+    scope: 'admin',
     method: 'GET',
     path: '/webhook/dlq/groups',
     summary: 'The dead-letter queue by endpoint and failure class, largest group first',
@@ -138,51 +132,41 @@ export const deadLettersContract = {
           next_cursor: Type.Null(),
         }),
       },
-      400: problem,
     },
   },
   getDeadLetter: {
-    ...admin,
-    id: 'getDeadLetter',
+    scope: 'admin',
     method: 'GET',
     path: '/webhook/dlq/:id',
     summary: 'Show one delivery, its payload, its attempts and why it is not delivered yet',
-    params: idParams,
     responses: {
       200: { description: 'A delivery in any status.', schema: deliveryDetailSchema },
-      404: problem,
     },
   },
   retryDeadLetter: {
-    ...admin,
-    id: 'retryDeadLetter',
+    scope: 'admin',
     method: 'POST',
     path: '/webhook/dlq/:id/retry',
     summary: 'Re-arm one delivery',
     description:
       'Queued at once with a fresh budget of attempts; delivery happens when the drainer runs. Nothing changes when it is queued already or an attempt is under way; 409 when it is delivered or discarded, or its endpoint is disabled.',
-    params: idParams,
     responses: {
       202: { description: 'The row as it is now.', schema: deliverySchema },
-      404: problem,
       409: problem,
     },
   },
   purgeDeadLetter: {
-    ...admin,
-    id: 'purgeDeadLetter',
+    scope: 'admin',
     method: 'DELETE',
     path: '/webhook/dlq/:id',
     summary: 'Discard one delivery that is queued, pending or abandoned',
     description:
       'The answers of its attempts are removed at once, and its payload, too, unless another delivery of the incident waits or can be retried.',
     stepUp: true,
-    params: idParams,
-    responses: { 204: { description: 'Discarded, or was before.' }, 404: problem, 409: problem },
+    responses: { 204: { description: 'Discarded, or was before.' }, 409: problem },
   },
   retryDeadLetters: {
-    ...admin,
-    id: 'retryDeadLetters',
+    scope: 'admin',
     method: 'POST',
     path: '/webhook/dlq/retry',
     summary: 'Re-arm all rows that a filter finds, as a job',
@@ -192,12 +176,10 @@ export const deadLettersContract = {
     responses: {
       202: { description: 'The job.', schema: bulkJobSchema },
       200: { description: 'dry_run: what it would do.', schema: bulkPreviewSchema },
-      400: problem,
     },
   },
   purgeDeadLetters: {
-    ...admin,
-    id: 'purgeDeadLetters',
+    scope: 'admin',
     method: 'POST',
     path: '/webhook/dlq/purge',
     summary: 'Discard all rows that a filter finds, as a job',
@@ -208,13 +190,11 @@ export const deadLettersContract = {
     responses: {
       202: { description: 'The job.', schema: bulkJobSchema },
       200: { description: 'dry_run: what it would do.', schema: bulkPreviewSchema },
-      400: problem,
       409: problem,
     },
   },
   listBulkJobs: {
-    ...admin,
-    id: 'listBulkJobs',
+    scope: 'admin',
     method: 'GET',
     path: '/webhook/dlq/jobs',
     summary: 'List the bulk re-arms and purges, newest first',
@@ -223,81 +203,64 @@ export const deadLettersContract = {
       limit: Type.Optional(listLimit),
       cursor: Type.Optional(cursorSchema),
     }),
-    responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) }, 400: problem },
+    responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) } },
   },
   getBulkJob: {
-    ...admin,
-    id: 'getBulkJob',
+    scope: 'admin',
     method: 'GET',
     path: '/webhook/dlq/jobs/:id',
     summary: 'Show the progress of a bulk re-arm or purge',
-    params: idParams,
-    responses: { 200: { description: 'The job.', schema: bulkJobSchema }, 404: problem },
+    responses: { 200: { description: 'The job.', schema: bulkJobSchema } },
   },
   changeBulkJob: {
-    ...admin,
-    id: 'changeBulkJob',
+    scope: 'admin',
     method: 'PATCH',
     path: '/webhook/dlq/jobs/:id',
     summary: 'Pause, resume or pace a bulk re-arm or purge',
-    params: idParams,
     body: bulkJobChangeSchema,
     responses: {
       200: { description: 'The job.', schema: bulkJobSchema },
-      400: problem,
-      404: problem,
       409: problem,
     },
   },
   cancelBulkJob: {
-    ...admin,
-    id: 'cancelBulkJob',
+    scope: 'admin',
     method: 'DELETE',
     path: '/webhook/dlq/jobs/:id',
     summary: 'Cancel a bulk re-arm or purge; what it has done stays so',
-    params: idParams,
-    responses: { 204: { description: 'Cancelled, or had ended.' }, 404: problem },
+    responses: { 204: { description: 'Cancelled, or had ended.' } },
   },
   listRetryJobs: {
-    ...admin,
-    id: 'listRetryJobs',
+    scope: 'admin',
     method: 'GET',
     path: '/webhook/dlq/retries',
     summary: 'List the bulk re-arms, newest first',
     query: exactly({ limit: Type.Optional(listLimit), cursor: Type.Optional(cursorSchema) }),
-    responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) }, 400: problem },
+    responses: { 200: { description: 'One page.', schema: pageOf(bulkJobSchema) } },
   },
   getRetryJob: {
-    ...admin,
-    id: 'getRetryJob',
+    scope: 'admin',
     method: 'GET',
     path: '/webhook/dlq/retries/:id',
     summary: 'Show the progress of a bulk re-arm',
-    params: idParams,
-    responses: { 200: { description: 'The job.', schema: bulkJobSchema }, 404: problem },
+    responses: { 200: { description: 'The job.', schema: bulkJobSchema } },
   },
   changeRetryJob: {
-    ...admin,
-    id: 'changeRetryJob',
+    scope: 'admin',
     method: 'PATCH',
     path: '/webhook/dlq/retries/:id',
     summary: 'Pause, resume or pace a bulk re-arm',
-    params: idParams,
     body: bulkJobChangeSchema,
     responses: {
       200: { description: 'The job.', schema: bulkJobSchema },
-      400: problem,
-      404: problem,
       409: problem,
     },
   },
   cancelRetryJob: {
-    ...admin,
-    id: 'cancelRetryJob',
+    scope: 'admin',
     method: 'DELETE',
     path: '/webhook/dlq/retries/:id',
     summary: 'Cancel a bulk re-arm; what it has re-armed stays so',
-    params: idParams,
-    responses: { 204: { description: 'Cancelled, or had ended.' }, 404: problem },
+    responses: { 204: { description: 'Cancelled, or had ended.' } },
   },
-} as const satisfies Record<string, RouteContract>;
+});

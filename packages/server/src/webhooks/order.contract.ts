@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
   cursorSchema,
   exactly,
@@ -10,7 +10,7 @@ import {
   problem,
 } from '../platform/http/schemas.contract.ts';
 import { deliverySchema } from './deliveries.contract.ts';
-import { idParams, listLimit } from './schemas.contract.ts';
+import { listLimit } from './schemas.contract.ts';
 import { deadLetterStatuses } from './values.ts';
 
 const { attempts, max_attempts, next_retry, failure_class, error } = deliverySchema.properties;
@@ -41,39 +41,29 @@ const skippedSchema = Type.Object({
   next: nullable(Type.String({ description: 'the delivery that goes now; null: none waits yet' })),
 });
 
-const admin = { tag: 'Webhooks', scope: 'admin' } as const;
-
 /** The routes of what waits in order. */
-export const orderContract = {
+export const orderContract = routesUnder('Webhooks', {
   listBlockedKeys: {
-    ...admin,
-    id: 'listBlockedKeys',
+    scope: 'admin',
     method: 'GET',
     path: '/webhook/endpoints/:id/blocked',
     summary: 'List the keys of an ordered endpoint whose first delivery has failed',
-    params: idParams,
     query: exactly({ limit: Type.Optional(listLimit), cursor: Type.Optional(cursorSchema) }),
     responses: {
       200: { description: 'One page, by key.', schema: pageOf(blockedKeySchema) },
-      400: problem,
-      404: problem,
     },
   },
   skipHead: {
-    ...admin,
-    id: 'skipHead',
+    scope: 'admin',
     method: 'POST',
     path: '/webhook/endpoints/:id/skip',
     summary: 'Let the next delivery of a blocked key go',
     description:
       'What failed is abandoned, and stays in the dead-letter queue: retried later, it goes before all that was accepted after it and was not sent yet. 409 key_not_blocked unless the first delivery of the key has failed and no attempt is under way.',
-    params: idParams,
     body: exactly({ key: Type.String({ minLength: 1, maxLength: 200 }) }),
     responses: {
       200: { description: 'Skipped.', schema: skippedSchema },
-      400: problem,
-      404: problem,
       409: problem,
     },
   },
-} as const satisfies Record<string, RouteContract>;
+});

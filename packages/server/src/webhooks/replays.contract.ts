@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { RouteContract } from '../platform/http/contract.ts';
+import { routesUnder } from '../platform/http/contract.ts';
 import {
   exactly,
   instantSchema,
@@ -7,7 +7,7 @@ import {
   oneOf,
   problem,
 } from '../platform/http/schemas.contract.ts';
-import { eventTypesSchema, idParams, idSchema } from './schemas.contract.ts';
+import { eventTypesSchema, idSchema } from './schemas.contract.ts';
 import {
   openJobStates,
   replayFilters,
@@ -139,51 +139,38 @@ export const replayChangeSchema = exactly(
   { minProperties: 1 },
 );
 
-/** What operators may do. */
-const admin = { tag: 'Webhooks', scope: 'admin' } as const;
-
 /** The routes of replays. They are listed, and cancelled, with the jobs of all kinds. */
-export const replaysContract = {
+export const replaysContract = routesUnder('Webhooks', {
   replayEndpoint: {
-    ...admin,
-    id: 'replayEndpoint',
+    scope: 'admin',
     method: 'POST',
     path: '/webhook/endpoints/:id/replay',
     summary: 'Send an endpoint again what was reported in a range of time, as a job',
     description:
       'dry_run answers 200 with what it would do. In the order of the reports it makes a delivery of each incident that is selected, or re-arms its dead letter, which keeps its webhook-id. New reports go first. No more than 2,000 of its deliveries wait at a time. Pings are not sent again. Another replay of the endpoint whose range overlaps is refused (409 replay_overlaps). POST /jobs/:id/cancel ends it.',
-    params: idParams,
     body: replayRequestSchema,
     responses: {
       202: { description: 'The job.', schema: replaySchema },
       200: { description: 'dry_run: what it would do.', schema: replayPreviewSchema },
-      400: problem,
-      404: problem,
       409: problem,
     },
   },
   getReplay: {
-    ...admin,
-    id: 'getReplay',
+    scope: 'admin',
     method: 'GET',
     path: '/webhook/replays/:id',
     summary: 'Show how far a replay is, and what became of its deliveries',
-    params: idParams,
-    responses: { 200: { description: 'The replay.', schema: replaySchema }, 404: problem },
+    responses: { 200: { description: 'The replay.', schema: replaySchema } },
   },
   changeReplay: {
-    ...admin,
-    id: 'changeReplay',
+    scope: 'admin',
     method: 'PATCH',
     path: '/webhook/replays/:id',
     summary: 'Pause, resume or pace a replay',
-    params: idParams,
     body: replayChangeSchema,
     responses: {
       200: { description: 'The replay.', schema: replaySchema },
-      400: problem,
-      404: problem,
       409: problem,
     },
   },
-} as const satisfies Record<string, RouteContract>;
+});
