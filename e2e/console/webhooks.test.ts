@@ -196,6 +196,10 @@ test('gives axe nothing to find', async () => {
   await page.goto(`/#/endpoints?panel=endpoint/${webhooks.endpoints['/acme/in']}`);
   await drawerOf(page).getByRole('list', { name: 'Its newest attempts' }).waitFor();
   await visit('endpoint-story');
+  await page.goto('/#/endpoints?view=types');
+  await page.getByRole('button', { name: 'New type' }).click();
+  await page.getByLabel('Description').waitFor();
+  await visit('event-types');
   expect(findings).toEqual({});
 }, 180_000);
 
