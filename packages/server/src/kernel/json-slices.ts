@@ -132,6 +132,12 @@ export function refusalIn(text: string, mostNesting: number): JsonFault | null {
   return scanner.fault;
 }
 
+/** Whether a value is nested in more than so many levels. It stops there, so its own recursion is bounded. */
+export function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1));
+}
+
 /**
  * Returns an object that has only these members, in this order. The text of each value stays exactly as it was; a
  * member that is absent becomes null.

@@ -166,7 +166,7 @@ export async function findOverdueEndpoints(db: Queryable, days: number): Promise
 
 /**
  * Abandons up to `limit` deliveries of an endpoint that were due more than so many days ago, or have waited behind
- * another for so long, and returns what they were before. `max_attempts` becomes the number of attempts made, since there are no more unless an operator retries.
+ * another for so long, and returns what they were before.
  */
 export async function abandonOverdue(
   db: Queryable,

@@ -43,6 +43,7 @@ export async function openTunnel(
   addresses: readonly string[],
 ): Promise<Socket> {
   for (const [i, address] of addresses.entries()) {
+    dial.signal.throwIfAborted();
     const { socket, status } = await ask(proxy, dial, address);
     if (status.startsWith('2')) return socket;
     socket.destroy();

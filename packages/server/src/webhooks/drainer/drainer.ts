@@ -371,7 +371,7 @@ export class Drainer {
     const breaker = this.#scheduler.end(row.endpoint_id, (endpoint) =>
       isThrottled(result, null)
         ? endpoint.throttled({ sentAt: startedAt, retryAfterSeconds })
-        : endpoint.finish({ isFailure, isOverslept: isOurs, durationMillis, role }),
+        : endpoint.finish({ isFailure, isOurs, durationMillis, role }),
     );
     const random = Math.random();
     this.#writer.add(endOf(row, config, { result, lease, startedAt, random, breaker }));

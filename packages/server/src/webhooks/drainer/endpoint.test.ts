@@ -184,7 +184,7 @@ describe('the breaker', () => {
       expect(claimAll(1)).toHaveLength(1);
       const slept = {
         isFailure: true,
-        isOverslept: true,
+        isOurs: true,
         durationMillis: 30,
         role: 'usual',
       } as const;

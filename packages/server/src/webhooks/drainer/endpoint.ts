@@ -31,8 +31,8 @@ export type AttemptRole = 'usual' | 'probe' | 'operator';
 export type AttemptEnd = {
   readonly isFailure: boolean;
   readonly durationMillis: number;
-  /** Whether this process slept through it, so that a failure is not held against the endpoint. */
-  readonly isOverslept?: boolean;
+  /** Whether this process slept through it, or its proxy failed: that is not held against the endpoint. */
+  readonly isOurs?: boolean;
   readonly role: AttemptRole;
 };
 
@@ -235,7 +235,7 @@ export class Endpoint {
       this.#successMillis += (attempt.durationMillis - this.#successMillis) / 4;
       return this.#noteSuccess(attempt.role);
     }
-    if (attempt.isOverslept) return null;
+    if (attempt.isOurs) return null;
     if (attempt.role !== 'operator') return this.#noteFailure(attempt.role === 'probe');
     this.#hasProbe = false;
     return null;

@@ -204,7 +204,8 @@ async function writeAll(
   db: Queryable,
   { batch, rows, keeper }: { batch: readonly Ended[]; rows: readonly OutcomeRow[]; keeper: number },
 ): Promise<void> {
-  // Endpoints, then deliveries, then what they are in order with, then counts: everyone locks in this order, so that no two transactions deadlock.
+  // Endpoints, then deliveries, then what they are in order with, then counts: everyone locks in this order, so that no
+  // two transactions deadlock.
   await storeBreakers(db, keeper, lastChanges(batch));
   await cancelBacklogJobs(db, await disableGone(db, attemptsGone(batch)));
   const isHeldBack = new Set(batch.filter((end) => end.isHeldBack).map(({ row }) => row.id));

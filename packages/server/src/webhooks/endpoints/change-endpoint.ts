@@ -96,7 +96,7 @@ export async function changeEndpoint(
       const settings = changedSettings(before, change, actor.name);
       await refuseNamesake(connection, { ...settings, id, tenant: before.tenant });
       const closesBreaker = change.enabled === true;
-      const isElsewhere = new URL(settings.url).origin !== new URL(before.url).origin;
+      const isElsewhere = leadsElsewhere(before, settings);
       const sealed = found(await findSealed(connection, id));
       const headers = newHeaders(options, { id, change, isElsewhere, sealed: sealed.headers });
       const sending: StoredDelivery = { ...sealed, delivery: before.delivery };
@@ -125,16 +125,22 @@ export async function changeEndpoint(
   return { ...after, warnings };
 }
 
+/** Whether another host would see what was meant for the one before. */
+function leadsElsewhere(before: { url: string }, after: { url: string }): boolean {
+  return new URL(after.url).origin !== new URL(before.url).origin;
+}
+
 /** What a change leaves as it was, or takes away, and one might not think of. */
 function warningsOf(before: EndpointRow, after: EndpointRow): string[] {
   const warnings: string[] = [];
+  const isElsewhere = leadsElsewhere(before, after);
   const dropped = before.header_names.filter((name) => !after.header_names.includes(name));
-  if (dropped.length > 0) {
+  if (isElsewhere && dropped.length > 0) {
     warnings.push(
       `${dropped.join(', ')}: not sent to the new host. Give the headers anew that it needs.`,
     );
   }
-  if (before.delivery?.tls !== undefined && after.delivery?.tls === undefined) {
+  if (isElsewhere && before.delivery?.tls !== undefined && after.delivery?.tls === undefined) {
     warnings.push('Its certificates: not used for the new host. Give those anew that it needs.');
   }
   const { count, is_exact: isExact } = after.backlog;

@@ -36,7 +36,10 @@ export async function resealEndpoints(db: Database, sealing: Sealing): Promise<v
   }
 }
 
-/** The ids of the endpoints of which something is sealed that no key of the box opens, in their order; secrets that were rotated out do not count. */
+/**
+ * The ids of the endpoints of which something is sealed that no key of the box opens, in their order; secrets that were
+ * rotated out do not count.
+ */
 export async function listUnopened(db: Database, sealing: Sealing): Promise<string[]> {
   const unopened: string[] = [];
   for await (const { id, secret, headers, delivery_keys: keys } of sealedOtherwise(db, sealing)) {

@@ -1,6 +1,7 @@
 import vm from 'node:vm';
 import type * as schemas from 'typebox/schema';
 import { invalidInput } from '../../kernel/errors.ts';
+import { isDeeper } from '../../kernel/json-slices.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -56,11 +57,6 @@ function assertSize(path: string, value: unknown): void {
   const sizeBytes = Buffer.byteLength(JSON.stringify(value));
   if (sizeBytes > mostBytes) throw invalidInput(path, `has ${sizeBytes} bytes of ${mostBytes}`);
   if (isDeeper(value, mostLevels)) throw invalidInput(path, `has more than ${mostLevels} levels`);
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1));
 }
 
 /** Where a schema may lead is only within itself, and its patterns are patterns. */

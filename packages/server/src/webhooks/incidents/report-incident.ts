@@ -5,7 +5,7 @@ import { createBatcher } from '../../kernel/batcher.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
-import { refusalIn } from '../../kernel/json-slices.ts';
+import { isDeeper, refusalIn } from '../../kernel/json-slices.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
@@ -349,10 +349,4 @@ export function payloadText(payload: Payload, maxBytes: number, source?: string)
     });
   }
   return text;
-}
-
-/** Whether a value is nested in more than so many levels. It stops there, so its own recursion is bounded. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1));
 }

@@ -29,6 +29,7 @@ export async function passOn(db: Queryable, keys: readonly OrderKey[]): Promise<
 export async function passOnAll(db: Database, wakeUp: WakeUp): Promise<void> {
   for (let round = 0; round < mostRounds; round += 1) {
     const keys = await findPassing(db, mostKeys);
+    if (keys.length === 0) return;
     const endpointIds = await db.transaction((connection) => passOn(connection, keys));
     if (endpointIds.length > 0) wakeUp.wake(endpointIds);
     if (keys.length < mostKeys) return;
