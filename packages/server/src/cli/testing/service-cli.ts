@@ -31,7 +31,7 @@ export function useServiceCli(
       // A command that asked again and again without a pause would take the time of the work that it waits for.
       longestSleepMillis: 20,
       // A busy machine may be slow.
-      timeouts: { answerMillis: 60_000 },
+      timeouts: { answerMillis: 60_000, idleMillis: 60_000 },
       env: { SVC_URL: service.url, SVC_TOKEN: token, NO_COLOR: '1', ...env },
       ...(folder && { cwd: folder.path }),
       ...more,
