@@ -54,3 +54,7 @@ export type { DayWindow } from './slice/slice.ts';
 export { beyondLastDay, firstDay } from './slice/slice.ts';
 export type { Gone, GoneEffects } from './versions/note-gone-records.ts';
 export { lockRemovals } from './versions/pin-queries.ts';
+export { coldWhereSql } from './where/cold-sql.ts';
+export { parsePath } from './where/parse.ts';
+export { whereSql } from './where/queries.ts';
+export type { Where } from './where/where.ts';

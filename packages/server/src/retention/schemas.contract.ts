@@ -301,13 +301,26 @@ const eraseScopeProperties = {
   incidents: Type.Optional(
     Type.Boolean({
       description:
-        'also the incidents that occurred on these days, or with event_ids those whose payload or idempotency key has one of the ids',
+        'also the incidents that occurred on these days; with event_ids those whose payload or idempotency key has one of the ids, and with a subject those that have its value or the id of one of its events',
     }),
   ),
   tenant: tenantSchema,
   store: Type.Optional(storeSchema),
   event_ids: Type.Optional(
     Type.Array(eventIdSchema, { minItems: 1, maxItems: 10_000, uniqueItems: true }),
+  ),
+  subject: Type.Optional(
+    exactly({
+      field: Type.String({
+        ...{ minLength: 1, maxLength: 500 },
+        description: 'a key of the enrichment, as where= names it: passenger.email',
+      }),
+      value: Type.String({
+        ...{ minLength: 1, maxLength: 1000 },
+        description:
+          'the text that stands there, or in the array there; or the number of this spelling',
+      }),
+    }),
   ),
   from: Type.Optional({
     ...dateSchema,

@@ -14,18 +14,20 @@ type Request = Omit<RouteInput<'POST /enrichment/erase'>['body'], 'dry_run'>;
 type Receipt = RouteAnswer<'POST /enrichment/erase'>;
 
 export const erase = verb({
-  summary: 'erase records for good, by event id or by days',
+  summary: 'erase records for good: by event id, of a person, or by days',
   description:
-    'Erases records for good, hot and cold: those with these event ids, or those of these days. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, or name one of the event ids.',
+    'Erases records for good, hot and cold: those with these event ids, those of a person, or those of these days. A person is found by a key of the enrichment and the value that stands there, as a text, as a number, or in an array. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, name one of the event ids, or have the value anywhere.',
   examples: [
     'svcctl records erase --tenant TX --event-id fl-0812 fl-0813 --dry-run',
     'svcctl records erase --tenant TX --store DFW --event-id fl-0812 --incidents',
+    'svcctl records erase --tenant TX --subject passenger.email=kim@example.com --incidents',
     'svcctl records erase --tenant TX --from 2001-01-01 --to 2001-01-31 --yes --json > receipt.json',
   ],
   options: [
     ['--tenant <tenant>', 'the tenant (required)'],
     ['--store <store>', 'only of this store'],
     ['--event-id <id...>', 'records with these event ids'],
+    ['--subject <field=value>', 'records whose enrichment has this value at this key'],
     ['--from <date>', 'records from this day on, as 2026-03-05 (UTC)'],
     ['--to <date>', 'up to this day, inclusive'],
     ['--incidents', 'also the incidents of these events or days'],
@@ -36,11 +38,12 @@ export const erase = verb({
   async act(context, options) {
     const { tenant, store, eventId, from, to, incidents, dryRun, yes, json } = options;
     checkDays({ from, to });
-    if ((eventId === undefined) === (from === undefined)) {
-      throw usage('Say what to erase: either --event-id, or --from and --to.');
+    const subject = toSubject(options.subject);
+    if (subject === undefined && (eventId === undefined) === (from === undefined)) {
+      throw usage('Say what to erase: --event-id, --subject, or --from and --to.');
     }
     if (!dryRun && !yes) assertCanAsk(context, 'Erase');
-    const request = { tenant, store, event_ids: eventId, from, to, incidents };
+    const request = { tenant, store, event_ids: eventId, subject, from, to, incidents };
     const client = await context.connect();
     if (!dryRun && !yes) await ask(context, client, request);
     const receipt = await client.json('POST /enrichment/erase', {
@@ -50,6 +53,14 @@ export const erase = verb({
     tellEnd(context, receipt);
   },
 });
+
+/** Reads FIELD=VALUE; a key that holds a "=" is in quotes, as in where=. Throws `usage_invalid`. */
+function toSubject(text: string | undefined): Request['subject'] {
+  if (text === undefined) return undefined;
+  const [, field, value] = /^((?:"(?:[^"\\]|\\.)*"|[^"=])+)=(.+)$/s.exec(text) ?? [];
+  if (field !== undefined && value !== undefined) return { field, value };
+  throw usage(`--subject takes FIELD=VALUE, as passenger.email=kim@example.com, not ${text}.`);
+}
 
 /** Tells what would be erased, and asks. */
 async function ask(context: Context, client: Client, request: Request): Promise<void> {

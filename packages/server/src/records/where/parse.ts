@@ -1,5 +1,13 @@
+import { invalidInput } from '../../kernel/errors.ts';
 import { WhereParser } from '../../kernel/where/parse.ts';
-import { groupColumns, type Place, recordVocabulary, type Where } from './where.ts';
+import {
+  type Column,
+  columnTypes,
+  groupColumns,
+  type Place,
+  recordVocabulary,
+  type Where,
+} from './where.ts';
 
 /**
  * Reads a `where` about records. Throws 400 `request_invalid` with the fault `where_invalid` at `path`, whose `at` is the
@@ -22,4 +30,19 @@ export function joinWheres(a: string | undefined, b: string | undefined): string
  */
 export function parseGroup(text: string, path = '/group_by'): Place {
   return new WhereParser(recordVocabulary, text, path).readPlace(groupColumns);
+}
+
+/**
+ * Reads a path in the enrichment, as a `where` names it. Throws 400 `request_invalid` with the fault `where_invalid` at
+ * `path`.
+ */
+export function parsePath(text: string, path: string): readonly string[] {
+  const columns = Object.keys(columnTypes) as Column[];
+  const place = new WhereParser(recordVocabulary, text, path).readPlace(columns);
+  if ('path' in place) return place.path;
+  throw invalidInput(
+    path,
+    `${place.column} is a column; a key of the enrichment that has its name is enrichment.${place.column}`,
+    'where_invalid',
+  );
 }

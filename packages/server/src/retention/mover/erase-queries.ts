@@ -8,9 +8,10 @@ import {
   type LiveSegment,
   mayHold,
   type Span,
+  whereSql,
 } from '../../records/segments.ts';
 import type { MoveState } from '../values.ts';
-import type { EraseScope } from './scope.ts';
+import { type EraseScope, whereOf } from './scope.ts';
 
 /**
  * Lists the days in the scope that have hot records, with the triples of all hot records of these days, from the
@@ -50,14 +51,14 @@ export async function matchHotMonth(
  */
 export async function deleteHotMatches(
   db: Queryable,
-  { tenant, eventIds }: EraseScope,
+  scope: EraseScope,
   { store, from, until }: Span,
 ): Promise<DayTriple[]> {
-  const isMeant = eventIds === null ? sql`true` : sql`event_id = any(${eventIds}::text[])`;
+  const isMeant = join([sql`true`, ...contentConditions(scope)], ' and ');
   return db.query<DayTriple>(sql`
     with gone as (
       delete from enrichment_records
-      where tenant = ${tenant} and store = ${store}
+      where tenant = ${scope.tenant} and store = ${store}
         and occurred_at >= ${`${from}T00:00:00Z`}::timestamptz
         and occurred_at < ${`${until}T00:00:00Z`}::timestamptz and ${isMeant}
       returning (occurred_at at time zone 'UTC')::date as day, bytes, digest
@@ -116,7 +117,8 @@ function dayConditions({ tenant, store, from, to }: EraseScope): Sql[] {
   return conditions;
 }
 
-function recordConditions({ tenant, store, eventIds, from, to }: EraseScope, month: string): Sql[] {
+function recordConditions(scope: EraseScope, month: string): Sql[] {
+  const { tenant, store, from, to } = scope;
   const start = `${month}-01T00:00:00Z`;
   const conditions = [
     sql`tenant = ${tenant}`,
@@ -128,7 +130,14 @@ function recordConditions({ tenant, store, eventIds, from, to }: EraseScope, mon
   if (to !== null) {
     conditions.push(sql`occurred_at < ${`${to}T00:00:00Z`}::timestamptz + interval '1 day'`);
   }
+  return [...conditions, ...contentConditions(scope)];
+}
+
+/** What holds of the records of a scope beside their stores and days. */
+function contentConditions({ eventIds, subject }: EraseScope): Sql[] {
+  const conditions: Sql[] = [];
   if (eventIds !== null) conditions.push(sql`event_id = any(${eventIds}::text[])`);
+  if (subject !== null) conditions.push(whereSql(whereOf(subject)));
   return conditions;
 }
 
@@ -175,7 +184,7 @@ export type Scrubbed = {
 
 /**
  * Notes, together with the switch, which tables are to be scrubbed: the months of the deleted records and, if event ids
- * were given, the journal. The months of cold records are among them, because the rows that were deleted when these
+ * or a subject were given, the journal. The months of cold records are among them, because the rows that were deleted when these
  * records became cold may still lie in the pages of their month.
  */
 export async function queueScrub(
@@ -191,7 +200,7 @@ export async function queueScrub(
     order by relname`);
   await db.query(sql`
     update moves set scrub_due = ${partitions.map(({ name }) => name)}::text[]
-      || case when request->>'event_ids' is null then '{}' else '{moves}' end::text[]
+      || case when coalesce(request->>'event_ids', request->>'subject') is null then '{}' else '{moves}' end::text[]
     where tenant = ${tenant} and id = ${id}`);
 }
 
@@ -248,7 +257,7 @@ export async function listDaysToGo(
     order by free.day limit ${raw(String(limit))}`);
 }
 
-/** Removes the event ids from the journal. Once they are erased, nobody needs to know which they were. */
+/** Removes event ids and subject from the journal. Once they are erased, nobody needs to know which they were. */
 export async function forgetRequest(
   db: Queryable,
   { tenant, id }: { tenant: string; id: string },

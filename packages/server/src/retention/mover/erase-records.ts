@@ -36,7 +36,13 @@ export type EraseAct = Caller & { readonly requestedAt: string };
 export async function eraseRecords(
   context: EraseContext,
   scope: EraseScope,
-  job: { act: EraseAct; signal: AbortSignal; onJournalled: (receipt: EraseReceipt) => void },
+  job: {
+    act: EraseAct;
+    signal: AbortSignal;
+    /** Is awaited before anything is erased. */
+    onFound?: ((matches: Matches) => Promise<void>) | undefined;
+    onJournalled: (receipt: EraseReceipt) => void;
+  },
 ): Promise<EraseReceipt> {
   await refuseHold(context.db, scope.tenant);
   return waitForTenant(context.db, scope.tenant, {
@@ -48,6 +54,7 @@ export async function eraseRecords(
       // and drop its copy.
       await resumeMoves(context, scope.tenant, { signal, sofar: nothingSofar() });
       const matches = await findMatches(context, scope, signal);
+      await job.onFound?.(matches);
       // Hot records can be erased whichever database has the store.
       if (matches.cold.length > 0) await context.fence.advance(signal);
       const effects = await foretell(context, scope, matches);
@@ -140,8 +147,8 @@ async function journal(
 }
 
 /**
- * Writes the audit entry. It holds the number of event ids but not the ids, because the audit log must not remember who
- * was erased.
+ * Writes the audit entry. It holds the number of event ids but not the ids, and of a subject only the field, because the
+ * audit log must not remember who was erased.
  */
 export async function noteErasure(
   db: Queryable,
@@ -153,13 +160,16 @@ export async function noteErasure(
     moveId,
   }: { scope: EraseScope; planned: EraseReceipt; act: EraseAct; moveId: string | null },
 ): Promise<void> {
-  const { tenant, store, from, to, eventIds } = scope;
+  const { tenant, store, from, to, eventIds, subject } = scope;
   const { erased, hot_count, cold_count } = planned;
   const event_ids = eventIds?.length ?? null;
   await audit(db, {
     ...{ actor: act.actor, request: act.request },
     ...{ action: 'records.erase', target: moveId, tenant },
-    after: { store, from, to, event_ids, ...erased, hot_count, cold_count },
+    after: {
+      ...{ store, from, to, event_ids, ...erased, hot_count, cold_count },
+      ...(subject === null ? {} : { subject_field: subject.field }),
+    },
   });
 }
 

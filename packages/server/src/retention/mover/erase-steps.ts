@@ -27,7 +27,7 @@ import type {
   Refusal,
 } from './move.ts';
 import { listDaysOfSegments, listKeepers, queueRemovals } from './queries.ts';
-import { type EraseScope, fromJournal, goneOf, scopeOfDays } from './scope.ts';
+import { type EraseScope, fromJournal, goneOf, scopeOfDays, takesWholeDays } from './scope.ts';
 import { scrub } from './scrub.ts';
 import { fetchSegment } from './verify-copy.ts';
 
@@ -84,7 +84,7 @@ async function copyKept(
   const { db, duckdb } = context;
   const before = await listDaysOfSegments(db, move.tenant, [segment.segment_id]);
   // What goes whole need not be read, and so not even be there.
-  if (scope.eventIds === null && before.every((day) => isDayInScope(scope, day))) {
+  if (takesWholeDays(scope) && before.every((day) => isDayInScope(scope, day))) {
     return { files: [], days: [] };
   }
   const source = await fetchSegment(context, segment, { dir, signal });

@@ -24,6 +24,13 @@ function erase(body: Record<string, unknown>, token = service.adminToken) {
 /** Ten records, cold. */
 async function seedCold(tenant: string): Promise<void> {
   await ingest(...Array.from({ length: 10 }, (_, n) => record(tenant, n)));
+  await retain(tenant);
+  const tree = await service.call('GET', `/retention/tenants?q=${tenant}`);
+  expect(tree.json.data).toMatchObject([{ tenant, hot_count: 0, cold_count: 10 }]);
+}
+
+/** Moves what a tenant has to the cold tier. */
+async function retain(tenant: string): Promise<void> {
   const { json } = await service.call('POST', '/retention/run', { body: { tenant } });
   const hasEnded = async () => {
     const run = (await service.call('GET', `/retention/runs/${json.id}`)).json;
@@ -31,8 +38,6 @@ async function seedCold(tenant: string): Promise<void> {
     return run.state === 'completed';
   };
   await vi.waitUntil(hasEnded, { timeout: 120_000, interval: 20 });
-  const tree = await service.call('GET', `/retention/tenants?q=${tenant}`);
-  expect(tree.json.data).toMatchObject([{ tenant, hot_count: 0, cold_count: 10 }]);
 }
 
 test.each([
@@ -102,3 +107,64 @@ test('an erasure is in the audit log, without the event ids', async () => {
   expect(entry.after).toMatchObject({ event_ids: 1, count: 1, hot_count: 1 });
   expect(JSON.stringify(entry)).not.toContain('e1"');
 });
+
+const kim = 'kim"=\'@example.com';
+const ofKim = { field: 'passenger."e-mail"', value: kim };
+
+/** What is stored of a tenant, by event id and the rest of the enrichment. */
+async function left(tenant: string): Promise<string[]> {
+  const { json } = await service.call('GET', `/enrichment/records?tenant=${tenant}&limit=100`);
+  return json.data.map((row: { event_id: string }) => row.event_id);
+}
+
+test('a person is erased in both tiers and in incidents, and found nowhere afterwards', async () => {
+  const about = (n: number, email: unknown) =>
+    record('people', n, { enrichment: { n, passenger: { 'e-mail': email } } });
+  await ingest(about(1, kim), about(2, [kim, 'other']), about(3, `x${kim}`), about(4, { a: kim }));
+  await retain('people');
+  await ingest(about(11, kim), about(12, null), about(13, ['other']), record('people', 14));
+  const report = (data: unknown) =>
+    service.call('POST', '/incidents', { body: { tenant: 'people', type: 'a.b', data } });
+  const reported = [report({ who: [kim] }), report({ event: 'e11' }), report({ event: 'e12' })];
+  const ids = (await Promise.all(reported)).map(({ json }) => json.id);
+
+  const request = { tenant: 'people', subject: ofKim, incidents: true };
+  const plan = await service.call('POST', '/enrichment/erase/plan', { body: request });
+  const expected = { erased: { count: 3 }, hot_count: 1, cold_count: 2, incidents: { count: 2 } };
+  expect(plan.json).toMatchObject({ ...expected, not_found: [] });
+  expect(await left('people')).toHaveLength(8);
+  const receipt = await erase(request);
+  expect(receipt.json).toMatchObject({ ...expected, erased: plan.json.erased });
+  expect(await left('people')).toEqual(['e3', 'e4', 'e12', 'e13', 'e14']);
+  const states = await Promise.all(ids.map((id) => service.call('GET', `/incidents/${id}`)));
+  expect(states.map(({ json }) => json.erased_at !== null)).toEqual([true, true, false]);
+  expect((await erase(request)).json).toMatchObject({ erased: { count: 0 }, id: null });
+
+  const told = [
+    await service.call('GET', `/retention/moves/${receipt.json.id}`),
+    await service.call('GET', '/audit?tenant=people'),
+  ];
+  for (const { text } of told) expect(text).not.toContain('@example.com');
+  expect(JSON.stringify(told[1]?.json)).toContain(
+    JSON.stringify({ subject_field: ofKim.field }).slice(1, -1),
+  );
+});
+
+test('a value that is spelled as a number stands for that number, too, and for no other', async () => {
+  const values = [7, 7.0, '7', '7.0', [1, 7], 70, true];
+  const records = values.map((id, n) => record('numbers', n, { enrichment: { id } }));
+  await ingest(...records);
+  const plan = (value: string) =>
+    erase({ tenant: 'numbers', subject: { field: 'id', value }, dry_run: true });
+  expect((await plan('7')).json.erased.count).toBe(4);
+  expect((await plan('7.0')).json.erased.count).toBe(4);
+  expect((await plan('true')).json.erased.count).toBe(0);
+});
+
+test.each(['kind', 'a b', 'enrichment', 'a = 1 or b'])(
+  'answers 400 to the field %s',
+  async (field) => {
+    const answer = await erase({ tenant: 'T', subject: { field, value: 'x' }, dry_run: true });
+    expect(answer.json).toMatchObject({ status: 400, errors: [{ code: 'where_invalid' }] });
+  },
+);

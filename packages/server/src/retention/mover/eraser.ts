@@ -22,7 +22,7 @@ import {
   readReceipt,
   refuseHold,
 } from './erase-records.ts';
-import { findMatches } from './find-matches.ts';
+import { findMatches, type Matches } from './find-matches.ts';
 import { forgetSegment } from './forget-segment.ts';
 import { dryReceipt, foretell, noEffects, noMatches } from './receipt.ts';
 import { type EraseScope, toScope } from './scope.ts';
@@ -76,19 +76,26 @@ export function createEraser(options: EraserOptions): Eraser {
   const stopping = new AbortController();
   const running = new Set<Promise<unknown>>();
 
-  async function eraseNow(act: EraseAct, scope: EraseScope): Promise<EraseReceipt> {
+  async function eraseNow(
+    act: EraseAct,
+    scope: EraseScope,
+    onFound?: (matches: Matches) => Promise<void>,
+  ): Promise<EraseReceipt> {
     let tellJournalled = (_planned: EraseReceipt) => {};
     const journalled = new Promise<EraseReceipt>((resolve) => {
       tellJournalled = resolve;
     });
     const { signal } = stopping;
-    const work = eraseRecords(context, scope, { act, signal, onJournalled: tellJournalled });
+    const work = eraseRecords(context, scope, {
+      ...{ act, signal, onFound },
+      onJournalled: tellJournalled,
+    });
     const ended = new AbortController();
     let isAnswered = false;
     const settled = work
       .catch((error: unknown) => {
         // If the caller still waits, the caller is told of the error instead.
-        if (isAnswered) tellBrokenOff(scope.tenant, error);
+        if (isAnswered) tellBrokenOff(context.log, scope.tenant, error, signal.aborted);
       })
       .finally(() => {
         ended.abort();
@@ -107,15 +114,6 @@ export function createEraser(options: EraserOptions): Eraser {
     return receipt;
   }
 
-  /** It stands in the journal. The end of this process and an outage are no faults of it. */
-  function tellBrokenOff(tenant: string, error: unknown): void {
-    const text = 'an erasure broke off, and the next mover of its tenant finishes it';
-    if (stopping.signal.aborted) context.log.info({ tenant }, text);
-    else if (mayPass(error) || isDatabaseAway(error))
-      context.log.warn({ err: error, tenant }, text);
-    else context.log.error({ err: error, tenant }, text);
-  }
-
   /** Says what would be erased. */
   async function plan(
     scope: EraseScope,
@@ -125,22 +123,26 @@ export function createEraser(options: EraserOptions): Eraser {
     const matches = await findMatches(context, scope, signal);
     const effects = await foretell(context, scope, matches);
     const receipt = dryReceipt(scope, matches, { requestedAt, effects });
-    return hasIncidents
-      ? { ...receipt, incidents: await options.incidents.plan(scope, signal) }
-      : receipt;
+    if (!hasIncidents) return receipt;
+    const ofSubject = withEvents(scope, matches);
+    return { ...receipt, incidents: await options.incidents.plan(ofSubject, signal) };
   }
 
-  /** Adds the erasure of incidents, which comes last: an error of the records then says truly that nothing went. */
-  async function alsoIncidents(
-    receipt: EraseReceipt,
-    act: EraseAct,
-    scope: EraseScope,
-  ): Promise<EraseReceipt> {
-    const { erased, remains } = await options.incidents.erase(act, scope, stopping.signal);
-    const isTold = ({ what }: EraseRemain) =>
-      what !== 'hot_pages' && receipt.remains.some((other) => other.what === what);
-    const more = remains.filter((remain) => !isTold(remain));
-    return { ...receipt, incidents: erased, remains: [...more, ...receipt.remains] };
+  /** Erases records and incidents. */
+  async function eraseBoth(act: EraseAct, scope: EraseScope): Promise<EraseReceipt> {
+    const eraseIncidents = (whose: EraseScope) =>
+      options.incidents.erase(act, whose, stopping.signal);
+    if (scope.subject === null) {
+      // Incidents come last: an error of the records then says truly that nothing went.
+      const receipt = await eraseNow(act, scope);
+      return addIncidents(receipt, await eraseIncidents(scope));
+    }
+    // Incidents that only name an event of the subject are found by its records, and so go before these.
+    let gone: Awaited<ReturnType<IncidentEraser['erase']>> | undefined;
+    const receipt = await eraseNow(act, scope, async (matches) => {
+      gone = await eraseIncidents(withEvents(scope, matches));
+    });
+    return gone === undefined ? receipt : addIncidents(receipt, gone);
   }
 
   return {
@@ -154,8 +156,7 @@ export function createEraser(options: EraserOptions): Eraser {
         return hasIncidents ? { ...receipt, incidents: noIncidents } : receipt;
       }
       if (isDry) return plan(scope, { requestedAt, hasIncidents });
-      const receipt = await eraseNow(act, scope);
-      return hasIncidents ? alsoIncidents(receipt, act, scope) : receipt;
+      return hasIncidents ? eraseBoth(act, scope) : eraseNow(act, scope);
     },
     forget(act, body) {
       const work = forgetSegment(context, body, { act, signal: stopping.signal });
@@ -168,6 +169,36 @@ export function createEraser(options: EraserOptions): Eraser {
       await Promise.all(running);
     },
   };
+}
+
+/** It stands in the journal. The end of this process and an outage are no faults of it. */
+function tellBrokenOff(
+  log: EraseContext['log'],
+  tenant: string,
+  error: unknown,
+  hasEnded: boolean,
+) {
+  const text = 'an erasure broke off, and the next mover of its tenant finishes it';
+  if (hasEnded) log.info({ tenant }, text);
+  else if (mayPass(error) || isDatabaseAway(error)) log.warn({ err: error, tenant }, text);
+  else log.error({ err: error, tenant }, text);
+}
+
+/** Adds what went of incidents to a receipt. */
+function addIncidents(
+  receipt: EraseReceipt,
+  { erased, remains }: Awaited<ReturnType<IncidentEraser['erase']>>,
+): EraseReceipt {
+  const isTold = ({ what }: EraseRemain) =>
+    what !== 'hot_pages' && receipt.remains.some((other) => other.what === what);
+  const more = remains.filter((remain) => !isTold(remain));
+  return { ...receipt, incidents: erased, remains: [...more, ...receipt.remains] };
+}
+
+/** The scope by which incidents are found: those of a subject have its value, or the id of one of its events. */
+function withEvents(scope: EraseScope, { foundIds }: Matches): EraseScope {
+  if (scope.subject === null) return scope;
+  return { ...scope, eventIds: [scope.subject.value, ...foundIds] };
 }
 
 const noIncidents: ErasedIncidents = { count: 0, cancelled: 0, answers: 0, keys: 0 };

@@ -43,7 +43,14 @@ const store = (from: number, until: number) =>
     Array.from({ length: until - from }, (_, n) => JSON.stringify(record(from + n))),
   ]);
 
-const everything: EraseScope = { tenant: 'T', store: null, eventIds: null, from: null, to: null };
+const everything: EraseScope = {
+  tenant: 'T',
+  store: null,
+  eventIds: null,
+  subject: null,
+  from: null,
+  to: null,
+};
 
 /** Count and digest of the records 0 … 79 that a scope means. */
 function expected({ store, eventIds, from, to }: EraseScope, first = 0, last = 79) {

@@ -39,7 +39,14 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-const everything: EraseScope = { tenant: 'T', store: null, eventIds: null, from: null, to: null };
+const everything: EraseScope = {
+  tenant: 'T',
+  store: null,
+  eventIds: null,
+  subject: null,
+  from: null,
+  to: null,
+};
 
 async function keep(scope: EraseScope) {
   const target = join(dir, 'kept.parquet');

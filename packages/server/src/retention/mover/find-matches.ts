@@ -2,6 +2,7 @@ import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import type { ObjectReader } from '../../platform/objects/objects.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import {
+  coldWhereSql,
   type DayTriple,
   digestSumSql,
   type LiveSegment,
@@ -9,7 +10,7 @@ import {
   readSegments,
 } from '../../records/segments.ts';
 import * as queries from './erase-queries.ts';
-import type { EraseScope } from './scope.ts';
+import { type EraseScope, takesWholeDays, whereOf } from './scope.ts';
 
 type MatchTools = {
   readonly db: Database;
@@ -22,7 +23,7 @@ export type Matches = {
   readonly hot: readonly DayTriple[];
   /** The segments that have matches. */
   readonly cold: readonly { segment: LiveSegment; days: readonly DayTriple[] }[];
-  /** The event ids of the scope that at least one match has. */
+  /** The event ids that at least one match has; none is known of whole days. */
   readonly foundIds: ReadonlySet<string>;
 };
 
@@ -35,7 +36,7 @@ export async function findMatches(
   scope: EraseScope,
   signal: AbortSignal,
 ): Promise<Matches> {
-  if (scope.eventIds === null) return findWholeDays(tools.db, scope);
+  if (takesWholeDays(scope)) return findWholeDays(tools.db, scope);
   const foundIds = new Set<string>();
   const { hot, segments } = await tools.db.transaction(
     async (connection) => ({
@@ -53,7 +54,7 @@ export async function findMatches(
 }
 
 /**
- * Finds the matches of a scope without event ids: whole days of stores, which counters and catalogue know, so that no
+ * Finds the matches of a scope that takes days whole, which counters and catalogue know, so that no
  * record has to be read.
  */
 export async function findWholeDays(db: Database, scope: EraseScope): Promise<Matches> {
@@ -72,14 +73,14 @@ export async function findWholeDays(db: Database, scope: EraseScope): Promise<Ma
   );
 }
 
-/** Finds the hot records that match, by store and day. With event ids it adds those found to `foundIds`. */
+/** Finds the hot records that match, by store and day, and adds their event ids to `foundIds` unless days go whole. */
 export async function findHot(
   connection: Queryable,
   scope: EraseScope,
   { foundIds, signal }: { foundIds?: Set<string>; signal: AbortSignal },
 ): Promise<DayTriple[]> {
   const counted = await queries.listHotDaysOf(connection, scope);
-  if (scope.eventIds === null) return counted;
+  if (takesWholeDays(scope)) return counted;
   const days: DayTriple[] = [];
   for (const month of new Set(counted.map(({ day }) => day.slice(0, 7)))) {
     signal.throwIfAborted();
@@ -166,7 +167,7 @@ export async function keepFilter(
  * A DuckDB condition that selects the records to be erased. None of the columns is ever null, so its negation selects
  * all others.
  */
-function matchSql({ store, eventIds, from, to }: EraseScope): string {
+function matchSql({ store, eventIds, subject, from, to }: EraseScope): string {
   const conditions: string[] = [];
   if (store !== null) conditions.push(`store = ${literal(store)}`);
   if (from !== null) conditions.push(`occurred_at >= ${instant(from)}`);
@@ -176,6 +177,7 @@ function matchSql({ store, eventIds, from, to }: EraseScope): string {
     const ids = literal(JSON.stringify(eventIds));
     conditions.push(`event_id in (select unnest(from_json(${ids}, '["VARCHAR"]')))`);
   }
+  if (subject !== null) conditions.push(coldWhereSql(whereOf(subject)));
   return conditions.join(' and ');
 }
 

@@ -1,6 +1,13 @@
 import { checkDayRange, dayAfter } from '../../kernel/day.ts';
 import { invalidInput } from '../../kernel/errors.ts';
-import { beyondLastDay, type DayTriple, firstDay, type Gone } from '../../records/segments.ts';
+import {
+  beyondLastDay,
+  type DayTriple,
+  firstDay,
+  type Gone,
+  parsePath,
+  type Where,
+} from '../../records/segments.ts';
 import type { EraseRequest } from '../contract.ts';
 
 /** The records of a tenant that are to be erased: those that fit every field that is not null. */
@@ -8,10 +15,35 @@ export type EraseScope = {
   readonly tenant: string;
   readonly store: string | null;
   readonly eventIds: readonly string[] | null;
+  readonly subject: Subject | null;
   /** Whole days, `YYYY-MM-DD`; both ends belong to the range. */
   readonly from: string | null;
   readonly to: string | null;
 };
+
+/** Whom an erasure is about: records whose enrichment has this value at this path, or in the array there. */
+export type Subject = { readonly field: string; readonly value: string };
+
+/** Whether a scope takes days whole, so that counters and catalogue know what it takes. */
+export const takesWholeDays = ({ eventIds, subject }: EraseScope): boolean =>
+  eventIds === null && subject === null;
+
+/**
+ * What holds of the records of a subject. A value that is spelled as a number stands for that number too, as some write an
+ * id as a text and others as a number. Throws 400 `request_invalid` for a field that is none of the enrichment.
+ */
+export function whereOf({ field, value }: Subject): Where {
+  const path = parsePath(field, '/subject/field');
+  const checks: Extract<Where, { op: 'compare' }>['checks'] = [
+    { type: 'text', sign: '=', values: [value] },
+    ...(isNumber.test(value) ? [{ type: 'number', sign: '=', values: [value] } as const] : []),
+  ];
+  const compare = (isAny: boolean) =>
+    ({ op: 'compare', of: { path }, isAny, isNegated: false, checks }) as const;
+  return { op: 'or', terms: [compare(false), compare(true)] };
+}
+
+const isNumber = /^-?(0|[1-9]\d*)(\.\d+)?$/;
 
 /**
  * Checks a request and returns its scope. Throws 400 `request_invalid` for a range of days that makes no sense, and for
@@ -19,55 +51,60 @@ export type EraseScope = {
  * never means everything.
  */
 export function toScope(request: EraseRequest): EraseScope {
-  const { tenant, store = null, event_ids: eventIds = null, from = null, to = null } = request;
+  const { tenant, store = null, event_ids: eventIds = null, subject = null } = request;
+  const { from = null, to = null } = request;
   checkDayRange('/', { from, to });
-  if (store === null && eventIds === null && from === null) {
+  if (subject !== null) whereOf(subject);
+  if (store === null && eventIds === null && subject === null && from === null) {
     throw invalidInput(
       '/',
-      'name event_ids, a store, or from and to; all of a tenant goes by from and to around all its days',
+      'name event_ids, a subject, a store, or from and to; all of a tenant goes by from and to around all its days',
       'field_required',
     );
   }
-  return { tenant, store, eventIds, from, to };
+  return { tenant, store, eventIds, subject, from, to };
 }
 
 type JournalledScope = {
   store: string | null;
-  event_ids: readonly string[] | null;
+  /** Missing beside a subject: a release that knows no subjects then refuses the move instead of taking all records. */
+  event_ids?: readonly string[] | null;
+  subject?: (Subject & { event_ids: readonly string[] | null }) | undefined;
   from: string | null;
   to: string | null;
 };
 
 /** The scope in the form that the journal stores (moves.request). */
-export function toJournal({ store, eventIds, from, to }: EraseScope): JournalledScope {
-  return { store, event_ids: eventIds, from, to };
+export function toJournal({ store, eventIds, subject, from, to }: EraseScope): JournalledScope {
+  if (subject === null) return { store, event_ids: eventIds, from, to };
+  return { store, subject: { ...subject, event_ids: eventIds }, from, to };
 }
 
 /** Reads the scope of an erasure from the journal, as `toJournal` wrote it. */
 export function fromJournal(move: { id: string; tenant: string; request: unknown }): EraseScope {
   const { id, tenant, request } = move;
-  if (typeof request !== 'object' || request === null || !('event_ids' in request)) {
+  const isTold = (scope: object) => 'event_ids' in scope || 'subject' in scope;
+  if (typeof request !== 'object' || request === null || !isTold(request)) {
     throw new Error(`the journal does not tell what the erasure ${id} is about`);
   }
-  const { store, event_ids: eventIds, from, to } = request as JournalledScope;
-  return { tenant, store, eventIds, from, to };
+  const { store, event_ids = null, subject, from, to } = request as JournalledScope;
+  if (subject === undefined) return { tenant, store, eventIds: event_ids, subject: null, from, to };
+  const { event_ids: eventIds, ...who } = subject;
+  return { tenant, store, eventIds, subject: who, from, to };
 }
 
 /** The scope of all records on whole days; `from` null means since the first day. */
 export function scopeOfDays(tenant: string, from: string | null, to: string): EraseScope {
-  return { tenant, store: null, eventIds: null, from, to };
+  return { tenant, store: null, eventIds: null, subject: null, from, to };
 }
 
 /**
- * What leaves for good when these days of a scope are deleted. Without event ids it takes a range of days whole, which
+ * What leaves for good when these days of a scope are deleted. A scope that takes whole days takes a range of them, which
  * without bounds has all days.
  */
-export function goneOf(
-  kind: Gone['kind'],
-  { tenant, store, eventIds, from, to }: EraseScope,
-  days: readonly DayTriple[],
-): Gone {
+export function goneOf(kind: Gone['kind'], scope: EraseScope, days: readonly DayTriple[]): Gone {
+  const { tenant, store, from, to } = scope;
   const until = to === null || to >= beyondLastDay ? beyondLastDay : dayAfter(to);
-  const window = eventIds === null ? { store, from: from ?? firstDay, until } : null;
+  const window = takesWholeDays(scope) ? { store, from: from ?? firstDay, until } : null;
   return { tenant, kind, days, window };
 }
