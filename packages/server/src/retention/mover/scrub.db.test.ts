@@ -72,29 +72,33 @@ const march = 'enrichment_records_2001_03';
 const may = 'enrichment_records_2001_05';
 const never = new AbortController().signal;
 
-test('what was erased is in no file of a table any more; the receipt says where it still is', async () => {
-  const secret = 'secret-of-one';
-  await seed('T', secret);
-  expect((await filesWith(secret)).tables).toEqual([march, `${march}_pkey`]);
-  let switchedAt = '';
-  const onTransition = async (to: string, when: string) => {
-    if (to !== 'switched' || when !== 'after') return;
-    const [log] = await mover.db.query<{ at: string }>(
-      sql`select pg_current_wal_lsn()::text as at`,
+test.each([
+  ['event', 'T', 'secret-of-one', { event_ids: ['secret-of-one-0'] }],
+  ['subject', 'U', 'secret-person', { subject: { field: 'text', value: 'secret-person' } }],
+])(
+  'what was erased by %s is in no file of a table any more; the receipt says where it still is',
+  async (_by, tenant, secret, whose) => {
+    await seed(tenant, secret);
+    expect((await filesWith(secret)).tables).toEqual([march, `${march}_pkey`]);
+    let switchedAt = '';
+    const onTransition = async (to: string, when: string) => {
+      if (to !== 'switched' || when !== 'after') return;
+      const [log] = await mover.db.query<{ at: string }>(
+        sql`select pg_current_wal_lsn()::text as at`,
+      );
+      switchedAt = log?.at ?? '';
+    };
+    const receipt = await eraseOnce(mover, { tenant, ...whose }, { onTransition });
+    expect(receipt).toMatchObject({ state: 'removed', hot_count: 1 });
+    const [checkpoint] = await mover.db.query(
+      sql`select redo_lsn > ${switchedAt}::pg_lsn as is_later from pg_control_checkpoint()`,
     );
-    switchedAt = log?.at ?? '';
-  };
-  const request = { tenant: 'T', event_ids: [`${secret}-0`] };
-  const receipt = await eraseOnce(mover, request, { onTransition });
-  expect(receipt).toMatchObject({ state: 'removed', hot_count: 1 });
-  const [checkpoint] = await mover.db.query(
-    sql`select redo_lsn > ${switchedAt}::pg_lsn as is_later from pg_control_checkpoint()`,
-  );
-  expect(checkpoint).toEqual({ is_later: true });
-  expect(await filesWith(secret)).toEqual({ tables: [], hasLog: true });
-  expect(whats(receipt)).toEqual(['ids', 'wal', 'backups']);
-  expect(await differences(mover, 'T')).toEqual([]);
-});
+    expect(checkpoint).toEqual({ is_later: true });
+    expect(await filesWith(secret)).toEqual({ tables: [], hasLog: true });
+    expect(whats(receipt)).toEqual(['ids', 'wal', 'backups']);
+    expect(await differences(mover, tenant)).toEqual([]);
+  },
+);
 
 test('one record of a large month is in no file of a table any more, though a vacuum would leave what is on few pages', async () => {
   const secret = 'secret-of-many';
