@@ -13,6 +13,7 @@ refusesUsage(api, [
     'say what to erase',
   ],
   ['records erase --tenant TX --from 2001-01-01', 'need each other'],
+  ['records erase --tenant TX --subject p-17 --yes', '--subject takes FIELD=VALUE'],
   ['records erase --tenant TX --event-id e1', 'Erase without asking: --yes'],
 ]);
 
@@ -69,6 +70,18 @@ test('erase says how many incidents go, too', async () => {
   expect(done.stderr).toContain('900 B) and 3 incidents for good? [y/N]');
   expect(done.stdout).toMatch(/incidents +3\ndeliveries cancelled +1\nanswers removed +4\n/);
   expect(sent('POST', '/enrichment/erase').at(-1)).toMatchObject({ incidents: true });
+});
+
+test.each([
+  ['person.id=a=b', 'person.id', 'a=b'],
+  ['person."a=b"."\\""=x', 'person."a=b"."\\""', 'x'],
+])('erase takes the subject %s apart', async (subject, field, value) => {
+  api.on('POST /enrichment/erase', json(receipt));
+  await ends(cli(['records', 'erase', '--tenant', 'TX', '--subject', subject, '--yes']), 0, /^/);
+  expect(sent('POST', '/enrichment/erase').at(-1)).toEqual({
+    tenant: 'TX',
+    subject: { field, value },
+  });
 });
 
 test('erase that goes on, or failed, says so', async () => {
