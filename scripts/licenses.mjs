@@ -8,9 +8,17 @@ import { root } from './program.mjs';
 /** Those of the console's packages that build it, or check it, and leave nothing of theirs in it. */
 const tools = /^(@types\/.*|@vitejs\/.*|vite|subset-font)$/;
 
-/** Returns one text with the name, the version and the license of each library, and of those that it uses. */
+/** Returns one text with the name, the version and the license of each library that is built in. */
 export function collectLicenses() {
   const packages = readLockfile();
+  const texts = [...findBuiltIn(packages)].map(([place, name]) =>
+    describe(name, place, packages[place]),
+  );
+  return [...new Set(texts)].sort((a, b) => (a < b ? -1 : 1)).join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+/** The names and places of the libraries that are built into the package, and of those that they use. */
+export function findBuiltIn(packages) {
   const found = new Map();
   for (const from of ['packages/server', 'packages/console']) {
     const names = Object.keys(packages[from].devDependencies ?? {});
@@ -22,9 +30,7 @@ export function collectLicenses() {
     );
   }
   // The data of the demo is out of these.
-  findUsed(packages, ['vega-datasets', '@octokit/webhooks-examples'], '', found);
-  const texts = [...found].map(([place, name]) => describe(name, place, packages[place]));
-  return [...new Set(texts)].sort((a, b) => (a < b ? -1 : 1)).join(`\n${'-'.repeat(80)}\n\n`);
+  return findUsed(packages, ['vega-datasets', '@octokit/webhooks-examples'], '', found);
 }
 
 function describe(name, place, { version, license = 'no license named' }) {

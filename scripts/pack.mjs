@@ -6,6 +6,7 @@ import { build, manifestBefore } from './build.mjs';
 import { collectLicenses } from './licenses.mjs';
 import { pinsOf, shrinkwrapOf } from './lockfile.mjs';
 import { isMain, root, tellingFaults } from './program.mjs';
+import { makeSbom } from './sbom.mjs';
 import { ensureInstalled } from './setup.mjs';
 
 /** What is copied from where, and under which name of the package. */
@@ -18,6 +19,7 @@ const copies = [
 ];
 
 const licenses = 'THIRD-PARTY-LICENSES.txt';
+const sbom = 'sbom.cdx.json';
 const shrinkwrap = 'npm-shrinkwrap.json';
 const manifest = 'package.json';
 const demoData = join('demo', 'data');
@@ -33,6 +35,7 @@ async function prepare() {
   const { writeDemoData } = await import('./demo-data.mjs');
   await writeDemoData(placeOf(demoData));
   writeFileSync(placeOf(licenses), collectLicenses());
+  writeFileSync(placeOf(sbom), textOf(makeSbom()));
   const lock = shrinkwrapOf('packages/server');
   writeFileSync(placeOf(shrinkwrap), textOf(lock));
   renameSync(placeOf(manifest), manifestBefore);
@@ -42,7 +45,7 @@ async function prepare() {
 
 function undo() {
   if (existsSync(manifestBefore)) renameSync(manifestBefore, placeOf(manifest));
-  for (const name of [...copies.map(({ to }) => to), demoData, licenses, shrinkwrap]) {
+  for (const name of [...copies.map(({ to }) => to), demoData, licenses, sbom, shrinkwrap]) {
     rmSync(placeOf(name), { recursive: true, force: true });
   }
 }

@@ -52,13 +52,15 @@ test('the package holds what is needed to run, and neither sources nor tests', a
       'package/CHANGELOG.md',
       'package/docs/operations.md',
       'package/docs/configuration.md',
+      'package/LICENSE',
       'package/THIRD-PARTY-LICENSES.txt',
+      'package/sbom.cdx.json',
       'package/npm-shrinkwrap.json',
       'package/demo/data/flights.parquet',
     ]),
   );
   const known =
-    /^package\/dist\/commit$|^package\/(bin|dist\/service|dist\/svcctl|migrations|console|deploy|demo|docs)\/|\.(md|json|txt)$/;
+    /^package\/dist\/commit$|^package\/(bin|dist\/service|dist\/svcctl|migrations|console|deploy|demo|docs)\/|\.(md|json|txt)$|\/LICENSE$/;
   expect(files.filter((name) => !known.test(name))).toEqual([]);
   expect(files.filter((name) => /\.(ts|map)$|test|\.built$/.test(name))).toEqual([]);
   // Who installs it gets the versions that the tests ran with, of what it depends on and of all that these use.
