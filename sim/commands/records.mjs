@@ -241,10 +241,10 @@ export const recordCommands = [
         freq: 3,
         nil: undefined,
       }),
+      hasSubject: fc.boolean(),
       isDryRun: fc.boolean(),
     }),
-    play: (world, { via: at, slice: filter, ids, isDryRun }) =>
-      erase(world, at, { filter, ids, isDryRun }),
+    play: (world, { via: at, slice: filter, ...asked }) => erase(world, at, { filter, ...asked }),
   },
 ];
 
@@ -255,7 +255,7 @@ async function addTag(world, via, tag) {
   else isAnswer(world, answer, 'tag', [409]);
 }
 
-async function erase(world, via, { filter, ids, isDryRun }) {
+async function erase(world, via, { filter, ids, hasSubject, isDryRun }) {
   const { tenant: own, store: ownStore, from = '1970-01-01', to = '2999-12-31' } = filter;
   const of = { tenant: own, ...(ownStore && { store: ownStore }) };
   const eventIds = ids?.map((n) => `e${n}`);
@@ -263,6 +263,8 @@ async function erase(world, via, { filter, ids, isDryRun }) {
   const meant = eventIds === undefined ? { ...of, from, to } : { ...of, ids: new Set(eventIds) };
   const named = eventIds === undefined ? { from, to } : { event_ids: eventIds };
   const body = { ...of, ...named, ...(isDryRun && { dry_run: true }) };
+  // All records have this number, so what goes is the same; but each record is looked at.
+  if (hasSubject) body.subject = { field: 'n', value: '9007199254740993' };
   const erasure = world.records.beginErasure(meant);
   const options = { body, via, timeoutMillis: 40_000 };
   const answer = await call(world, 'POST', '/enrichment/erase', options);
