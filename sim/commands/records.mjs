@@ -244,7 +244,8 @@ export const recordCommands = [
       hasSubject: fc.boolean(),
       isDryRun: fc.boolean(),
     }),
-    play: (world, { via: at, slice: filter, ...asked }) => erase(world, at, { filter, ...asked }),
+    play: (world, { via: at, slice: filter, ids, hasSubject, isDryRun }) =>
+      erase(world, at, { filter, ids, hasSubject, isDryRun }),
   },
 ];
 
@@ -262,9 +263,9 @@ async function erase(world, via, { filter, ids, hasSubject, isDryRun }) {
   // A call names events or days, and never a tenant alone.
   const meant = eventIds === undefined ? { ...of, from, to } : { ...of, ids: new Set(eventIds) };
   const named = eventIds === undefined ? { from, to } : { event_ids: eventIds };
-  const body = { ...of, ...named, ...(isDryRun && { dry_run: true }) };
   // All records have this number, so what goes is the same; but each record is looked at.
-  if (hasSubject) body.subject = { field: 'n', value: '9007199254740993' };
+  const subject = hasSubject && { subject: { field: 'n', value: '9007199254740993' } };
+  const body = { ...of, ...named, ...subject, ...(isDryRun && { dry_run: true }) };
   const erasure = world.records.beginErasure(meant);
   const options = { body, via, timeoutMillis: 40_000 };
   const answer = await call(world, 'POST', '/enrichment/erase', options);

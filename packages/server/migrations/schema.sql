@@ -26,6 +26,16 @@ create table audit_chain (
   constraint audit_chain_is_only_check CHECK (is_only)
 );
 
+create table audit_copies (
+  location text not null,
+  place bigint not null default 0,
+  copied_at timestamp with time zone,
+  failing_since timestamp with time zone,
+  error text,
+  leased_until timestamp with time zone,
+  constraint audit_copies_pkey PRIMARY KEY (location)
+);
+
 create table audit_links (
   place bigint not null,
   entry_id bigint not null,

@@ -8,6 +8,7 @@ import {
   readAuditHead,
 } from './access/index.ts';
 import { announce, originOf } from './app/announce.ts';
+import { createAuditCopies } from './app/audit-copies.ts';
 import { openColdTier } from './app/cold-tier.ts';
 import { makeDataDir, openOwnDatabase, untilReachable } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';
@@ -123,7 +124,8 @@ export async function startService(
     // A process that is only a drainer reads no cold data, so it need not watch the store.
     if (settings.roles.some((role) => role !== 'drainer')) host.cold.watch.start();
     const summing = createSumming(host);
-    for (const work of [retention, counting, jobs, bulkJobs, replays, summing, notices]) {
+    const copies = createAuditCopies(host);
+    for (const work of [retention, counting, jobs, bulkJobs, replays, summing, notices, copies]) {
       work.start();
       works.push(work);
     }

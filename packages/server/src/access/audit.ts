@@ -205,7 +205,7 @@ function sealNumbers(key: Buffer): { seal(number: string): string; open(text: st
 }
 
 /** Returns an entry as this reader may see it: tenants outside the reader's reach are left out. */
-function toEntry(row: AuditEntry, reach: readonly string[] | null): AuditEntry {
+export function toEntry(row: AuditEntry, reach: readonly string[] | null): AuditEntry {
   const within = (tenants: unknown) =>
     reach === null || !Array.isArray(tenants)
       ? tenants

@@ -1,6 +1,8 @@
 export { auditLocally, createAudit, pruneAudit } from './audit.ts';
 export { readAuditHead } from './audit-queries.ts';
 export { accessContract } from './contract.ts';
+export { startAuditCopies } from './copy-audit.ts';
+export { type FailingCopy, findFailingCopy } from './copy-queries.ts';
 export { createRateLimit, createSignInGuard } from './limits.ts';
 export { findOrMakeSigningKey } from './queries.ts';
 export { addAccessRoutes } from './routes.ts';

@@ -1,3 +1,4 @@
+import { findFailingCopy } from '../access/index.ts';
 import { findLastBackup, isBackupOverdue } from '../backup/index.ts';
 import {
   type Look,
@@ -73,6 +74,7 @@ export function lookAround(
       return { abandoned, endpoints, named: [] };
     }),
     purgedSoon: () => countPurgedSoon(db, tenants, purgingOf(settings)),
+    failingCopy: () => findFailingCopy(db),
     overdueBackup: async () =>
       (await isBackupOverdue(db, settings.backupMaxAgeHours)) ? findLastBackup(db) : null,
   };

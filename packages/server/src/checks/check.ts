@@ -113,6 +113,10 @@ export type Look = {
   readonly unreached: () => Promise<readonly UnreachedTarget[]>;
   /** Machines whose disk is nearly full. */
   readonly fullDisks: () => Promise<readonly FullDisk[]>;
+  /** The store to which the audit log cannot be copied, and the last error. `failing_since` is RFC 3339. */
+  readonly failingCopy: () => Promise<
+    { location: string; failing_since: string; error: string } | undefined
+  >;
   /** The last good backup where another is overdue, or undefined where there is none; null when none is overdue. */
   readonly overdueBackup: () => Promise<{ taken_at: string; place: string } | undefined | null>;
 };

@@ -202,4 +202,22 @@ export const machineChecks: readonly ToldCheck[] = [
     command: () => 'svcctl backup --out PLACE',
     place: () => '#/access?view=notices',
   },
+  {
+    name: 'audit_uncopied',
+    row: 'troubles',
+    severity: 'warning',
+    // A store may be away for a while, and entries wait in the log.
+    holdSeconds: 600,
+    async look({ failingCopy }) {
+      const copy = await failingCopy();
+      if (copy === undefined) return [];
+      const { location, failing_since: since, error } = copy;
+      return [{ text: `the audit log cannot be copied to ${location}: ${error}`, since }];
+    },
+    well: 'the audit log is copied, where it is to be',
+    remedy:
+      'Nothing is lost while the entries stay in the log. Give access to the store, or mend SVC_AUDIT_COPY_URL.',
+    command: () => 'svcctl config',
+    place: () => '#/access?view=audit',
+  },
 ];

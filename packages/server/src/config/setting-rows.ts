@@ -334,6 +334,11 @@ export const settingGroups = {
         help: 'Days that entries stay in the audit log; 0 = for ever.',
         sharedBy: ['retention'],
       },
+      auditCopyUrl: {
+        ...url('SVC_AUDIT_COPY_URL', ['file', 's3']),
+        help: 'Where the audit log is copied as it grows: file:///folder or s3://bucket/prefix?endpoint=…&region=…, beyond the reach of who can write to the database; unset = nowhere.',
+        sharedBy: ['api'],
+      },
     },
   },
   notices: {

@@ -1,9 +1,12 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { prepareCli, refusesUsage } from '../testing/prepare-cli.ts';
 import { json, pages } from '../testing/receiver.ts';
-import { ends } from '../testing/run.ts';
+import { ends, useFolder } from '../testing/run.ts';
 
-const { api, cli, jsonOf } = prepareCli();
+const folder = useFolder();
+const { api, cli, jsonOf } = prepareCli(folder);
 
 const entry = {
   id: '7',
@@ -28,6 +31,7 @@ refusesUsage(api, [
   ['audit ls --from monday --to 2026-03-01', 'is not a date'],
   ['audit ls --limit 0', '--limit'],
   ['audit ls --json nothing', 'there is no field'],
+  ['audit verify --head 1:ab --against a.ndjson', '--head and --against exclude each other'],
 ]);
 
 test('audit ls asks with its filters and turns pages up to its limit', async () => {
@@ -158,4 +162,26 @@ test('audit verify names what differs, and fails', async () => {
     'the audit log is not as it was written: 1 difference',
   ]);
   expect(await jsonOf('audit verify --json')).toEqual(found);
+});
+
+const lineOf = (place: number, byte: string) =>
+  `${JSON.stringify({ ...entry, place, hash: byte.repeat(32) })}\n`;
+
+test('audit verify --against gives the newest entry of all files', async () => {
+  api.on('POST /audit/verify', json(verdict));
+  await writeFile(join(folder.path, 'a.ndjson'), lineOf(17, 'aa') + lineOf(18, 'ab'));
+  await writeFile(join(folder.path, 'b.ndjson'), lineOf(9, '99') + lineOf(17, 'aa'));
+  await ends(cli('audit verify --against a.ndjson b.ndjson'), 0, /^ok: 18 entries/);
+  expect(api.requests.map(({ body }) => JSON.parse(String(body)))).toEqual([{ head }]);
+});
+
+test.each([
+  ['of two logs', lineOf(7, 'aa') + lineOf(7, 'bb'), 1, 'two entries of place 7'],
+  ['without entries', '\n', 1, 'holds no entry'],
+  ['of something else', '{"place":"7"}\n', 1, 'a line that is no entry'],
+])('audit verify --against refuses files %s', async (_what, text, code, message) => {
+  await writeFile(join(folder.path, 'a.ndjson'), text);
+  await ends(cli('audit verify --against a.ndjson'), code, [message]);
+  await ends(cli('audit verify --against none.ndjson'), code, ['cannot be read']);
+  expect(api.requests).toEqual([]);
 });

@@ -1,11 +1,14 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { auditFilters } from '../../access/view.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
 import { numberOf } from '../../kernel/values.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
+import type { Context } from '../context.ts';
 import { fieldsOf } from '../fields.ts';
-import { wholeNumber } from '../help.ts';
+import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { printObject } from '../output.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
@@ -81,18 +84,27 @@ type Verdict = RouteAnswer<'POST /audit/verify'>;
 const verify = verb({
   summary: 'prove that no entry was changed, removed or inserted',
   description:
-    'Computes the hash of each entry anew, and names those that were changed, removed or inserted past svcctl. Somebody who can write to the database could compute all hashes anew: keep the head that this prints elsewhere, and give it the next time.',
+    'Computes the hash of each entry anew, and names those that were changed, removed or inserted past svcctl. Somebody who can write to the database could compute all hashes anew: keep the head that this prints elsewhere, and give it the next time; or compare with what was exported, or copied by SVC_AUDIT_COPY_URL.',
   examples: [
     'svcctl audit verify',
     'svcctl audit verify --json head > audit-head.json',
+    'svcctl audit verify --against audit/2026-03-05/*.ndjson',
     'svcctl audit verify --head 18204:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b',
   ],
   options: [
     ['--head <place:hash>', 'this entry must still be there, as an earlier verification told it'],
+    [
+      '--against <file...>',
+      'the newest entry of these files, as audit export writes them, must still be there',
+    ],
     jsonOption,
   ],
-  async act(context, { head, json }) {
+  async act(context, { head: given, against, json }) {
+    if (given !== undefined && against !== undefined) {
+      throw usage('--head and --against exclude each other.');
+    }
     const fields = await fieldsOf(json, 'POST /audit/verify');
+    const head = against === undefined ? given : await readHead(context, against);
     const client = await context.connect();
     const text = await client.text('POST /audit/verify', { body: { head } });
     const verdict = parseAnswer(text) as Verdict;
@@ -113,5 +125,51 @@ const verify = verb({
     }
   },
 });
+
+/**
+ * The newest entry in files of entries, as `place:hash`: it proves all before it. Throws `verify_failed` when the files
+ * have two entries of one place, so that they are copies of two logs, and `file_unreadable`.
+ */
+async function readHead({ io }: Context, files: readonly string[]): Promise<string> {
+  const hashes = new Map<number, string>();
+  for (const file of files) {
+    for (const line of (await readText(resolve(io.cwd, file))).split('\n')) {
+      if (line === '') continue;
+      const { place, hash } = parseLine(file, line);
+      if ((hashes.get(place) ?? hash) !== hash) {
+        throw new AppError('verify_failed', {
+          detail: `The files have two entries of place ${place}. They are of two logs: was the database set back in between?`,
+        });
+      }
+      hashes.set(place, hash);
+    }
+  }
+  const newest = [...hashes.keys()].reduce((a, b) => Math.max(a, b), 0);
+  const hash = hashes.get(newest);
+  if (hash === undefined) throw unreadable(files.join(', '), 'holds no entry');
+  return `${newest}:${hash}`;
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw unreadable(file, `cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function parseLine(file: string, line: string): { place: number; hash: string } {
+  try {
+    const { place, hash } = JSON.parse(line) as { place: unknown; hash: unknown };
+    if (typeof place === 'number' && typeof hash === 'string') return { place, hash };
+  } catch {
+    // Said below.
+  }
+  throw unreadable(file, 'has a line that is no entry of the audit log with its place and hash');
+}
+
+function unreadable(file: string, what: string): AppError {
+  return new AppError('file_unreadable', { detail: `${file} ${what}.` });
+}
 
 export const audit: Verbs = { ls, export: exportAudit, verify };

@@ -1,0 +1,126 @@
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { createFileStore } from '../platform/objects/file-system.ts';
+import type { ObjectStore } from '../platform/objects/objects.ts';
+import { auditLocally, toEntry } from './audit.ts';
+import { listAuditEntriesAfter } from './audit-queries.ts';
+import { copyAudit } from './copy-audit.ts';
+import { findFailingCopy, takeCopy } from './copy-queries.ts';
+
+let db: TestDatabase;
+let dir: string;
+let folder: string;
+let round = 0;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  dir = await mkdtemp(join(tmpdir(), 'svcctl-test-'));
+});
+afterAll(async () => {
+  await db.drop();
+  await rm(dir, { recursive: true });
+});
+beforeEach(async () => {
+  round += 1;
+  folder = join(dir, `store-${round}`);
+  await mkdir(folder);
+});
+
+const act = (target: string) =>
+  auditLocally(db, 'tester', {
+    action: 'endpoint.update',
+    target,
+    after: { url: `https://h/${target}?key=s3cret` },
+  });
+
+const location = () => `file://${folder}`;
+
+const copy = (openStore: () => Promise<ObjectStore> = async () => createFileStore(folder)) =>
+  copyAudit(db, {
+    ...{ openStore, location: location(), spoolDir: dir, log: { warn: () => {} } },
+    signal: new AbortController().signal,
+  });
+
+/** The objects of the store by their names, and the places that each has. */
+async function copied() {
+  const names = (await readdir(join(folder, 'audit'), { recursive: true }))
+    .filter((name) => name.endsWith('.ndjson'))
+    .sort();
+  const texts = await Promise.all(
+    names.map((name) => readFile(join(folder, 'audit', name), 'utf8')),
+  );
+  return { names, lines: texts.map((text) => text.trimEnd().split('\n')) };
+}
+
+const placesOf = (lines: readonly (readonly string[])[]) =>
+  lines.flat().map((line) => (JSON.parse(line) as { place: number }).place);
+
+async function stored() {
+  const entries = await listAuditEntriesAfter(db, { reach: null }, { after: 0, limit: 1000 });
+  return entries.map((entry) => JSON.stringify(toEntry(entry, null)));
+}
+
+test('entries are copied once each, as an export has them, under names that tell their places', async () => {
+  await act('a');
+  await act('b');
+  await copy();
+  await act('c');
+  await copy();
+  await copy();
+  const { names, lines } = await copied();
+  expect(lines.flat()).toEqual(await stored());
+  expect(lines.flat().join()).not.toContain('s3cret');
+  const places = lines.map((each) => [placesOf([each])[0], placesOf([each]).at(-1)]);
+  expect(names.map((name) => name.slice(11))).toEqual(
+    places.map(
+      (ends) => `${ends.map((place) => String(place).padStart(15, '0')).join('-')}.ndjson`,
+    ),
+  );
+  expect(names).toHaveLength(2);
+});
+
+test('a process that dies behind the object leaves no gap', async () => {
+  await act('d');
+  const dying = async () => {
+    const store = createFileStore(folder);
+    return Object.assign(Object.create(store) as ObjectStore, {
+      put: async (...given: Parameters<ObjectStore['put']>) => {
+        await store.put(...given);
+        throw new Error('killed');
+      },
+    });
+  };
+  await expect(copy(dying)).rejects.toThrow('killed');
+  await act('e');
+  await copy();
+  const { lines } = await copied();
+  const places = [...new Set(placesOf(lines))];
+  expect(places).toEqual(placesOf([await stored()]));
+});
+
+test('one process copies at a time, and another goes on when its lease is over', async () => {
+  await act('f');
+  expect(await takeCopy(db, location())).toEqual({ place: 0 });
+  await copy();
+  expect(await readdir(folder)).toEqual([]);
+  await db.query(sql`update audit_copies set leased_until = now() - interval '1 second'`);
+  await copy();
+  expect((await copied()).lines.flat()).toEqual(await stored());
+});
+
+test('a store that cannot be used is told with its error until it can', async () => {
+  await act('g');
+  const refuse = async (): Promise<ObjectStore> => {
+    throw new Error('the bucket refuses');
+  };
+  await expect(copy(refuse)).rejects.toThrow('the bucket refuses');
+  const first = await findFailingCopy(db);
+  expect(first).toMatchObject({ location: location(), error: 'the bucket refuses' });
+  await expect(copy(refuse)).rejects.toThrow('the bucket refuses');
+  expect(await findFailingCopy(db)).toEqual(first);
+  await copy();
+  expect(await findFailingCopy(db)).toBeUndefined();
+});

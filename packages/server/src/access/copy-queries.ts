@@ -1,0 +1,56 @@
+import sql from 'sql-template-tag';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { instantText } from '../platform/postgres/sql-text.ts';
+
+/** A copy is taken from a process that has said nothing of it for so long. */
+const leaseSeconds = 120;
+
+/** Takes the copying to a store, and forgets those to other stores; undefined while another process has it. */
+export async function takeCopy(
+  db: Queryable,
+  location: string,
+): Promise<{ place: number } | undefined> {
+  await db.query(sql`delete from audit_copies where location <> ${location}`);
+  await db.query(
+    sql`insert into audit_copies (location) values (${location}) on conflict do nothing`,
+  );
+  const [row] = await db.query<{ place: number }>(sql`
+    update audit_copies set leased_until = now() + make_interval(secs => ${leaseSeconds})
+    where location = ${location} and coalesce(leased_until < now(), true) returning place`);
+  return row;
+}
+
+/** Notes that all entries up to a place are in the store. */
+export async function noteCopied(
+  db: Queryable,
+  location: string,
+  place: number,
+): Promise<{ place: number }> {
+  const [row] = await db.query<{ place: number }>(sql`
+    update audit_copies set place = greatest(place, ${place}), copied_at = now(),
+      leased_until = now() + make_interval(secs => ${leaseSeconds})
+    where location = ${location} returning place`);
+  return row ?? { place };
+}
+
+/** Gives the copying back, with what was wrong; null: nothing. */
+export async function endCopy(
+  db: Queryable,
+  location: string,
+  error: string | null,
+): Promise<void> {
+  await db.query(sql`
+    update audit_copies set leased_until = null, error = ${error},
+      failing_since = case when ${error}::text is not null then coalesce(failing_since, now()) end
+    where location = ${location}`);
+}
+
+/** A store to which the audit log cannot be copied. Times are RFC 3339. */
+export type FailingCopy = { location: string; failing_since: string; error: string };
+
+export async function findFailingCopy(db: Queryable): Promise<FailingCopy | undefined> {
+  const [row] = await db.query<FailingCopy>(sql`
+    select location, ${instantText('failing_since')} as failing_since, error from audit_copies
+    where failing_since is not null`);
+  return row;
+}
