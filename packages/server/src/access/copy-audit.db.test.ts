@@ -2,8 +2,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/database.ts';
+import { startTestService } from '../../test/service.ts';
 import { createFileStore } from '../platform/objects/file-system.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
 import { auditLocally, toEntry } from './audit.ts';
@@ -123,4 +124,18 @@ test('a store that cannot be used is told with its error until it can', async ()
   expect(await findFailingCopy(db)).toEqual(first);
   await copy();
   expect(await findFailingCopy(db)).toBeUndefined();
+});
+
+test('a service copies what it has once it is ready', async () => {
+  const service = await startTestService({ SVC_AUDIT_COPY_URL: `file://${folder}` });
+  try {
+    await vi.waitUntil(async () => (await readdir(folder)).includes('audit'), { timeout: 30_000 });
+    const { lines } = await vi.waitUntil(async () => {
+      const found = await copied();
+      return found.lines.length > 0 && found;
+    });
+    expect(placesOf(lines)[0]).toBe(1);
+  } finally {
+    await service.stop();
+  }
 });
