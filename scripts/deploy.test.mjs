@@ -1,7 +1,9 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { settingRows } from '../packages/server/src/config/setting-rows.ts';
@@ -49,14 +51,9 @@ describe('the Dockerfile', () => {
     expect(loadSettings(own)).toMatchObject({ port: settings.port, dataDir: find('VOLUME')[0] });
   });
 
-  test('asks /readyz for its health', () => {
+  test('asks whether the process lives, not whether it can serve', async () => {
     const [, command] = find('HEALTHCHECK')[0].split(' CMD ');
-    const [program, flag, script] = JSON.parse(command);
-    expect([program, flag]).toEqual(['node', '-e']);
-    expect(script).toContain('/readyz');
-    // Nobody listens on that port.
-    const env = { ...process.env, SVC_PORT: '1' };
-    expect(spawnSync(process.execPath, [flag, script], { env }).status).toBe(1);
+    expect(await answersOf(JSON.parse(command))).toEqual({ path: '/healthz', status: [0, 1, 1] });
   });
 });
 
@@ -70,6 +67,14 @@ describe.each(['compose.yaml', 'compose.one.yaml'])('%s', (name) => {
       const names = Object.keys(environment).filter((key) => !key.startsWith('AWS_'));
       expect(names.filter((key) => !known.includes(key))).toEqual([]);
     }
+  });
+
+  test('is waited for until it can serve', async () => {
+    const checks = new Set(own.map(([, { healthcheck }]) => JSON.stringify(healthcheck.test)));
+    expect([...checks]).toHaveLength(1);
+    const [word, ...command] = JSON.parse([...checks][0].replaceAll('$$', '$'));
+    expect(word).toBe('CMD');
+    expect(await answersOf(command)).toEqual({ path: '/readyz', status: [0, 1, 1] });
   });
 
   test('builds the image, runs it read-only, and lets it end its work', () => {
@@ -152,6 +157,29 @@ describe('the units', () => {
     }
   });
 });
+
+/** The path that a health check asks, and how it ends after a 200, after a 503, and where nobody listens. */
+async function answersOf([program, ...args]) {
+  expect(program).toBe('node');
+  const seen = { path: '', status: 200 };
+  const server = createServer((request, response) => {
+    seen.path = request.url;
+    response.writeHead(seen.status).end();
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const env = { ...process.env, SVC_PORT: String(server.address().port) };
+  const ask = () =>
+    promisify(execFile)(process.execPath, args, { env }).then(
+      () => 0,
+      ({ code }) => code,
+    );
+  const status = [await ask()];
+  seen.status = 503;
+  status.push(await ask());
+  await new Promise((resolve) => server.close(resolve));
+  status.push(await ask());
+  return { path: seen.path, status };
+}
 
 /** A unit's text and its settings; of those that stand there more than once, all, on one line. */
 function readUnit(name) {

@@ -39,6 +39,7 @@ export { lintRecords } from './app/lint.ts';
 export {
   checkOwnSchema,
   createLocalToken,
+  migrateOwnDatabase,
   nameSchema,
   recountRecords,
   withCluster,

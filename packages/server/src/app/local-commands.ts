@@ -5,15 +5,21 @@ import type { Settings } from '../config/settings.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Log } from '../platform/log.ts';
-import { type Cluster, distribute, needCluster } from '../platform/postgres/distribute.ts';
+import {
+  type Cluster,
+  distribute,
+  distributeSmall,
+  needCluster,
+} from '../platform/postgres/distribute.ts';
 import {
   checkSchema,
   listMigrations,
   migrate,
   type SchemaState,
 } from '../platform/postgres/migrate.ts';
+import { withClosers } from '../platform/work/stop.ts';
 import { type Recounted, recount } from '../retention/index.ts';
-import { withOwnDatabase } from './database.ts';
+import { makeDataDir, openOwnDatabase, untilReachable, withOwnDatabase } from './database.ts';
 
 // What commands do with the database of these settings by themselves, whether or not a service runs on it.
 
@@ -52,6 +58,22 @@ export async function recountRecords(
 /** Returns the last migration of this release: the name of its schema. */
 export async function nameSchema(): Promise<string> {
   return (await listMigrations()).at(-1) ?? '';
+}
+
+/**
+ * Does to the schema what a start does before it is ready, in a database that may come later. Returns the migrations that
+ * it applied, and the last one that the database has now.
+ */
+export async function migrateOwnDatabase(settings: Settings, log: Log, signal: AbortSignal) {
+  await makeDataDir(settings);
+  return withClosers(log, async (closers) => {
+    const db = await openOwnDatabase(settings, log, closers, signal);
+    return untilReachable(settings, { log, signal }, async () => {
+      const applied = await migrate(db, signal);
+      await distributeSmall(db);
+      return { applied, schema: (await checkSchema(db)).database };
+    });
+  });
 }
 
 /** Compares the database with this release. Where there is none yet, none is made. */

@@ -131,7 +131,8 @@ const otherCalls: Readonly<Record<string, Call>> = {
   'keys ls': [''],
   'keys rotate': ['--yes'],
   'records recount': ['--yes'],
-  // What it prints is the schema of a database: see commands/version.db.test.ts.
+  // What they do is tested on a database: see commands/version.db.test.ts and migrate.db.test.ts.
+  migrate: [''],
   version: [''],
   // What it prints is about real files: see commands/records-import.db.test.ts.
   'records import': ['a.parquet'],

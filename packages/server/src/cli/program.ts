@@ -46,6 +46,7 @@ const loaders = loading({
   listen: () => import('./commands/listen.ts'),
   login: () => import('./commands/session.ts'),
   logout: () => import('./commands/session.ts'),
+  migrate: () => import('./commands/migrate.ts'),
   notify: () => import('./commands/notify.ts'),
   profile: () => import('./commands/profile.ts'),
   ps: () => import('./commands/ps.ts'),
@@ -110,6 +111,7 @@ const groups: Readonly<Record<string, { readonly [N in Name]?: string }>> = {
     demo: 'run the service with real data, to look at',
     drain: 'deliver what is due, and end',
     config: 'print the settings in force',
+    migrate: 'bring the database to this release, and end',
     version: 'this release, and whether it can start on the database',
   },
   'This command line:': {
@@ -130,7 +132,7 @@ const nouns: readonly Name[] = [
 ];
 /** What follows the name of a command there, unless it is `[options]`. */
 const takes: { readonly [N in Name]?: string } = {
-  ...{ restore: '[options] <from>', apply: '[options] <file>', 'export-config': '' },
+  ...{ restore: '[options] <from>', apply: '[options] <file>', 'export-config': '', migrate: '' },
   ...{ completion: '<shell>', __complete: '' },
 };
 
