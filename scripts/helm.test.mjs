@@ -48,7 +48,8 @@ describe('the chart as it stands there', () => {
   test('names only settings and roles that there are, and every role', () => {
     for (const { processes, settings = {} } of [values, one]) {
       const kinds = Object.values(processes).filter((kind) => kind !== null);
-      expect(kinds.flatMap((kind) => kind.roles).toSorted()).toEqual(roles.toSorted());
+      expect(kinds.flatMap((kind) => kind.roles)).toHaveLength(roles.length);
+      expect(new Set(kinds.flatMap((kind) => kind.roles))).toEqual(new Set(roles));
       for (const kind of kinds) {
         const env = { ...settings, ...kind.settings, SVC_ROLES: kind.roles.join(',') };
         expect(loadSettings(env).roles).toEqual(kind.roles);
@@ -116,7 +117,10 @@ const grown = {
   },
 };
 
-describe.skipIf(helm === undefined)('the chart as helm renders it', () => {
+/** Tests of what only a program can say that is not everywhere; the last test tells which were not made. */
+const whereHelmIs = helm === undefined ? () => {} : describe;
+
+whereHelmIs('the chart as helm renders it', () => {
   const cases = { usual: {}, grown, one };
 
   test('has no fault that helm knows', () => {
@@ -232,7 +236,7 @@ describe.skipIf(helm === undefined)('the chart as helm renders it', () => {
     expect(refusalOf({ existingSecret: '' })).toContain('needs DATABASE_URL');
   });
 
-  test.skipIf(!hasSchemas).each(Object.keys(cases))('%s: is what Kubernetes takes', (name) => {
+  test.each(hasSchemas ? Object.keys(cases) : [])('%s: is what Kubernetes takes', (name) => {
     const { status, stdout } = spawnSync(
       kubeconform,
       ['-strict', '-summary', '-schema-location', schemas, '-'],
