@@ -1,62 +1,218 @@
 import { AppError } from '../kernel/errors.ts';
 import { formatCount } from '../kernel/values.ts';
 import { ApiError } from './api-error.ts';
-import type { Route, RouteAnswer, RouteInput } from './client.ts';
-import { confirm, type Question } from './confirm.ts';
+import type { Client, Route, RouteAnswer, RouteInput, RouteQuery } from './client.ts';
+import { assertCanAsk, confirm } from './confirm.ts';
 import type { Context } from './context.ts';
 import { type Facts, factLines, inputOf, printDetails } from './details.ts';
-import { fieldsOf } from './fields.ts';
-import type { JsonOption } from './output.ts';
+import { usage } from './help.ts';
+import { type JsonOption, printObject, printRows } from './output.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
-import { jsonOption, type Verb, yesOption } from './verb.ts';
+import { type Column, printable } from './table.ts';
+import {
+  type Argument,
+  type ArgumentOf,
+  fieldNames,
+  fieldsSent,
+  flagsOf,
+  type Given,
+  jsonOption,
+  type OptionRow,
+  type Verb,
+  yesOption,
+} from './verb.ts';
 
-type Asked = { yes?: true; json?: JsonOption };
+type Asked = { yes?: true; json?: JsonOption; dryRun?: true };
+type Body<R extends Route> = RouteInput<R> extends { body: infer B } ? B : undefined;
+type Word<Arg extends Argument | undefined> =
+  ArgumentOf<Arg> extends string[] ? string : ArgumentOf<Arg>;
+
+/** What a command prints and says of an answer. */
+type Told<R extends Route, Rows extends readonly OptionRow[], Arg extends Argument | undefined> = {
+  /** What is printed alone on stdout, such as a secret, unless --json asks for the whole answer. */
+  prints?(answer: RouteAnswer<R>): string | null;
+  /** What is printed in words on a terminal, and else as JSON. */
+  facts?(answer: RouteAnswer<R>, nowMillis: number): Facts;
+  /** Lines below the facts, such as a section with a heading. `text` is what the service answered. */
+  more?(answer: RouteAnswer<R>, text: string, context: Context): readonly string[];
+  /** What is printed as a table, unless --json asks for the whole answer. */
+  table?(answer: RouteAnswer<R>): Table;
+  /** What is said when it is done. */
+  done?(
+    id: Word<Arg>,
+    answer: RouteAnswer<R>,
+    asked: { readonly options: Given<Rows>; readonly nowMillis: number },
+  ): string | null;
+  /** What to do next. */
+  next?(answer: RouteAnswer<R>, id: Word<Arg>): string | null;
+};
+type Table = { readonly rows: readonly object[]; readonly columns: readonly Column<never>[] };
+
+/** What a command asks before it does anything, unless --yes is given. */
+type Asks<R extends Route> = {
+  question(ids: readonly string[], foreseen: RouteAnswer<R>): string;
+  /** What --yes does without asking, such as "Revoke". */
+  readonly act: string;
+  /** What is said after a no; by default that nothing was changed. */
+  readonly refused?: string;
+  /** Has a dry run tell what would be done; answers the lines above the question. */
+  foresee?(foreseen: RouteAnswer<R>): readonly string[];
+  /** What has to be typed instead of y, where a hasty yes would be too bad. */
+  name?(foreseen: RouteAnswer<R>): string;
+};
+
+type View<
+  R extends Route,
+  Rows extends readonly OptionRow[],
+  Arg extends Argument | undefined,
+> = Omit<Verb, 'act' | 'options' | 'argument'> &
+  Told<R, Rows, Arg> & {
+    readonly argument?: Arg;
+    readonly options?: Rows;
+    /** Throws `usage_invalid`, before anybody is asked. */
+    check?(options: Given<Rows>, argument: ArgumentOf<Arg>): void;
+    /** What is sent as the body; without it the options, each by the name that its row has in the API. */
+    body?(
+      options: Given<Rows>,
+      context: Context,
+      argument: ArgumentOf<Arg>,
+    ): Body<R> | Promise<Body<R>>;
+    /** The same for the query. */
+    query?(options: Given<Rows>, argument: ArgumentOf<Arg>): RouteQuery<R>;
+    /** What is said when no option says what to change. */
+    readonly changes?: string;
+    readonly asks?: Asks<R>;
+    /** Makes several calls in place of one. */
+    read?(
+      context: Context,
+      client: Client,
+      options: Given<Rows>,
+      argument: ArgumentOf<Arg>,
+    ): Promise<RouteAnswer<R>>;
+  };
 
 /**
- * Describes a command that does one thing to what its argument names, and says so on stderr. Where the argument is a list
- * (`<id...>`), it does the same to each.
+ * Describes a command that makes one call: its argument is the parameter in the path, its options are the query or the
+ * body. Where the argument is a list (`<id...>`), it does the same to each.
  */
-export function act<R extends Route & `${string}/:${string}`, Given extends object = object>(
-  route: R,
-  view: Omit<Verb, 'act' | 'argument'> & {
-    argument: NonNullable<Verb['argument']>;
-    body?: (options: Given) => RouteInput<R> extends { body: infer Body } ? Body : undefined;
-    /** Asks before anything is done, unless --yes is given. */
-    asks?: Omit<Question, 'question'> & { question: (ids: readonly string[]) => string };
-    /** What is said when it is done. */
-    done?: (id: string, answer: RouteAnswer<R>) => string;
-    /** What is printed of the answer, in words on a terminal and else as JSON. */
-    facts?: (answer: RouteAnswer<R>) => Facts;
-  },
-): Verb {
-  const { body, asks, done, facts, options = [], ...words } = view;
-  const more = [...(asks ? [yesOption] : []), ...(facts ? [jsonOption] : [])];
+export function call<
+  R extends Route,
+  const Rows extends readonly OptionRow[] = [],
+  const Arg extends Argument | undefined = undefined,
+>(route: R, view: View<R, Rows, Arg>): Verb {
+  const { argument, options: rows = [] as unknown as Rows, asks, body, query, read } = view;
+  const isPrinted = (view.prints ?? view.facts ?? view.more ?? view.table) !== undefined;
+  const hasJson = rows.some((row) => flagsOf(row).startsWith('--json'));
+  const foresees = asks?.foresee !== undefined;
+  const isQuery = route.startsWith('GET');
+  const hasBody = !isQuery && query === undefined && Object.keys(fieldNames(rows)).length > 0;
+  const inputFor = async (options: Given<Rows>, word: ArgumentOf<Arg>, context: Context) => {
+    const fields = fieldsSent(rows, options as object);
+    const sent = body ? await body(options, context, word) : hasBody ? fields : undefined;
+    return {
+      query: query?.(options, word) ?? (isQuery ? fields : undefined),
+      body: sent as object | undefined,
+    };
+  };
   return {
-    ...words,
-    options: [...options, ...more],
-    async act(context: Context, options: Given & Asked, argument: string | string[]) {
-      const { json, yes } = options;
-      const ids = [argument].flat();
-      const fields = await fieldsOf(json, route);
+    ...(view as Omit<Verb, 'act'>),
+    ...(argument && { argument }),
+    ...{ route, answers: view.answers ?? route, isPlain: !body && !query && !read },
+    options: [
+      ...rows,
+      ...(asks ? [yesOption] : []),
+      ...(isPrinted && !hasJson ? [jsonOption] : []),
+    ],
+    async act(context: Context, { json, ...given }: Asked, word: ArgumentOf<Arg>) {
+      const options = given as Given<Rows>;
+      const { yes, dryRun } = given;
+      view.check?.(options, word);
+      const input = await inputFor(options, word, context);
+      if (view.changes !== undefined && isEmpty(input.body)) throw usage(view.changes);
+      const mustAsk = asks !== undefined && !yes && !dryRun;
+      if (mustAsk && foresees) assertCanAsk(context, asks.act);
       const client = await context.connect();
-      if (asks !== undefined) {
-        await confirm(context, yes, { ...asks, question: asks.question(ids) });
-      }
-      const doOne = async (id: string) => {
-        const input = inputOf(route, id, body?.(options) as object | undefined);
-        const text = await client.text(route, input);
-        const answer = () => (text === '' ? undefined : parseAnswer(text)) as RouteAnswer<R>;
-        if (facts !== undefined) {
-          const lines = () => factLines(context, facts(answer()));
-          await printDetails(context, text, { json, fields, lines });
-        }
-        if (done !== undefined) context.note(done(id, answer()));
+      const send = (id: string, isDry?: boolean) => {
+        const all = isDry === undefined ? input.body : { ...input.body, dry_run: isDry };
+        return client.text(route, { ...inputOf(route, id, all), query: input.query });
       };
-      if (typeof argument === 'string') await doOne(argument);
-      else await doEach(context, ids, doOne);
+      const ids = word === undefined ? [''] : ([word].flat() as string[]);
+      if (mustAsk)
+        await ask(context, asks, { ids, foreseen: foresees ? await send('', true) : '' });
+      const doOne = async (id: string) => {
+        const text = read
+          ? JSON.stringify(await read(context, client, options, word))
+          : await send(id, foresees ? dryRun : undefined);
+        await tell(context, text, view, { id, json, options });
+      };
+      if (Array.isArray(word)) await doEach(context, ids, doOne);
+      else await doOne(ids[0] ?? '');
     },
   };
+}
+
+function isEmpty(given: object = {}): boolean {
+  return Object.values(given).every((value) => value === undefined);
+}
+
+function answerOf<R extends Route>(text: string): RouteAnswer<R> {
+  // An answer 204 has no text.
+  return (text === '' ? undefined : parseAnswer(text)) as RouteAnswer<R>;
+}
+
+async function ask<R extends Route>(
+  context: Context,
+  { question, name, foresee, act, refused = 'Nothing was changed.' }: Asks<R>,
+  { ids, foreseen }: { ids: readonly string[]; foreseen: string },
+): Promise<void> {
+  const answer = answerOf<R>(foreseen);
+  for (const line of foresee?.(answer) ?? []) context.note(line);
+  const typed = name?.(answer);
+  const asked = { question: question(ids, answer), act, refused };
+  await confirm(context, undefined, typed === undefined ? asked : { ...asked, name: typed });
+}
+
+/** Prints an answer, and says what is done and what to do next. */
+async function tell<
+  R extends Route,
+  Rows extends readonly OptionRow[],
+  Arg extends Argument | undefined,
+>(
+  context: Context,
+  text: string,
+  { prints, facts, more, table, done, next }: Told<R, Rows, Arg>,
+  { id, json, options }: { id: string; json: JsonOption; options: Given<Rows> },
+): Promise<void> {
+  const answer = answerOf<R>(text);
+  const word = id as Word<Arg>;
+  const nowMillis = context.io.now();
+  const isOfFacts = facts !== undefined || more !== undefined;
+  if (isOfFacts) {
+    const lines = () => [
+      ...(facts ? factLines(context, facts(answer, nowMillis)) : []),
+      ...(more?.(answer, text, context) ?? []),
+    ];
+    await printDetails(context, text, { json, lines });
+  } else if (json !== undefined) await printObject(context, text, json);
+  else if (table !== undefined) {
+    const { rows, columns } = table(answer);
+    await printRows(context, rows as never[], { columns, json });
+  } else {
+    const alone = prints?.(answer) ?? null;
+    if (alone !== null) await context.out.write(`${alone}\n`);
+  }
+  for (const warning of warningsOf(answer)) context.note(`Mind: ${printable(warning)}`);
+  const said = done?.(word, answer, { options, nowMillis }) ?? null;
+  if (said !== null) context.note(said);
+  const hint = json === undefined ? (next?.(answer, word) ?? null) : null;
+  if (hint !== null && (context.isTerminal || !isOfFacts)) context.hint(hint);
+}
+
+/** What is allowed and yet seldom meant. */
+function warningsOf(answer: unknown): readonly string[] {
+  const { warnings } = (answer ?? {}) as { warnings?: unknown };
+  return Array.isArray(warnings) ? warnings.filter((each) => typeof each === 'string') : [];
 }
 
 /**

@@ -5,7 +5,7 @@ import type { InputOf } from '../platform/http/contract.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import type { Io } from './io.ts';
-import { parseAnswer } from './parse-answer.ts';
+import { JsonText, parseAnswer } from './parse-answer.ts';
 import { afterShortWaits, interrupted } from './retry.ts';
 
 /** The path below which the service has its API. */
@@ -14,13 +14,10 @@ export const basePath = '/api/v1';
 /** Calls the API of one service, with one token. */
 export type Client = {
   readonly connection: Connection;
-  /**
-   * Calls a route and parses the answer. It is checked to be JSON; that it has the shape of the contract is trusted.
-   * `bodyText` is sent instead of the body: it is the same, with numbers that JavaScript cannot represent.
-   */
-  json<R extends Route>(route: R, input: RouteInput<R>, bodyText?: string): Promise<RouteAnswer<R>>;
+  /** Calls a route and parses the answer. It is checked to be JSON; that it has the shape of the contract is trusted. */
+  json<R extends Route>(route: R, input: RouteInput<R>): Promise<RouteAnswer<R>>;
   /** The same, but answers the text of the answer, so that numbers keep their digits. */
-  text<R extends Route>(route: R, input: RouteInput<R>, bodyText?: string): Promise<string>;
+  text<R extends Route>(route: R, input: RouteInput<R>): Promise<string>;
   /** Sends a stream as the body, without a time limit while bytes move. Answers the text of the answer. */
   upload(
     route: Route,
@@ -34,11 +31,11 @@ export type Client = {
  * `service_unreachable` when there is no answer, and `interrupted` when the signal aborts.
  */
 export function createClient(io: Io, connection: Connection): Client {
-  const text: Client['text'] = (route, input, bodyText) => {
+  const text: Client['text'] = (route, input) => {
     const { params, query, body, headers } = input as LooseInput;
     const call: Call = {
       ...target(route, params, query),
-      ...(body === undefined ? {} : { body: bodyText ?? JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: spell(body) }),
       headers: {
         ...headers,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -49,8 +46,8 @@ export function createClient(io: Io, connection: Connection): Client {
   return {
     connection,
     text,
-    async json(route, input, bodyText) {
-      const answer = await text(route, input, bodyText);
+    async json(route, input) {
+      const answer = await text(route, input);
       // An answer 204 has no text.
       return (answer === '' ? undefined : parseAnswer(answer)) as never;
     },
@@ -59,11 +56,20 @@ export function createClient(io: Io, connection: Connection): Client {
   };
 }
 
+/** The text of a body, of which members may be spelled already. */
+function spell(body: object): string {
+  const members = Object.entries(body).filter(([, value]) => value !== undefined);
+  const texts = members.map(([name, value]) => {
+    return `"${name}":${value instanceof JsonText ? value.text : JSON.stringify(value)}`;
+  });
+  return `{${texts.join(',')}}`;
+}
+
 type Words = Record<string, string | number | undefined>;
 type LooseInput = {
   params?: Words;
   query?: Words;
-  body?: unknown;
+  body?: object;
   headers?: Record<string, string>;
 };
 type Call = {

@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createProgram } from './program.ts';
+import { apiContract } from '../contract.ts';
+import { fieldsOf } from './fields.ts';
+import { createProgram, describedAt } from './program.ts';
 import { useReceiver } from './testing/prepare-cli.ts';
 import { json, pages, problem } from './testing/receiver.ts';
 import { ends, run } from './testing/run.ts';
+import { fieldNames, flagsOf } from './verb.ts';
 
 /** How a command is called, and what it prints with --json. */
 type Call = readonly [words: string, json?: 'array' | 'object'];
@@ -182,6 +185,33 @@ describe('every command', () => {
   });
 });
 
+type Schema = { properties?: Record<string, unknown>; required?: readonly string[] };
+type Input = { query?: Schema; body?: Schema };
+
+describe('what a command says of itself', () => {
+  const routes = new Map<string, Input>(
+    Object.values(apiContract).map((route) => [`${route.method} ${route.path}`, route as Input]),
+  );
+
+  test.each(Object.keys(calls))('%s: its options are what its route takes', async (path) => {
+    const { route = '', isPlain, options = [] } = (await describedAt(path.split(' '))) ?? {};
+    if (!isPlain) return;
+    const { query, body } = routes.get(route) ?? {};
+    const takes = (route.startsWith('GET') ? query : body) ?? {};
+    const required = options.filter((row) => 'length' in row && row[1].endsWith('(required)'));
+    const known = Object.keys(takes.properties ?? {});
+    expect(known).toEqual(expect.arrayContaining(Object.values(fieldNames(options))));
+    const given = Object.values(fieldNames(required));
+    expect(given).toEqual(expect.arrayContaining([...(takes.required ?? [])]));
+  });
+
+  test.each(Object.keys(calls))('%s: it knows the fields of its --json', async (path) => {
+    const { options = [], answers } = (await describedAt(path.split(' '))) ?? {};
+    const takesFields = options.some((row) => flagsOf(row).startsWith('--json ['));
+    if (takesFields) expect(await fieldsOf(answers)).not.toEqual([]);
+  });
+});
+
 describe('every command that asks the API', () => {
   beforeEach(() => {
     api.on(
@@ -241,6 +271,8 @@ describe('every command with --json', () => {
         json({ accepted: 0, duplicates: 0, rejected: [], rejected_count: 0 }),
       );
       api.on('POST /webhook/endpoints/ep_1/replay', json({ count: 0, notes: [] }));
+      const outcome = { status: 204, failure_class: null, duration_ms: 1 };
+      api.on('POST /webhook/endpoints/ep_1/ping', json({ id: 'dlv_1', outcome }));
       const made = { id: '1', tenant: 'T', dataset: 'training', count: 0, bytes: 0 };
       api.on('POST /enrichment/tags', json({ ...made, warnings: [] }, 201));
       api.on(

@@ -1,18 +1,30 @@
 import type { Route } from './client.ts';
-import { type JsonOption, picker } from './output.ts';
+import { usage } from './help.ts';
 
 /**
- * The names that `--json a,b` may select: the members of what the route answers, or of the rows in its member `list`.
- * Throws `usage_invalid` for any other.
+ * What a command prints as JSON: what a route answers, each row of a list in that answer (`GET /exports data`), or an
+ * object with these members.
  */
-export async function fieldsOf(
-  json: JsonOption,
-  route: Route,
-  list = 'data',
-): Promise<readonly string[]> {
-  if (typeof json !== 'string') return [];
+export type Answers = Route | `${Route} ${string}` | readonly string[];
+
+/** The names that `--json a,b` may select. */
+export async function fieldsOf(answers: Answers | undefined): Promise<readonly string[]> {
+  if (typeof answers === 'object') return answers;
   const { answerFields } = await import('./answer-fields.ts');
-  const fields = answerFields[`${route} ${list}`] ?? answerFields[route] ?? [];
-  picker(json, fields);
-  return fields;
+  return answerFields[answers ?? ''] ?? [];
+}
+
+/** Throws `usage_invalid` when --json selects what is not there. */
+export async function checkFields(json: unknown, answers: Answers | undefined): Promise<void> {
+  if (typeof json !== 'string') return;
+  const known = await fieldsOf(answers);
+  for (const field of selectedBy(json)) {
+    if (known.includes(field)) continue;
+    throw usage(`--json: there is no field "${field}". There are: ${known.join(', ')}.`);
+  }
+}
+
+/** The fields that --json names. */
+export function selectedBy(json: string): string[] {
+  return json.split(',').map((field) => field.trim());
 }

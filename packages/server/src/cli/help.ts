@@ -24,12 +24,10 @@ export function usage(detail: string): AppError {
   return new AppError('usage_invalid', { detail });
 }
 
-/** An option by which a default is asked for by a word, since commander turns null into ''. */
-export function orDefault<T>(parse: (text: string) => T): (text: string) => T | 'default' {
-  return (text) => (text === 'default' ? text : parse(text));
-}
+/** What an option gives whose value is `default`. */
+export const asDefault = Symbol('default');
 
-/** The value of such an option as the API takes it. */
-export function orNull<T>(value: T | 'default'): T | null {
-  return value === 'default' ? null : value;
+/** An option by which a default is asked for by a word, which is null for the API: commander turns a null into ''. */
+export function orDefault<T>(parse: (text: string) => T): (text: string) => T | typeof asDefault {
+  return (text) => (text === 'default' ? asDefault : parse(text));
 }

@@ -2,7 +2,6 @@ import { formatCount, numberOf } from '../kernel/values.ts';
 import { type Chosen, type Filters, paramsOf } from '../kernel/view.ts';
 import type { Client, RouteAnswer, RouteQuery } from './client.ts';
 import type { Context } from './context.ts';
-import { fieldsOf } from './fields.ts';
 import { wholeNumber } from './help.ts';
 import { createRowPrinter, type JsonOption, type Output } from './output.ts';
 import { type ListRoute, type PageWalk, walkPages } from './pages.ts';
@@ -68,6 +67,8 @@ export function list<
   const { filters = {} as F, ...words } = rest;
   return {
     ...words,
+    route,
+    answers: `${route} data`,
     options: [
       ...optionsOf(filters),
       ...options,
@@ -102,13 +103,9 @@ export function list<
 export async function printPages<R extends ListRoute>(
   context: Context,
   walk: PageWalk<R>,
-  {
-    sums = [],
-    ...output
-  }: Omit<Output<RowOf<R>>, 'fields'> & { sums?: readonly (keyof RowOf<R> & string)[] },
+  { sums = [], ...output }: Output<RowOf<R>> & { sums?: readonly (keyof RowOf<R> & string)[] },
 ): Promise<Listed> {
-  const fields = await fieldsOf(output.json, walk.route);
-  const printer = createRowPrinter<RowOf<R>>(context, { ...output, fields });
+  const printer = createRowPrinter<RowOf<R>>(context, output);
   const client = await context.connect();
   let searchedTo = '';
   let listed: Listed = {

@@ -1,5 +1,6 @@
 import { indentJson, pickMembers } from '../kernel/json-slices.ts';
 import type { Context } from './context.ts';
+import { selectedBy } from './fields.ts';
 import { usage } from './help.ts';
 import { type Column, createTable, printable, type Shape } from './table.ts';
 import type { Format } from './verb.ts';
@@ -10,8 +11,6 @@ export type JsonOption = true | string | undefined;
 /** How the rows of a list are printed. */
 export type Output<Row> = {
   readonly columns: readonly Column<Row>[];
-  /** Names that `--json a,b` may select. */
-  readonly fields: readonly string[];
   readonly json: JsonOption;
   /** The value of --ndjson, where a command has it: the same as the format. */
   readonly ndjson?: true | undefined;
@@ -35,7 +34,7 @@ export type RowPrinter = {
 export function createRowPrinter<Row>(context: Context, output: Output<Row>): RowPrinter {
   const { columns, json, ndjson, hasHeader } = output;
   const format = ndjson ? 'ndjson' : (output.format ?? (json === undefined ? undefined : 'json'));
-  const pick = picker(json, output.fields);
+  const pick = picker(json);
   if (json !== undefined && format !== 'json' && format !== 'ndjson') {
     throw usage(`--json and -o ${format} exclude each other.`);
   }
@@ -126,27 +125,20 @@ function createArrayPrinter(context: Context, pick: (row: string) => string): Ro
 export async function printObject(
   context: Context,
   object: string,
-  output: { json: JsonOption; fields: readonly string[] },
+  json: JsonOption,
 ): Promise<void> {
-  const picked = picker(output.json, output.fields)(object);
+  const picked = picker(json)(object);
   await context.out.write(`${context.isTerminal ? indentJson(picked) : picked}\n`);
 }
 
 /** Prints the whole of an answer as JSON. */
 export function printJson(context: Context, answer: object): Promise<void> {
-  return printObject(context, JSON.stringify(answer), { json: true, fields: [] });
+  return printObject(context, JSON.stringify(answer), true);
 }
 
-/**
- * Makes a function that picks the fields that --json selects. Throws `usage_invalid` for a field that does not exist,
- * before anything is fetched.
- */
-export function picker(json: JsonOption, known: readonly string[]): (row: string) => string {
+/** Makes a function that picks the fields that --json selects. */
+export function picker(json: JsonOption): (row: string) => string {
   if (typeof json !== 'string') return (row) => row;
-  const fields = json.split(',').map((field) => field.trim());
-  for (const field of fields) {
-    if (known.includes(field)) continue;
-    throw usage(`--json: there is no field "${field}". There are: ${known.join(', ')}.`);
-  }
+  const fields = selectedBy(json);
   return (row) => pickMembers(row, fields);
 }

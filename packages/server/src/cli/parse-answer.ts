@@ -16,3 +16,16 @@ export function notJson(cause?: unknown): AppError {
     cause,
   });
 }
+
+/** JSON that is sent as it is spelled, because JavaScript cannot represent each number in it. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get value(): unknown {
+    return JSON.parse(this.text);
+  }
+}

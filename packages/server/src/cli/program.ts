@@ -1,7 +1,7 @@
 import { Command, Help } from 'commander';
 import { readRelease } from '../config/release.ts';
 import type { Context } from './context.ts';
-import { addNoun, addVerbs, type Described, fillVerb, type Verbs } from './verb.ts';
+import { addNoun, addVerbs, type Described, fillVerb, type Noun, type Verbs } from './verb.ts';
 
 export type HelpOutput = { writeOut(text: string): void; writeErr(text: string): void };
 
@@ -159,6 +159,18 @@ export async function createProgram(
   program.helpCommand('help [command]', 'tell more of a command');
   // Only now, so that the commands below do not inherit it.
   return program.configureHelp({ subcommandTerm });
+}
+
+/** What describes the command of these words; undefined where they name none, or a noun. */
+export async function describedAt([name = '', ...verbs]: readonly string[]): Promise<
+  Described | undefined
+> {
+  if (!Object.hasOwn(loaders, name)) return undefined;
+  const files: Readonly<Record<string, unknown>> = await loaders[name as Name]();
+  let found = files[name] as Described | Noun | undefined;
+  if (nouns.includes(name as Name)) found = { summary: '', verbs: files[name] as Verbs };
+  for (const verb of verbs) found = found?.verbs?.[verb];
+  return found !== undefined && 'act' in found ? found : undefined;
 }
 
 function subcommandTerm(command: Command): string {

@@ -1,17 +1,24 @@
 import { type Command, Option } from 'commander';
 import { AppError } from '../kernel/errors.ts';
 import { type Filters, tenantFilter } from '../kernel/view.ts';
+import type { Route } from './client.ts';
 import type { Context } from './context.ts';
+import { type Answers, checkFields } from './fields.ts';
+import { asDefault } from './help.ts';
 
 /**
  * An option: its flags, what the help says of it, and, unless its value is any text, the words that it may be or the
- * function that reads it. One whose help ends with `(required)` must be given. What says more about itself is given as
- * commander takes it.
+ * function that reads it. Its field is its name in the API, where that is another than its own with underscores. One
+ * whose help ends with `(required)` must be given. What says more about itself is given as commander takes it.
  */
 export type OptionRow =
   | Own<object>
-  | readonly [flags: string, help: string]
-  | readonly [flags: string, help: string, value: readonly string[] | ((text: string) => unknown)];
+  | readonly [
+      flags: string,
+      help: string,
+      value?: readonly string[] | ((text: string) => unknown) | undefined,
+      field?: string,
+    ];
 
 /** An option of commander, with what it gives to `act`. */
 export type Own<Given extends object> = Option & { readonly given?: Given };
@@ -29,6 +36,11 @@ export type Described = {
   readonly examples: readonly string[];
   readonly argument?: readonly [flags: string, help: string, values?: readonly string[]];
   readonly options?: readonly OptionRow[];
+  /** The route that it calls, if it calls one. Unless this is not plain, its options are what the route takes. */
+  readonly route?: Route;
+  readonly isPlain?: boolean;
+  /** What --json prints, and so which fields it may name. */
+  readonly answers?: Answers;
   /** What the help says between the options and the examples. */
   readonly notes?: string;
   readonly act: (
@@ -45,7 +57,7 @@ export type Described = {
 export type Noun = { readonly summary: string; readonly verbs: Verbs };
 export type Verbs = { readonly [name: string]: Verb | Noun };
 
-type Argument = NonNullable<Described['argument']>;
+export type Argument = NonNullable<Described['argument']>;
 type Typed<Rows extends readonly OptionRow[], Arg extends Argument | undefined> = Omit<
   Described,
   'act' | 'options' | 'argument'
@@ -90,11 +102,12 @@ type GivenBy<Row> =
             `${'' | '-o, '}--${infer Name} <${infer Value}>`,
             infer Help,
             (infer Read)?,
+            string?,
           ]
         ? ValueGiven<Camel<Name>, Help, Value extends `${string}...` ? Word<Read>[] : Word<Read>>
-        : Row extends readonly [`--${infer Name} [${string}]`, string, (infer Read)?]
+        : Row extends readonly [`--${infer Name} [${string}]`, string, (infer Read)?, string?]
           ? { [N in Camel<Name>]?: true | Word<Read> }
-          : Row extends readonly [`--${infer Name}`, string]
+          : Row extends readonly [`--${infer Name}`, string, undefined?, string?]
             ? { [N in Camel<Name>]?: true }
             : unknown;
 type ValueGiven<Name extends string, Help, Value> = Help extends `${string}(required)`
@@ -109,7 +122,11 @@ type Word<Read> = Read extends readonly (infer Choice)[]
 type Camel<Name extends string> = Name extends `${infer Head}-${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name;
-type ArgumentOf<Arg> = Arg extends readonly [infer Flags, string, (readonly (infer Choice)[])?]
+export type ArgumentOf<Arg> = Arg extends readonly [
+  infer Flags,
+  string,
+  (readonly (infer Choice)[])?,
+]
   ? Flags extends `${string}...>` | `${string}...]`
     ? string[]
     : Flags extends `[${string}`
@@ -171,7 +188,7 @@ export function addVerbs(parent: Command, context: Context, verbs: Verbs): void 
 
 /** Gives a command its words, its options and what it does. */
 export function fillVerb(command: Command, context: Context, described: Described): void {
-  const { description, argument, options = [], examples, notes, verbs = {} } = described;
+  const { description, argument, options = [], answers, examples, notes, verbs = {} } = described;
   command.description(description);
   if (argument !== undefined) {
     const [flags, help, values] = argument;
@@ -182,9 +199,11 @@ export function fillVerb(command: Command, context: Context, described: Describe
     if (row instanceof Option) command.addOption(row);
     else addOption(command, row);
   }
-  command.action((...given: unknown[]) => {
-    const [word, asked] = argument === undefined ? [undefined, given[0]] : given;
-    requireAll(command, asked as Record<string, unknown>);
+  command.action(async (...given: unknown[]) => {
+    const [word, options] = argument === undefined ? [undefined, given[0]] : given;
+    const asked = options as Readonly<Record<string, unknown>>;
+    requireAll(command, asked);
+    await checkFields(asked.json, answers);
     return described.act(context, asked as never, word as never, command);
   });
   if (notes !== undefined) command.addHelpText('after', notes);
@@ -205,6 +224,32 @@ function requireAll({ options }: Command, given: Readonly<Record<string, unknown
     const advice = words.length === 0 ? '' : ` Give ${words.join(' or ')}.`;
     throw new AppError('usage_invalid', { detail: `${option.long} is missing.${advice}` });
   }
+}
+
+/** The options that say what a command does with an answer, and nothing to the service. */
+const ownOptions: readonly string[] = ['json', 'output', 'header', 'yes', 'wait', 'dryRun'];
+
+/** What options say to the service, by its names. */
+export function fieldsSent(rows: readonly OptionRow[], given: object): Record<string, unknown> {
+  const named = fieldNames(rows);
+  const sent = Object.entries(given).filter(([name]) => !ownOptions.includes(name));
+  return Object.fromEntries(
+    sent.map(([name, value]) => [named[name] ?? name, value === asDefault ? null : value]),
+  );
+}
+
+/** The names that the options have in the API, by those that commander gives them. */
+export function fieldNames(rows: readonly OptionRow[]): Record<string, string> {
+  const names = rows.map((row) => {
+    const name = new Option(flagsOf(row)).attributeName();
+    const field = row instanceof Option ? undefined : row[3];
+    return [name, field ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
+  });
+  return Object.fromEntries(names.filter(([name = '']) => !ownOptions.includes(name)));
+}
+
+export function flagsOf(row: OptionRow): string {
+  return row instanceof Option ? row.flags : row[0];
 }
 
 function addOption(command: Command, [flags, help, value]: Exclude<OptionRow, Option>): void {

@@ -4,18 +4,16 @@ import { auditFilters } from '../../access/view.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { membersOf } from '../../kernel/json-slices.ts';
 import { numberOf } from '../../kernel/values.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { fieldsOf } from '../fields.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
-import { printObject } from '../output.ts';
 import { maxPageRows, parsePage } from '../pages.ts';
-import { parseAnswer } from '../parse-answer.ts';
 import { withRetries } from '../retry.ts';
 import { checkDays } from '../slice.ts';
-import { jsonOption, optionsOf, type Verbs, verb } from '../verb.ts';
+import { optionsOf, type Verbs, verb } from '../verb.ts';
 
 const { word, text, instant } = columnsOf<RouteAnswer<'GET /audit'>['data'][number]>();
 
@@ -80,8 +78,7 @@ const exportAudit = verb({
 
 const followMillis = 2_000;
 
-type Verdict = RouteAnswer<'POST /audit/verify'>;
-const verify = verb({
+const verify = call('POST /audit/verify', {
   summary: 'prove that no entry was changed, removed or inserted',
   description:
     'Computes the hash of each entry anew, and names those that were changed, removed or inserted past svcctl. Somebody who can write to the database could compute all hashes anew: keep the head that this prints elsewhere, and give it the next time; or compare with what was exported, or copied by SVC_AUDIT_COPY_URL.',
@@ -97,32 +94,25 @@ const verify = verb({
       '--against <file...>',
       'the newest entry of these files, as audit export writes them, must still be there',
     ],
-    jsonOption,
   ],
-  async act(context, { head: given, against, json }) {
-    if (given !== undefined && against !== undefined) {
+  check({ head, against }) {
+    if (head !== undefined && against !== undefined) {
       throw usage('--head and --against exclude each other.');
     }
-    const fields = await fieldsOf(json, 'POST /audit/verify');
-    const head = against === undefined ? given : await readHead(context, against);
-    const client = await context.connect();
-    const text = await client.text('POST /audit/verify', { body: { head } });
-    const verdict = parseAnswer(text) as Verdict;
-    if (json !== undefined) await printObject(context, text, { json, fields });
-    else if (verdict.ok) {
-      const count = numberOf(verdict.entries, 'entry', 'entries');
-      const { pruned_place: place } = verdict;
-      const pruned = place === 0 ? '' : `, those up to place ${place} pruned by age`;
-      await context.out.write(`ok: ${count}${pruned} · head ${verdict.head}\n`);
-    } else {
-      await context.out.write(verdict.problems.map(({ message }) => `${message}\n`).join(''));
-    }
-    if (!verdict.ok) {
-      const found = numberOf(verdict.problem_count, 'difference', 'differences');
-      throw new AppError('verify_failed', {
-        detail: `The audit log is not as it was written: ${found}.`,
-      });
-    }
+  },
+  body: async ({ head, against }, context) => ({
+    head: against === undefined ? head : await readHead(context, against),
+  }),
+  prints({ ok, entries, pruned_place: place, head, problems }) {
+    if (!ok) return problems.map(({ message }) => message).join('\n');
+    const pruned = place === 0 ? '' : `, those up to place ${place} pruned by age`;
+    return `ok: ${numberOf(entries, 'entry', 'entries')}${pruned} · head ${head}`;
+  },
+  done(_id, { ok, problem_count: count }) {
+    if (ok) return null;
+    throw new AppError('verify_failed', {
+      detail: `The audit log is not as it was written: ${numberOf(count, 'difference', 'differences')}.`,
+    });
   },
 });
 

@@ -52,11 +52,11 @@ const verify = verb({
     'svcctl backup verify /mnt/backups --id 20260305T140709123Z-9fK2',
   ],
   options: [idOption, databaseOption, jsonOption],
+  answers: [...summaryFields, 'report'],
   async act(context, { json, ...which }, from) {
     const { app, tools, progress } = await openTools(context);
     const found = await app.verifyBackup(tools, { from, ...which }).finally(() => progress.clear());
-    const fields = [...summaryFields, 'report'];
-    if (json !== undefined) await printObject(context, JSON.stringify(found), { json, fields });
+    if (json !== undefined) await printObject(context, JSON.stringify(found), json);
     else await createTable(context, problemColumns).write(found.report.problems);
     assertRight(context, found.report);
   },
@@ -69,6 +69,7 @@ const ls = verb({
   argument: ['<from>', placeHelp],
   examples: ['svcctl backup ls /mnt/backups'],
   options: [jsonOption],
+  answers: summaryFields,
   async act(context, { json }, from) {
     const { app, tools } = await openTools(context);
     const found = await app.listPlace(tools, from);
@@ -81,7 +82,7 @@ const ls = verb({
       word('SIZE', 'size_bytes', { shown: (row) => formatBytes(row.size_bytes) }),
       word('KEY', (row) => (row.has_secret_key ? 'yes' : 'no')),
     ];
-    await printRows(context, found, { columns, fields: summaryFields, json });
+    await printRows(context, found, { columns, json });
   },
 });
 
@@ -208,6 +209,7 @@ export const backup = command({
     ],
     jsonOption,
   ],
+  answers: [...summaryFields, 'new_bytes', 'removed', 'report'],
   async act(context, options) {
     const { out, incremental: isIncremental = false, withKey, keep = null, json } = options;
     const { verify: isVerified = false, allowMissing: allowsMissing = false } = options;
@@ -217,14 +219,8 @@ export const backup = command({
       .backUp(tools, { out, isIncremental, passphrase, isVerified, keep, allowsMissing })
       .finally(() => progress.clear());
     const { report, ...summary } = made;
-    const fields = [
-      ...summaryFields,
-      'new_bytes',
-      'removed',
-      ...(report === null ? [] : ['report']),
-    ];
     const printed = report === null ? summary : made;
-    if (json !== undefined) await printObject(context, JSON.stringify(printed), { json, fields });
+    if (json !== undefined) await printObject(context, JSON.stringify(printed), json);
     else await context.out.write(`${summary.id}\n`);
     context.note(
       `Backed up ${describe(summary)} to ${summary.place}; ${formatBytes(summary.new_bytes)} are new.`,

@@ -18,6 +18,7 @@ export const config = command({
   description: 'Prints the settings that svcctl serve would start with here. Secrets are masked.',
   examples: ['svcctl config', 'SVC_PORT=9000 svcctl config --json name,value'],
   options: [jsonOption],
+  answers: ['name', 'value', 'source', 'help'],
   async act(context, { json }) {
     const { waits: _waits, ...own } = loadSettings(context.io.env);
     const settings: Record<string, SettingValue['value'] | undefined> = own;
@@ -31,8 +32,7 @@ export const config = command({
         help: row.help,
       };
     });
-    const fields = ['name', 'value', 'source', 'help'];
-    await printRows(context, values, { columns, fields, json });
+    await printRows(context, values, { columns, json });
   },
 });
 

@@ -2,14 +2,12 @@ import { numberOf } from '../../kernel/values.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import { formatBytes } from '../format.ts';
-import { picker, printRows } from '../output.ts';
+import { printRows } from '../output.ts';
 import { type App, openApp } from '../own-app.ts';
 import { jsonOption, type Verbs, verb, yesOption } from '../verb.ts';
 
 type Cluster = Parameters<Parameters<App['withCluster']>[2]>[0];
 type PlacedTable = Cluster['tables'][number];
-
-const fields = ['table', 'column', 'is_distributed', 'size_bytes'] as const;
 
 const distribute = verb({
   summary: 'spread the tables over the workers of a Citus cluster',
@@ -20,9 +18,9 @@ const distribute = verb({
     'DATABASE_URL=postgresql://svcctl@coordinator/svcctl svcctl database distribute --yes',
   ],
   options: [['--dry-run', 'only tell what would be done'], yesOption, jsonOption],
+  answers: ['table', 'column', 'is_distributed', 'size_bytes'],
   async act(context, { dryRun, yes, json }) {
-    const output = { columns, fields, json };
-    picker(json, fields);
+    const output = { columns, json };
     const { settings, app, log } = await openApp(context);
     await app.withCluster(settings, log, async (cluster, spread) => {
       const missing = cluster.tables.filter((table) => !table.is_distributed);

@@ -4,11 +4,11 @@ import type { Chosen } from '../../kernel/view.ts';
 import { outcomeParts, settledText } from '../../webhooks/dead-letters/view.ts';
 import { type BulkAction, bulkActions } from '../../webhooks/values.ts';
 import { bulkFilters } from '../../webhooks/view.ts';
-import { act, doEach } from '../act.ts';
+import { call, doEach } from '../act.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { moment, section, show, whereAny } from '../details.ts';
+import { moment, section, whereAny } from '../details.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
 import { createRowPrinter } from '../output.ts';
@@ -111,7 +111,7 @@ async function retryEach(
   ids: readonly string[],
   { json }: AllOptions,
 ): Promise<void> {
-  const printer = createRowPrinter<DeliveryRow>(context, { columns: [], fields: [], json });
+  const printer = createRowPrinter<DeliveryRow>(context, { columns: [], json });
   const client = await context.connect();
   await doEach(context, ids, async (id) => {
     const text = await client.text('POST /webhook/dlq/:id/retry', { params: { id } });
@@ -190,7 +190,7 @@ function outcomeText(job: BulkJob): string {
     .join(' · ');
 }
 
-export const job = show('GET /webhook/dlq/jobs/:id', {
+export const job = call('GET /webhook/dlq/jobs/:id', {
   summary: 'show what became of a job of dlq retry --all or dlq purge --all',
   description:
     'Shows a job that dlq retry --all or dlq purge --all has made: what it did, and what became of its rows, each number with the command that lists these rows. It is looked at for 30 days, until all have ended.',
@@ -233,7 +233,7 @@ function filterText(job: BulkJob): string {
   return given.length === 0 ? 'all' : given.map(([name, value]) => `${name}=${value}`).join(' ');
 }
 
-export const pause = act('PATCH /webhook/dlq/jobs/:id', {
+export const pause = call('PATCH /webhook/dlq/jobs/:id', {
   summary: 'hold a job of dlq retry --all or dlq purge --all',
   description:
     'Holds a job of dlq retry --all or dlq purge --all where it is. What it has done stays so.',
@@ -246,7 +246,7 @@ export const pause = act('PATCH /webhook/dlq/jobs/:id', {
   },
 });
 
-export const resume = act('PATCH /webhook/dlq/jobs/:id', {
+export const resume = call('PATCH /webhook/dlq/jobs/:id', {
   summary: 'let a held job go on',
   description:
     'Lets a held job of dlq retry --all or dlq purge --all go on. --rate changes its pace, also of one that runs.',
@@ -256,10 +256,7 @@ export const resume = act('PATCH /webhook/dlq/jobs/:id', {
     'svcctl dlq resume rty_4fTq9Zx7Kq2LmN0p --rate 50',
   ],
   options: [['--rate <rows>', 'rows a second, at most; none = as fast as it goes', parseRate]],
-  body: ({ rate }: { rate?: number | 'none' }) => ({
-    state: 'running' as const,
-    rate: rate === 'none' ? null : rate,
-  }),
+  body: ({ rate }) => ({ state: 'running' as const, rate: rate === 'none' ? null : rate }),
   done: (id) => `${id} goes on. Look: svcctl dlq jobs`,
 });
 

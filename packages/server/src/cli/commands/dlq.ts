@@ -1,9 +1,10 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { deadLetterFilters } from '../../webhooks/view.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { jsonLines, moment, section, show, whereAny } from '../details.ts';
+import { jsonLines, moment, section, whereAny } from '../details.ts';
 import { formatInstant } from '../format.ts';
 import { styled } from '../io.ts';
 import { type Listed, list } from '../list.ts';
@@ -58,7 +59,7 @@ function emptyLine({ status, tenant, endpoint, q, class: failure }: LsOptions): 
 type Detail = RouteAnswer<'GET /webhook/dlq/:id'>;
 type Attempt = Detail['attempt_log'][number];
 
-const showDelivery = show('GET /webhook/dlq/:id', {
+const show = call('GET /webhook/dlq/:id', {
   summary: 'show one delivery, its payload and its attempts',
   description:
     'Shows one delivery in any status: why it waits, what it sends, and each attempt with the first bytes of its answer.',
@@ -145,7 +146,7 @@ const groups = list('GET /webhook/dlq/groups', {
 
 export const dlq: Verbs = {
   ls,
-  show: showDelivery,
+  show,
   retry,
   jobs,
   job,

@@ -9,13 +9,12 @@ import { numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { fieldsOf } from '../fields.ts';
 import { formatTrouble } from '../format.ts';
 import { styled } from '../io.ts';
 import { printRows } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
 import { printable } from '../table.ts';
-import { command, jsonOption } from '../verb.ts';
+import { command, formatOptions, jsonOption } from '../verb.ts';
 
 export const doctor = command({
   description:
@@ -29,13 +28,15 @@ export const doctor = command({
     ['--local', 'do not ask the service: check from here, with the settings of svcctl serve'],
     ['--all', 'tell what is well, too'],
     jsonOption,
+    ...formatOptions,
   ],
-  async act(context, { local, all, json }) {
-    const fields = await fieldsOf(json, 'GET /doctor', 'findings');
+  answers: 'GET /doctor findings',
+  async act(context, { local, all, json, output: format, header: hasHeader }) {
     const findings = local ? await examineHere(context, true) : await examine(context);
     const shown = all || json !== undefined ? findings : findings.filter(isNotWell);
-    if (context.isTerminal && json === undefined) await printForPeople(context, shown);
-    else await printRows(context, shown, { fields, json, columns });
+    if (context.isTerminal && json === undefined && format === undefined) {
+      await printForPeople(context, shown);
+    } else await printRows(context, shown, { json, format, hasHeader, columns });
     const count = (severity: FindingSeverity) =>
       findings.filter((finding) => finding.severity === severity).length;
     const problems = count('problem');

@@ -1,22 +1,14 @@
 import { numberOf } from '../../kernel/values.ts';
 import { endpointFilters } from '../../webhooks/view.ts';
-import { act } from '../act.ts';
+import { call } from '../act.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { factLines, printDetails, show } from '../details.ts';
 import { formatInstant } from '../format.ts';
-import { required, usage } from '../help.ts';
 import { list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
-import { type Verb, type Verbs, yesOption } from '../verb.ts';
-import { deliveryBody } from '../webhooks/delivery-settings.ts';
-import {
-  type EndpointOptions,
-  endpointBody,
-  endpointOptions,
-  headersOf,
-} from '../webhooks/endpoint-options.ts';
+import { type Verbs, verb } from '../verb.ts';
+import { endpointBody, endpointOptions } from '../webhooks/endpoint-options.ts';
 import {
   backlogOf,
   type Endpoint,
@@ -54,7 +46,7 @@ const ls = list('GET /webhook/endpoints', {
   },
 });
 
-const showEndpoint = show('GET /webhook/endpoints/:id', {
+const show = call('GET /webhook/endpoints/:id', {
   summary: 'show one endpoint, and why it fails',
   description:
     'Shows one endpoint: its last error in words, whether it is sent to now, how it answered in 24 hours, 7 and 30 days, its newest attempts, what waits, and how it is set; never its secret.',
@@ -63,20 +55,13 @@ const showEndpoint = show('GET /webhook/endpoints/:id', {
     'svcctl endpoints show ep_4fTq9Zx7Kq2LmN0p',
     'svcctl endpoints show ep_4fTq9Zx7Kq2LmN0p --json breaker,story',
   ],
-  query: { include: 'story' },
+  query: () => ({ include: 'story' }),
   facts: endpointFacts,
   more: (endpoint, _, context) => storyLines(context, endpoint),
   next: nextOfStory,
 });
 
-type CreateOptions = EndpointOptions & {
-  tenant?: string;
-  secret?: string;
-  disabled?: true;
-  json?: true;
-};
-
-const create: Verb = {
+const create = call('POST /webhook/endpoints', {
   summary: 'register an endpoint',
   description:
     'Registers an endpoint and prints the secret that its deliveries are signed with, this once, alone on stdout.',
@@ -89,67 +74,39 @@ const create: Verb = {
   ],
   options: [
     ['--tenant <tenant>', 'whose incidents it gets (required)'],
-    ...endpointOptions('where they are sent, https (required)'),
+    ['--url <url>', 'where they are sent, https (required)'],
+    ...endpointOptions,
     [
       '--secret <secret>',
       'whsec_…, to keep one that the receiver knows; - reads it from stdin (default: a new one)',
     ],
     ['--disabled', 'do not send to it yet'],
-    ['--json', 'print the whole answer as JSON'],
   ],
-  act: register,
-};
-
-async function register(context: Context, options: CreateOptions): Promise<void> {
-  const tenant = required(options.tenant, '--tenant');
-  const url = required(options.url, '--url');
-  const { max_attempts, retry_schedule, rate_limit, disable_after_days, ...rest } =
-    endpointBody(options);
-  const headers = await headersOf(context, options);
-  const body = {
-    tenant,
-    url,
-    uid: options.uid,
-    name: options.name,
-    labels: rest.labels,
-    headers:
-      headers && Object.fromEntries(Object.entries(headers).map(([name, to]) => [name, to ?? ''])),
-    event_types: rest.event_types,
-    stores: rest.stores ?? undefined,
-    where: rest.where ?? undefined,
-    ordered: rest.ordered,
-    when_stuck: rest.when_stuck,
+  async body({ tenant, secret, disabled, ...options }, context) {
+    const { headers, ...body } = await endpointBody(context, options);
+    const given = Object.entries(headers ?? {}).map(([name, value]) => [name, value ?? '']);
     // A null means the default, which a new endpoint has anyway.
-    max_attempts: max_attempts ?? undefined,
-    retry_schedule: retry_schedule ?? undefined,
-    rate_limit: rate_limit ?? undefined,
-    disable_after_days: disable_after_days ?? undefined,
-    delivery: await deliveryBody(context, options),
-    description: options.description,
-    enabled: options.disabled ? false : undefined,
-    secret: options.secret === '-' ? await readSecret(context) : options.secret,
-  };
-  const client = await context.connect();
-  const made = await client.json('POST /webhook/endpoints', { body });
-  tellWarnings(context, made);
-  await context.out.write(`${options.json ? JSON.stringify(made) : made.secret}\n`);
-  context.note(`Registered ${made.id} of ${tenant}: ${url}. The secret is shown only this once.`);
-  context.hint(`try it: svcctl endpoints ping ${made.id}`);
-}
+    const set = Object.entries(body).filter(([, value]) => value !== null);
+    return {
+      ...{ tenant, url: options.url, ...Object.fromEntries(set) },
+      headers: headers && Object.fromEntries(given),
+      enabled: disabled ? false : undefined,
+      secret: await secretOf(context, secret),
+    };
+  },
+  prints: ({ secret }) => secret,
+  done: (_, { id, tenant, url }) =>
+    `Registered ${id} of ${tenant}: ${url}. The secret is shown only this once.`,
+  next: ({ id }) => `try it: svcctl endpoints ping ${id}`,
+});
 
-/** Prints what is allowed of an endpoint and yet seldom meant. */
-function tellWarnings(context: Context, { warnings = [] }: Endpoint): void {
-  for (const warning of warnings) context.note(`Mind: ${printable(warning)}`);
-}
-
-async function readSecret(context: Context): Promise<string> {
+async function secretOf(context: Context, given: string | undefined) {
+  if (given !== '-') return given;
   const { readFirstLine } = await import('../confirm.ts');
   return readFirstLine(context);
 }
 
-type ChangeOptions = EndpointOptions & { json?: true };
-
-const change: Verb = {
+const change = call('PATCH /webhook/endpoints/:id', {
   summary: 'change an endpoint',
   description:
     'Changes an endpoint, and prints it as it is then. A new URL also holds for what failed before; other types, stores or a filter leave alone what waits already.',
@@ -163,32 +120,17 @@ const change: Verb = {
     'svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --event "*" --description ""',
     `svcctl endpoints change ep_4fTq9Zx7Kq2LmN0p --store DFW IAH --where 'data.kind in ("a", "b")'`,
   ],
-  options: [...endpointOptions('where it is sent to, https'), ['--json', 'print it as JSON']],
-  act: changeEndpoint,
-};
+  options: [
+    ['--url <url>', 'where it is sent to, https'],
+    ...endpointOptions,
+    ['--json', 'print it as JSON'],
+  ],
+  changes: 'Say what to change: --url, --event, …',
+  body: (options, context) => endpointBody(context, options),
+  facts: endpointFacts,
+});
 
-async function changeEndpoint(context: Context, options: ChangeOptions, id: string): Promise<void> {
-  const { description } = options;
-  const body = {
-    ...endpointBody(options),
-    description: description === '' ? null : description,
-    delivery: await deliveryBody(context, options),
-    headers: await headersOf(context, options),
-  };
-  if (Object.values(body).every((value) => value === undefined)) {
-    throw usage('Say what to change: --url, --event, …');
-  }
-  const client = await context.connect();
-  const changed = await client.json('PATCH /webhook/endpoints/:id', { params: { id }, body });
-  tellWarnings(context, changed);
-  await printDetails(context, JSON.stringify(changed), {
-    json: options.json,
-    fields: [],
-    lines: () => factLines(context, endpointFacts(changed, context.io.now())),
-  });
-}
-
-const remove = act('DELETE /webhook/endpoints/:id', {
+const remove = call('DELETE /webhook/endpoints/:id', {
   summary: 'delete an endpoint and discard what it was not sent',
   description: 'Deletes an endpoint for good. What was not delivered to it is discarded.',
   argument,
@@ -204,7 +146,7 @@ const remove = act('DELETE /webhook/endpoints/:id', {
   done: (id) => `Deleted ${id}.`,
 });
 
-const disable = act('PATCH /webhook/endpoints/:id', {
+const disable = call('PATCH /webhook/endpoints/:id', {
   summary: 'send nothing to an endpoint for now',
   description:
     'Sends nothing to an endpoint for now. What waits for it, and what is reported meanwhile, uses up no attempts; it is abandoned after SVC_DELIVERY_DAYS days.',
@@ -215,9 +157,7 @@ const disable = act('PATCH /webhook/endpoints/:id', {
     `Disabled ${id} (${url}). What comes for it waits: svcctl endpoints enable ${id}`,
 });
 
-type EnableOptions = { discardBacklog?: true; yes?: true };
-
-const enable: Verb = {
+const enable = verb({
   summary: 'send to an endpoint again',
   description:
     'Sends to an endpoint again, also what waited meanwhile, as fast as its rate and its receiver allow. Ends a pause after failures.',
@@ -230,9 +170,9 @@ const enable: Verb = {
     ['--discard-backlog', 'discard what waits now instead of sending it'],
     ['--yes', 'do not ask whether to discard'],
   ],
-  act: (context, options: EnableOptions, id: string) =>
-    options.discardBacklog ? discard(context, id, options) : enableAll(context, id),
-};
+  act: (context, { discardBacklog, yes }, id) =>
+    discardBacklog ? discard(context, id, yes) : enableAll(context, id),
+});
 
 async function enableAll(context: Context, id: string): Promise<void> {
   const client = await context.connect();
@@ -251,7 +191,7 @@ async function enableAll(context: Context, id: string): Promise<void> {
 /**
  * Asks, then has the backlog discarded and the endpoint enabled. A large backlog is discarded by a job of the service.
  */
-async function discard(context: Context, id: string, { yes }: EnableOptions): Promise<void> {
+async function discard(context: Context, id: string, yes?: true): Promise<void> {
   const client = await context.connect();
   const { backlog } = await client.json('GET /webhook/endpoints/:id', { params: { id } });
   await confirm(context, yes, {
@@ -269,7 +209,7 @@ async function discard(context: Context, id: string, { yes }: EnableOptions): Pr
   );
 }
 
-const ping: Verb = {
+const ping = call('POST /webhook/endpoints/:id/ping', {
   summary: 'send an event of type webhook.ping to an endpoint',
   description:
     'Sends an event of type webhook.ping to an endpoint at once, past its queue, breaker and rate, and says what it answered. Prints the id of the delivery.',
@@ -282,40 +222,31 @@ const ping: Verb = {
     ['--type <type>', 'send the sample of this type instead, as the catalogue has it'],
     ['--json', 'print the whole answer as JSON'],
   ],
-  act: sendPing,
-};
+  query: ({ type }) => ({ type }),
+  prints: ({ id }) => id,
+  done(_, { outcome }) {
+    const { status, failure_class, error, duration_ms, response } = outcome;
+    const what = failure_class === null ? `${status} delivered` : `${error} (${failure_class})`;
+    const start = printable(response ?? '').trim();
+    const answer = start === '' ? '' : `\n${fitText(`It answered: ${start}`, 200)}`;
+    return `${printable(what)}, in ${duration_ms} ms.${answer}`;
+  },
+  next: ({ id, outcome }) =>
+    outcome.failure_class === null ? null : `it is tried again: svcctl dlq show ${id}`,
+});
 
-async function sendPing(
-  context: Context,
-  { json, type }: { json?: true; type?: string },
-  id: string,
-): Promise<void> {
-  const client = await context.connect();
-  const input = { params: { id }, query: { type } };
-  const answer = await client.json('POST /webhook/endpoints/:id/ping', input);
-  await context.out.write(`${json ? JSON.stringify(answer) : answer.id}\n`);
-  if (json) return;
-  const { status, failure_class, error, duration_ms, response } = answer.outcome;
-  const what = failure_class === null ? `${status} delivered` : `${error} (${failure_class})`;
-  context.note(`${printable(what)}, in ${duration_ms} ms.`);
-  const start = printable(response ?? '').trim();
-  if (start !== '') context.note(fitText(`It answered: ${start}`, 200));
-  if (failure_class !== null) context.hint(`it is tried again: svcctl dlq show ${answer.id}`);
-}
-
-const skip = act('POST /webhook/endpoints/:id/skip', {
+const skip = call('POST /webhook/endpoints/:id/skip', {
   summary: 'let the next delivery of a blocked key go',
   description:
     'Lets the next delivery of a key go where the first one has failed, at an ordered endpoint. What failed is abandoned, and stays in the dead-letter queue. svcctl endpoints show lists the blocked keys.',
   argument,
   examples: ['svcctl endpoints skip ep_4fTq9Zx7Kq2LmN0p --key case-812'],
   options: [['--key <key>', 'the store or the group (required)']],
-  body: ({ key }: { key?: string }) => ({ key: required(key, '--key') }),
   done: (_, { key, skipped, next }) =>
     `Skipped ${skipped} of ${printable(key)}. ${next === null ? 'Nothing waits behind it.' : `${next} goes now.`} Send it after all: svcctl dlq retry ${skipped}`,
 });
 
-const rotateSecret: Verb = {
+const rotateSecret = call('POST /webhook/endpoints/:id/rotate-secret', {
   summary: 'give an endpoint a new secret',
   description:
     'Gives an endpoint a new secret and prints it, this once, alone on stdout. For 24 hours deliveries are signed with the old one as well, and with those rotated out before it on the same day.',
@@ -324,29 +255,20 @@ const rotateSecret: Verb = {
     'svcctl endpoints rotate-secret ep_4fTq9Zx7Kq2LmN0p > secret.txt',
     'svcctl endpoints rotate-secret ep_4fTq9Zx7Kq2LmN0p --yes --json',
   ],
-  options: [yesOption, ['--json', 'print the whole answer as JSON']],
-  act: rotate,
-};
-
-async function rotate(
-  context: Context,
-  { yes, json }: { yes?: true; json?: true },
-  id: string,
-): Promise<void> {
-  const client = await context.connect();
-  await confirm(context, yes, {
-    question: `Give ${id} a new secret? Its receiver must learn it within 24 hours.`,
+  options: [['--json', 'print the whole answer as JSON']],
+  asks: {
+    question: ([id]) => `Give ${id} a new secret? Its receiver must learn it within 24 hours.`,
     act: 'Rotate',
     refused: 'The secret is as it was.',
-  });
-  const made = await client.json('POST /webhook/endpoints/:id/rotate-secret', { params: { id } });
-  await context.out.write(`${json ? JSON.stringify(made) : made.secret}\n`);
-  const until = made.previous_secret_until;
-  const old = until ? ` The old one also signs until ${formatInstant(until)} UTC.` : '';
-  context.note(`${id} has a new secret, shown only this once.${old}`);
-}
+  },
+  prints: ({ secret }) => secret,
+  done(id, { previous_secret_until: until }) {
+    const old = until ? ` The old one also signs until ${formatInstant(until)} UTC.` : '';
+    return `${id} has a new secret, shown only this once.${old}`;
+  },
+});
 
-const endOldSecrets = act('POST /webhook/endpoints/:id/end-old-secrets', {
+const endOldSecrets = call('POST /webhook/endpoints/:id/end-old-secrets', {
   summary: 'let only the present secret of an endpoint sign',
   description:
     'Ends at once what a rotation leaves for 24 hours: from now on no secret that was rotated out signs.',
@@ -363,7 +285,7 @@ const endOldSecrets = act('POST /webhook/endpoints/:id/end-old-secrets', {
 
 export const endpoints: Verbs = {
   ls,
-  show: showEndpoint,
+  show,
   create,
   change,
   enable,

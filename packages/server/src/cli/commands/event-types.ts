@@ -1,12 +1,13 @@
-import { act } from '../act.ts';
+import { membersOf } from '../../kernel/json-slices.ts';
+import { call } from '../act.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import type { Context } from '../context.ts';
-import { type Facts, factLines, jsonLines, printDetails, section, show, utc } from '../details.ts';
+import { type Facts, jsonLines, section, utc } from '../details.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import type { Verb, Verbs } from '../verb.ts';
+import { JsonText } from '../parse-answer.ts';
+import type { Verbs } from '../verb.ts';
 import { readJson } from '../webhooks/read-json.ts';
 
 type EventType = RouteAnswer<'GET /webhook/event-types/:type'>;
@@ -34,7 +35,7 @@ const ls = list('GET /webhook/event-types', {
   },
 });
 
-const showType = show('GET /webhook/event-types/:type', {
+const show = call('GET /webhook/event-types/:type', {
   summary: 'show one type, with its schema and its sample',
   description: 'Shows one type of the catalogue, with the schema and the sample of its data.',
   argument,
@@ -58,15 +59,7 @@ function typeFacts({ type, description, deprecated, updated_at: at }: EventType)
   ];
 }
 
-type SetOptions = {
-  description?: string;
-  schema?: string;
-  sample?: string;
-  deprecated?: boolean;
-  json?: true;
-};
-
-const set: Verb = {
+const set = call('PUT /webhook/event-types/:type', {
   summary: 'add a type, or change it',
   description: 'Adds a type to the catalogue, or changes what is named of it.',
   argument,
@@ -83,54 +76,43 @@ const set: Verb = {
     ['--no-deprecated', 'it is in use again'],
     ['--json', 'print it as JSON'],
   ],
-  act: setType,
-};
+  async read(context, client, options, type) {
+    const { description, deprecated, schema, sample } = options;
+    if (schema === '-' && sample === '-') throw usage('Only one of them can come from stdin.');
+    const given = {
+      description: description === '' ? null : description,
+      schema: schema === undefined ? undefined : await readJson(context, '--schema', schema),
+      sample: sample === undefined ? undefined : await readJson(context, '--sample', sample),
+      deprecated,
+    };
+    const before = await findType(client, type);
+    // What is not given stays as it is, and JSON is sent as it is spelled, so that numbers keep their digits.
+    const set = Object.entries(given).filter(([, value]) => value !== undefined);
+    const body = { ...before, ...Object.fromEntries(set) };
+    const made = await client.json('PUT /webhook/event-types/:type', { params: { type }, body });
+    context.note(`${before === undefined ? 'Added' : 'Changed'} ${type}.`);
+    return made;
+  },
+  facts: typeFacts,
+});
 
-async function setType(context: Context, options: SetOptions, type: string): Promise<void> {
-  const { description, deprecated, schema, sample, json } = options;
-  if (schema === '-' && sample === '-') throw usage('Only one of them can come from stdin.');
-  const given = {
-    description: description === '' ? null : description,
-    schema: schema === undefined ? undefined : await readJson(context, '--schema', schema),
-    sample: sample === undefined ? undefined : await readJson(context, '--sample', sample),
-  };
-  const client = await context.connect();
-  const before = await findType(client, type);
-  // What is not given stays as it is, and JSON is sent as it is spelled, so that numbers keep their digits.
-  const members = {
-    description: JSON.stringify(given.description ?? before?.row.description ?? null),
-    schema: given.schema?.text ?? before?.schema ?? 'null',
-    sample: given.sample?.text ?? before?.sample ?? 'null',
-    deprecated: JSON.stringify(deprecated ?? before?.row.deprecated ?? false),
-  };
-  if (given.description === null) members.description = 'null';
-  const bodyText = `{${Object.entries(members)
-    .map(([name, value]) => `"${name}":${value}`)
-    .join()}}`;
-  const body = {};
-  const input = { params: { type }, body };
-  const made = await client.json('PUT /webhook/event-types/:type', input, bodyText);
-  await printDetails(context, JSON.stringify(made), {
-    ...{ json, fields: [] },
-    lines: () => factLines(context, typeFacts(made)),
-  });
-  context.note(`${before === undefined ? 'Added' : 'Changed'} ${type}.`);
-}
-
+/** What the catalogue has of a type, as it is spelled; nothing when it has none. */
 async function findType(client: Client, type: string) {
   try {
-    const text = await client.text('GET /webhook/event-types/:type', { params: { type } });
-    const { membersOf } = await import('../../kernel/json-slices.ts');
-    const members = membersOf(text);
-    const row = JSON.parse(text) as EventType;
-    return { row, schema: members.get('schema'), sample: members.get('sample') };
+    const members = membersOf(
+      await client.text('GET /webhook/event-types/:type', { params: { type } }),
+    );
+    const names = ['description', 'schema', 'sample', 'deprecated'];
+    return Object.fromEntries(
+      names.map((name) => [name, new JsonText(members.get(name) ?? 'null')]),
+    );
   } catch (error) {
     if (error instanceof ApiError && error.code === 'event_type_not_found') return undefined;
     throw error;
   }
 }
 
-const rm = act('DELETE /webhook/event-types/:type', {
+const rm = call('DELETE /webhook/event-types/:type', {
   summary: 'take a type out of the catalogue',
   description:
     'Takes a type out of the catalogue. Endpoints, incidents and deliveries stay as they are.',
@@ -144,4 +126,4 @@ const rm = act('DELETE /webhook/event-types/:type', {
   done: (type) => `${type} is not in the catalogue any more.`,
 });
 
-export const eventTypes: Verbs = { ls, show: showType, set, rm };
+export const eventTypes: Verbs = { ls, show, set, rm };

@@ -1,10 +1,10 @@
+import type { FileVerdict } from '../../exports/jobs.contract.ts';
 import { fieldTypeText } from '../../exports/values.ts';
 import { exportFilters } from '../../exports/view.ts';
-import { act } from '../act.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { findVersion } from '../dataset-versions.ts';
-import { show } from '../details.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
 import {
   type ExportJob,
@@ -13,11 +13,8 @@ import {
   followExport,
   schemaText,
 } from '../exports/jobs.ts';
-import { fieldsOf } from '../fields.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import { printObject, printRows } from '../output.ts';
-import { parseAnswer } from '../parse-answer.ts';
 import { checkDays, datasetOption, kindOption, placeOptions } from '../slice.ts';
 import { jsonOption, type Verbs, verb } from '../verb.ts';
 
@@ -40,7 +37,7 @@ const ls = list('GET /exports', {
   },
 });
 
-const showJob = show('GET /exports/:id', {
+const show = call('GET /exports/:id', {
   summary: 'show one export job',
   description: 'Shows an export job: what was asked for, how far it is, and what its file is.',
   argument: ['<id>', 'the job’s id, as svcctl exports ls prints it'],
@@ -50,12 +47,26 @@ const showJob = show('GET /exports/:id', {
     'svcctl exports show exp_4fTq9Zx7Kq2LmN0p --json state,rows_done,rows_total,sha256',
   ],
   options: [['--watch', 'follow it until it has ended, then show it']],
-  async before(context, client, job, { watch }: { watch?: true }) {
-    if (watch) await followExport(context, client, job);
-    return watch === true;
+  async read(context, client, { watch }, id) {
+    const job = await client.json('GET /exports/:id', { params: { id } });
+    return watch ? followExport(context, client, job) : job;
   },
   facts: exportFacts,
 });
+
+/** What the verification of a file tells. */
+const verdictFields = [
+  'export_id',
+  'file_name',
+  'ok',
+  'proof',
+  'rows',
+  'digest',
+  'bytes',
+  'sha256',
+  'parts',
+  'differences',
+] as const satisfies readonly (keyof FileVerdict)[];
 
 /**
  * Downloads the file of a job; with --wait it first waits until the job has ended. Without --out the file goes to
@@ -101,6 +112,7 @@ const verify = verb({
   description:
     'Reads the file of an export job whole, and parses all of its rows again: rows, digest and SHA-256 of each part must be those of the manifest. The file is read from the service, part by part, or from --file; the work is done here, and needs room for two parts in TMPDIR. With --file and --manifest it needs no service. Ends with 1 when anything differs, and tells what.',
   argument: ['[id]', 'the job’s id, as svcctl exports ls prints it'],
+  answers: verdictFields,
   examples: [
     'svcctl exports verify exp_4fTq9Zx7Kq2LmN0p',
     'svcctl exports verify exp_4fTq9Zx7Kq2LmN0p --file tx.parquet',
@@ -121,7 +133,7 @@ const verify = verb({
   },
 });
 
-const cancel = act('DELETE /exports/:id', {
+const cancel = call('DELETE /exports/:id', {
   summary: 'cancel export jobs, or remove their files',
   description:
     'Cancels export jobs that are queued or running. Of those that are completed, the file is removed.',
@@ -147,7 +159,7 @@ function outcome({ id, state }: ExportJob): string {
   }
 }
 
-const schema = verb({
+const schema = call('GET /exports/schema', {
   summary: 'tell which columns a typed export has',
   description:
     'Tells which columns a typed Parquet export of these records has: a sample of them is looked at. A job keeps its columns, and a dataset version those of its first typed export. What fits no column is in _rest, as JSON.',
@@ -160,25 +172,19 @@ const schema = verb({
     kindOption,
     datasetOption,
     ['--version <version>', 'of this dataset version: its id or its name'],
-    jsonOption,
   ],
-  async act(context, { json, ...given }) {
-    checkDays(given);
-    const route = 'GET /exports/schema';
-    const fields = await fieldsOf(json, route);
-    const client = await context.connect();
-    const { version: word, ...slice } = given;
+  check: checkDays,
+  async read(context, client, { version: word, ...slice }) {
     const { tenant } = slice;
     const found =
       word === undefined ? undefined : await findVersion(context, client, { word, tenant });
     const query = { ...slice, version: found?.id };
-    const text = await client.text(route, { query });
-    if (json !== undefined) return printObject(context, text, { json, fields });
-    const answer = parseAnswer(text) as RouteAnswer<typeof route>;
-    if (answer.count === 0) return noteEmptySlice(context, client, query);
-    await printRows(context, answer.columns, { columns: schemaColumns, fields: [], json });
-    if (context.isTerminal) context.hint(schemaText(answer));
+    const answer = await client.json('GET /exports/schema', { query });
+    if (answer.count === 0) await noteEmptySlice(context, client, query);
+    return answer;
   },
+  table: ({ columns: rows }) => ({ rows, columns: schemaColumns }),
+  next: (answer) => (answer.count === 0 ? null : schemaText(answer)),
 });
 
 const column = columnsOf<RouteAnswer<'GET /exports/schema'>['columns'][number]>();
@@ -188,4 +194,4 @@ const schemaColumns = [
   column.text('FIELD', 'field', { leastWidth: 16 }),
 ];
 
-export const exports: Verbs = { ls, show: showJob, schema, get, verify, cancel };
+export const exports: Verbs = { ls, show, schema, get, verify, cancel };

@@ -1,18 +1,16 @@
 import { numberOf } from '../../kernel/values.ts';
 import { deliveryStatuses } from '../../webhooks/values.ts';
 import { incidentFilters } from '../../webhooks/view.ts';
-import { act } from '../act.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import type { Context } from '../context.ts';
-import { jsonLines, section, show, utc, whereAny } from '../details.ts';
+import { jsonLines, section, utc, whereAny } from '../details.ts';
 import { formatBytes } from '../format.ts';
-import { required } from '../help.ts';
 import { list } from '../list.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { withRetries } from '../retry.ts';
 import { printable } from '../table.ts';
-import type { Verb, Verbs } from '../verb.ts';
+import { fieldsSent, type Verbs } from '../verb.ts';
 import { readJson } from '../webhooks/read-json.ts';
 
 type Incident = RouteAnswer<'GET /incidents'>['data'][number];
@@ -62,7 +60,7 @@ function countsText(counts: Incident['delivery_counts']): string | null {
   return texts.length === 0 ? 'none' : texts.join(', ');
 }
 
-const showIncident = show('GET /incidents/:id', {
+const show = call('GET /incidents/:id', {
   summary: 'show one incident and its deliveries',
   description: 'Shows one incident, its data, and what became of its deliveries.',
   argument: ['<id>', 'the incident’s id'],
@@ -95,7 +93,7 @@ const showIncident = show('GET /incidents/:id', {
   ],
 });
 
-const erase = act('POST /incidents/:id/erase', {
+const erase = call('POST /incidents/:id/erase', {
   summary: 'erase what an incident tells, for good',
   description:
     'Erases the payload of an incident, its idempotency key and the stored answers of receivers, and prints the receipt. Times, sizes and states stay. What waits to be sent is discarded, and nothing can be retried.',
@@ -118,18 +116,22 @@ const erase = act('POST /incidents/:id/erase', {
   ],
 });
 
-type SendOptions = {
-  tenant?: string;
-  type?: string;
-  data?: string;
-  store?: string;
-  group?: string;
-  occurredAt?: string;
-  key?: string;
-  json?: true;
-};
+const sendOptions = [
+  ['--tenant <tenant>', 'the tenant (required)'],
+  ['--type <type>', 'a dotted name such as incident.created (required)'],
+  ['--data <json>', 'JSON, @file, or - for stdin (default: {})'],
+  ['--store <store>', 'the store'],
+  ['--group <group>', 'what it belongs to: endpoints ordered by group get these in order'],
+  ['--occurred-at <time>', 'when it happened, as 2026-03-05T14:07:09Z (default: now)'],
+  [
+    '--key <key>',
+    'idempotency key: the same gives no second delivery, for 30 days at least',
+    undefined,
+    'idempotency_key',
+  ],
+] as const;
 
-const sendIncident: Verb = {
+const send = call('POST /incidents', {
   summary: 'report an incident to the endpoints of its tenant',
   description:
     'Reports an incident, which is delivered to the endpoints of its tenant that want its type. Prints its id.',
@@ -138,45 +140,22 @@ const sendIncident: Verb = {
     'svcctl incidents send --tenant TX --type incident.resolved --data @incident.json --key case-812',
     'jq -n ".score=1" | svcctl incidents send --tenant TX --type incident.updated --data -',
   ],
-  options: [
-    ['--tenant <tenant>', 'the tenant (required)'],
-    ['--type <type>', 'a dotted name such as incident.created (required)'],
-    ['--data <json>', 'JSON, @file, or - for stdin (default: {})'],
-    ['--store <store>', 'the store'],
-    ['--group <group>', 'what it belongs to: endpoints ordered by group get these in order'],
-    ['--occurred-at <time>', 'when it happened, as 2026-03-05T14:07:09Z (default: now)'],
-    ['--key <key>', 'idempotency key: the same gives no second delivery, for 30 days at least'],
-    ['--json', 'print the whole answer as JSON'],
-  ],
-  act: send,
-};
+  options: sendOptions,
+  async read(context, client, options) {
+    const { data = '{}', ...named } = options;
+    const text = await readJson(context, '--data', data);
+    const body = { ...fieldsSent(sendOptions, named), data: text } as never;
+    const post = () => client.json('POST /incidents', { body });
+    // Without an idempotency key a second try could report the incident twice.
+    return options.key === undefined ? post() : withRetries(context.io, post);
+  },
+  prints: ({ id }) => id,
+  done(_id, { id, deliveries = [] }, { options: { tenant, type } }) {
+    const count = deliveries.length;
+    return count === 0
+      ? `Accepted. No endpoint of ${tenant} wants ${type}: nothing to deliver.`
+      : `Accepted, with ${numberOf(count, 'delivery', 'deliveries')}. Look: svcctl incidents show ${id}`;
+  },
+});
 
-export const incidents: Verbs = { send: sendIncident, ls, show: showIncident, erase };
-
-async function send(context: Context, options: SendOptions): Promise<void> {
-  const data = await readJson(context, '--data', options.data ?? '{}');
-  const body = {
-    tenant: required(options.tenant, '--tenant'),
-    type: required(options.type, '--type'),
-    data: data.value,
-    store: options.store,
-    group: options.group,
-    occurred_at: options.occurredAt,
-    idempotency_key: options.key,
-  };
-  const client = await context.connect();
-  // The data is sent as the text that was given, so that numbers keep their digits.
-  const { data: _value, ...rest } = body;
-  const bodyText = `${JSON.stringify(rest).slice(0, -1)},"data":${data.text}}`;
-  const post = () => client.json('POST /incidents', { body }, bodyText);
-  // Without an idempotency key a second try could report the incident twice.
-  const answer = await (options.key === undefined ? post() : withRetries(context.io, post));
-  await context.out.write(`${options.json ? JSON.stringify(answer) : answer.id}\n`);
-  for (const warning of answer.warnings ?? []) context.note(`Mind: ${printable(warning)}`);
-  const count = answer.deliveries?.length ?? 0;
-  context.note(
-    count === 0
-      ? `Accepted. No endpoint of ${body.tenant} wants ${body.type}: nothing to deliver.`
-      : `Accepted, with ${numberOf(count, 'delivery', 'deliveries')}. Look: svcctl incidents show ${answer.id}`,
-  );
-}
+export const incidents: Verbs = { send, ls, show, erase };

@@ -2,11 +2,11 @@ import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf, workStates } from '../../kernel/values.ts';
 import type { JobKindName } from '../../platform/jobs/values.ts';
 import { jobFilters } from '../../platform/jobs/view.ts';
-import { act } from '../act.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { type Facts, moment, show, whereAny } from '../details.ts';
+import { type Facts, moment, whereAny } from '../details.ts';
 import { followJob } from '../follow-job.ts';
 import { formatBytes } from '../format.ts';
 import { usage } from '../help.ts';
@@ -83,7 +83,7 @@ function facts(job: Job, nowMillis: number): Facts {
   ];
 }
 
-const showJob = show('GET /jobs/:id', {
+const show = call('GET /jobs/:id', {
   summary: 'show a job of any kind',
   description: 'Shows a job: what it does, how far it is, and why it failed.',
   argument,
@@ -100,14 +100,14 @@ const roles: Readonly<Record<JobKindName, string>> = {
   ...{ retry: 'api', purge: 'api', replay: 'api', import: 'api' },
 };
 
-const wait = show('GET /jobs/:id', {
+const wait = call('GET /jobs/:id', {
   summary: 'wait until a job has ended',
   description:
     'Follows a job of any kind until it has ended, then shows it. Ends with 1 when it failed or was cancelled.',
   argument,
   examples: ['svcctl jobs wait vrf_4fTq9Zx7Kq2LmN0p'],
-  async before(context, client, started) {
-    const { id } = started;
+  async read(context, client, _options, id) {
+    const started = await client.json('GET /jobs/:id', { params: { id } });
     const ended = await followJob(context, client, {
       ...{ route: 'GET /jobs/:id', started, role: roles[started.kind] },
       far: ({ progress }) => progress ?? { done: 0, total: null },
@@ -123,12 +123,12 @@ const wait = show('GET /jobs/:id', {
       const how = ended.state === 'failed' ? `failed: ${ended.error}` : 'was cancelled.';
       throw new AppError('job_failed', { detail: `${id} ${how}\nLook: svcctl jobs show ${id}` });
     }
-    return true;
+    return ended;
   },
   facts,
 });
 
-const cancel = act('POST /jobs/:id/cancel', {
+const cancel = call('POST /jobs/:id/cancel', {
   summary: 'cancel jobs',
   description:
     'Cancels exports, bulk retries, bulk purges and replays that have not ended; jobs of other kinds go on to their end. What they have done stays.',
@@ -183,4 +183,4 @@ const resume = verb({
   },
 });
 
-export const jobs: Verbs = { ls, show: showJob, wait, pause, resume, cancel };
+export const jobs: Verbs = { ls, show, wait, pause, resume, cancel };

@@ -2,7 +2,7 @@ import { numberOf } from '../../kernel/values.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { type JsonOption, picker, printRows } from '../output.ts';
+import { type JsonOption, printRows } from '../output.ts';
 import { type App, openApp } from '../own-app.ts';
 import { jsonOption, type Verbs, verb, yesOption } from '../verb.ts';
 
@@ -23,8 +23,8 @@ const ls = verb({
     'Lists the keys of webhook secrets that this machine has, or that something is encrypted with. It reads the database of the settings itself.',
   examples: ['svcctl keys ls'],
   options: [jsonOption],
+  answers: fields,
   async act(context, { json }) {
-    picker(json, fields);
     const { settings, app, log } = await openApp(context);
     await print(context, await app.listKeys(settings, log), json);
   },
@@ -43,8 +43,8 @@ const rotate = verb({
     yesOption,
     jsonOption,
   ],
+  answers: fields,
   async act(context, { lost, yes, json }) {
-    picker(json, fields);
     if (lost) return replaceLost(context, { yes, json });
     const { settings, app, log } = await openApp(context);
     await confirm(context, yes, {
@@ -117,7 +117,7 @@ async function print(context: Context, report: KeysReport, json: JsonOption): Pr
       shown: (row) => `${row.processes} of ${report.processes} know it`,
     }),
   ];
-  await printRows(context, report.keys, { columns, fields, json });
+  await printRows(context, report.keys, { columns, json });
 }
 
 function stateOf(row: KeyRow): string {

@@ -42,6 +42,7 @@ export const listen = command({
     jsonOption,
     ['--ndjson', 'print one JSON object a line, as they come'],
   ],
+  answers: ['at', 'id', 'type', 'verified', 'fault', 'duplicate', 'bytes', 'answered'],
   notes: modesHelp,
   async act(context, options) {
     // Loaded only here, because no other command needs an HTTP server.

@@ -1,6 +1,7 @@
 import { numberOf } from '../../kernel/values.ts';
 import { moveFilters } from '../../retention/view.ts';
-import { moment, show, whereAny } from '../details.ts';
+import { call } from '../act.ts';
+import { moment, whereAny } from '../details.ts';
 import { formatBytes } from '../format.ts';
 import { list } from '../list.ts';
 import { formatDays } from '../retention/days.ts';
@@ -26,7 +27,7 @@ export const moves = list('GET /retention/moves', {
   },
 });
 
-export const move = show('GET /retention/moves/:id', {
+export const move = call('GET /retention/moves/:id', {
   summary: 'show one move of the journal, with both triples',
   description:
     'Shows one move: each step of it with its time, and count, bytes and digest of the source beside those of the written objects as they were read back.',

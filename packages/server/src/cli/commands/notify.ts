@@ -1,12 +1,12 @@
 import { noticeKinds, severities } from '../../checks/values.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { act } from '../act.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { formatRelative } from '../format.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import { type Given, type Verbs, verb } from '../verb.ts';
+import type { Given, Verbs } from '../verb.ts';
 
 type Target = RouteAnswer<'GET /notify/targets'>['data'][number];
 
@@ -46,7 +46,7 @@ function addressOf({ url, to }: Pick<Target, 'url' | 'to'>): string {
 /** What a target is told. */
 const wishOptions = [
   ['--kind <kind...>', 'tell of these only; all: of everything', [...noticeKinds, 'all'] as const],
-  ['--severity <severity>', 'tell what matters as much, or more', severities],
+  ['--severity <severity>', 'tell what matters as much, or more', severities, 'min_severity'],
 ] as const;
 
 function wishesBody({ kind, severity }: Given<typeof wishOptions>) {
@@ -54,7 +54,7 @@ function wishesBody({ kind, severity }: Given<typeof wishOptions>) {
   return { kinds: kind?.includes('all') ? null : kinds, min_severity: severity };
 }
 
-const add = verb({
+const add = call('POST /notify/targets', {
   summary: 'have somebody told',
   description:
     'Has somebody told of what is wrong: when it begins, once a day while it lasts, and when it is over. For a webhook it prints the secret that notices are signed with, this once, alone on stdout.',
@@ -67,26 +67,27 @@ const add = verb({
     ['--webhook <url>', 'where notices are posted, https'],
     ['--email <address>', 'where they are mailed, instead of a webhook'],
     ...wishOptions,
-    ['--json', 'print the whole answer as JSON'],
   ],
-  async act(context, options) {
-    const { webhook: url, email: to } = options;
-    if ((url === undefined) === (to === undefined)) {
+  check({ webhook, email }) {
+    if ((webhook === undefined) === (email === undefined)) {
       throw usage('Give either --webhook or --email.');
     }
-    const client = await context.connect();
-    const kind = url === undefined ? ('email' as const) : ('webhook' as const);
-    const body = { kind, url, to, ...wishesBody(options) };
-    const made = await client.json('POST /notify/targets', { body });
-    if (options.json) await context.out.write(`${JSON.stringify(made)}\n`);
-    else if (made.secret !== null) await context.out.write(`${made.secret}\n`);
-    const secret = made.secret === null ? '' : ' The secret is shown only this once.';
-    context.note(`Added ${made.id}: ${addressOf(made)}.${secret}`);
-    context.hint(`try it: svcctl notify test ${made.id}`);
   },
+  body({ webhook: url, email: to, ...wishes }) {
+    return {
+      kind: url === undefined ? ('email' as const) : ('webhook' as const),
+      ...{ url, to, ...wishesBody(wishes) },
+    };
+  },
+  prints: ({ secret }) => secret,
+  done(_id, made) {
+    const secret = made.secret === null ? '' : ' The secret is shown only this once.';
+    return `Added ${made.id}: ${addressOf(made)}.${secret}`;
+  },
+  next: ({ id }) => `try it: svcctl notify test ${id}`,
 });
 
-const change = verb({
+const change = call('PATCH /notify/targets/:id', {
   summary: 'change what somebody is told',
   description: 'Changes what somebody is told, or whether at all.',
   argument,
@@ -96,27 +97,20 @@ const change = verb({
     'svcctl notify change ntt_4fTq9Zx7Kq2LmN0p --off',
   ],
   options: [...wishOptions, ['--off', 'tell nothing for now'], ['--on', 'tell again']],
-  async act(context, options, id) {
-    if (options.on && options.off) {
-      throw usage('Give either --on or --off.');
-    }
-    const enabled = options.on ? true : options.off ? false : undefined;
-    const body = { ...wishesBody(options), enabled };
-    if (Object.values(body).every((value) => value === undefined)) {
-      throw usage('Say what to change: --kind, --severity, --on or --off.');
-    }
-    const client = await context.connect();
-    const row = await client.json('PATCH /notify/targets/:id', { params: { id }, body });
-    const of = row.kinds === null ? 'everything' : row.kinds.join(', ');
-    context.note(
-      row.enabled
-        ? `${id} (${addressOf(row)}) is told of ${of}, from ${row.min_severity} on.`
-        : `${id} (${addressOf(row)}) is told nothing for now.`,
-    );
+  check({ on, off }) {
+    if (on && off) throw usage('Give either --on or --off.');
+  },
+  changes: 'Say what to change: --kind, --severity, --on or --off.',
+  body: ({ on, off, ...wishes }) => ({ ...wishesBody(wishes), enabled: on ?? (off && false) }),
+  done(id, row) {
+    const of = row.kinds === null ? 'everything' : row.kinds?.join(', ');
+    return row.enabled
+      ? `${id} (${addressOf(row)}) is told of ${of}, from ${row.min_severity} on.`
+      : `${id} (${addressOf(row)}) is told nothing for now.`;
   },
 });
 
-const rm = act('DELETE /notify/targets/:id', {
+const rm = call('DELETE /notify/targets/:id', {
   summary: 'tell somebody nothing more',
   description: 'Removes a target. What waits to be sent to it is dropped.',
   argument,
@@ -132,7 +126,7 @@ const rm = act('DELETE /notify/targets/:id', {
   done: (id) => `Removed ${id}.`,
 });
 
-const test = verb({
+const test = call('POST /notify/targets/:id/test', {
   summary: 'send a test, and say how it went',
   description: 'Sends a test to a target now, once, and fails when it does not arrive.',
   argument,
@@ -141,16 +135,12 @@ const test = verb({
     'svcctl notify test ntt_4fTq9Zx7Kq2LmN0p --json',
   ],
   options: [['--json', 'print the answer as JSON']],
-  async act(context, { json }, id) {
-    const client = await context.connect();
-    const result = await client.json('POST /notify/targets/:id/test', { params: { id } });
-    if (json) await context.out.write(`${JSON.stringify(result)}\n`);
-    if (!result.delivered) {
-      throw new AppError('notice_undelivered', {
-        detail: `The test did not reach ${id}: ${result.error}`,
-      });
-    }
-    context.note(`The test reached ${id} in ${result.duration_ms} ms.`);
+  prints: () => null,
+  done(id, { delivered, error, duration_ms }) {
+    if (delivered) return `The test reached ${id} in ${duration_ms} ms.`;
+    throw new AppError('notice_undelivered', {
+      detail: `The test did not reach ${id}: ${error}`,
+    });
   },
 });
 

@@ -1,11 +1,12 @@
 import { InvalidArgumentError } from 'commander';
 import { dayMillis } from '../../kernel/day.ts';
 import { numberOf } from '../../kernel/values.ts';
+import { call } from '../act.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { type Facts, printFacts, show, whereAny } from '../details.ts';
+import { type Facts, whereAny } from '../details.ts';
 import { formatBytes, formatRelative } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list } from '../list.ts';
@@ -35,7 +36,7 @@ const ls = list('GET /retention/policies', {
   below: () => '* = all without one of their own · change: svcctl retention policy set TENANT',
 });
 
-const showPolicy = show('GET /retention/policies/:tenant', {
+const show = call('GET /retention/policies/:tenant', {
   summary: 'show the policy in force for a tenant',
   description: 'Shows the policy in force for a tenant: its own, or else the default (*).',
   argument: ['<tenant>', 'the tenant, or "*"'],
@@ -49,7 +50,7 @@ const showPolicy = show('GET /retention/policies/:tenant', {
 type Change = Pick<Policy, 'hot_days' | 'delete_days' | 'hold'>;
 
 /** Changes the policy of a tenant. What no option names keeps its present value. */
-const set = verb({
+const set = call('PUT /retention/policies/:tenant', {
   summary: 'set the policy of a tenant, or the default',
   description:
     'Sets the policy of a tenant, or the default ("*"); what is not given stays as it is in force now. When more would be deleted by it, it tells what and asks. A policy acts at the next run.',
@@ -68,12 +69,12 @@ const set = verb({
     yesOption,
     ['--json', 'print it as JSON'],
   ],
-  async act(context, options, tenant) {
-    const { hotDays, deleteDays, hold } = options;
+  check({ hotDays, deleteDays, hold }) {
     if (hotDays === undefined && deleteDays === undefined && hold === undefined) {
       throw usage('Say what to set: --hot-days, --delete-days, --hold or --no-hold.');
     }
-    const client = await context.connect();
+  },
+  async read(context, client, { hotDays, deleteDays, hold, yes }, tenant) {
     const params = { tenant };
     const now = await client.json('GET /retention/policies/:tenant', { params });
     const change: Change = {
@@ -82,12 +83,11 @@ const set = verb({
         deleteDays === undefined ? now.delete_days : deleteDays === 'never' ? null : deleteDays,
       hold: hold ?? now.hold,
     };
-    await askBeforeMoreGoes(context, client, { tenant, now, change, yes: options.yes });
-    const made = await client.json('PUT /retention/policies/:tenant', { params, body: change });
-    const facts = () => policyFacts(made, context.io.now());
-    await printFacts(context, made, { json: options.json, facts });
-    context.hint('It acts at the next run. What that will do: svcctl retention plan');
+    await askBeforeMoreGoes(context, client, { tenant, now, change, yes });
+    return client.json('PUT /retention/policies/:tenant', { params, body: change });
   },
+  facts: policyFacts,
+  next: () => 'It acts at the next run. What that will do: svcctl retention plan',
 });
 
 /** Tells what would be deleted because of a shorter life or a lifted hold, and asks. */
@@ -223,5 +223,5 @@ async function* tenantsUnderDefault(context: Context, client: Client): AsyncGene
 
 export const policy: Noun = {
   summary: 'how long records stay hot, and how long at all',
-  verbs: { ls, show: showPolicy, set, rm },
+  verbs: { ls, show, set, rm },
 };

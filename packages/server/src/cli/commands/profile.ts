@@ -1,7 +1,7 @@
 import { columnsOf } from '../columns.ts';
 import { findConnection, readProfiles, unknownProfile, writeProfiles } from '../connection.ts';
 import { factLines, printDetails, whereAny } from '../details.ts';
-import { picker, printRows } from '../output.ts';
+import { printRows } from '../output.ts';
 import { formatOptions, jsonOption, type Verbs, verb } from '../verb.ts';
 import { forget } from './session.ts';
 
@@ -15,6 +15,7 @@ const ls = verb({
     'Lists the profiles that svcctl login has stored. Tokens are not printed, and no service is asked.',
   examples: ['svcctl profile ls', 'svcctl profile ls -o name'],
   options: [jsonOption, ...formatOptions],
+  answers: fields,
   async act(context, { json, output, header }) {
     const file = await readProfiles(context.io.env);
     const rows = Object.entries(file.profiles).map(([name, { url }]) => {
@@ -26,7 +27,7 @@ const ls = verb({
       text('URL', 'url'),
     ];
     const hasHeader = header !== false;
-    await printRows(context, rows, { ...{ columns, fields, json, hasHeader }, format: output });
+    await printRows(context, rows, { ...{ columns, json, hasHeader }, format: output });
     if (rows.length === 0) context.hint('You have signed in nowhere yet: svcctl login --url URL');
   },
 });
@@ -54,8 +55,8 @@ const show = verb({
   argument: ['[name]', 'a profile (default: what a command would use)'],
   examples: ['svcctl profile show', 'svcctl profile show production --json url'],
   options: [jsonOption],
+  answers: showFields,
   async act(context, { json }, name) {
-    picker(json, showFields);
     const found = await findConnection(context.io, name ?? context.profile());
     const { url, place, source, profile, passedBy = null } = found;
     const lines = () =>
@@ -65,7 +66,7 @@ const show = verb({
         ...whereAny('not used', passedBy && `the service of ./data at ${passedBy}`),
       ]);
     const told = JSON.stringify({ url, place, source, profile, passed_by: passedBy });
-    await printDetails(context, told, { json, fields: showFields, lines });
+    await printDetails(context, told, { json, lines });
   },
 });
 

@@ -2,19 +2,27 @@ import type { ProcessRow } from '../../checks/contract.ts';
 import { elementsOf, membersOf } from '../../kernel/json-slices.ts';
 import { numberOf } from '../../kernel/values.ts';
 import { columnsOf } from '../columns.ts';
-import type { Context } from '../context.ts';
-import { fieldsOf } from '../fields.ts';
 import { formatBytes } from '../format.ts';
-import { createRowPrinter, type JsonOption } from '../output.ts';
-import { jsonOption, type Verb } from '../verb.ts';
+import { createRowPrinter } from '../output.ts';
+import { command, formatOptions, jsonOption } from '../verb.ts';
 
-export const ps: Omit<Verb, 'summary'> = {
+export const ps = command({
   description:
     'Lists the processes of the service on its database: live ones, those that are silent, and those that went without stopping within the last day.',
   examples: ['svcctl ps', 'svcctl ps --json host,pid,roles,state'],
-  options: [jsonOption],
-  act: listProcesses,
-};
+  options: [jsonOption, ...formatOptions],
+  answers: 'GET /status processes',
+  async act(context, { json, output: format, header: hasHeader }) {
+    const printer = createRowPrinter<ProcessRow>(context, { json, format, hasHeader, columns });
+    const client = await context.connect();
+    const answer = membersOf(await client.text('GET /status', {}));
+    const rows = elementsOf(answer.get('processes') ?? '[]');
+    await printer.write(rows);
+    await printer.end();
+    if (json !== undefined || format !== undefined) return;
+    context.hint(`${numberOf(rows.length, 'process', 'processes')} · is it well? svcctl doctor`);
+  },
+});
 
 const { word, text, count, ago, bytes } = columnsOf<ProcessRow>();
 
@@ -29,17 +37,6 @@ const columns = [
   bytes('DISK FREE', 'disk_free_bytes', { givesWay: 2, shown: diskText }),
   word('URL', 'url', { givesWay: 1 }),
 ];
-
-async function listProcesses(context: Context, { json }: { json?: JsonOption }): Promise<void> {
-  const fields = await fieldsOf(json, 'GET /status', 'processes');
-  const printer = createRowPrinter<ProcessRow>(context, { fields, json, columns });
-  const client = await context.connect();
-  const rows = elementsOf(membersOf(await client.text('GET /status', {})).get('processes') ?? '[]');
-  await printer.write(rows);
-  await printer.end();
-  if (json !== undefined) return;
-  context.hint(`${numberOf(rows.length, 'process', 'processes')} · is it well? svcctl doctor`);
-}
 
 function stateText({ state, silent_seconds: seconds }: ProcessRow): string {
   return state === 'silent' ? `silent for ${Math.round(seconds)} s` : state;

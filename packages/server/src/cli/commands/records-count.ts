@@ -1,16 +1,14 @@
 import { numberOf } from '../../kernel/values.ts';
 import { addCounts } from '../../records/view.ts';
+import { call } from '../act.ts';
 import type { Client, RouteAnswer, RouteQuery } from '../client.ts';
 import type { Context } from '../context.ts';
-import { printDetails } from '../details.ts';
-import { fieldsOf } from '../fields.ts';
 import { formatBytes } from '../format.ts';
 import { createProgress } from '../progress.ts';
 import { withRetries } from '../retry.ts';
 import { checkDays, datasetOption, sliceOptions } from '../slice.ts';
-import { jsonOption, verb } from '../verb.ts';
 
-export const count = verb({
+export const count = call('GET /enrichment/records/count', {
   summary: 'count records, also those that fit a where',
   description:
     'Counts records: at once by the counters, or with --kind, --source or --where by reading, stretch by stretch. What is stored meanwhile is not counted.',
@@ -18,15 +16,10 @@ export const count = verb({
     `svcctl records count --tenant TX --month 2026-03 --where 'score >= 0.9'`,
     `svcctl records count --tenant TX --dataset training --where 'not exists(label)' --json count`,
   ],
-  options: [...sliceOptions, datasetOption, jsonOption],
-  async act(context, { json, ...slice }) {
-    checkDays(slice);
-    const fields = await fieldsOf(json, 'GET /enrichment/records/count');
-    const client = await context.connect();
-    const counted = await walkCount(context, client, slice);
-    const lines = () => [countText(counted)];
-    await printDetails(context, JSON.stringify(counted), { json, fields, lines });
-  },
+  options: [...sliceOptions, datasetOption],
+  check: checkDays,
+  read: walkCount,
+  more: (counted) => [countText(counted)],
 });
 
 type Counted = RouteAnswer<'GET /enrichment/records/count'>;

@@ -1,19 +1,16 @@
 import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
-import type { Client, RouteAnswer, RouteInput } from '../client.ts';
-import { assertCanAsk, confirm } from '../confirm.ts';
-import type { Context } from '../context.ts';
-import { type Facts, printFacts, utc, whereAny } from '../details.ts';
+import { call } from '../act.ts';
+import type { RouteAnswer } from '../client.ts';
+import { type Facts, utc, whereAny } from '../details.ts';
 import { formatBytes } from '../format.ts';
 import { usage } from '../help.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { checkDays } from '../slice.ts';
-import { verb, yesOption } from '../verb.ts';
 
-type Request = Omit<RouteInput<'POST /enrichment/erase'>['body'], 'dry_run'>;
 type Receipt = RouteAnswer<'POST /enrichment/erase'>;
 
-export const erase = verb({
+export const erase = call('POST /enrichment/erase', {
   summary: 'erase records for good: by event id, of a person, or by days',
   description:
     'Erases records for good, hot and cold: those with these event ids, those of a person, or those of these days. A person is found by a key of the enrichment and the value that stands there, as a text, as a number, or in an array. First it tells how many and asks; then it prints the receipt. With --incidents the payloads, idempotency keys and stored answers of incidents go, too: those that occurred on these days, name one of the event ids, or have the value anywhere.',
@@ -26,57 +23,47 @@ export const erase = verb({
   options: [
     ['--tenant <tenant>', 'the tenant (required)'],
     ['--store <store>', 'only of this store'],
-    ['--event-id <id...>', 'records with these event ids'],
-    ['--subject <field=value>', 'records whose enrichment has this value at this key'],
+    ['--event-id <id...>', 'records with these event ids', undefined, 'event_ids'],
+    ['--subject <field=value>', 'records whose enrichment has this value at this key', readSubject],
     ['--from <date>', 'records from this day on, as 2026-03-05 (UTC)'],
     ['--to <date>', 'up to this day, inclusive'],
     ['--incidents', 'also the incidents of these events or days'],
     ['--dry-run', 'only tell what would go'],
-    yesOption,
-    ['--json', 'print the receipt as JSON'],
   ],
-  async act(context, options) {
-    const { tenant, store, eventId, from, to, incidents, dryRun, yes, json } = options;
+  check({ eventId, subject, from, to }) {
     checkDays({ from, to });
-    const subject = toSubject(options.subject);
     if (subject === undefined && (eventId === undefined) === (from === undefined)) {
       throw usage('Say what to erase: --event-id, --subject, or --from and --to.');
     }
-    if (!dryRun && !yes) assertCanAsk(context, 'Erase');
-    const request = { tenant, store, event_ids: eventId, subject, from, to, incidents };
-    const client = await context.connect();
-    if (!dryRun && !yes) await ask(context, client, request);
-    const receipt = await client.json('POST /enrichment/erase', {
-      body: { ...request, dry_run: dryRun },
-    });
-    await printFacts(context, receipt, { json, facts: () => receiptFacts(receipt) });
-    tellEnd(context, receipt);
   },
+  asks: {
+    foresee: ({ not_found: missing }) =>
+      missing.length === 0 ? [] : [`${numberOf(missing.length, 'event id')} without a record.`],
+    question(_ids, { tenant, erased, hot_count: hot, cold_count: cold, incidents }) {
+      const also = incidents == null ? '' : ` and ${numberOf(incidents.count, 'incident')}`;
+      return `Erase ${numberOf(erased.count, 'record')} of ${tenant} (${formatCount(hot)} hot, ${formatCount(cold)} cold, ${formatBytes(erased.bytes)})${also} for good?`;
+    },
+    act: 'Erase',
+    refused: 'Nothing was erased.',
+  },
+  facts: receiptFacts,
+  done(_id, { dry_run: isDry, state, id, erased_at: at }) {
+    if (isDry) return null;
+    if (state !== 'failed') {
+      return at === null ? `It is still at work. Look: svcctl retention move ${id}` : null;
+    }
+    throw new AppError('move_failed', {
+      detail: `The erasure failed; the records are still there. Look: svcctl retention move ${id}`,
+    });
+  },
+  next: ({ dry_run: isDry }) => (isDry ? 'Nothing was erased: this was a dry run.' : null),
 });
 
 /** Reads FIELD=VALUE; a key that holds a "=" is in quotes, as in where=. Throws `usage_invalid`. */
-function toSubject(text: string | undefined): Request['subject'] {
-  if (text === undefined) return undefined;
+function readSubject(text: string): { field: string; value: string } {
   const [, field, value] = /^((?:"(?:[^"\\]|\\.)*"|[^"=])+)=(.+)$/s.exec(text) ?? [];
   if (field !== undefined && value !== undefined) return { field, value };
   throw usage(`--subject takes FIELD=VALUE, as passenger.email=kim@example.com, not ${text}.`);
-}
-
-/** Tells what would be erased, and asks. */
-async function ask(context: Context, client: Client, request: Request): Promise<void> {
-  const preview = await client.json('POST /enrichment/erase', {
-    body: { ...request, dry_run: true },
-  });
-  const { erased, hot_count: hot, cold_count: cold, not_found: missing, incidents } = preview;
-  const also = incidents == null ? '' : ` and ${numberOf(incidents.count, 'incident')}`;
-  if (missing.length > 0) {
-    context.note(`${numberOf(missing.length, 'event id')} without a record.`);
-  }
-  await confirm(context, undefined, {
-    question: `Erase ${numberOf(erased.count, 'record')} of ${request.tenant} (${formatCount(hot)} hot, ${formatCount(cold)} cold, ${formatBytes(erased.bytes)})${also} for good?`,
-    act: 'Erase',
-    refused: 'Nothing was erased.',
-  });
 }
 
 function receiptFacts(receipt: Receipt): Facts {
@@ -101,19 +88,4 @@ function receiptFacts(receipt: Receipt): Facts {
     ['old objects removed', at(receipt.objects_removed_after)],
     ...remainFacts(receipt.remains),
   ];
-}
-
-function tellEnd(context: Context, receipt: Receipt): void {
-  if (receipt.dry_run) {
-    context.hint('Nothing was erased: this was a dry run.');
-    return;
-  }
-  if (receipt.state === 'failed') {
-    throw new AppError('move_failed', {
-      detail: `The erasure failed; the records are still there. Look: svcctl retention move ${receipt.id}`,
-    });
-  }
-  if (receipt.erased_at === null) {
-    context.note(`It is still at work. Look: svcctl retention move ${receipt.id}`);
-  }
 }

@@ -1,20 +1,17 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
-import { fieldsOf } from '../fields.ts';
 import { formatShare } from '../format.ts';
-import { printObject, printRows } from '../output.ts';
-import { parseAnswer } from '../parse-answer.ts';
 import { checkDays, datasetOption, placeOptions, whereOption } from '../slice.ts';
 import type { Column } from '../table.ts';
-import { jsonOption, verb } from '../verb.ts';
 
 type Answer = RouteAnswer<'GET /enrichment/fields'>;
 type Field = Answer['fields'][number];
 type Described = NonNullable<Field['against']>;
 
-export const fields = verb({
+export const fields = call('GET /enrichment/fields', {
   summary: 'tell which fields the enrichments have, and what is in them',
   description:
     'Tells which fields the enrichments of a slice have, in how many records they are, and what is typical: of numbers the middle and where nine of ten lie, of others the most frequent values. Of many records a sample is looked at, always the same one; ± says how far a share may be off. With --against: how much each field differs from another slice, from 0 (the same) to 1 (nothing in common), and how much sampling alone may make of it.',
@@ -32,20 +29,18 @@ export const fields = verb({
       '--against <slice>',
       'compare with all, a dataset, a month as 2026-02, or days as 2026-02-01..2026-02-07',
     ],
-    jsonOption,
   ],
-  async act(context, { json, ...query }) {
-    checkDays(query);
-    const names = await fieldsOf(json, 'GET /enrichment/fields');
-    const client = await context.connect();
-    const text = await client.text('GET /enrichment/fields', { query });
-    if (json !== undefined) return printObject(context, text, { json, fields: names });
-    const answer = parseAnswer(text) as Answer;
-    if (answer.count === 0) return noteEmptySlice(context, client, query);
-    const columns = answer.against === null ? ownColumns : [...ownColumns, ...driftColumns];
-    await printRows(context, answer.fields, { columns, fields: [], json });
-    if (context.isTerminal) context.hint(lineBelow(answer));
+  check: checkDays,
+  async read(context, client, query) {
+    const answer = await client.json('GET /enrichment/fields', { query });
+    if (answer.count === 0) await noteEmptySlice(context, client, query);
+    return answer;
   },
+  table: ({ fields: rows, against }) => ({
+    rows,
+    columns: against === null ? ownColumns : [...ownColumns, ...driftColumns],
+  }),
+  next: (answer) => (answer.count === 0 ? null : lineBelow(answer)),
 });
 
 const { text, word, count } = columnsOf<Field>();

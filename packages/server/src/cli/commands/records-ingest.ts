@@ -91,7 +91,7 @@ async function printAnswer(
   answer: IngestAnswer,
   { json, upload }: Printing,
 ): Promise<void> {
-  if (json) await printObject(context, text, { json, fields: [] });
+  if (json) await printObject(context, text, json);
   else await createTable(context, answerColumns).write([answer]);
   if (answer.rejected_count === 0) return;
   noteTable(context, upload.isBatch ? batchRejectColumns : lineRejectColumns, answer.rejected);

@@ -37,6 +37,7 @@ export const lint = verb({
     jsonOption,
     ['--ndjson', 'print one JSON object a line'],
   ],
+  answers: fields,
   notes: `
 Without --remote no service is asked: the limits are those of the settings of this machine, and what a file repeats is
 found within about 10,000 records. With --json or --ndjson all findings are printed; with --remote those that the
@@ -127,7 +128,7 @@ function createFindings(
   const isAll = json !== undefined || ndjson === true;
   const printer = createRowPrinter<Row>(context, {
     columns: [isBatch ? indexColumn : lineColumn, ...columns],
-    ...{ fields, json, ndjson },
+    ...{ json, ndjson },
   });
   /** How many of each code are printed. */
   const shown = new Map<string, number>();

@@ -10,14 +10,6 @@ import { tenantOption, verb, yesOption } from '../verb.ts';
 
 type Recounted = Awaited<ReturnType<App['recountRecords']>>;
 
-const fields = [
-  'dry_run',
-  'tenants',
-  'wrong',
-  'problems',
-  'left',
-] as const satisfies readonly (keyof Recounted)[];
-
 export const recount = verb({
   summary: 'make counters anew that are not what they count',
   description:
@@ -43,7 +35,7 @@ export const recount = verb({
     const { settings, app, log } = await openApp(context);
     const { signal } = context.io;
     const done = await app.recountRecords(settings, log, { tenant, isDry, signal });
-    if (json) await printObject(context, JSON.stringify(done), { json, fields });
+    if (json) await printObject(context, JSON.stringify(done), true);
     else await createTable(context, columns).write(done.problems);
     const { tenants, wrong, left } = done;
     const counters = numberOf(wrong, 'counter');

@@ -6,7 +6,6 @@ import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { noteEmptySlice } from '../empty-slice.ts';
-import { fieldsOf } from '../fields.ts';
 import { formatBytes, formatShare, shellQuote } from '../format.ts';
 import { usage, wholeNumber } from '../help.ts';
 import { list, printPages } from '../list.ts';
@@ -124,6 +123,7 @@ const show = verb({
     'svcctl records show --tenant TX --store DFW --at 2026-03-05T14:07:09.123456Z --event fl-0812',
   ],
   options: showOptions,
+  answers: `${route} data`,
   act: (context, options) =>
     options.event === undefined && options.at === undefined
       ? showPages(context, options)
@@ -136,11 +136,10 @@ async function showOne(context: Context, options: ShowOptions): Promise<void> {
   if (tenant === undefined || store === undefined || at === undefined || event === undefined) {
     throw usage('One record is named by --tenant, --store, --at and --event together.');
   }
-  const fields = await fieldsOf(options.json, 'GET /enrichment/records/one');
   const client = await context.connect();
   const query = { tenant, store, occurred_at: at, event_id: event };
   const record = await client.text('GET /enrichment/records/one', { query });
-  await printObject(context, record, { json: options.json, fields });
+  await printObject(context, record, options.json);
 }
 
 async function showPages(context: Context, options: ShowOptions): Promise<void> {
@@ -166,6 +165,7 @@ const find = verb({
     'svcctl records find fl-0812 --tenant TX --json tenant,store,occurred_at',
   ],
   options: [tenantOption, jsonOption, ndjsonOption],
+  answers: `${route} data`,
   async act(context, { tenant, json, ndjson }, eventId) {
     const walk = { route, query: { tenant, event_id: eventId } };
     const shown = [record.text('TENANT', 'tenant'), ...columns];
@@ -193,6 +193,7 @@ const tail = verb({
     jsonOption,
     ndjsonOption,
   ],
+  answers: `${route} data`,
   async act(context, options) {
     checkDays(options);
     if (options.since !== undefined && options.after !== undefined) {
@@ -200,8 +201,7 @@ const tail = verb({
     }
     const { event, since, after, follow, json, ndjson, ...slice } = options;
     const { tenant } = slice;
-    const fields = await fieldsOf(json, route);
-    const printer = createRowPrinter<RecordRow>(context, { columns, fields, json, ndjson });
+    const printer = createRowPrinter<RecordRow>(context, { columns, json, ndjson });
     const client = await context.connect();
     const begin = since === undefined ? undefined : timeOf(since, context.io.now());
     const query = { ...slice, event_id: event, since: begin, after, follow };

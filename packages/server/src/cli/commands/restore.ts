@@ -53,6 +53,7 @@ export const restore = command({
     ],
     jsonOption,
   ],
+  answers: fields,
   async act(context, options, from) {
     const { drill = false, adoptStore = false, skipDamaged = false, json, ...which } = options;
     if (drill && adoptStore) {
@@ -70,7 +71,7 @@ export const restore = command({
       ...{ skipsDamaged: skipDamaged, findPassphrase },
     };
     const done = await app.restoreBackup(tools, asked).finally(() => progress.clear());
-    if (json !== undefined) await printObject(context, JSON.stringify(done), { json, fields });
+    if (json !== undefined) await printObject(context, JSON.stringify(done), json);
     else await createTable(context, columns).write(done.verification.problems);
     const what = `${describe(done)} of ${done.id}, as of ${formatInstant(done.taken_at)}`;
     context.note(drill ? `The drill restored ${what}.` : `Restored ${what}.`);

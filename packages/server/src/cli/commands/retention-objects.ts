@@ -1,16 +1,14 @@
 import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
-import { assertCanAsk, confirm } from '../confirm.ts';
-import type { Context } from '../context.ts';
+import { confirm } from '../confirm.ts';
 import { list } from '../list.ts';
-import { printJson } from '../output.ts';
-import { createTable } from '../table.ts';
 import { type Noun, verb, yesOption } from '../verb.ts';
 
 type Forgotten = RouteAnswer<'POST /retention/forget'>;
-export const forget = verb({
+export const forget = call('POST /retention/forget', {
   summary: 'give up cold data whose object is lost',
   description:
     'Takes a segment whose object is missing or damaged out of the catalogue, and what it held out of the counters. First it tells what of which days is lost, and asks for the tenant’s name. Where a backup has the object, put it back under its key instead.',
@@ -21,36 +19,28 @@ export const forget = verb({
   ],
   options: [
     ['--dry-run', 'only tell what is lost'],
-    yesOption,
     ['--json', 'print what is lost as JSON'],
   ],
-  async act(context, options, key) {
-    const { dryRun, yes, json } = options;
-    if (!dryRun && !yes) assertCanAsk(context, 'Forget');
-    const client = await context.connect();
-    const post = (isDry: boolean) =>
-      client.json('POST /retention/forget', { body: { object_key: key, dry_run: isDry } });
-    if (!dryRun && !yes) {
-      const { tenant, problem, lost, versions_changed: versions } = await post(true);
-      context.note(`${problem}.`);
-      if (versions > 0) context.note(`${numberOf(versions, 'dataset version')} lost records.`);
-      await confirm(context, undefined, {
-        question: `Give up ${numberOf(lost.count, 'record')} of ${tenant}?`,
-        name: tenant,
-        act: 'Forget',
-        refused: 'Nothing was changed.',
-      });
-    }
-    const done = await post(dryRun === true);
-    if (json) await printJson(context, done);
-    else await printDays(context, done, 'LOST');
-    const count = numberOf(done.lost.count, 'record');
-    if (done.dry_run) context.note(`${count} of ${done.tenant} would be given up.`);
-    else context.note(`${count} of ${done.tenant} are lost: ${done.id} in the journal of moves.`);
+  body: (_options, _context, object_key) => ({ object_key }),
+  asks: {
+    foresee: ({ problem, versions_changed: versions }) => [
+      `${problem}.`,
+      ...(versions > 0 ? [`${numberOf(versions, 'dataset version')} lost records.`] : []),
+    ],
+    question: (_, { tenant, lost }) => `Give up ${numberOf(lost.count, 'record')} of ${tenant}?`,
+    name: ({ tenant }) => tenant,
+    act: 'Forget',
+  },
+  table: ({ days: rows }) => ({ rows, columns: daysAs('LOST') }),
+  done(_key, { lost, tenant, dry_run: isDry, id }) {
+    const count = `${numberOf(lost.count, 'record')} of ${tenant}`;
+    return isDry
+      ? `${count} would be given up.`
+      : `${count} are lost: ${id} in the journal of moves.`;
   },
 });
 
-const adopt = verb({
+const adopt = call('POST /retention/orphans/adopt', {
   summary: 'take back a segment that nobody knows',
   description:
     'Reads the object, proves that it is a whole segment of one tenant, and puts it into the catalogue and into the counters. It is refused where the database has records of one of its days already, or a dataset version of them. What was deleted or erased since it was written comes back with it: look at the days first.',
@@ -60,33 +50,18 @@ const adopt = verb({
   ],
   options: [
     ['--dry-run', 'only tell what would come back'],
-    yesOption,
     ['--json', 'print what came back as JSON'],
   ],
-  async act(context, options, key) {
-    const { dryRun, yes, json } = options;
-    if (!dryRun && !yes) assertCanAsk(context, 'Adopt');
-    const client = await context.connect();
-    const post = (isDry: boolean) =>
-      client.json('POST /retention/orphans/adopt', { body: { object_key: key, dry_run: isDry } });
-    if (!dryRun && !yes) {
-      const { tenant, adopted } = await post(true);
-      await confirm(context, undefined, {
-        question: `Take back ${numberOf(adopted.count, 'record')} of ${tenant}?`,
-        act: 'Adopt',
-        refused: 'Nothing was changed.',
-      });
-    }
-    const done = await post(dryRun === true);
-    if (json) await printJson(context, done);
-    else await printDays(context, done, 'RECORDS');
-    const count = numberOf(done.adopted.count, 'record');
-    context.note(
-      done.dry_run
-        ? `${count} of ${done.tenant} would come back.`
-        : `${count} of ${done.tenant} came back.`,
-    );
+  body: (_options, _context, object_key) => ({ object_key }),
+  asks: {
+    foresee: () => [],
+    question: (_, { tenant, adopted }) =>
+      `Take back ${numberOf(adopted.count, 'record')} of ${tenant}?`,
+    act: 'Adopt',
   },
+  table: ({ days: rows }) => ({ rows, columns: daysAs('RECORDS') }),
+  done: (_key, { adopted, tenant, dry_run: isDry }) =>
+    `${numberOf(adopted.count, 'record')} of ${tenant} ${isDry ? 'would come' : 'came'} back.`,
 });
 
 const { word, text, bytes } = columnsOf<RouteAnswer<'GET /retention/orphans'>['data'][number]>();
@@ -133,18 +108,13 @@ const rm = verb({
   },
 });
 
-async function printDays(
-  context: Context,
-  { days }: Pick<Forgotten, 'days'>,
-  title: string,
-): Promise<void> {
-  const { text, word } = columnsOf<Forgotten['days'][number]>();
-  const columns = [
-    text('STORE', 'store'),
-    word('DAY (UTC)', 'day'),
-    word(title, 'count', { align: 'right' }),
+function daysAs(title: string) {
+  const of = columnsOf<Forgotten['days'][number]>();
+  return [
+    of.text('STORE', 'store'),
+    of.word('DAY (UTC)', 'day'),
+    of.word(title, 'count', { align: 'right' }),
   ];
-  await createTable(context, columns).write(days);
 }
 
 export const orphans: Noun = {

@@ -1,11 +1,10 @@
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { tenantFilter } from '../../kernel/view.ts';
+import { call } from '../act.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
-import { factLines, printDetails } from '../details.ts';
-import { fieldsOf } from '../fields.ts';
 import { isAtWork } from '../follow-job.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
@@ -28,7 +27,7 @@ import {
   printProblems,
   type Verification,
 } from '../retention/verifications.ts';
-import { jsonOption, tenantOption, type Verbs, verb, yesOption } from '../verb.ts';
+import { formatOptions, jsonOption, tenantOption, type Verbs, verb, yesOption } from '../verb.ts';
 import { move, moves } from './moves.ts';
 import { policy } from './policies.ts';
 import { forget, orphans } from './retention-objects.ts';
@@ -47,11 +46,12 @@ const plan = verb({
     'svcctl retention plan --tenant TX --before 2001-05-01',
     'svcctl retention plan --json tenant,kind,count',
   ],
-  options: [...scopeOptions, jsonOption],
-  async act(context, { json, ...scope }) {
+  options: [...scopeOptions, jsonOption, ...formatOptions],
+  answers: 'GET /retention/plan data',
+  async act(context, { json, output: format, header: hasHeader, ...scope }) {
     checkDate('--before', scope.before);
-    const fields = await fieldsOf(json, 'GET /retention/plan');
-    const printer = createRowPrinter<PlanRow>(context, { columns: planColumns, fields, json });
+    const output = { columns: planColumns, json, format, hasHeader };
+    const printer = createRowPrinter<PlanRow>(context, output);
     const client = await context.connect();
     let said: string | undefined;
     let space: string | undefined;
@@ -159,6 +159,7 @@ const verify = verb({
     ['--no-wait', 'print the verification’s id and leave it at work'],
     jsonOption,
   ],
+  answers: 'POST /retention/verify',
   async act(context, options, id) {
     const { json, tenant, since, sample, wait } = options;
     if (id !== undefined && [tenant, since, sample].some((option) => option !== undefined)) {
@@ -166,18 +167,16 @@ const verify = verb({
     }
     checkDate('--since', since);
     const body = { tenant, since, sample_percent: toPercent(sample) };
-    const fields = await fieldsOf(json, 'POST /retention/verify');
     const client = await context.connect();
     const started = await start(client, id, body);
     if (!wait && id === undefined) {
       if (json === undefined) await context.out.write(`${started.id}\n`);
-      else await printObject(context, JSON.stringify(started), { json, fields });
+      else await printObject(context, JSON.stringify(started), json);
       context.hint(`It is at work. Look: svcctl retention verify ${started.id}`);
       return;
     }
     const verification = wait ? await followVerification(context, client, started) : started;
-    if (json !== undefined)
-      await printObject(context, JSON.stringify(verification), { json, fields });
+    if (json !== undefined) await printObject(context, JSON.stringify(verification), json);
     else await printProblems(context, verification.problems);
     if (isAtWork(verification)) {
       const { id: own, state, waiting_for: reason } = verification;
@@ -229,28 +228,20 @@ const segments = list('GET /retention/segments', {
   below: { one: 'object' },
 });
 
-const table = verb({
+const table = call('GET /iceberg/v1/namespaces/svcctl/tables/records', {
   summary: 'tell where other engines find the cold records as a table',
   description:
     'Makes a snapshot of the cold records as a table of Apache Iceberg, unless the last one still shows them all, and tells where its metadata lies: DuckDB reads it with iceberg_scan. Other readers ask the catalogue at /iceberg of the service. See docs/iceberg.md.',
   examples: ['svcctl retention table', 'svcctl retention table --json metadata-location'],
-  options: [jsonOption],
-  async act(context, { json }) {
-    const route = 'GET /iceberg/v1/namespaces/svcctl/tables/records';
-    const fields = await fieldsOf(json, route);
-    const client = await context.connect();
-    const answer = await client.json(route, {});
-    const lines = () => {
-      const summary = answer.metadata.snapshots.at(-1)?.summary ?? {};
-      return factLines(context, [
-        ['table', `svcctl.records, by the catalogue at ${client.connection.url}/iceberg`],
-        ['metadata', answer['metadata-location']],
-        ['snapshot', String(answer.metadata['current-snapshot-id'])],
-        ['records', summary['total-records'] ?? null],
-        ['segments', summary['total-data-files'] ?? null],
-      ]);
-    };
-    await printDetails(context, JSON.stringify(answer), { json, fields, lines });
+  facts(answer) {
+    const summary = answer.metadata.snapshots.at(-1)?.summary ?? {};
+    return [
+      ['table', 'svcctl.records, by the catalogue at /iceberg of the service'],
+      ['metadata', answer['metadata-location']],
+      ['snapshot', String(answer.metadata['current-snapshot-id'])],
+      ['records', summary['total-records'] ?? null],
+      ['segments', summary['total-data-files'] ?? null],
+    ];
   },
 });
 

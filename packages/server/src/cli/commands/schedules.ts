@@ -7,17 +7,17 @@ import {
 import { scheduleFilters } from '../../exports/view.ts';
 import { formatCount } from '../../kernel/values.ts';
 import { datasetNames } from '../../records/values.ts';
-import { act } from '../act.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer, RouteInput } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
-import { type Facts, moment, show, utc, whereAny } from '../details.ts';
+import { type Facts, moment, utc, whereAny } from '../details.ts';
 import { type ExportJob, exportJobColumns, stateText } from '../exports/jobs.ts';
 import { templateOf, templateWords } from '../exports/template.ts';
 import { formatRelative } from '../format.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
-import { type Given, type Verbs, verb } from '../verb.ts';
+import type { Given, Verbs } from '../verb.ts';
 
 type Schedule = RouteAnswer<'GET /exports/schedules/:id'>;
 type Body = RouteInput<'POST /exports/schedules'>['body'];
@@ -78,7 +78,7 @@ function facts(row: Schedule, nowMillis: number): Facts {
   ];
 }
 
-const showSchedule = show('GET /exports/schedules/:id', {
+const show = call('GET /exports/schedules/:id', {
   summary: 'show a schedule',
   description: 'Shows a schedule, how far it has delivered, and its last run; never its secret.',
   argument,
@@ -93,7 +93,7 @@ const credentialOptions = [
 ] as const;
 type Credentials = Given<typeof credentialOptions>;
 
-const create = verb({
+const create = call('POST /exports/schedules', {
   summary: 'have exports delivered by themselves',
   description:
     'Makes a schedule: each run delivers what was stored since the last one that was delivered, into a folder of its own, with manifest.json, and with _SUCCESS last. The place is tried first. Prints the id of the schedule.',
@@ -131,23 +131,22 @@ const create = verb({
       scheduleStarts,
     ],
     ['--webhook', `report the end of each run as an incident: ${runEventTypes.join(', ')}`],
-    ['--json', 'print the whole answer as JSON'],
   ],
-  async act(context, options) {
-    const { template, columns, accessKeyId: _id, secretAccessKey: _key, json, ...asked } = options;
-    const body: Body = {
+  body: async (options, context) => {
+    const { template, columns, accessKeyId: _id, secretAccessKey: _key, ...asked } = options;
+    return {
       ...{ ...asked, format: asked.format ?? 'parquet' },
       template: await templateOf(context, template),
       columns: columns?.split(','),
       credentials: await credentialsOf(context, options),
     };
-    const client = await context.connect();
-    const made = await client.json('POST /exports/schedules', { body });
-    await context.out.write(`${json ? JSON.stringify(made) : made.id}\n`);
-    const when = made.due_at ? formatRelative(made.due_at, context.io.now()) : 'never';
-    context.note(`Made ${made.name} of ${made.tenant}. The first run begins ${when}.`);
-    context.hint(`begin one now: svcctl schedules run ${made.id}`);
   },
+  prints: ({ id }) => id,
+  done(_id, { name, tenant, due_at: at }, { nowMillis }) {
+    const when = at ? formatRelative(at, nowMillis) : 'never';
+    return `Made ${name} of ${tenant}. The first run begins ${when}.`;
+  },
+  next: (made) => `begin one now: svcctl schedules run ${made.id}`,
 });
 
 async function credentialsOf(
@@ -167,7 +166,7 @@ async function credentialsOf(
 
 const switches = ['on', 'off'] as const;
 
-const change = verb({
+const change = call('PATCH /exports/schedules/:id', {
   summary: 'change when a schedule runs, where it delivers, and whether it tells',
   description:
     'Changes when a schedule runs, where it delivers, the key of S3 that it delivers with, or whether the end of each run is reported as an incident. A place or key is tried first. What was delivered stays where it is, and a run that is under way ends where it began.',
@@ -183,31 +182,21 @@ const change = verb({
     ...credentialOptions,
     ['--webhook <switch>', 'on: report the end of each run as an incident; off: no more', switches],
   ],
-  async act(context, options, given) {
+  changes:
+    'Say what to change: --cron, --to, --webhook, or --access-key-id and --secret-access-key.',
+  async body(options, context) {
     const credentials = await credentialsOf(context, options);
-    const { cron, to } = options;
-    const webhook = options.webhook && options.webhook === 'on';
-    const body = { cron, to, credentials, webhook };
-    if (Object.values(body).every((value) => value === undefined)) {
-      throw usage(
-        'Say what to change: --cron, --to, --webhook, or --access-key-id and --secret-access-key.',
-      );
-    }
-    const client = await context.connect();
-    const changed = await client.json('PATCH /exports/schedules/:id', {
-      ...{ params: { id: given }, body },
-    });
-    const { name, due_at: at } = changed;
-    const next =
-      at === null ? 'It is paused.' : `It runs next ${formatRelative(at, context.io.now())}.`;
-    context.note(`Changed ${name}. ${next}`);
-    if (to !== undefined && changed.state === 'running') {
-      context.hint('the run that is under way ends where it began');
-    }
+    const { cron, to, webhook } = options;
+    return { cron, to, credentials, webhook: webhook && webhook === 'on' };
+  },
+  done(_id, { name, due_at: at, state }, { options: { to }, nowMillis }) {
+    const next = at === null ? 'It is paused.' : `It runs next ${formatRelative(at, nowMillis)}.`;
+    const late = to !== undefined && state === 'running';
+    return `Changed ${name}. ${next}${late ? ' The run that is under way ends where it began.' : ''}`;
   },
 });
 
-const pause = act('PATCH /exports/schedules/:id', {
+const pause = call('PATCH /exports/schedules/:id', {
   summary: 'pause a schedule',
   description: 'Pauses a schedule: no run begins by itself. One that is under way goes on.',
   argument,
@@ -216,7 +205,7 @@ const pause = act('PATCH /exports/schedules/:id', {
   done: (_id, { name }) => `Paused ${name}. What is stored meanwhile goes out once it is resumed.`,
 });
 
-const resume = act('PATCH /exports/schedules/:id', {
+const resume = call('PATCH /exports/schedules/:id', {
   summary: 'have a paused schedule go on',
   description: 'Has a paused schedule go on: its next run delivers all that was stored meanwhile.',
   argument,
@@ -225,7 +214,7 @@ const resume = act('PATCH /exports/schedules/:id', {
   done: (_id, { name, due_at: at }) => `${name} goes on. Its next run: ${utc(at ?? '')}.`,
 });
 
-const run = act('POST /exports/schedules/:id/run', {
+const run = call('POST /exports/schedules/:id/run', {
   summary: 'begin a run now',
   description: 'Begins a run now, or after the one that is under way. Also of a paused schedule.',
   argument,
@@ -257,7 +246,7 @@ const history = list('GET /exports', {
   below: { none: 'No run yet. Begin one: svcctl schedules run ID', one: 'run' },
 });
 
-const remove = act('DELETE /exports/schedules/:id', {
+const remove = call('DELETE /exports/schedules/:id', {
   summary: 'delete a schedule',
   description: 'Deletes a schedule, and cancels a run that is under way. What was delivered stays.',
   argument,
@@ -271,5 +260,5 @@ const remove = act('DELETE /exports/schedules/:id', {
 });
 
 export const schedules: Verbs = {
-  ...{ create, ls, show: showSchedule, change, pause, resume, run, history, delete: remove },
+  ...{ create, ls, show, change, pause, resume, run, history, delete: remove },
 };

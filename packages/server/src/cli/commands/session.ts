@@ -107,8 +107,9 @@ export const whoami = command({
   description: 'Says who the token in use is, where it was found, and which service it goes to.',
   examples: ['svcctl whoami', 'svcctl --profile ops whoami --json name,scopes'],
   options: [jsonOption],
+  answers: fields,
   async act(context, { json }) {
-    const pick = picker(json, fields);
+    const pick = picker(json);
     const client = await context.connect();
     const me = await client.json('GET /me', {});
     const { url, source, profile } = client.connection;

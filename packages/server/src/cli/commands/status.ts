@@ -5,7 +5,6 @@ import { formatCount, numberOf } from '../../kernel/values.ts';
 import { ApiError } from '../api-error.ts';
 import type { Client } from '../client.ts';
 import type { Context } from '../context.ts';
-import { fieldsOf } from '../fields.ts';
 import { formatBytes, formatRelative, formatShare, formatTrouble } from '../format.ts';
 import { picker } from '../output.ts';
 import { parseAnswer } from '../parse-answer.ts';
@@ -17,8 +16,9 @@ export const status = command({
     'Says what is wrong, what there is, and how it went lately: as much of it as the token may see. With --watch it says so again every 15 seconds, until Ctrl-C.',
   examples: ['svcctl status', 'svcctl status --watch', 'svcctl status --json troubles'],
   options: [['--watch', 'say it again every 15 seconds'], jsonOption],
+  answers: 'GET /stats/overview',
   async act(context, { watch, json }) {
-    const pick = picker(json, await fieldsOf(json, 'GET /stats/overview'));
+    const pick = picker(json);
     const client = await context.connect();
     for (;;) {
       const text = await read(context, client, watch === true);

@@ -2,7 +2,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { formatCount, numberOf } from '../../kernel/values.ts';
 import { type DatasetName, datasetNames } from '../../records/values.ts';
 import { tagFilters } from '../../records/view.ts';
-import { act } from '../act.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
@@ -146,7 +146,7 @@ function datasetText(dataset: DatasetName): string {
   return dataset.replace('_', '-');
 }
 
-const rm = act('DELETE /enrichment/tags/:id', {
+const rm = call('DELETE /enrichment/tags/:id', {
   summary: 'untag slices',
   description:
     'Untags slices. Their records stay; versions that were frozen with them stay as they are.',

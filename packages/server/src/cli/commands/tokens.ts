@@ -1,15 +1,16 @@
 import { loadSettings } from '../../config/settings.ts';
 import { formatMicros, parseInstant } from '../../kernel/instant.ts';
 import { type Preset, presets, scopes } from '../../kernel/values.ts';
-import { act } from '../act.ts';
+import { call } from '../act.ts';
 import type { RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatRelative } from '../format.ts';
 import { usage } from '../help.ts';
 import { list } from '../list.ts';
+import { printObject } from '../output.ts';
 import type { App } from '../own-app.ts';
-import { type Verbs, verb } from '../verb.ts';
+import { jsonOption, type Verbs, verb } from '../verb.ts';
 
 const { word, text, ago } = columnsOf<RouteAnswer<'GET /tokens'>['data'][number]>();
 
@@ -53,8 +54,9 @@ const create = verb({
       '--local',
       'make it in the database directly, on the machine with its settings: for a lost admin token',
     ],
-    ['--json', 'print the whole answer as JSON'],
+    jsonOption,
   ],
+  answers: 'POST /tokens',
   async act(context, options) {
     if ((options.preset === undefined) === (options.scope === undefined)) {
       throw usage('Give either --preset or --scope.');
@@ -70,7 +72,8 @@ const create = verb({
     const made = options.local
       ? await createLocally(context, request)
       : await (await context.connect()).json('POST /tokens', { body: request });
-    await context.out.write(`${options.json ? JSON.stringify(made) : made.token}\n`);
+    if (options.json === undefined) await context.out.write(`${made.token}\n`);
+    else await printObject(context, JSON.stringify(made), options.json);
     const expires = made.expires_at
       ? `expires ${formatRelative(made.expires_at, context.io.now())}`
       : 'never expires';
@@ -104,7 +107,7 @@ function expiry(text: string, nowMillis: number): string {
   return text;
 }
 
-const revoke = act('DELETE /tokens/:id', {
+const revoke = call('DELETE /tokens/:id', {
   summary: 'end an access token',
   description: 'Revokes an access token: it is dead at once, everywhere, for good.',
   argument: ['<id>', 'the token’s id, as svcctl tokens ls prints it'],

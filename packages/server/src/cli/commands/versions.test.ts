@@ -118,7 +118,7 @@ describe('versions create', () => {
     const warnings = ['3 records of 9 have no value at camera_id.'];
     offerVersion({ ...version, group_by: 'camera_id', ungrouped: 3, warnings });
     await ends(cli(`${create} --split 80/10/10 --group-by camera_id`), 0, 'ver_1\n', [
-      `! ${warnings[0]}\n`,
+      `Mind: ${warnings[0]}\n`,
     ]);
     expect(sent('POST', '/enrichment/dataset-versions')).toMatchObject([{ group_by: 'camera_id' }]);
     const shown = await cli('records versions show ver_1', { isTerminal: true });

@@ -2,8 +2,8 @@ import { InvalidArgumentError } from 'commander';
 import { numberOf } from '../../kernel/values.ts';
 import { datasetNames } from '../../records/values.ts';
 import { versionFilters } from '../../records/view.ts';
+import { call } from '../act.ts';
 import { confirm } from '../confirm.ts';
-import type { Context } from '../context.ts';
 import {
   amountText,
   diffLines,
@@ -15,9 +15,7 @@ import {
   walkDiff,
 } from '../dataset-versions.ts';
 import { printDetails } from '../details.ts';
-import { fieldsOf } from '../fields.ts';
 import { usage } from '../help.ts';
-import { styled } from '../io.ts';
 import { list } from '../list.ts';
 import { whereOption } from '../slice.ts';
 import { jsonOption, type Noun, verb, yesOption } from '../verb.ts';
@@ -45,7 +43,7 @@ const nameOption = [
   'the tenant among whose versions the name is looked up',
 ] as const;
 
-const show = verb({
+const show = call('GET /enrichment/dataset-versions/:id', {
   summary: 'show one dataset version, with its slices and splits',
   description: 'Shows a dataset version: what was frozen, its splits, and what is left of it.',
   argument,
@@ -54,19 +52,14 @@ const show = verb({
     'svcctl records versions show 2026-q1 --tenant TX',
     'svcctl records versions show ver_4fTq9Zx7Kq2LmN0p --json count,digest,splits',
   ],
-  options: [nameOption, jsonOption],
-  async act(context, { tenant, json }, name) {
-    const fields = await fieldsOf(json, 'GET /enrichment/dataset-versions/:id');
-    const client = await context.connect();
-    const version = await findVersion(context, client, { word: name, tenant });
-    const lines = () => versionLines(context, version);
-    await printDetails(context, JSON.stringify(version), { json, fields, lines });
-  },
+  options: [nameOption],
+  read: (context, client, { tenant }, word) => findVersion(context, client, { word, tenant }),
+  more: (version, _text, context) => versionLines(context, version),
 });
 
 type Shares = { train: number; validation: number; test: number };
 /** Freezes a version, and waits until it is counted unless --no-wait was given. */
-const create = verb({
+const create = call('POST /enrichment/dataset-versions', {
   summary: 'freeze the tagged slices of a tenant into a version',
   description:
     'Freezes the records that are tagged so now into a version that stays the same, whatever is tagged, untagged or arrives later; waits until they were read and compared. Prints its id.',
@@ -93,36 +86,29 @@ const create = verb({
     whereOption,
     ['--note <text>', 'a note for people'],
     ['--no-wait', 'leave the service at counting'],
-    ['--json', 'print the version as JSON'],
   ],
-  async act(context, options) {
-    const { tenant, dataset, name, where, note, wait, json } = options;
-    const { split: shares, groupBy: group_by } = options;
-    const client = await context.connect();
+  async read(context, client, { wait, ...asked }) {
+    const { tenant, dataset, name, where, note, split: shares, groupBy: group_by } = asked;
     const made = await client.json('POST /enrichment/dataset-versions', {
       body: { tenant, dataset, name, shares, group_by, where, note },
     });
-    const version = wait ? await followCounting(context, client, made) : made;
-    await context.out.write(`${json ? JSON.stringify(version) : version.id}\n`);
-    tell(context, version);
+    return wait ? followCounting(context, client, made) : made;
   },
+  prints: ({ id }) => id,
+  done: (_id, version) => toldOf(version),
+  next: ({ tenant, id }) =>
+    `export it: svcctl analytics export --tenant ${tenant} --version ${id} --format parquet`,
 });
 
-/** Prints a counted version: `✓ 2026-q1: 512,991 records (246 MB) · digest 9f3c00000000abe1`. */
-function tell(context: Context, version: Version): void {
-  const { io } = context;
+/** A counted version: `✓ 2026-q1: 512,991 records (246 MB) · digest 9f3c00000000abe1`. */
+function toldOf(version: Version): string {
   const isReady = version.state === 'ready';
   const amount = `${amountText(version)} · digest ${version.digest ?? 'not known yet'}`;
-  context.note(
-    `${isReady ? `${styled(io, io.stderr, 'green', '✓')} ` : ''}${version.name}: ${amount}${isReady ? '' : ` · ${version.state}`}`,
+  const splits = Object.entries(version.splits ?? {}).map(
+    ([name, { count, digest }]) => `  ${name}: ${numberOf(count, 'record')} · digest ${digest}`,
   );
-  for (const [name, { count, digest }] of Object.entries(version.splits ?? {})) {
-    context.note(`  ${name}: ${numberOf(count, 'record')} · digest ${digest}`);
-  }
-  for (const warning of version.warnings) context.note(`! ${warning}`);
-  context.hint(
-    `export it: svcctl analytics export --tenant ${version.tenant} --version ${version.id} --format parquet`,
-  );
+  const state = isReady ? '' : ` · ${version.state}`;
+  return [`${isReady ? '✓ ' : ''}${version.name}: ${amount}${state}`, ...splits].join('\n');
 }
 
 function parseShares(text: string): Shares {
@@ -170,18 +156,18 @@ const diff = verb({
     ['--limit <count>', 'how many records of each kind are named, at most 100 (20)', parseLimit],
     jsonOption,
   ],
+  answers: 'GET /enrichment/dataset-versions/:id/diff',
   async act(context, { tenant, limit = 20, json }, words) {
     const [from, to, ...more] = words;
     if (from === undefined || to === undefined || more.length > 0) {
       throw usage('Name two versions: svcctl records versions diff A B.');
     }
-    const fields = await fieldsOf(json, 'GET /enrichment/dataset-versions/:id/diff');
     const client = await context.connect();
     const find = (word: string) => findVersion(context, client, { word, tenant });
     const pair = { from: await find(from), to: await find(to) };
     const found = await walkDiff(context, client, { ...pair, limit });
     const lines = () => diffLines(context, pair, found);
-    await printDetails(context, JSON.stringify(found), { json, fields, lines });
+    await printDetails(context, JSON.stringify(found), { json, lines });
   },
 });
 

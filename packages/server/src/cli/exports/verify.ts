@@ -10,7 +10,7 @@ import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { formatBytes, formatDuration } from '../format.ts';
 import { styled } from '../io.ts';
-import { type JsonOption, picker, printObject } from '../output.ts';
+import { type JsonOption, printObject } from '../output.ts';
 import { createProgress } from '../progress.ts';
 import { interrupted } from '../retry.ts';
 import { createTable, printable } from '../table.ts';
@@ -29,19 +29,6 @@ type VerifyRequest = {
   readonly json: JsonOption;
 };
 
-const verdictFields = [
-  'export_id',
-  'file_name',
-  'ok',
-  'proof',
-  'rows',
-  'digest',
-  'bytes',
-  'sha256',
-  'parts',
-  'differences',
-] as const satisfies readonly (keyof FileVerdict)[];
-
 /**
  * Verifies a file against its manifest and prints the verdict on each part. Throws `verify_failed` when they differ,
  * `file_unreadable` when one of the two cannot be read, and what the service refuses.
@@ -49,7 +36,6 @@ const verdictFields = [
 export async function verifyExport(context: Context, request: VerifyRequest): Promise<void> {
   const { io } = context;
   const { file, json } = request;
-  picker(json, verdictFields);
   const startedAt = io.now();
   const { manifest, source, label } = await open(context, request);
   const progress = createProgress(io, {
@@ -69,7 +55,7 @@ export async function verifyExport(context: Context, request: VerifyRequest): Pr
     })
     .finally(() => progress.clear());
   if (json !== undefined) {
-    await printObject(context, JSON.stringify(verdict), { json, fields: verdictFields });
+    await printObject(context, JSON.stringify(verdict), json);
   } else await createTable(context, partColumns).write(verdict.parts);
   tell(context, verdict, {
     label,

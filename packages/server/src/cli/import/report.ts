@@ -53,7 +53,7 @@ export async function printTotals(
   { json, held }: { json: true | undefined; held: HeldLeaf[] | undefined },
 ): Promise<void> {
   if (json) {
-    await printObject(context, JSON.stringify({ ...totals, held }), { json, fields: [] });
+    await printObject(context, JSON.stringify({ ...totals, held }), json);
     return;
   }
   await createTable(context, totalColumns).write([totals]);

@@ -126,21 +126,10 @@ type Row = {
   answered: string;
 };
 
-const fields = [
-  'at',
-  'id',
-  'type',
-  'verified',
-  'fault',
-  'duplicate',
-  'bytes',
-  'answered',
-] as const satisfies readonly (keyof Row)[];
-
 /** Prints deliveries in the order in which they came, and a summary at the end. */
 function createReport(context: Context, options: ListenOptions) {
   const { json, ndjson } = options;
-  const printer = createRowPrinter<Row>(context, { columns, fields, json, ndjson });
+  const printer = createRowPrinter<Row>(context, { columns, json, ndjson });
   const sum = { all: 0, verified: 0, unverified: 0, duplicates: 0, accepted: 0 };
   let writing = Promise.resolve();
   let fail: (error: unknown) => void = () => {};

@@ -3,29 +3,16 @@ import { InvalidArgumentError } from 'commander';
 import type { DeliveryChange, DeliverySettings } from '../../webhooks/contract.ts';
 import type { Context } from '../context.ts';
 import { type Facts, utc, whereAny } from '../details.ts';
-import { orDefault, orNull, usage, wholeNumber } from '../help.ts';
-import type { OptionRow } from '../verb.ts';
+import { orDefault, usage, wholeNumber } from '../help.ts';
+import { fieldsSent, type Given } from '../verb.ts';
 
 /** How an endpoint is sent to, as options. */
-export type DeliveryOptions = {
-  timeout?: number | 'default';
-  maxInFlight?: number | 'default';
-  finalStatus?: number[] | 'default';
-  expiresAfter?: number | 'default';
-  signature?: string;
-  signatureOf?: string;
-  signatureSecret?: string;
-  asymmetric?: boolean;
-  clientCert?: string;
-  clientKey?: string;
-  ca?: string;
-};
-
-export const deliveryOptions: readonly OptionRow[] = [
+export const deliveryOptions = [
   [
     '--timeout <seconds>',
     'what one attempt may take, at most, or default (as the service is set to)',
     orDefault(wholeNumber(1)),
+    'timeout_seconds',
   ],
   [
     '--max-in-flight <number>',
@@ -36,11 +23,13 @@ export const deliveryOptions: readonly OptionRow[] = [
     '--final-status <list>',
     'answers that are not tried again, as 400,422, or default (410 alone)',
     orDefault(parseStatuses),
+    'no_retry_on',
   ],
   [
     '--expires-after <seconds>',
     'how old a delivery may be that is sent, or default (of any age)',
     orDefault(wholeNumber(1)),
+    'expires_after_seconds',
   ],
   [
     '--signature <header>',
@@ -64,24 +53,27 @@ export const deliveryOptions: readonly OptionRow[] = [
     'PEM of the authorities that its receiver is trusted by, or default (the public ones)',
   ],
   ['--asymmetric <on|off>', 'whether a key pair (Ed25519) signs as well', parseSwitch],
-];
+] as const;
+type DeliveryOptions = Given<typeof deliveryOptions>;
 
 /** The same settings, by the names of the API; undefined when none is given. */
 export async function deliveryBody(
   context: Context,
   options: DeliveryOptions,
 ): Promise<DeliveryChange | undefined> {
-  const delivery = {
-    timeout_seconds: orNull(options.timeout),
-    max_in_flight: orNull(options.maxInFlight),
-    no_retry_on: orNull(options.finalStatus),
-    expires_after_seconds: orNull(options.expiresAfter),
+  const { timeout, maxInFlight, finalStatus, expiresAfter, asymmetric } = options;
+  const plain = { timeout, maxInFlight, finalStatus, expiresAfter, asymmetric };
+  return anyOf<DeliveryChange>({
+    ...fieldsSent(deliveryOptions, plain),
     signature: await signatureBody(context, options),
-    asymmetric: options.asymmetric,
     tls: await tlsBody(context, options),
-  };
-  const given = Object.entries(delivery).filter(([, value]) => value !== undefined);
-  return given.length === 0 ? undefined : Object.fromEntries(given);
+  });
+}
+
+/** What is given of an object; undefined when it is nothing. */
+function anyOf<T extends object>(members: { [K in keyof T]?: T[K] | undefined }): T | undefined {
+  const given = Object.entries(members).filter(([, value]) => value !== undefined);
+  return given.length === 0 ? undefined : (Object.fromEntries(given) as T);
 }
 
 async function signatureBody(context: Context, options: DeliveryOptions) {
@@ -94,7 +86,7 @@ async function signatureBody(context: Context, options: DeliveryOptions) {
   const colon = signature.indexOf(':');
   if (colon < 1) throw usage('A signature is written as "Header: value".');
   const secret =
-    text === undefined || text === 'default' ? orNull(text) : await textOf(context, text);
+    text === undefined ? undefined : text === 'default' ? null : await textOf(context, text);
   return {
     header: signature.slice(0, colon).trim(),
     value: signature.slice(colon + 1).trim(),
@@ -106,12 +98,10 @@ async function signatureBody(context: Context, options: DeliveryOptions) {
 async function tlsBody(context: Context, options: DeliveryOptions) {
   const { clientCert, clientKey, ca } = options;
   const read = async (file: string | undefined) =>
-    file === undefined || file === 'default' ? orNull(file) : await textOf(context, `@${file}`);
+    file === 'default' ? null : file && (await textOf(context, `@${file}`));
   const certificate = await read(clientCert);
   const key = certificate === null ? null : await read(clientKey);
-  const tls = { certificate, key, ca: await read(ca) };
-  const given = Object.entries(tls).filter(([, value]) => value !== undefined);
-  return given.length === 0 ? undefined : Object.fromEntries(given);
+  return anyOf<NonNullable<DeliveryChange['tls']>>({ certificate, key, ca: await read(ca) });
 }
 
 /** The text itself, or for `@FILE` what the file holds, so that no secret need stand in the shell's history. */

@@ -1,58 +1,38 @@
 import { InvalidArgumentError } from 'commander';
 import { orderings, stuckRules } from '../../webhooks/values.ts';
 import type { Context } from '../context.ts';
-import { orDefault, orNull, usage, wholeNumber } from '../help.ts';
-import type { OptionRow } from '../verb.ts';
-import { type DeliveryOptions, deliveryOptions, textOf } from './delivery-settings.ts';
-
-/** The settings of an endpoint as options. */
-export type EndpointOptions = DeliveryOptions & {
-  url?: string;
-  event?: string[];
-  store?: string[];
-  where?: string;
-  description?: string;
-  uid?: string;
-  name?: string;
-  label?: string[];
-  maxAttempts?: number | 'default';
-  retrySchedule?: number[] | 'default';
-  rateLimit?: number | 'default';
-  disableAfter?: number | 'default';
-  ordered?: (typeof orderings)[number];
-  whenStuck?: (typeof stuckRules)[number];
-  header?: string[];
-};
+import { asDefault, orDefault, usage, wholeNumber } from '../help.ts';
+import { fieldNames, fieldsSent, type Given } from '../verb.ts';
+import { deliveryBody, deliveryOptions, textOf } from './delivery-settings.ts';
 
 /** What an endpoint gets of what is reported for its tenant. */
-export const subscriptionOptions: readonly OptionRow[] = [
+export const subscriptionOptions = [
   [
     '--event <type...>',
     'types of events that it gets, as incident.created or incident.* (default: all)',
+    undefined,
+    'event_types',
   ],
-  ['--store <store...>', 'only incidents of these stores; * is any, and none (default)'],
+  [
+    '--store <store...>',
+    'only incidents of these stores; * is any, and none (default)',
+    parseStores,
+    'stores',
+  ],
   [
     '--where <filter>',
     `only incidents of which this holds, as 'score >= 0.9 and data.kind = "a"'; '' takes the filter away`,
+    orNothing,
   ],
-];
+] as const;
 
-/** The same, by the names of the API: a null means no bound. */
-export function subscriptionBody({ event, store, where }: EndpointOptions) {
-  return {
-    event_types: event,
-    stores: store?.includes('*') ? null : store,
-    where: where === '' ? null : where,
-  };
-}
-
-export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
-  ['--url <url>', urlHelp],
+/** The settings of an endpoint, all but its URL. */
+export const endpointOptions = [
   ...subscriptionOptions,
-  ['--description <text>', 'what it is, for people'],
+  ['--description <text>', 'what it is, for people', orNothing],
   ['--uid <uid>', 'what files call it, one of its tenant’s: docs/as-code.md'],
   ['--name <name>', 'what people call it'],
-  ['--label <label...>', 'labels of your own, as team=soc; the others go'],
+  ['--label <label...>', 'labels of your own, as team=soc; the others go', parseLabel, 'labels'],
   [
     '--max-attempts <number>',
     'attempts before a delivery is abandoned, or default',
@@ -72,6 +52,7 @@ export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
     '--disable-after <days>',
     'days of failures after which it is disabled, 1 to 30, or default (never)',
     orDefault(wholeNumber(1)),
+    'disable_after_days',
   ],
   ...deliveryOptions,
   [
@@ -88,27 +69,22 @@ export const endpointOptions = (urlHelp: string): readonly OptionRow[] => [
     '--header <header...>',
     'more for each request, as "Authorization: Bearer …", or @FILE with one a line; "Name:" takes it away',
   ],
-];
+] as const;
+export type EndpointOptions = Given<typeof endpointOptions>;
 
 /** The same settings, by the names of the API. */
-export function endpointBody(options: EndpointOptions) {
+export async function endpointBody(context: Context, options: EndpointOptions & { url?: string }) {
+  const inside = [...Object.keys(fieldNames(deliveryOptions)), 'header'];
+  const own = Object.entries(options).filter(([name]) => !inside.includes(name));
   return {
-    url: options.url,
-    uid: options.uid,
-    name: options.name,
-    labels: labelsOf(options),
-    ...subscriptionBody(options),
-    max_attempts: orNull(options.maxAttempts),
-    retry_schedule: orNull(options.retrySchedule),
-    rate_limit: orNull(options.rateLimit),
-    disable_after_days: orNull(options.disableAfter),
-    ordered: options.ordered,
-    when_stuck: options.whenStuck,
+    ...fieldsSent(endpointOptions, Object.fromEntries(own)),
+    delivery: await deliveryBody(context, options),
+    headers: await headersOf(context, options),
   };
 }
 
 /** Headers as `Name: value`, those of a file as well, so that no secret need stand in the shell's history. */
-export async function headersOf(
+async function headersOf(
   context: Context,
   { header }: EndpointOptions,
 ): Promise<Record<string, string | null> | undefined> {
@@ -125,18 +101,23 @@ export async function headersOf(
   return headers;
 }
 
-function labelsOf({ label }: EndpointOptions): Record<string, string> | undefined {
-  return (
-    label &&
-    Object.fromEntries(
-      label.map((text) => {
-        const equals = text.indexOf('=');
-        if (equals < 1) throw usage('A label is written as name=value.');
-        return [text.slice(0, equals), text.slice(equals + 1)];
-      }),
-    )
-  );
+function orNothing(text: string): string | typeof asDefault {
+  return text === '' ? asDefault : text;
 }
+
+type Stores = string[] | typeof asDefault;
+
+function parseStores(text: string, before?: Stores): Stores {
+  if (text === '*' || before === asDefault) return asDefault;
+  return [...(before ?? []), text];
+}
+
+function parseLabel(text: string, before?: Record<string, string>): Record<string, string> {
+  const equals = text.indexOf('=');
+  if (equals < 1) throw usage('A label is written as name=value.');
+  return { ...before, [text.slice(0, equals)]: text.slice(equals + 1) };
+}
+
 function parseSchedule(text: string): number[] {
   return text.split(',').map((part) => {
     const seconds = /^\d{1,6}$/.test(part.trim()) ? Number(part) : 0;

@@ -2,21 +2,19 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 import type { Context } from '../context.ts';
+import { JsonText } from '../parse-answer.ts';
 
 /**
  * The service takes at most 256 KiB by default. This limit only keeps a file that was named by mistake out of memory.
  */
 const maxDataBytes = 32 * 1024 * 1024;
 
-/** The JSON of an option, parsed and as the text that was given. Throws `usage_invalid` unless it is JSON. */
-export async function readJson(
-  context: Context,
-  option: string,
-  data: string,
-): Promise<{ value: unknown; text: string }> {
+/** The JSON of an option. Throws `usage_invalid` unless it is JSON. */
+export async function readJson(context: Context, option: string, data: string): Promise<JsonText> {
   const text = await readText(context, data);
   try {
-    return { value: JSON.parse(text), text };
+    JSON.parse(text);
+    return new JsonText(text);
   } catch (cause) {
     const hint = data.startsWith('@') || data === '-' ? '' : ' A file is named as @file.';
     throw new AppError('usage_invalid', {

@@ -1,22 +1,17 @@
-import { indentJson, membersOf } from '../../kernel/json-slices.ts';
+import { membersOf } from '../../kernel/json-slices.ts';
 import { numberOf } from '../../kernel/values.ts';
+import { call } from '../act.ts';
 import type { Client, RouteAnswer } from '../client.ts';
 import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { required, usage, wholeNumber } from '../help.ts';
-import { printRows } from '../output.ts';
-import type { Verb } from '../verb.ts';
-import { type EndpointOptions, subscriptionBody, subscriptionOptions } from './endpoint-options.ts';
+import { JsonText } from '../parse-answer.ts';
+import { fieldsSent, type Given } from '../verb.ts';
+import { subscriptionOptions } from './endpoint-options.ts';
 import { readJson } from './read-json.ts';
 
 type Tried = RouteAnswer<'POST /webhook/filters/test'>;
 type Row = Tried['data'][number];
-type TestOptions = Pick<EndpointOptions, 'event' | 'store' | 'where'> & {
-  tenant?: string;
-  payload?: string;
-  limit?: number;
-  json?: true;
-};
 
 const reasons = {
   type: 'no: another type',
@@ -34,8 +29,11 @@ const columns = [
   text('PASSES', ({ reason }) => (reason === null ? 'yes' : reasons[reason])),
 ];
 
+const subscription = ({ event, store, where }: Given<typeof subscriptionOptions>) =>
+  fieldsSent(subscriptionOptions, { event, store, where });
+
 /** `svcctl endpoints test-filter`. */
-export const testFilter: Verb = {
+export const testFilter = call('POST /webhook/filters/test', {
   summary: 'say what an endpoint would get by a filter',
   description:
     'Applies types, stores and a filter to the newest incidents of a tenant, or to a payload, and says which an endpoint would get. With the id of an endpoint, what it has now counts, but for what is given. Nothing is sent or stored.',
@@ -55,36 +53,24 @@ export const testFilter: Verb = {
     ['--limit <incidents>', 'how many of the newest are looked at (default: 100)', wholeNumber(1)],
     ['--json', 'print the whole answer as JSON'],
   ],
-  act: test,
-};
-
-async function test(context: Context, options: TestOptions, id?: string): Promise<void> {
-  if (id === undefined) required(options.tenant, '--tenant');
-  const incident =
-    options.payload === undefined ? undefined : await readPayload(context, options.payload);
-  const client = await context.connect();
-  const given = Object.entries(subscriptionBody(options)).filter(([, to]) => to !== undefined);
-  const wanted = { ...(await wantedBy(client, options, id)), ...Object.fromEntries(given) };
-  const set = Object.entries(wanted).filter(([, to]) => to !== null);
-  const body = { tenant: wanted.tenant, ...Object.fromEntries(set), limit: options.limit };
-  const rest = JSON.stringify(body);
-  // The payload is sent as the text that was given, so that numbers keep their digits.
-  const answer = await client.text(
-    'POST /webhook/filters/test',
-    { body },
-    incident === undefined ? rest : `${rest.slice(0, -1)},"incident":${incident}}`,
-  );
-  if (options.json) {
-    await context.out.write(`${indentJson(answer)}\n`);
-    return;
-  }
-  const tried: Tried = JSON.parse(answer);
-  await printRows<Row>(context, tried.data, { columns, fields: [], json: undefined });
-  context.note(summaryOf(tried));
-}
+  check: ({ tenant }, id) => {
+    if (id === undefined) required(tenant, '--tenant');
+  },
+  async read(context, client, options, id) {
+    const { tenant, payload, limit } = options;
+    const incident = payload === undefined ? undefined : await readPayload(context, payload);
+    const given = Object.entries(subscription(options)).filter(([, to]) => to !== undefined);
+    const wanted = { ...(await wantedBy(client, tenant, id)), ...Object.fromEntries(given) };
+    const set = Object.entries(wanted).filter(([, to]) => to !== null);
+    const body = { tenant: wanted.tenant, ...Object.fromEntries(set), limit, incident };
+    return client.json('POST /webhook/filters/test', { body: body as never });
+  },
+  table: ({ data: rows }) => ({ rows, columns }),
+  done: (_id, tried) => summaryOf(tried),
+});
 
 /** What is tried before the options change it: nothing but the tenant, or what an endpoint wants now. */
-async function wantedBy(client: Client, { tenant = '' }: TestOptions, id: string | undefined) {
+async function wantedBy(client: Client, tenant = '', id?: string) {
   if (id === undefined) return { tenant };
   const endpoint = await client.json('GET /webhook/endpoints/:id', { params: { id } });
   if (tenant !== '' && tenant !== endpoint.tenant) {
@@ -95,7 +81,7 @@ async function wantedBy(client: Client, { tenant = '' }: TestOptions, id: string
 }
 
 /** A payload as the API takes it, as text. */
-async function readPayload(context: Context, option: string): Promise<string> {
+async function readPayload(context: Context, option: string): Promise<JsonText> {
   const { value, text } = await readJson(context, '--payload', option);
   if (typeof value !== 'object' || value === null || !('type' in value) || !('data' in value)) {
     throw usage('--payload: it is an object with "type" and "data", as receivers get it.');
@@ -108,7 +94,7 @@ async function readPayload(context: Context, option: string): Promise<string> {
     ['data', members.get('data')],
   ];
   const kept = parts.filter(([, part]) => part !== undefined);
-  return `{${kept.map(([name, part]) => `"${name}":${part}`).join(',')}}`;
+  return new JsonText(`{${kept.map(([name, part]) => `"${name}":${part}`).join(',')}}`);
 }
 
 /** `37 of 100 incidents pass · 60 filtered out, 3 of another type`. */
