@@ -48,7 +48,7 @@ test.each([
   ['access/tokens.ts', '../records/index.ts'],
   ['access/tokens.ts', '../config/settings.ts'],
   ['records/pages.ts', '../exports/index.ts'],
-  ['records/ingest/body.ts', '../../access/tokens.ts'],
+  ['records/ingest/stream.ts', '../../access/tokens.ts'],
   ['exports/csv.ts', '../records/queries.ts'],
   ['exports/csv.ts', '../retention/index.ts'],
   ['retention/mover.ts', '../records/queries.ts'],

@@ -186,7 +186,7 @@ export const dryRunAnswerSchema = Type.Object({
 export type DryRunAnswer = Static<typeof dryRunAnswerSchema>;
 
 /** When a stream breaks off, the problem document says beside the error how far the stream came. */
-const ingestProblem = {
+export const ingestProblem = {
   description:
     'A problem document (RFC 9457); `code` is stable. Of a JSON batch nothing is stored. Of a stream, what its further members say is stored, and durable.',
   schema: Type.Object({

@@ -1,9 +1,9 @@
 // Exports and `app.ts` read records through this module. What moves or removes records imports segments.ts instead,
 // and what writes SQL of its own about them imports sql.ts.
 
+export { fileBody } from '../platform/http/body.ts';
 export { readSliceSample } from './facts/read-sample.ts';
 export { recordFigures } from './figures.ts';
-export { fileBody } from './ingest/body.ts';
 export { type Finding, Findings } from './ingest/findings.ts';
 export { createIngest, createLint, type Ingest } from './ingest/ingest.ts';
 export { numberWarning } from './ingest/lint-record.ts';

@@ -1,3 +1,4 @@
+import { readBody } from '../platform/http/body.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -7,7 +8,6 @@ import { listDatasets, listMonthSums } from './datasets.ts';
 import { readFacts } from './facts/read-facts.ts';
 import { createFieldsReader } from './facts/read-fields.ts';
 import { fieldsContract } from './fields.contract.ts';
-import { readBody } from './ingest/body.ts';
 import { dryRun } from './ingest/findings.ts';
 import type { Ingest } from './ingest/ingest.ts';
 import { createTiers, getRecord, listRecords } from './read/pages.ts';
@@ -52,7 +52,7 @@ export function addRecordsRoutes(
   http.route(tagsContract.getFacts, ({ query, actor }) => readFacts({ db, cold }, actor, query));
   http.route(recordsContract.ingestRecords, async ({ request, query, actor, reply, recheck }) => {
     try {
-      const body = readBody(request.raw);
+      const body = readBody(request.raw, { document: '{"records":[…]}', item: 'a record' });
       // What came together with its token needs no second look at it.
       const look = request.raw.complete ? undefined : recheck;
       const take = ingest[body.isStream ? 'stream' : 'batch'];

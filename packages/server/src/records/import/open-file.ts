@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib';
 import { AppError } from '../../kernel/errors.ts';
 import { DuckDbError, isOutOfMemory, literal } from '../../platform/duckdb.ts';
 import { type DuckDbStream, openDuckDbStream } from '../../platform/duckdb-stream.ts';
-import { splitLines } from '../ingest/lines.ts';
+import { splitLines } from '../../platform/http/lines.ts';
 import type { ImportFormat, RecordField } from '../values.ts';
 import { recordFields } from '../values.ts';
 import { jsonSql } from './json-sql.ts';

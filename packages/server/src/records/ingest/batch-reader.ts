@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { JsonScanner } from '../../kernel/json-text.ts';
-import { assertText } from './body.ts';
+import { assertText } from '../../platform/http/body.ts';
+import { isBlank } from '../../platform/http/lines.ts';
 import { lineSlip, slipAt } from './hints.ts';
 import {
   type IncomingRecord,
@@ -395,8 +396,4 @@ function wholeBytes(bytes: Buffer): number {
       return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? length - back : length;
   }
   return length;
-}
-
-export function isBlank(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }

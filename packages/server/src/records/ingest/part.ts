@@ -2,6 +2,7 @@ import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { signedDigest } from '../../kernel/digest.ts';
 import { formatMicros } from '../../kernel/instant.ts';
 import { compareText, hiddenNameRule } from '../../kernel/names.ts';
+import { Rejections } from '../../platform/http/line-answers.ts';
 import { CopyWriter } from '../../platform/postgres/copy-binary.ts';
 import type { IngestAnswer, rejectCodes } from '../contract.ts';
 import type { Findings } from './findings.ts';
@@ -158,15 +159,12 @@ export type PartOutcome = {
 type Rejection = Pick<RecordFault, 'message'> &
   Partial<Omit<RecordFault, 'code'>> & { code: keyof typeof rejectCodes };
 
-const listed = 1000;
-
-/** What became of the records of a request. It holds at most twice as many rejected records as the answer lists. */
+/** What became of the records of a request. */
 export class Tally {
   readonly #actor: Actor;
   #accepted = 0;
   #duplicates = 0;
-  #rejectedCount = 0;
-  #rejected: IngestAnswer['rejected'] = [];
+  readonly #rejections = new Rejections();
   readonly #findings: Findings | undefined;
 
   /** With `findings`, which a dry run has, what is wrong with the records is noted there as well. */
@@ -193,10 +191,7 @@ export class Tally {
       ...{ index, severity: 'error', code, message, tenant: tenant || null },
       path: field === null ? '' : `/${field}`,
     });
-    this.#rejectedCount += 1;
-    this.#rejected.push({ index, code, message });
-    // The parts end in any order, so the first ones by index are kept.
-    if (this.#rejected.length >= 2 * listed) this.#rejected = this.#first();
+    this.#rejections.add({ index, code, message });
   }
 
   add(part: Part, { duplicates, conflicts, hidden = [] }: PartOutcome): void {
@@ -219,12 +214,8 @@ export class Tally {
     return {
       accepted: this.#accepted,
       duplicates: this.#duplicates,
-      rejected: this.#first(),
-      rejected_count: this.#rejectedCount,
+      rejected: this.#rejections.first(),
+      rejected_count: this.#rejections.count,
     };
-  }
-
-  #first(): IngestAnswer['rejected'] {
-    return this.#rejected.sort((a, b) => a.index - b.index).slice(0, listed);
   }
 }

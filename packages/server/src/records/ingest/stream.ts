@@ -1,11 +1,11 @@
 import type { Actor } from '../../kernel/actor.ts';
-import { AppError } from '../../kernel/errors.ts';
 import type { Budget } from '../../kernel/gate.ts';
+import { type Body, Content } from '../../platform/http/body.ts';
+import { brokenOff, lineFaults, progressAt } from '../../platform/http/line-answers.ts';
+import { type Line, type Place, splitLines } from '../../platform/http/lines.ts';
 import type { IngestAnswer, IngestProgress } from '../contract.ts';
 import { LineReader } from './batch-reader.ts';
-import { type Body, Content } from './body.ts';
 import type { Findings } from './findings.ts';
-import { type Line, type Place, splitLines } from './lines.ts';
 import { Part, type PartOutcome, Tally } from './part.ts';
 import type { RecordLimits } from './record-reader.ts';
 
@@ -59,7 +59,7 @@ export async function storeStream(
     const { index, offset, sizeBytes, text } = line;
     read = { line: index + 1, byte: offset + sizeBytes + 1 };
     if (text === null) {
-      tally.reject(index, { code: line.fault, message: faultMessages[line.fault] });
+      tally.reject(index, { code: line.fault, message: lineFaults[line.fault] });
     }
     const record = text === null ? null : tally.take(held.part, index, reader.read(text));
     // The bytes of a line that is too long were counted while it arrived.
@@ -94,47 +94,18 @@ export async function storeStream(
     // Whatever ended the reading, no transaction may go on unobserved.
     await parts.settle();
     const next = parts.firstMissing() ?? held.from;
-    throw brokenOff(
-      error,
-      {
-        ...tally.answer(),
-        lines_read: read.line,
-        next_line: next.line,
-        next_byte: next.byte,
-      },
-      findings === undefined ? storedAdvice : triedAdvice,
-    );
+    const progress = { ...tally.answer(), ...progressAt(read, next) };
+    const advice = findings === undefined ? storedAdvice : triedAdvice;
+    throw brokenOff(error, progress, advice(progress));
   } finally {
     share.giveAll();
   }
 }
 
-const faultMessages = {
-  record_too_large: 'the line is longer than any record may be',
-  json_invalid:
-    'the line is not UTF-8; convert the file, as from Latin-1 by iconv -f LATIN1 -t UTF-8 FILE',
-} as const;
-
 const storedAdvice = ({ accepted, duplicates, rejected_count, lines_read }: IngestProgress) =>
   `Of the ${lines_read} lines read, ${accepted} are stored now, ${duplicates} were stored before and ${rejected_count} are rejected. Go on where next_line or next_byte say, or send all of it again, which does no harm.`;
 const triedAdvice = ({ accepted, duplicates, rejected_count, lines_read }: IngestProgress) =>
   `This was a dry run, and nothing is stored. Of the ${lines_read} lines read, ${accepted} would be stored, ${duplicates} are stored already and ${rejected_count} would be rejected.`;
-
-/** Returns the error, completed with what is stored in spite of it. */
-function brokenOff(
-  error: unknown,
-  progress: IngestProgress,
-  advice: (progress: IngestProgress) => string,
-): AppError {
-  const { code, detail, retryAfterSeconds, cause } =
-    error instanceof AppError ? error : new AppError('internal_error', { cause: error });
-  return new AppError(code, {
-    detail: progress.lines_read === 0 ? detail : `${detail} ${advice(progress)}`,
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    members: progress,
-    cause: cause ?? error,
-  });
-}
 
 /** Keeps count of what one stream takes of a budget. All of it can be given back at once. */
 function shareOf(budget: Budget): Budget & { giveAll(): void } {

@@ -1,5 +1,5 @@
 import type { TestService } from '../../../../test/service.ts';
-import type { Body } from '../body.ts';
+import type { Body } from '../../../platform/http/body.ts';
 
 /** Answers a function that makes valid records, each with an id of its own. */
 export function createRecords() {

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import zlib from 'node:zlib';
 import { AppError } from '../../kernel/errors.ts';
-import { transformed } from '../../platform/work/transformed.ts';
+import { transformed } from '../work/transformed.ts';
 
-/** The body of an ingest request, which can be read once. */
+/** The body of a request that is read while it comes, once. */
 export type Body = {
   /** Whether the body is NDJSON, to be read line by line; otherwise it is one JSON document. */
   readonly isStream: boolean;
@@ -27,14 +27,19 @@ const streamTypes = ['ndjson', 'x-ndjson', 'jsonl', 'x-jsonl', 'jsonlines', 'x-j
   (name) => `application/${name}`,
 );
 
-/** Reads the headers of a request with a body. Throws 415 unless media type and compression are known here. */
-export function readBody(request: IncomingMessage): Body {
+/**
+ * Reads the headers of a request with a body. Throws 415 unless media type and compression are known here; `wanted` says
+ * what to send.
+ */
+export function readBody(
+  request: IncomingMessage,
+  wanted: { readonly document: string; readonly item: string },
+): Body {
   const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   const isStream = type !== undefined && streamTypes.includes(type);
   if (type !== 'application/json' && !isStream) {
     throw new AppError('media_type_unsupported', {
-      detail:
-        'Send application/json ({"records":[…]}), or a record a line as application/x-ndjson or application/jsonl.',
+      detail: `Send application/json (${wanted.document}), or ${wanted.item} a line as application/x-ndjson or application/jsonl.`,
     });
   }
   const decoder = createDecoder(request.headers['content-encoding']);

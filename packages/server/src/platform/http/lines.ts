@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { isBlank } from './batch-reader.ts';
 import { assertText } from './body.ts';
 
 /** A line of NDJSON that is not blank. `text` is null when the line cannot be read at all. */
@@ -190,4 +189,9 @@ class LineCutter {
     this.#index += 1;
     this.#offset += sizeBytes + 1;
   }
+}
+
+/** Whether a byte is white space of JSON. */
+export function isBlank(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
