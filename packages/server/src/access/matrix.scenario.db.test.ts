@@ -280,7 +280,7 @@ const statuses: Readonly<Record<ForeignTenant, RegExp>> = {
   empty: /^20\d /,
   400: /^400 /,
   404: /^404 /,
-  rejected: /^200 .*"code":"tenant_not_allowed"/,
+  rejected: /^20[07] .*"code":"tenant_not_allowed"/,
   403: /^403 /,
   none: /^/,
 };

@@ -84,7 +84,7 @@ export function createRunReporter(host: Host): ReportRun {
   const { settings, db, log, wakeUp } = host;
   const [maxAttempts, maxPayloadBytes] = [settings.webhookMaxAttempts, settings.webhookMaxBytes];
   const options = { clock: systemClock, maxAttempts, maxPayloadBytes, wakeUp, log };
-  const report = createReportIncident(db, options);
+  const { one: report } = createReportIncident(db, options);
   return async ({ tenant, exportId, type, occurredAt, data }) => {
     const key = `svcctl ${exportId}`;
     const request = { tenant, type, occurred_at: occurredAt, data, idempotency_key: key };

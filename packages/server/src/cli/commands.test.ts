@@ -115,6 +115,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'event-types set': ['a.b', 'object'],
   'event-types rm': ['a.b --yes'],
   'incidents send': ['--tenant T --type a.b', 'object'],
+  'incidents report': ['--file -', 'object'],
   'incidents ls': ['', 'array'],
   'incidents erase': ['inc_1 --yes', 'object'],
   'incidents show': ['inc_1', 'object'],
@@ -266,10 +267,9 @@ describe('every command with --json', () => {
       api.on('*', pages([]));
       api.on('GET /me', json(me));
       api.on('POST /tokens', json({ id: 'tok_1', ...me, token: 'svc_x' }, 201));
-      api.on(
-        'POST /enrichment/records',
-        json({ accepted: 0, duplicates: 0, rejected: [], rejected_count: 0 }),
-      );
+      const taken = { accepted: 0, duplicates: 0, rejected: [], rejected_count: 0 };
+      api.on('POST /enrichment/records', json(taken));
+      api.on('POST /incidents', json({ ...taken, deliveries: [] }));
       api.on('POST /webhook/endpoints/ep_1/replay', json({ count: 0, notes: [] }));
       const outcome = { status: 204, failure_class: null, duration_ms: 1 };
       api.on('POST /webhook/endpoints/ep_1/ping', json({ id: 'dlv_1', outcome }));

@@ -2,7 +2,7 @@ import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { AppError } from '../kernel/errors.ts';
-import type { Client } from './client.ts';
+import type { Client, Route } from './client.ts';
 import type { Context } from './context.ts';
 import { formatBytes } from './format.ts';
 import type { Io } from './io.ts';
@@ -88,18 +88,35 @@ export function uploadProgress(io: Io, { label, sizeBytes }: Upload): Progress {
  * Sends records to be stored, or only to be checked. A file is sent again while the service is busy. Answers the text of
  * the answer.
  */
-export async function sendRecords(
+export function sendRecords(
   context: Context,
   client: Client,
   upload: Upload,
   query?: { dry_run: 'true' },
 ): Promise<string> {
+  return sendUpload(context, client, upload, { route: 'POST /enrichment/records', query });
+}
+
+/** Sends what is taken twice as if it came once. A file is sent again while the service is busy. */
+export async function sendUpload(
+  context: Context,
+  client: Client,
+  upload: Upload,
+  to: {
+    route: Route;
+    query?: Record<string, string> | undefined;
+    headers?: Record<string, string>;
+  },
+): Promise<string> {
+  const { route, query, headers } = to;
   const attempt = async () => {
     const progress = uploadProgress(context.io, upload);
     const body = upload.read((sent) => progress.update(sent, sent));
     try {
-      const { headers } = upload;
-      return await client.upload('POST /enrichment/records', body, { headers, query });
+      return await client.upload(route, body, {
+        headers: { ...upload.headers, ...headers },
+        query,
+      });
     } catch (error) {
       throw upload.readFailure() ?? error;
     } finally {

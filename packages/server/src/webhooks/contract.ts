@@ -8,6 +8,7 @@ import {
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import { ingestProblem } from '../records/contract.ts';
 import { deadLettersContract } from './dead-letters.contract.ts';
 import { deliverySchema, pingedDeliverySchema } from './deliveries.contract.ts';
 import { eventTypesContract } from './event-types.contract.ts';
@@ -19,6 +20,7 @@ import {
   incidentsQuerySchema,
   listedIncidentSchema,
   newIncidentSchema,
+  reportedLinesSchema,
   triedFilterSchema,
 } from './incidents.contract.ts';
 import { orderContract } from './order.contract.ts';
@@ -216,13 +218,26 @@ export const webhooksContract = {
       path: '/incidents',
       summary: 'Report an incident to the endpoints of its tenant',
       description:
-        'The incident and its deliveries are stored together before the answer. The same idempotency key gives the same answer and no second delivery; with another body, 409.',
+        'The incident and its deliveries are stored together before the answer. The same idempotency key gives the same answer and no second delivery; with another body, 409. As NDJSON, of any length, each line is an incident: the lines are stored in their order, some hundred at a time, and what is wrong with one keeps none of the others back. A stream that breaks off answers what is stored and from which line on the rest is missing. The token is checked again before each part.',
       scope: 'incidents:write',
+      headers: {
+        'Idempotency-Key':
+          'the idempotency_key of the incident, in double quotes or without. Of NDJSON each line that has no key of its own gets this one, `/` and its number from 0: so the whole of it can be sent again. 180 characters at most then',
+      },
       body: newIncidentSchema,
+      streamedBody: {
+        'application/x-ndjson': newIncidentSchema,
+        'application/jsonl': newIncidentSchema,
+      },
       responses: {
         202: { description: 'Accepted.', schema: acceptedIncidentSchema },
+        207: { description: 'What became of each line.', schema: reportedLinesSchema },
+        400: ingestProblem,
+        401: ingestProblem,
         409: problem,
-        413: problem,
+        413: ingestProblem,
+        415: problem,
+        503: ingestProblem,
       },
     },
     listIncidents: {

@@ -11,6 +11,7 @@ import {
   storeSchema,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
+import { ingestAnswerSchema } from '../records/contract.ts';
 import { acceptedDeliverySchema } from './deliveries.contract.ts';
 import {
   eventTypeSchema,
@@ -107,6 +108,24 @@ export const acceptedIncidentSchema = Type.Object({
     }),
   ),
 });
+
+/** What became of the lines of a batch. */
+export const reportedLinesSchema = Type.Object({
+  accepted: Type.Integer({ description: 'incidents that are stored now, and durable' }),
+  duplicates: Type.Integer({ description: 'reported before, under the same idempotency key' }),
+  deliveries: Type.Integer({ description: 'made for those that are accepted' }),
+  rejected: {
+    ...ingestAnswerSchema.properties.rejected,
+    description: 'the first 1,000; `code` is that of a report alone, or tenant_not_allowed',
+  },
+  rejected_count: Type.Integer(),
+  warnings: Type.Optional(
+    Type.Array(Type.Object({ index: Type.Integer(), message: Type.String() }), {
+      description: 'what a report alone would be warned of: the first 100',
+    }),
+  ),
+});
+export type ReportedLines = Static<typeof reportedLinesSchema>;
 
 export const incidentSchema = Type.Object({
   id: Type.String(),

@@ -115,7 +115,11 @@ export const routeCalls: Readonly<
     { body: { tenant, where: 'a = 1' } },
     { body: { tenant, incident: { type: 'incident.created', data: {} } } },
   ],
-  reportIncident: ({ tenant }) => [{ body: { tenant, type: 'incident.created', data: {} } }],
+  reportIncident: ({ tenant }) => {
+    const body = { tenant, type: 'incident.created', data: {} };
+    const headers = { 'content-type': 'application/x-ndjson' };
+    return [{ body }, { body: `${JSON.stringify(body)}\n`, headers, foreign: 'rejected' }];
+  },
   listDeadLetters: () => [{ query: { status: 'abandoned' } }],
   listDeadLetterGroups: () => [{ query: { status: 'abandoned', include: 'hours' } }],
   listEndpoints: () => [{ query: { include: 'hours' } }],

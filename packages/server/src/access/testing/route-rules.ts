@@ -18,7 +18,7 @@ export type RouteRule = {
 /**
  * - empty: as a tenant that has nothing, with a 2xx
  * - 400, 404: refused in the words used of a tenant, or an id, that does not exist
- * - rejected: each of its records is rejected as `tenant_not_allowed`
+ * - rejected: each of its records, or lines, is rejected as `tenant_not_allowed`
  * - 403: the call is only for tokens that reach all tenants
  * - none: the call concerns no tenant
  */

@@ -90,3 +90,43 @@ test('incidents send is repeated while the service is busy only with a key', asy
     idempotency_key: 'k',
   });
 });
+
+test('incidents report sends a file under one key, and sends it again while the service is busy', async () => {
+  await writeFile(join(folder.path, 'night.ndjson'), '{"a":1}\n{"a":2}\n');
+  const told = { accepted: 2, duplicates: 1, deliveries: 4, rejected: [], rejected_count: 0 };
+  const warnings = [{ index: 1, message: 'type: a.b is deprecated' }];
+  const busy = problem(503, 'database_unavailable', 'Gone.', { headers: { 'retry-after': '1' } });
+  api.on('POST /incidents', (request, response) => {
+    const answer = api.requests.length === 1 ? busy : json({ ...told, warnings }, 207);
+    answer(request, response);
+  });
+  const report = (...argv: string[]) =>
+    cli(['incidents', 'report', '--file', 'night.ndjson', ...argv]);
+  const { code, stdout, stderr } = await report();
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '2\t1\t0\t4\n' });
+  expect(stderr).toContain('Mind line 2: type: a.b is deprecated');
+  const [first, second] = api.requests.slice(-2);
+  expect(String(second?.body)).toBe('{"a":1}\n{"a":2}\n');
+  expect(second?.headers['content-type']).toBe('application/x-ndjson');
+  expect(second?.headers['idempotency-key']).toMatch(/^[0-9a-f-]{36}$/);
+  expect(first?.headers['idempotency-key']).toBe(second?.headers['idempotency-key']);
+
+  const rejected = [{ index: 4, code: 'request_invalid', message: 'type: missing' }];
+  api.on('POST /incidents', json({ ...told, rejected, rejected_count: 1 }, 207));
+  const faulty = await report('--key', 'night', '--json');
+  expect(JSON.parse(faulty.stdout)).toMatchObject({ rejected });
+  expect(faulty.code).toBe(7);
+  expect(faulty.stderr).toContain('   5  request_invalid  type: missing');
+  expect(faulty.stderr).toContain('incidents report --file night.ndjson --key night');
+
+  const progress = { ...told, lines_read: 3, next_line: 3, next_byte: 24 };
+  api.on(
+    'POST /incidents',
+    json({ code: 'body_encoding_invalid', detail: 'Cut.', ...progress }, 400),
+  );
+  const cut = await report('--key', 'night');
+  expect(cut).toMatchObject({ code: 2, stdout: '2\t1\t0\t4\n' });
+  expect(cut.stderr).toContain(
+    'reports nothing twice: svcctl incidents report --file night.ndjson',
+  );
+});

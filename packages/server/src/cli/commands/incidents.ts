@@ -12,6 +12,7 @@ import { withRetries } from '../retry.ts';
 import { printable } from '../table.ts';
 import { fieldsSent, type Verbs } from '../verb.ts';
 import { readJson } from '../webhooks/read-json.ts';
+import { report } from './incidents-report.ts';
 
 type Incident = RouteAnswer<'GET /incidents'>['data'][number];
 
@@ -150,7 +151,7 @@ const send = call('POST /incidents', {
     return options.key === undefined ? post() : withRetries(context.io, post);
   },
   prints: ({ id }) => id,
-  done(_id, { id, deliveries = [] }, { options: { tenant, type } }) {
+  done(_id, { id, deliveries }, { options: { tenant, type } }) {
     const count = deliveries.length;
     return count === 0
       ? `Accepted. No endpoint of ${tenant} wants ${type}: nothing to deliver.`
@@ -158,4 +159,4 @@ const send = call('POST /incidents', {
   },
 });
 
-export const incidents: Verbs = { send, ls, show, erase };
+export const incidents: Verbs = { send, report, ls, show, erase };

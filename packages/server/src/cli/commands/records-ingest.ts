@@ -93,8 +93,17 @@ async function printAnswer(
 ): Promise<void> {
   if (json) await printObject(context, text, json);
   else await createTable(context, answerColumns).write([answer]);
+  noteRejected(context, answer, upload);
+}
+
+/** Tells what was rejected of a file, and why. */
+export function noteRejected(
+  context: Context,
+  answer: Pick<IngestAnswer, 'rejected' | 'rejected_count'>,
+  { isBatch } = { isBatch: false },
+): void {
   if (answer.rejected_count === 0) return;
-  noteTable(context, upload.isBatch ? batchRejectColumns : lineRejectColumns, answer.rejected);
+  noteTable(context, isBatch ? batchRejectColumns : lineRejectColumns, answer.rejected);
   const unlisted = answer.rejected_count - answer.rejected.length;
   if (unlisted > 0) context.note(`… and ${formatCount(unlisted)} more`);
 }

@@ -28,7 +28,12 @@ export type RouteContract = {
   readonly query?: TSchema;
   /** The JSON body, which is validated before the handler runs. */
   readonly body?: TSchema;
-  /** Bodies that the handler reads itself as a stream, by media type. They are documented but not validated here. */
+  /** Headers that the handler looks at, documented by what they do. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Bodies that the handler reads itself as a stream, by media type. They are documented but not validated here. Beside a
+   * `body`, they are those of other types than JSON.
+   */
   readonly streamedBody?: Readonly<Record<string, TSchema>>;
   readonly responses: Readonly<Record<number, ResponseContract>>;
 };

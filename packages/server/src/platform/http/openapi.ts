@@ -27,7 +27,7 @@ export type Schema = {
 
 export type Parameter = {
   readonly name: string;
-  readonly in: 'path' | 'query';
+  readonly in: 'path' | 'query' | 'header';
   readonly required: boolean;
   readonly description?: string;
   readonly schema: Schema;
@@ -191,7 +191,10 @@ const problemDocument = {
 function operationOf(contract: RouteContract): Operation {
   const { scope } = contract;
   const paragraphs = [contract.description, stepUpSentence(contract.stepUp), scopeSentence(scope)];
-  const parameters = [...pathParameters(contract), ...queryParameters(contract)];
+  const headers = Object.entries(contract.headers ?? {}).map(([name, description]) =>
+    parameter(name, 'header', false, { type: 'string', description }),
+  );
+  const parameters = [...pathParameters(contract), ...queryParameters(contract), ...headers];
   return {
     operationId: contract.id,
     tags: [contract.tag],
@@ -239,7 +242,7 @@ function queryParameters(contract: RouteContract): Parameter[] {
 
 function parameter(
   name: string,
-  place: 'path' | 'query',
+  place: 'path' | 'query' | 'header',
   required: boolean,
   schema: Schema,
 ): Parameter {
@@ -249,11 +252,13 @@ function parameter(
 }
 
 function requestBody(contract: RouteContract): Pick<Operation, 'requestBody'> {
-  if (contract.streamedBody !== undefined) {
-    const content = Object.entries(contract.streamedBody).map(
+  const { body, streamedBody } = contract;
+  if (streamedBody !== undefined) {
+    const json = body === undefined ? {} : { 'application/json': body };
+    const content = Object.entries({ ...json, ...streamedBody }).map(
       ([mediaType, schema]) => [mediaType, { schema: schemaOf(schema) }] as const,
     );
-    const hasLines = 'application/x-ndjson' in contract.streamedBody;
+    const hasLines = 'application/x-ndjson' in streamedBody;
     const description = 'As `application/x-ndjson` the schema describes one line.';
     return {
       requestBody: {
@@ -263,8 +268,8 @@ function requestBody(contract: RouteContract): Pick<Operation, 'requestBody'> {
       },
     };
   }
-  if (contract.body === undefined) return {};
-  const schema = schemaOf(contract.body);
+  if (body === undefined) return {};
+  const schema = schemaOf(body);
   const required = (schema.required ?? []).length > 0;
   return { requestBody: { required, content: { 'application/json': { schema } } } };
 }

@@ -19,7 +19,7 @@ export type OperationText = {
   readonly summary: string;
   readonly paragraphs: readonly string[];
   readonly scope: string | null;
-  readonly parameters: readonly (Field & { readonly place: 'path' | 'query' })[];
+  readonly parameters: readonly (Field & { readonly place: Parameter['in'] })[];
   readonly bodies: readonly Body[];
   readonly answers: readonly Answer[];
   /** A call to paste into a shell in which SVC_URL and SVC_TOKEN are set. */

@@ -169,7 +169,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
       // The handler reads the body itself, whatever its type is.
       else
         fastify.register(async (own) => {
-          own.removeAllContentTypeParsers();
+          if (contract.body === undefined) own.removeAllContentTypeParsers();
           own.addContentTypeParser('*', (_request, _body, done) => done(null));
           addRoute(own, contract, handler, parts);
         });
@@ -278,8 +278,8 @@ function addRoute<C extends RouteContract>(
     schema === undefined ? () => {} : validator.check(schema, place);
   const checkQuery = check(contract.query ?? emptyObject, '?');
   // A route without a body accepts an empty object, because many clients send {} along.
-  const checkBody =
-    'streamedBody' in contract ? () => {} : check(contract.body ?? emptyObject, '/');
+  const checkBody = check(contract.body ?? emptyObject, '/');
+  const streams = (request: FastifyRequest) => isStreamed(contract, request);
   const status = Number(Object.keys(contract.responses)[0] ?? 200);
   const actors = new WeakMap<FastifyRequest, Actor>();
   /** The requests whose body was still coming when their caller was found. */
@@ -312,15 +312,15 @@ function addRoute<C extends RouteContract>(
         if (contract.scope !== 'any') requireScope(actor, contract.scope);
         if (contract.stepUp === true) requireConfirmation(actor);
         actors.set(request, actor);
-        if (!request.raw.complete && !('streamedBody' in contract)) unread.add(request);
-        connections.admit(request.raw, { ownPace: 'streamedBody' in contract });
+        if (!request.raw.complete && !streams(request)) unread.add(request);
+        connections.admit(request.raw, { ownPace: streams(request) });
       }
       const query = parseQuery(searchOf(request.url), contract.query);
       checkQuery(query);
       queries.set(request, query);
       // Fastify would refuse it as well, but close the connection, and a client that still sends is reset before it has
       // read why.
-      if (!('streamedBody' in contract)) refuseLargeBody(request);
+      if (!streams(request)) refuseLargeBody(request);
     },
     preHandler: [
       (request, _reply, done) => {
@@ -333,7 +333,7 @@ function addRoute<C extends RouteContract>(
         const actor = actors.get(request);
         if (actor !== undefined && asksInBody(contract, request.body)) requireConfirmation(actor);
         if (request.body === undefined) request.body = {};
-        checkBody(request.body);
+        if (!streams(request)) checkBody(request.body);
         connections.admit(request.raw);
         done();
       },
@@ -355,6 +355,15 @@ function addRoute<C extends RouteContract>(
       return answer;
     },
   });
+}
+
+/** Whether the handler reads the body itself. */
+export function isStreamed(
+  { body, streamedBody }: Pick<RouteContract, 'body' | 'streamedBody'>,
+  { headers }: Pick<FastifyRequest, 'headers'>,
+): boolean {
+  if (streamedBody === undefined || body === undefined) return streamedBody !== undefined;
+  return !/^application\/json *(;|$)/i.test(headers['content-type'] ?? '');
 }
 
 /** A signal that aborts when the answer is sent, or its reader has hung up. */

@@ -147,7 +147,7 @@ test('an incident that costs a filter too much is delivered, and the log says so
   const tenant = freshTenant();
   const id = await makeEndpoint(tenant, { where: 'any(tags) = "x" or any(tags) = "y"' });
   const told: unknown[] = [];
-  const reportIncident = createReportIncident(service.db, {
+  const { one: reportIncident } = createReportIncident(service.db, {
     ...{ clock: Date.now, maxAttempts: 8, maxPayloadBytes: 300_000 },
     wakeUp: { wake() {}, headStart: () => null },
     log: { warn: (more: unknown) => void told.push(more) },

@@ -178,7 +178,7 @@ test('what is reported while others are being stored is stored by one statement'
   const tenant = freshTenant();
   await makeEndpoint(tenant);
   let statements = 0;
-  const reportIncident = createReportIncident(
+  const { one: reportIncident } = createReportIncident(
     {
       query(statement, options) {
         statements += 1;
@@ -201,7 +201,7 @@ test('what is reported while others are being stored is stored by one statement'
 async function reportWithHeadStart(tenant: string, endpoint: string, keeper: number) {
   const begun: (readonly ClaimedRow[])[] = [];
   const woken: string[] = [];
-  const reportIncident = createReportIncident(service.db, {
+  const { one: reportIncident } = createReportIncident(service.db, {
     ...limits,
     wakeUp: {
       wake: (ids) => void woken.push(...ids),
@@ -250,7 +250,7 @@ test('no new delivery is claimed for a drainer that has lost the lane, nor at a 
 
 test('the room of a head start is given back when nothing could be stored', async () => {
   const begun: unknown[] = [];
-  const reportIncident = createReportIncident(
+  const { one: reportIncident } = createReportIncident(
     { query: () => Promise.reject(new AppError('database_unavailable')) },
     {
       ...limits,

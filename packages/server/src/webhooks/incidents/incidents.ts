@@ -1,8 +1,7 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
 import { checkDayRange } from '../../kernel/day.ts';
-import { AppError, invalidInput } from '../../kernel/errors.ts';
-import { compactMember } from '../../kernel/json-slices.ts';
+import { AppError } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, toKeyset } from '../../kernel/page.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
@@ -16,25 +15,17 @@ import { Catalogue } from '../event-types/catalogue.ts';
 import { foundNothing, namedBy, searchKindOf, soughtText } from '../find.ts';
 import type { WebhookOptions } from '../options.ts';
 import { scanPage } from '../scan.ts';
-import { deliveryStatuses, ownTypes } from '../values.ts';
+import { deliveryStatuses } from '../values.ts';
 import { eraseIncident } from './erase.ts';
 import * as queries from './queries.ts';
 import { createReportIncident, type Payload } from './report-incident.ts';
+import { addReportRoute } from './report-route.ts';
 import { tryFilter } from './try-filter.ts';
 
 export function addIncidentRoutes(http: HttpServer, db: Database, options: WebhookOptions): void {
   const { clock, log, eventTypes: mode } = options;
   const catalogue = new Catalogue(db, { clock, log, mode });
-  const reportIncident = createReportIncident(db, { ...options, catalogue });
-  http.route(webhooksContract.reportIncident, ({ body, actor, request }) => {
-    // The data is taken from the request's text, because JSON.parse would change large numbers.
-    const dataSource = compactMember(request.jsonText, 'data');
-    const { id: requestId, traceParent } = request;
-    if (body.type.startsWith(ownTypes)) {
-      throw invalidInput('/type', `must not begin with ${ownTypes}: these are the service's own`);
-    }
-    return reportIncident(actor, { request: body, dataSource, requestId, traceParent });
-  });
+  addReportRoute(http, createReportIncident(db, { ...options, catalogue }), options);
   http.route(webhooksContract.testFilter, ({ body, actor, request: { jsonText } }) =>
     tryFilter(db, actor, body, { jsonText, nowMillis: options.clock() }),
   );

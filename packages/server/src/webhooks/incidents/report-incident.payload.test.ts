@@ -2,12 +2,8 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  type IncidentReport,
-  isSameRequest,
-  payloadText,
-  requestDigest,
-} from './report-incident.ts';
+import { type IncidentReport, isSameRequest, requestDigest } from './report-digest.ts';
+import { payloadText } from './report-incident.ts';
 
 const report: IncidentReport = { tenant: 'T', type: 'incident.created', data: {} };
 const digest = (data: unknown) => requestDigest({ ...report, data }).toString('hex');

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { Static } from 'typebox';
-import { type Actor, assertReach } from '../../kernel/actor.ts';
+import { type Actor, assertReach, mayTouchTenant } from '../../kernel/actor.ts';
 import { createBatcher } from '../../kernel/batcher.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
@@ -13,48 +12,189 @@ import type { ClaimedRow } from '../claim.ts';
 import type { AcceptedDelivery, newIncidentSchema } from '../contract.ts';
 import type { Catalogue } from '../event-types/catalogue.ts';
 import type { WebhookOptions } from '../options.ts';
+import type { Filtered } from '../subscription.ts';
 import { IncidentFilters } from './filters.ts';
 import * as queries from './queries.ts';
 import { listDeliveriesOfIncident } from './queries.ts';
+import { isSameRequest, requestDigest } from './report-digest.ts';
 
 type Request = Static<typeof newIncidentSchema>;
 type Accepted = { id: string; deliveries: AcceptedDelivery[]; warnings?: string[] };
 
-export type ReportIncident = (
-  actor: Actor,
-  report: {
-    request: Request;
-    dataSource: string | undefined;
-    requestId: string;
-    traceParent: string | null;
-  },
-) => Promise<Accepted>;
+export type Report = {
+  request: Request;
+  /** `data` as the caller spelled it. */
+  dataSource: string | undefined;
+  requestId: string;
+  traceParent: string | null;
+};
+
+export type ReportIncident = (actor: Actor, report: Report) => Promise<Accepted>;
+
+/** What became of one report of many: it is refused, or accepted, now or before under the same key. */
+export type ReportOutcome =
+  | { refusal: Pick<AppError, 'detail'> & { readonly code: string } }
+  | { refusal: null; isRepeated: boolean; deliveries: number; warnings: readonly string[] };
+
+type Options = Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp'> & {
+  readonly log: Pick<Log, 'warn'>;
+  /** What the type and the data of a report are compared with. */
+  readonly catalogue?: Pick<Catalogue, 'look'>;
+};
 
 /** Reports that are stored together have at most as many bytes as this many payloads of 1 KiB. */
 const mostTogether = 1000;
 const mostTries = 10;
 
 /**
- * Returns a function that stores an incident and one delivery for each endpoint of its tenant that wants its type. The
- * filters of these endpoints are applied before, outside the transaction. The deliveries of disabled endpoints wait until these are enabled. The same idempotency key gives the same answer again.
- * Reports that come while others are being stored are stored together. The call is not audited: it is the pipeline's
- * write, not an operator's, and the incident itself is the record of it. `dataSource` is `data` as the caller spelled
- * it; `requestId` and `traceParent` are kept with the incident, for the drainer's log and its traces.
+ * Returns functions that store incidents and one delivery of each for each endpoint of its tenant that wants its type. The
+ * filters of these endpoints are applied before, outside the transaction. The deliveries of disabled endpoints wait until
+ * these are enabled. The same idempotency key gives the same answer again. The call is not audited: it is the pipeline's
+ * write, not an operator's, and the incident itself is the record of it. `requestId` and `traceParent` are kept with the
+ * incident, for the drainer's log and its traces.
  *
- * It throws 400 `request_invalid`, 409 `idempotency_conflict`, 413 `body_too_large`.
+ * `one` stores reports that come while others are being stored together with these. It throws 400 `request_invalid`, 409
+ * `idempotency_conflict`, 413 `body_too_large`. `all` stores many in their order, by one statement; what is wrong with one
+ * of them is its outcome.
  */
 export function createReportIncident(
   db: Queryable,
-  options: Pick<WebhookOptions, 'clock' | 'maxAttempts' | 'maxPayloadBytes' | 'wakeUp'> & {
-    readonly log: Pick<Log, 'warn'>;
-    /** What the type and the data of a report are compared with. */
-    readonly catalogue?: Pick<Catalogue, 'look'>;
-  },
-): ReportIncident {
-  const { clock, maxAttempts, maxPayloadBytes, wakeUp } = options;
+  options: Options,
+): {
+  one: ReportIncident;
+  all: (actor: Actor, reports: readonly Report[]) => Promise<ReportOutcome[]>;
+} {
+  const { prepare, judge, settle } = createSteps(db, options);
+  const store = createStore(db, options);
+  const batcher = createBatcher<queries.NewIncident, { stored: Stored }>({
+    alone: async (incident) => ({ stored: (await store([incident]))[0] ?? null }),
+    async together(incidents) {
+      const stored = await storeFirsts(store, incidents);
+      return stored.map((own) => (own === null ? null : { stored: own }));
+    },
+    weigh: ({ body }) => 1 + body.length / 1024,
+    mostWeight: mostTogether,
+  });
+
+  return {
+    async one(actor, report) {
+      const prepared = await prepare(actor, report);
+      const { warnings } = prepared;
+      const told = warnings.length === 0 ? {} : { warnings: [...warnings] };
+      for (let attempt = 1; attempt <= mostTries; attempt++) {
+        const { stored } = await batcher.run(await judge(prepared));
+        const settled = await settle(prepared, stored);
+        if (settled === undefined) continue;
+        const { id, made } = settled;
+        return { id, deliveries: made ?? (await listFirstDeliveries(db, id)), ...told };
+      }
+      throw neverSettled();
+    },
+
+    async all(actor, reports) {
+      const outcomes: ReportOutcome[] = [];
+      let open: [index: number, Prepared][] = [];
+      const prepared = await Promise.all(
+        reports.map(async (report) =>
+          mayTouchTenant(actor, report.request.tenant)
+            ? prepare(actor, report).catch(toRefusal)
+            : { refusal: outOfReach },
+        ),
+      );
+      for (const [index, one] of prepared.entries()) {
+        if ('refusal' in one) outcomes[index] = one;
+        else open.push([index, one]);
+      }
+      for (let attempt = 1; open.length > 0; attempt++) {
+        if (attempt > mostTries) throw neverSettled();
+        const judged = await Promise.all(open.map(([, one]) => judge(one)));
+        const stored = await storeFirsts(store, judged);
+        const settled = await Promise.all(
+          open.map(([, one], place) => settle(one, stored[place] ?? null).catch(toRefusal)),
+        );
+        open = open.filter(([index, { warnings }], place) => {
+          const end = settled[place];
+          if (end === undefined) return true;
+          outcomes[index] = 'refusal' in end ? end : { ...acceptedOf(end), warnings };
+          return false;
+        });
+      }
+      return outcomes;
+    },
+  };
+}
+
+/** A report that is checked, and may be stored. */
+type Prepared = {
+  readonly request: Request;
+  readonly incident: Omit<queries.NewIncident, 'judgement'>;
+  readonly filtered: Filtered;
+  readonly warnings: readonly string[];
+};
+
+/** What is done with each report before and after it is stored. */
+function createSteps(db: Queryable, options: Options) {
   const filters = new IncidentFilters(db, options);
-  /** The result is what was stored of each; null when its key is in use. */
-  const store = async (incidents: readonly queries.NewIncident[]) => {
+  const prepare = async (
+    actor: Actor,
+    { request, dataSource, ...origin }: Report,
+  ): Promise<Prepared> => {
+    const { tenant, store = null, group = null, type, data } = request;
+    assertReach(actor, tenant);
+    await refuseHiddenNames(db, '/tenant', [{ tenant }]);
+    const reportedAtMillis = options.clock();
+    const occurredAt = toOccurredAt(request.occurred_at, reportedAtMillis);
+    const payload = { type, timestamp: occurredAt, data };
+    const body = payloadText(payload, options.maxPayloadBytes, dataSource);
+    const key = toKey(request, dataSource);
+    const warnings = (await options.catalogue?.look(request)) ?? [];
+    const own = { id: newId('inc'), tenant, store, group, type, occurredAt, body };
+    const incident = { ...own, ...origin, key, reportedAtMillis, endpointId: null };
+    const filtered = { type, store, occurredAt, data: dataSource ?? JSON.stringify(data) };
+    return { request, incident, filtered, warnings };
+  };
+  const judge = async ({ incident, filtered }: Prepared) => ({
+    ...incident,
+    judgement: await filters.judge(incident, filtered),
+  });
+  /** The incident that a report is now, and what was made with it; undefined when it has to be tried again. */
+  const settle = async (
+    { request, incident: { tenant, key } }: Prepared,
+    stored: Stored,
+  ): Promise<Settled | undefined> => {
+    // A filter was saved meanwhile.
+    if (stored?.is_unjudged) await filters.reload(tenant);
+    else if (stored !== null) return { id: stored.id, made: stored.deliveries };
+    else if (key !== null) {
+      // It is not there when it ran out between the two statements.
+      const id = await findEarlier(db, request, key);
+      if (id !== undefined) return { id, made: null };
+    }
+    return undefined;
+  };
+  return { prepare, judge, settle };
+}
+
+const outOfReach = {
+  code: 'tenant_not_allowed',
+  detail: 'this token may not report incidents of this tenant',
+} as const;
+
+type Settled = { id: string; made: AcceptedDelivery[] | null };
+
+const acceptedOf = ({ made }: Settled) =>
+  ({ refusal: null, isRepeated: made === null, deliveries: made?.length ?? 0 }) as const;
+
+type Stored = queries.StoredIncident | null;
+type Store = (incidents: readonly queries.NewIncident[]) => Promise<Stored[]>;
+
+/** Returns what stores incidents by one statement. The result is what was stored of each; null when its key is in use. */
+function createStore(
+  db: Queryable,
+  { wakeUp, maxAttempts }: Pick<WebhookOptions, 'maxAttempts' | 'wakeUp'>,
+): Store {
+  return async (incidents) => {
+    if (incidents.length === 0) return [];
     const headStart = wakeUp.headStart(countByTenant(incidents));
     let claimed: ClaimedRow[] = [];
     try {
@@ -70,52 +210,28 @@ export function createReportIncident(
       headStart?.begin(claimed);
     }
   };
-  const batcher = createBatcher<queries.NewIncident, { stored: queries.StoredIncident | null }>({
-    alone: async (incident) => ({ stored: (await store([incident]))[0] ?? null }),
-    async together(incidents) {
-      const firsts = firstOfEachKey(incidents);
-      const stored = await store(firsts);
-      return incidents.map((incident) => {
-        const own = stored[firsts.indexOf(incident)] ?? null;
-        return own === null ? null : { stored: own };
-      });
-    },
-    weigh: ({ body }) => 1 + body.length / 1024,
-    mostWeight: mostTogether,
-  });
-
-  return async (actor, { request, dataSource, ...origin }) => {
-    const { tenant, store = null, group = null, type, data } = request;
-    assertReach(actor, tenant);
-    await refuseHiddenNames(db, '/tenant', [{ tenant }]);
-    const reportedAtMillis = clock();
-    const occurredAt = toOccurredAt(request.occurred_at, reportedAtMillis);
-    const payload = { type, timestamp: occurredAt, data };
-    const body = payloadText(payload, maxPayloadBytes, dataSource);
-    const key = toKey(request, dataSource);
-    const warnings = (await options.catalogue?.look(request)) ?? [];
-    const told = warnings.length === 0 ? {} : { warnings };
-    const own = { id: newId('inc'), tenant, store, group, type, occurredAt, body };
-    const incident = { ...own, ...origin, key };
-    const filtered = { type, store, occurredAt, data: dataSource ?? JSON.stringify(data) };
-    // Another try is needed when a key in use runs out between the two statements, or a filter was saved meanwhile.
-    for (let attempt = 1; attempt <= mostTries; attempt++) {
-      const judgement = await filters.judge(incident, filtered);
-      const item = { ...incident, reportedAtMillis, endpointId: null, judgement };
-      const { stored } = await batcher.run(item);
-      if (stored?.is_unjudged) {
-        await filters.reload(tenant);
-        continue;
-      }
-      if (stored !== null) return { id: stored.id, deliveries: stored.deliveries, ...told };
-      const earlier = key === null ? undefined : await findEarlier(db, request, key);
-      if (earlier !== undefined) return { ...earlier, ...told };
-    }
-    throw new Error(
-      'an idempotency key is in use and is not there, or filters change all the time',
-    );
-  };
 }
+
+/** Stores several of which some may have the same key: the first of these counts. */
+async function storeFirsts(
+  store: Store,
+  incidents: readonly queries.NewIncident[],
+): Promise<Stored[]> {
+  const firsts = firstOfEachKey(incidents);
+  const stored = await store(firsts);
+  return incidents.map((incident) => stored[firsts.indexOf(incident)] ?? null);
+}
+
+/** An error that is the fault of a single report; any other is thrown. */
+function toRefusal(error: unknown): { refusal: AppError } {
+  if (error instanceof AppError && error.status < 500 && error.status !== 429) {
+    return { refusal: error };
+  }
+  throw error;
+}
+
+const neverSettled = () =>
+  new Error('an idempotency key is in use and is not there, or filters change all the time');
 
 function countByTenant(incidents: readonly queries.NewIncident[]): Map<string, number> {
   const counts = new Map<string, number>();
@@ -166,28 +282,31 @@ function firstOfEachKey(incidents: readonly queries.NewIncident[]): queries.NewI
 }
 
 /**
- * The answer that was given to this key before; undefined when the key has run out. Throws 409 `idempotency_conflict`.
+ * The incident that was reported under this key before; undefined when the key has run out. Throws 409
+ * `idempotency_conflict`.
  */
 async function findEarlier(
   db: Queryable,
   request: Request,
   key: { text: string; digest: Buffer },
-): Promise<Accepted | undefined> {
+): Promise<string | undefined> {
   const earlier = await queries.findIncidentKey(db, request.tenant, key.text);
-  if (earlier === undefined) return undefined;
-  if (!isSameRequest(earlier.digest, key.digest, request)) {
-    throw new AppError('idempotency_conflict', {
-      detail:
-        'This idempotency_key was used with another body. Send what differs under a key of its own.',
-    });
+  if (earlier === undefined || isSameRequest(earlier.digest, key.digest, request)) {
+    return earlier?.incident_id;
   }
-  const deliveries = await listDeliveriesOfIncident(db, earlier.incident_id, { onlyFirst: true });
-  return {
-    id: earlier.incident_id,
-    // The deliveries are shown as they were when accepted, so that the answer is the same whatever has become of them, and
-    // without those that replays have made since.
-    deliveries: deliveries.map((delivery) => ({ ...delivery, status: 'queued' })),
-  };
+  throw new AppError('idempotency_conflict', {
+    detail:
+      'This idempotency_key was used with another body. Send what differs under a key of its own.',
+  });
+}
+
+/**
+ * The deliveries of an incident as they were when it was accepted, so that the answer is the same whatever has become of
+ * them, and without those that replays have made since.
+ */
+async function listFirstDeliveries(db: Queryable, id: string): Promise<AcceptedDelivery[]> {
+  const deliveries = await listDeliveriesOfIncident(db, id, { onlyFirst: true });
+  return deliveries.map((delivery) => ({ ...delivery, status: 'queued' }));
 }
 
 /** Throws 400 `request_invalid` at the path of a time that is none. */
@@ -210,113 +329,6 @@ function toKey(
 ): { text: string; digest: Buffer } | null {
   const text = request.idempotency_key;
   return text === undefined ? null : { text, digest: requestDigest(request, dataSource) };
-}
-
-/** The parts of a report that make two reports under one idempotency key the same. */
-export type IncidentReport = {
-  tenant: string;
-  store?: string;
-  group?: string;
-  type: string;
-  occurred_at?: string;
-  data: unknown;
-};
-
-/**
- * The byte in front of the hash. Up to version 0.1.0 there was none, and the hash was made of `data` as JSON.parse
- * reads it.
- */
-const version = Buffer.of(2);
-const hashBytes = 32;
-
-/**
- * The digest of a report: a version byte and a SHA-256 of its content. The order of keys does not matter, as in JSON
- * itself: a caller that builds its body anew for a second try may get another order. Times and numbers count as they
- * are spelled, because receivers get them so; JSON.parse would take 9007199254740993 for …992. `source` is `data` as
- * JSON text without white space between its tokens.
- */
-export function requestDigest(
-  report: IncidentReport,
-  source = JSON.stringify(report.data),
-): Buffer {
-  return Buffer.concat([version, hashOf(report, canonicalSource(source))]);
-}
-
-/**
- * Whether a report is the one whose digest is stored under the key. The stored digest may be of an older version, which
- * is told by its length. That of an incident that was erased is empty: its key gives the same answer to any report.
- */
-export function isSameRequest(stored: Buffer, digest: Buffer, report: IncidentReport): boolean {
-  return (
-    stored.length === 0 ||
-    stored.equals(stored.length === hashBytes ? hashOf(report, canonicalJson(report.data)) : digest)
-  );
-}
-
-function hashOf(report: IncidentReport, data: string): Buffer {
-  const { tenant, store = null, type, occurred_at = null, group } = report;
-  // A report without a group has the digest that it had before there were any.
-  const head = JSON.stringify([tenant, store, type, occurred_at, ...(group ? [group] : [])]);
-  return createHash('sha256').update(head).update(data).digest();
-}
-
-/**
- * Rewrites JSON with the keys of objects in the order of their UTF-16 units and each string in one spelling. Numbers
- * stay as they are, and a key that occurs twice stays twice, in its order. The source has been parsed before, so its
- * syntax is right.
- */
-function canonicalSource(source: string): string {
-  let position = 0;
-  const readString = () => {
-    const start = position;
-    position += 1;
-    while (source[position] !== '"') position += source[position] === '\\' ? 2 : 1;
-    position += 1;
-    const spelled = source.slice(start, position);
-    return spelled.includes('\\') ? JSON.stringify(JSON.parse(spelled)) : spelled;
-  };
-  /** Reads everything between two brackets, one item at a time, with the commas and the closing bracket. */
-  const readAll = <T>(readOne: () => T): T[] => {
-    const all: T[] = [];
-    position += 1;
-    while (source[position] !== ']' && source[position] !== '}') {
-      all.push(readOne());
-      if (source[position] === ',') position += 1;
-    }
-    position += 1;
-    return all;
-  };
-  const readMemberOf = (): [string, string] => {
-    const key = readString();
-    position += 1;
-    return [key, readValue()];
-  };
-  const readValue = (): string => {
-    const first = source[position];
-    if (first === '"') return readString();
-    if (first === '[') return `[${readAll(readValue).join()}]`;
-    if (first === '{') {
-      const members = readAll(readMemberOf).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-      return `{${members.map(([key, value]) => `${key}:${value}`).join()}}`;
-    }
-    const start = position;
-    while (position < source.length && !',]}'.includes(source[position] ?? '')) position += 1;
-    return source.slice(start, position);
-  };
-  return readValue();
-}
-
-/**
- * A value as JSON without white space and with the keys in the order of their UTF-16 units, as in RFC 8785. Only for
- * digests of the old version.
- */
-function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
-  return `{${members.join()}}`;
 }
 
 /** The JSON object that receivers get. */

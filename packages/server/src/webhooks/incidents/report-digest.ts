@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+
+/** The parts of a report that make two reports under one idempotency key the same. */
+export type IncidentReport = {
+  tenant: string;
+  store?: string;
+  group?: string;
+  type: string;
+  occurred_at?: string;
+  data: unknown;
+};
+
+/**
+ * The byte in front of the hash. Up to version 0.1.0 there was none, and the hash was made of `data` as JSON.parse
+ * reads it.
+ */
+const version = Buffer.of(2);
+const hashBytes = 32;
+
+/**
+ * The digest of a report: a version byte and a SHA-256 of its content. The order of keys does not matter, as in JSON
+ * itself: a caller that builds its body anew for a second try may get another order. Times and numbers count as they
+ * are spelled, because receivers get them so; JSON.parse would take 9007199254740993 for …992. `source` is `data` as
+ * JSON text without white space between its tokens.
+ */
+export function requestDigest(
+  report: IncidentReport,
+  source = JSON.stringify(report.data),
+): Buffer {
+  return Buffer.concat([version, hashOf(report, canonicalSource(source))]);
+}
+
+/**
+ * Whether a report is the one whose digest is stored under the key. The stored digest may be of an older version, which
+ * is told by its length. That of an incident that was erased is empty: its key gives the same answer to any report.
+ */
+export function isSameRequest(stored: Buffer, digest: Buffer, report: IncidentReport): boolean {
+  return (
+    stored.length === 0 ||
+    stored.equals(stored.length === hashBytes ? hashOf(report, canonicalJson(report.data)) : digest)
+  );
+}
+
+function hashOf(report: IncidentReport, data: string): Buffer {
+  const { tenant, store = null, type, occurred_at = null, group } = report;
+  // A report without a group has the digest that it had before there were any.
+  const head = JSON.stringify([tenant, store, type, occurred_at, ...(group ? [group] : [])]);
+  return createHash('sha256').update(head).update(data).digest();
+}
+
+/**
+ * Rewrites JSON with the keys of objects in the order of their UTF-16 units and each string in one spelling. Numbers
+ * stay as they are, and a key that occurs twice stays twice, in its order. The source has been parsed before, so its
+ * syntax is right.
+ */
+function canonicalSource(source: string): string {
+  let position = 0;
+  const readString = () => {
+    const start = position;
+    position += 1;
+    while (source[position] !== '"') position += source[position] === '\\' ? 2 : 1;
+    position += 1;
+    const spelled = source.slice(start, position);
+    return spelled.includes('\\') ? JSON.stringify(JSON.parse(spelled)) : spelled;
+  };
+  /** Reads everything between two brackets, one item at a time, with the commas and the closing bracket. */
+  const readAll = <T>(readOne: () => T): T[] => {
+    const all: T[] = [];
+    position += 1;
+    while (source[position] !== ']' && source[position] !== '}') {
+      all.push(readOne());
+      if (source[position] === ',') position += 1;
+    }
+    position += 1;
+    return all;
+  };
+  const readMemberOf = (): [string, string] => {
+    const key = readString();
+    position += 1;
+    return [key, readValue()];
+  };
+  const readValue = (): string => {
+    const first = source[position];
+    if (first === '"') return readString();
+    if (first === '[') return `[${readAll(readValue).join()}]`;
+    if (first === '{') {
+      const members = readAll(readMemberOf).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+      return `{${members.map(([key, value]) => `${key}:${value}`).join()}}`;
+    }
+    const start = position;
+    while (position < source.length && !',]}'.includes(source[position] ?? '')) position += 1;
+    return source.slice(start, position);
+  };
+  return readValue();
+}
+
+/**
+ * A value as JSON without white space and with the keys in the order of their UTF-16 units, as in RFC 8785. Only for
+ * digests of the old version.
+ */
+function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
+  return `{${members.join()}}`;
+}
