@@ -33,7 +33,7 @@ type Told<R extends Route, Rows extends readonly OptionRow[], Arg extends Argume
   /** What is printed alone on stdout, such as a secret, unless --json asks for the whole answer. */
   prints?(answer: RouteAnswer<R>): string | null;
   /** What is printed in words on a terminal, and else as JSON. */
-  facts?(answer: RouteAnswer<R>, nowMillis: number): Facts;
+  facts?(answer: RouteAnswer<R>, nowMillis: number, url: string): Facts;
   /** Lines below the facts, such as a section with a heading. `text` is what the service answered. */
   more?(answer: RouteAnswer<R>, text: string, context: Context): readonly string[];
   /** What is printed as a table, unless --json asks for the whole answer. */
@@ -101,24 +101,26 @@ export function call<
   const Rows extends readonly OptionRow[] = [],
   const Arg extends Argument | undefined = undefined,
 >(route: R, view: View<R, Rows, Arg>): Verb {
-  const { argument, options: rows = [] as unknown as Rows, asks, body, query, read } = view;
-  const isPrinted = (view.prints ?? view.facts ?? view.more ?? view.table) !== undefined;
+  const { argument, options: rows = [] as unknown as Rows, asks } = view;
+  const has = (...names: (keyof typeof view)[]) => names.some((name) => name in view);
+  const isPrinted = has('prints', 'facts', 'more', 'table');
   const hasJson = rows.some((row) => flagsOf(row).startsWith('--json'));
   const foresees = asks?.foresee !== undefined;
   const isQuery = route.startsWith('GET');
-  const hasBody = !isQuery && query === undefined && Object.keys(fieldNames(rows)).length > 0;
+  const hasBody = !isQuery && !has('query') && Object.keys(fieldNames(rows)).length > 0;
   const inputFor = async (options: Given<Rows>, word: ArgumentOf<Arg>, context: Context) => {
     const fields = fieldsSent(rows, options as object);
-    const sent = body ? await body(options, context, word) : hasBody ? fields : undefined;
+    const own = await view.body?.(options, context, word);
+    const sent = has('body') ? own : hasBody ? fields : undefined;
     return {
-      query: query?.(options, word) ?? (isQuery ? fields : undefined),
+      query: view.query?.(options, word) ?? (isQuery ? fields : undefined),
       body: sent as object | undefined,
     };
   };
   return {
     ...(view as Omit<Verb, 'act'>),
     ...(argument && { argument }),
-    ...{ route, answers: view.answers ?? route, isPlain: !body && !query && !read },
+    ...{ route, answers: view.answers ?? route, isPlain: !has('body', 'query', 'read') },
     options: [
       ...rows,
       ...(asks ? [yesOption] : []),
@@ -141,10 +143,11 @@ export function call<
       if (mustAsk)
         await ask(context, asks, { ids, foreseen: foresees ? await send('', true) : '' });
       const doOne = async (id: string) => {
-        const text = read
-          ? JSON.stringify(await read(context, client, options, word))
-          : await send(id, foresees ? dryRun : undefined);
-        await tell(context, text, view, { id, json, options });
+        const made = await view.read?.(context, client, options, word);
+        const text =
+          made === undefined ? await send(id, foresees ? dryRun : undefined) : JSON.stringify(made);
+        const { url } = client.connection;
+        await tell(context, text, view, { id, json, options, url });
       };
       if (Array.isArray(word)) await doEach(context, ids, doOne);
       else await doOne(ids[0] ?? '');
@@ -163,13 +166,14 @@ function answerOf<R extends Route>(text: string): RouteAnswer<R> {
 
 async function ask<R extends Route>(
   context: Context,
-  { question, name, foresee, act, refused = 'Nothing was changed.' }: Asks<R>,
+  asks: Asks<R>,
   { ids, foreseen }: { ids: readonly string[]; foreseen: string },
 ): Promise<void> {
   const answer = answerOf<R>(foreseen);
-  for (const line of foresee?.(answer) ?? []) context.note(line);
-  const typed = name?.(answer);
-  const asked = { question: question(ids, answer), act, refused };
+  for (const line of asks.foresee?.(answer) ?? []) context.note(line);
+  const typed = asks.name?.(answer);
+  const { act, refused = 'Nothing was changed.' } = asks;
+  const asked = { question: asks.question(ids, answer), act, refused };
   await confirm(context, undefined, typed === undefined ? asked : { ...asked, name: typed });
 }
 
@@ -181,31 +185,31 @@ async function tell<
 >(
   context: Context,
   text: string,
-  { prints, facts, more, table, done, next }: Told<R, Rows, Arg>,
-  { id, json, options }: { id: string; json: JsonOption; options: Given<Rows> },
+  told: Told<R, Rows, Arg>,
+  { id, json, options, url }: { id: string; json: JsonOption; options: Given<Rows>; url: string },
 ): Promise<void> {
   const answer = answerOf<R>(text);
   const word = id as Word<Arg>;
   const nowMillis = context.io.now();
-  const isOfFacts = facts !== undefined || more !== undefined;
+  const isOfFacts = 'facts' in told || 'more' in told;
   if (isOfFacts) {
     const lines = () => [
-      ...(facts ? factLines(context, facts(answer, nowMillis)) : []),
-      ...(more?.(answer, text, context) ?? []),
+      ...factLines(context, told.facts?.(answer, nowMillis, url) ?? []),
+      ...(told.more?.(answer, text, context) ?? []),
     ];
     await printDetails(context, text, { json, lines });
   } else if (json !== undefined) await printObject(context, text, json);
-  else if (table !== undefined) {
-    const { rows, columns } = table(answer);
+  else if ('table' in told) {
+    const { rows, columns } = told.table?.(answer) ?? { rows: [], columns: [] };
     await printRows(context, rows as never[], { columns, json });
   } else {
-    const alone = prints?.(answer) ?? null;
+    const alone = told.prints?.(answer) ?? null;
     if (alone !== null) await context.out.write(`${alone}\n`);
   }
   for (const warning of warningsOf(answer)) context.note(`Mind: ${printable(warning)}`);
-  const said = done?.(word, answer, { options, nowMillis }) ?? null;
+  const said = told.done?.(word, answer, { options, nowMillis }) ?? null;
   if (said !== null) context.note(said);
-  const hint = json === undefined ? (next?.(answer, word) ?? null) : null;
+  const hint = json === undefined ? (told.next?.(answer, word) ?? null) : null;
   if (hint !== null && (context.isTerminal || !isOfFacts)) context.hint(hint);
 }
 

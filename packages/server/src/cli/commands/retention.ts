@@ -233,10 +233,10 @@ const table = call('GET /iceberg/v1/namespaces/svcctl/tables/records', {
   description:
     'Makes a snapshot of the cold records as a table of Apache Iceberg, unless the last one still shows them all, and tells where its metadata lies: DuckDB reads it with iceberg_scan. Other readers ask the catalogue at /iceberg of the service. See docs/iceberg.md.',
   examples: ['svcctl retention table', 'svcctl retention table --json metadata-location'],
-  facts(answer) {
+  facts(answer, _now, url) {
     const summary = answer.metadata.snapshots.at(-1)?.summary ?? {};
     return [
-      ['table', 'svcctl.records, by the catalogue at /iceberg of the service'],
+      ['table', `svcctl.records, by the catalogue at ${url}/iceberg`],
       ['metadata', answer['metadata-location']],
       ['snapshot', String(answer.metadata['current-snapshot-id'])],
       ['records', summary['total-records'] ?? null],
