@@ -1,36 +1,84 @@
-import { type ReactNode, useMemo } from 'react';
-import type { Overview, RecordsOverview, WebhooksOverview } from '../api/types.ts';
+import { Fragment, type ReactNode, useMemo } from 'react';
+import type { Endpoint, Overview, RecordsOverview, WebhooksOverview } from '../api/types.ts';
 import { BarChart } from '../ui/chart/bar-chart.tsx';
 import { type Bar, type Series, SeriesLegend } from '../ui/chart/bar-picture.tsx';
-import { backlogText, EndpointHealth, HoursChart, OkShare } from '../ui/endpoint.tsx';
+import { backlogText, EndpointHealth, HoursChart, OkShare, Target } from '../ui/endpoint.tsx';
 import { formatCount, formatInstant, visibleText, type Zone } from '../ui/format.ts';
+import { stringifySearch } from '../ui/hash-state.ts';
+import { CutText, Moment } from '../ui/marks.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { countOf } from '../ui/words.ts';
 import { useZone } from '../ui/zone-switch.tsx';
-import { HeatMap } from './heat-map.tsx';
+import { HeatMap, storedHref } from './heat-map.tsx';
 import classes from './overview.module.css';
 
-const [height, tallHeight] = [184, 316];
+const height = 204;
 
-/** How it went lately, as pictures. */
+/** How it went lately, as pictures. What has no more than two bars is told in a line below them. */
 export function Charts(props: { overview: Overview | undefined; isAdmin: boolean }): ReactNode {
   const { overview, isAdmin } = props;
+  const [zone] = useZone();
   const records = overview?.records ?? null;
   const webhooks = overview?.webhooks ?? null;
+  const all = useMemo(
+    () => chartsOf({ records, webhooks, isAdmin, zone }),
+    [records, webhooks, isAdmin, zone],
+  );
+  const lines = all.filter(({ bars }) => bars !== null && !isWorthAChart(bars));
+  const isHeatLine = records !== null && !isWorthAChart(daysOfHeat(records));
   return (
-    <div className={classes.charts}>
-      {isAdmin && (
-        <Card title="ENDPOINTS THAT NEED YOU" height={height}>
-          {webhooks && <TroubledEndpoints webhooks={webhooks} />}
-        </Card>
+    <>
+      <div className={classes.charts}>
+        {isAdmin && (
+          <Card
+            title="ENDPOINTS THAT NEED YOU"
+            height={webhooks?.endpoints.length === 0 ? 0 : height}
+          >
+            {webhooks && <TroubledEndpoints webhooks={webhooks} />}
+          </Card>
+        )}
+        {all
+          .filter((chart) => !lines.includes(chart))
+          .map(({ title, label, bars, series, note, hrefOf, say }) => (
+            <Card key={title} title={title} height={height} {...(series && { legend: series })}>
+              {bars !== null && (
+                <>
+                  <BarChart
+                    {...{ label, bars, height: height - 20 }}
+                    {...(series && { series })}
+                    {...(say && { say })}
+                    onOpen={(name) => {
+                      window.location.hash = hrefOf(name);
+                    }}
+                  />
+                  <p className={classes.note}>{note}</p>
+                </>
+              )}
+            </Card>
+          ))}
+        {!isHeatLine && (
+          <Card title="STORED PER TENANT AND DAY, 4 WEEKS" height={height}>
+            {records && <HeatMap of={records.by_tenant} />}
+          </Card>
+        )}
+      </div>
+      {(lines.length > 0 || isHeatLine) && (
+        <dl className={`line-under ${classes.lines}`}>
+          {lines.map(({ title, bars, series, hrefOf, say = sayRecords }) => (
+            <Fragment key={title}>
+              <dt className="figure-name">{title}</dt>
+              <dd>{lineOf({ bars: bars ?? [], series, hrefOf, say })}</dd>
+            </Fragment>
+          ))}
+          {isHeatLine && (
+            <>
+              <dt className="figure-name">STORED PER TENANT, 4 WEEKS</dt>
+              <dd>{tenantsLine(records.by_tenant.tenants)}</dd>
+            </>
+          )}
+        </dl>
       )}
-      {isAdmin && <DeliveriesPerHour webhooks={webhooks} />}
-      <StoredPerDay records={records} />
-      <Card title="STORED PER TENANT AND DAY, 4 WEEKS" height={tallHeight}>
-        {records && <HeatMap of={records.by_tenant} />}
-      </Card>
-      <HotAndCold records={records} />
-    </div>
+    </>
   );
 }
 
@@ -46,37 +94,24 @@ function Card(props: {
     <section className={`line-under relative shrink ${classes.card}`} aria-label={title}>
       <div className={`row wrap between below-8 ${classes.cardHead}`}>
         <h2 className="figure-name">{title}</h2>
-        {legend && <SeriesLegend series={legend} />}
+        {legend && <SeriesLegend series={legend.toReversed()} />}
       </div>
       <div style={{ minHeight: props.height }}>{props.children}</div>
     </section>
   );
 }
 
-function StoredPerDay({ records }: { records: RecordsOverview | null }): ReactNode {
-  const bars = useMemo(
-    () =>
-      records &&
-      barsOfDays(
-        records.days.from,
-        records.days.count.map((count) => [count]),
-      ),
-    [records],
-  );
-  const from = records?.counted_from ?? null;
-  const isWhole = from !== null && from <= (records?.days.from ?? '');
-  return (
-    <Card title="RECORDS STORED PER DAY, 90 DAYS" height={tallHeight}>
-      {bars && from === null && <p className="muted">Nothing was stored yet.</p>}
-      {bars && from !== null && (
-        <>
-          <BarChart label="Records stored per day" bars={bars} height={tallHeight - 24} />
-          <p className={classes.note}>{isWhole ? '' : `Counted since ${from}.`}</p>
-        </>
-      )}
-    </Card>
-  );
-}
+/** One chart: a bar leads to the list of what it counts. */
+type Chart = {
+  title: string;
+  label: string;
+  /** Null while they are read. */
+  bars: readonly Bar[] | null;
+  series?: readonly Series[];
+  say?: (count: number) => string;
+  note?: string;
+  hrefOf: (name: string) => string;
+};
 
 const outcomes: readonly Series[] = [
   { name: 'delivered', tone: 'ok' },
@@ -84,45 +119,118 @@ const outcomes: readonly Series[] = [
   { name: 'abandoned', tone: 'abandoned' },
 ];
 const sayAttempts = (count: number) => countOf(count, 'attempt');
-
-function DeliveriesPerHour({ webhooks }: { webhooks: WebhooksOverview | null }): ReactNode {
-  const [zone] = useZone();
-  const bars = useMemo(() => webhooks && barsOfHours(webhooks.hours, zone), [webhooks, zone]);
-  return (
-    <Card title="DELIVERIES PER HOUR, 48 HOURS" height={height} legend={outcomes}>
-      {bars?.every(isEmpty) && <p className="muted">Nothing was sent in 48 hours.</p>}
-      {bars?.some(isFull) && (
-        <BarChart
-          label="Deliveries per hour"
-          bars={bars}
-          series={outcomes}
-          say={sayAttempts}
-          height={height}
-        />
-      )}
-    </Card>
-  );
-}
+const sayRecords = (count: number) => countOf(count, 'record');
 
 const tiers: readonly Series[] = [
   { name: 'cold', tone: 'cold' },
   { name: 'hot', tone: 'hot' },
 ];
 
-function HotAndCold({ records }: { records: RecordsOverview | null }): ReactNode {
-  const bars = useMemo(() => records && barsOfTiers(records.days), [records]);
-  return (
-    <Card title="HOT AND COLD, 90 DAYS" height={height} legend={tiers.toReversed()}>
-      {bars?.every(isEmpty) && <p className="muted">There are no records yet.</p>}
-      {bars?.some(isFull) && (
-        <BarChart label="Hot and cold records" bars={bars} series={tiers} height={height} />
-      )}
-    </Card>
-  );
+function chartsOf(of: {
+  records: RecordsOverview | null;
+  webhooks: WebhooksOverview | null;
+  isAdmin: boolean;
+  zone: Zone;
+}): Chart[] {
+  const { records, webhooks, isAdmin, zone } = of;
+  const from = records?.counted_from ?? null;
+  const isWhole = records === null || from === null || from <= records.days.from;
+  const deliveries: Chart = {
+    title: 'DELIVERIES PER HOUR, 48 HOURS',
+    label: 'Deliveries per hour',
+    bars: webhooks && barsOfHours(webhooks.hours, zone),
+    series: outcomes,
+    say: sayAttempts,
+    hrefOf: (hour) => `#/deliveries${stringifySearch(dayOf(hour, zone))}`,
+  };
+  return [
+    ...(isAdmin ? [deliveries] : []),
+    {
+      title: 'RECORDS STORED PER DAY, 90 DAYS',
+      label: 'Records stored per day',
+      bars:
+        records &&
+        barsOfDays(
+          records.days.from,
+          records.days.count.map((count) => [count]),
+        ),
+      note: isWhole ? '' : `Counted since ${from}.`,
+      hrefOf: (day) => storedHref(day, tenantsOn(records, day)),
+    },
+    {
+      title: 'HOT AND COLD, 90 DAYS',
+      label: 'Hot and cold records',
+      bars: records && barsOfTiers(records.days),
+      series: tiers,
+      hrefOf: () => '#/retention',
+    },
+  ];
+}
+
+/** The day by UTC of an hour that is named in a zone, as both days of a filter. */
+function dayOf(hour: string, zone: Zone) {
+  const at = new Date(`${hour.replace(' ', 'T')}${zone === 'utc' ? 'Z' : ''}`);
+  const day = at.toISOString().slice(0, 10);
+  return { from: day, to: day };
+}
+
+/** The tenants of which something was stored on a day, among those of the last four weeks. */
+function tenantsOn(records: RecordsOverview | null, day: string): string[] {
+  const { from, tenants } = records?.by_tenant ?? { from: day, tenants: [] };
+  const at = Math.round((Date.parse(day) - Date.parse(from)) / dayMillis);
+  return tenants.flatMap(({ tenant, days }) => ((days[at] ?? 0) > 0 ? [tenant] : []));
 }
 
 const isFull = ({ parts }: Bar) => parts.some((part) => part > 0);
-const isEmpty = (bar: Bar) => !isFull(bar);
+
+/** Less than three bars are no picture. */
+function isWorthAChart(bars: readonly Bar[]): boolean {
+  return bars.length - bars.findIndex(isFull) >= 3 && bars.some(isFull);
+}
+
+/** A chart in words: `2026-03-05: 1,204 delivered, 3 failed · 2026-03-06: …`, each a link. */
+function lineOf({
+  bars,
+  series,
+  hrefOf,
+  say,
+}: Required<Pick<Chart, 'hrefOf' | 'say'>> & {
+  bars: readonly Bar[];
+  series: readonly Series[] | undefined;
+}): ReactNode {
+  const full = bars.filter(isFull);
+  if (full.length === 0) return <span className="muted">nothing yet</span>;
+  return full.map(({ name, parts }, index) => {
+    const total = parts.reduce((sum, part) => sum + part, 0);
+    const each = series?.flatMap((one, at) =>
+      (parts[at] ?? 0) === 0 ? [] : [`${formatCount(parts[at] ?? 0)} ${one.name}`],
+    );
+    return (
+      <Fragment key={name}>
+        {index > 0 && ' · '}
+        <a href={hrefOf(name)}>{name}</a>: {each === undefined ? say(total) : each.join(', ')}
+      </Fragment>
+    );
+  });
+}
+
+/** The days of all tenants as bars, to see since when there are any. */
+function daysOfHeat({ by_tenant: { tenants } }: RecordsOverview): Bar[] {
+  return (tenants[0]?.days ?? []).map((_, at) => ({
+    name: '',
+    parts: tenants.map(({ days }) => days[at] ?? 0),
+  }));
+}
+
+function tenantsLine(tenants: RecordsOverview['by_tenant']['tenants']): ReactNode {
+  return tenants.map(({ tenant, days }, index) => (
+    <Fragment key={tenant}>
+      {index > 0 && ' · '}
+      <a href={`#/records${stringifySearch({ tenant })}`}>{visibleText(tenant)}</a>{' '}
+      {formatCount(days.reduce((sum, count) => sum + count, 0))}
+    </Fragment>
+  ));
+}
 
 const [dayMillis, hourMillis] = [86_400_000, 3_600_000];
 
@@ -163,7 +271,13 @@ export function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }):
   const { endpoints, failing, degraded, gone, disabled, held } = webhooks;
   const shown = endpoints.slice(0, mostShown);
   const more = failing + degraded + gone + disabled + held - shown.length;
-  if (shown.length === 0) return <p className="muted">No endpoint fails.</p>;
+  // Where nothing was ever sent, nobody knows.
+  if (shown.length === 0) {
+    const isTried = barsOfHours(webhooks.hours, 'utc').some(isFull);
+    return (
+      <p className="muted">{isTried ? 'No endpoint fails.' : 'Nothing was sent in 48 hours.'}</p>
+    );
+  }
   return (
     <>
       <ul className={classes.endpoints}>
@@ -176,9 +290,12 @@ export function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }):
               <span className="cut">
                 <EndpointHealth endpoint={endpoint} />
               </span>
-              <span className={`cut ${classes.target}`} title={endpoint.url}>
-                <strong>{visibleText(endpoint.tenant)}</strong>
-                <span>{visibleText(endpoint.url.replace(/^https?:\/\//, ''))}</span>
+              <span className={`shrink ${classes.need}`}>
+                <span>
+                  <strong>{visibleText(endpoint.tenant)}</strong>
+                  <Target target={endpoint.url.replace(/^https?:\/\//, '')} />
+                </span>
+                <LastError of={endpoint} />
               </span>
               <span className={`nowrap right ${classes.ok}`}>
                 <OkShare hours={endpoint.hours} /> ok
@@ -197,5 +314,18 @@ export function TroubledEndpoints({ webhooks }: { webhooks: WebhooksOverview }):
         </a>
       )}
     </>
+  );
+}
+
+/** What failed last at an endpoint, and when. */
+function LastError({ of: { last_error: last } }: { of: Endpoint }): ReactNode {
+  if (last == null) return <span>–</span>;
+  return (
+    <span>
+      <CutText text={last.error ?? `answered ${last.status}`} end="" />
+      <span className="nowrap">
+        <Moment at={last.at} />
+      </span>
+    </span>
   );
 }

@@ -8,6 +8,15 @@ import classes from './overview.module.css';
 
 const dayMillis = 86_400_000;
 
+/** A link to what was stored on a day, by UTC; of several tenants to all of them, because a list is of one. */
+export function storedHref(day: string, tenants: readonly string[]): string {
+  const [tenant, ...others] = tenants;
+  if (tenant === undefined || others.length > 0) return '#/records';
+  const next = new Date(Date.parse(day) + dayMillis).toISOString().slice(0, 10);
+  const where = `recorded_at >= "${day}T00:00:00Z" and recorded_at < "${next}T00:00:00Z"`;
+  return `#/records${stringifySearch({ tenant, where })}`;
+}
+
 /** What came in of which tenant on which day, in five shades: a tenant that fell silent is a row that ends. */
 export function HeatMap({
   of: { from, tenants },
@@ -56,7 +65,13 @@ export function HeatMap({
                   data-shade={shadeOf(count, ramp)}
                   title={`${visibleText(tenant)} · ${days[at]} · ${countOf(count, 'record')}`}
                 >
-                  <span className="visually-hidden">{count}</span>
+                  {count === 0 ? (
+                    <span className="visually-hidden">0</span>
+                  ) : (
+                    <a href={storedHref(days[at] ?? '', [tenant])} tabIndex={-1}>
+                      <span className="visually-hidden">{count}</span>
+                    </a>
+                  )}
                 </td>
               ))}
             </tr>

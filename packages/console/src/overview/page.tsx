@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { BulkJob, Finding, Overview, ProcessRow, ServiceStatus } from '../api/types.ts';
-import { wellText } from '../api/values.ts';
+import { isIdle, wellText } from '../api/values.ts';
 import { BulkOutcome } from '../ui/bulk-outcome.tsx';
 import { formatAge, formatBytes, visibleText } from '../ui/format.ts';
 import { FailurePanel, FreshnessBanner, useFailure, useNow } from '../ui/freshness.tsx';
@@ -10,6 +10,7 @@ import { useRead } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { Charts } from './charts.tsx';
 import classes from './overview.module.css';
+import { isYoung, Start } from './start.tsx';
 import { Tiles } from './tiles.tsx';
 import { describeTrouble } from './words.ts';
 
@@ -19,7 +20,9 @@ export function OverviewPage(): ReactNode {
   const failure = useFailure(query);
   const { actor, hasScope } = useSession();
   const overview = query.data;
-  const isTold = hasScope('admin') && actor.tenants === null;
+  const isBare = overview !== undefined && isIdle(overview);
+  const isAdmin = hasScope('admin');
+  const isTold = isAdmin && actor.tenants === null;
   const status = useRead<ServiceStatus>(['status'], '/status', { isWanted: isTold });
   if (!hasScope('enrichment:read')) return <NothingToSee scopes={actor.scopes} />;
   return (
@@ -30,10 +33,15 @@ export function OverviewPage(): ReactNode {
       ) : (
         <div className={classes.page} aria-busy={overview === undefined}>
           <Troubles overview={overview} updatedAt={query.dataUpdatedAt} />
-          <Tiles overview={overview} isAdmin={hasScope('admin')} />
-          <LastJob job={overview?.webhooks?.last_job ?? null} />
-          <Charts overview={overview} isAdmin={hasScope('admin')} />
+          {!isBare && (
+            <>
+              <Tiles overview={overview} isAdmin={isAdmin} />
+              <LastJob job={overview?.webhooks?.last_job ?? null} />
+            </>
+          )}
+          {overview?.records && isYoung(overview.records) && <Start records={overview.records} />}
           {isTold && <Service status={status.data} />}
+          {!isBare && <Charts overview={overview} isAdmin={isAdmin} />}
         </div>
       )}
     </NowProvider>
@@ -45,15 +53,17 @@ function Troubles(props: { overview: Overview | undefined; updatedAt: number }):
   const { overview, updatedAt } = props;
   const troubles = overview?.troubles ?? [];
   const isWell = troubles.length === 0;
+  const isEmpty = overview !== undefined && isIdle(overview);
   return (
     <section
       className={`signed flex-none danger line-under ${classes.troubles}`}
       aria-label="State"
-      data-well={isWell}
+      data-well={isWell && !isEmpty}
+      data-quiet={isWell && isEmpty}
     >
       {overview !== undefined && (
         <>
-          {isWell ? <OkIcon /> : <WarningIcon />}
+          {isWell ? !isEmpty && <OkIcon /> : <WarningIcon />}
           <p role="status">
             {isWell ? (
               <strong>{wellText(overview)}</strong>
@@ -165,7 +175,7 @@ function ProcessLine({ process }: { process: ProcessRow }): ReactNode {
         </strong>
         <span>{command === 'serve' ? roles.join(', ') : `svcctl ${command}`}</span>
       </span>
-      <span className={`muted nowrap right ${classes.version}`}>{visibleText(version)}</span>
+      <span className={`cut muted right ${classes.version}`}>{visibleText(version)}</span>
       <span className="muted nowrap right">
         {isLive ? 'started ' : 'seen '}
         <Moment at={isLive ? since : seenAt} />

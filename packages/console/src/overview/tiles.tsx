@@ -2,12 +2,20 @@ import type { ReactNode } from 'react';
 import type { Overview, RecordsOverview, WebhooksOverview } from '../api/types.ts';
 import { Sparkline } from '../ui/chart/sparkline.tsx';
 import { hoursText, okShareOf } from '../ui/endpoint.tsx';
-import { formatAge, formatBytes, formatCount, formatShare } from '../ui/format.ts';
+import {
+  formatAge,
+  formatBytes,
+  formatClock,
+  formatCount,
+  formatShare,
+  type Zone,
+} from '../ui/format.ts';
 import { CloseIcon, OkIcon } from '../ui/icons.tsx';
 import { SkeletonText } from '../ui/list.tsx';
 import { Moment, usePageNow } from '../ui/marks.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { countOf } from '../ui/words.ts';
+import { useZone } from '../ui/zone-switch.tsx';
 import classes from './overview.module.css';
 import { describeChange, describeWork } from './words.ts';
 
@@ -77,7 +85,7 @@ function TodayTile({ records }: { records: RecordsOverview | null }): ReactNode 
   )}`;
   return (
     <Tile
-      name="STORED TODAY"
+      name="STORED TODAY, UTC"
       href="#/records"
       figure={records && formatCount(records.today.count)}
       note={records && describeChange(records)}
@@ -89,9 +97,10 @@ function TodayTile({ records }: { records: RecordsOverview | null }): ReactNode 
 function DeliveriesTile({ webhooks }: { webhooks: WebhooksOverview | null }): ReactNode {
   const day = webhooks && lastDay(webhooks.hours);
   const share = okShareOf(day ?? undefined);
+  const [zone] = useZone();
   return (
     <Tile
-      name="DELIVERED / H"
+      name={`DELIVERED${day === null ? '' : ` ${lastHour(day, zone)}`}`}
       href="#/deliveries"
       // The last hour that is over.
       figure={day && formatCount(day.delivered.at(-2) ?? 0)}
@@ -101,14 +110,22 @@ function DeliveriesTile({ webhooks }: { webhooks: WebhooksOverview | null }): Re
   );
 }
 
+/** The last hour that is over: `14:00–15:00`. */
+function lastHour({ from, delivered }: WebhooksOverview['hours'], zone: Zone): string {
+  const begin = Date.parse(from) + (delivered.length - 2) * 3_600_000;
+  const [start, end] = [begin, begin + 3_600_000].map((at) => formatClock(at, zone).slice(0, 5));
+  return `${start}–${end} ${zone === 'utc' ? 'UTC' : ''}`;
+}
+
 /** Those of attempts that did not deliver. */
 function sums({ failed, abandoned }: WebhooksOverview['hours']): number[] {
   return failed.map((count, at) => count + (abandoned[at] ?? 0));
 }
 
 function lastDay({ from, ...series }: WebhooksOverview['hours']): WebhooksOverview['hours'] {
+  const before = Math.max(0, series.delivered.length - 24);
   return {
-    from,
+    from: new Date(Date.parse(from) + before * 3_600_000).toISOString(),
     delivered: series.delivered.slice(-24),
     failed: series.failed.slice(-24),
     abandoned: series.abandoned.slice(-24),

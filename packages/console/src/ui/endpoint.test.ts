@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hoursText, okShareOf } from './endpoint.tsx';
+import { hoursText, okShareOf, urlEnd } from './endpoint.tsx';
 
 const hours = (delivered: number[], failed: number[], abandoned: number[]) => ({
   from: '2026-03-05T14:00:00.000000Z',
@@ -19,4 +19,14 @@ it('has a share of attempts, and none of nothing', () => {
   expect(okShareOf(hours([0, 0], [2, 0], [0, 0]))).toBe(0);
   expect(okShareOf(hours([0, 0], [0, 0], [0, 0]))).toBeNull();
   expect(okShareOf(undefined)).toBeNull();
+});
+
+it.each([
+  ['https://hooks.acme.example/tenant/in', '.acme.example/tenant/in'],
+  ['https://hooks.acme.example', '.acme.example'],
+  ['127.0.0.1:9000/in', '.0.1:9000/in'],
+  ['https://a.example/some/very/long/path/to/a/place/in', '/in'],
+  ['http://a.example/abcdefghijklmnopqrstuvwxyzabcdefgh', undefined],
+])('of the URL %s stays %s', (url, end) => {
+  expect(urlEnd(url)).toBe(end);
 });

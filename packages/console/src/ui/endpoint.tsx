@@ -3,6 +3,7 @@ import type { DeliveryHours, Endpoint } from '../api/types.ts';
 import { Sparkline } from './chart/sparkline.tsx';
 import { formatShare } from './format.ts';
 import { AbandonedIcon, FailingIcon, OkIcon, RunningIcon } from './icons.tsx';
+import { CutText } from './marks.tsx';
 import { countOf } from './words.ts';
 
 /** The number of deliveries of an endpoint that are queued or pending: `1,204`, or `10,000+`. */
@@ -78,4 +79,22 @@ function triesOf({ delivered, failed, abandoned }: DeliveryHours): number {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
+}
+
+/** A URL, cut in its middle if there is too little room. */
+export function Target({ target }: { target: string }): ReactNode {
+  return <CutText text={target} end={urlEnd(target)} />;
+}
+
+const longestEnd = 32;
+
+/**
+ * What of a URL tells endpoints apart, and is never cut: the end of its host and its path, or if that is long, the last part of
+ * the path; undefined without either.
+ */
+export function urlEnd(url: string): string | undefined {
+  const [, host = '', path = ''] = /^(?:https?:\/\/)?([^/?#]*)(.*)$/.exec(url) ?? [];
+  const hostEnd = /(\.[^.]+)?\.[^.:]+(:\d+)?$/.exec(host)?.[0] ?? '';
+  const ends = [hostEnd + path, path.slice(path.lastIndexOf('/'))];
+  return ends.find((end) => end.length > 1 && end.length <= longestEnd);
 }

@@ -1,10 +1,11 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Delivery } from '../api/types.ts';
+import { Target } from '../ui/endpoint.tsx';
 import { CutText, Moment } from '../ui/marks.tsx';
 import type { Column } from '../ui/table/column.ts';
 import { columnsOf } from '../ui/table/columns.tsx';
-import { LastStatus, NextRetry, StatusMark, Target } from './marks.tsx';
+import { LastStatus, NextRetry, StatusMark } from './marks.tsx';
 
 /** Says that a delivery waits because its endpoint is disabled. */
 function EndpointDisabled(): ReactNode {

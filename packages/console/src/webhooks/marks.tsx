@@ -8,7 +8,7 @@ import {
   PendingIcon,
   QueuedIcon,
 } from '../ui/icons.tsx';
-import { CutText, Moment, usePageNow } from '../ui/marks.tsx';
+import { Moment, usePageNow } from '../ui/marks.tsx';
 import { useZone } from '../ui/zone-switch.tsx';
 
 const marks = {
@@ -52,11 +52,6 @@ export function NextRetry({ at }: { at: string | null }): ReactNode {
   return isDue ? <span className="ink">due</span> : <Moment at={at} />;
 }
 
-/** A URL, cut in its middle if there is too little room. */
-export function Target({ target }: { target: string }): ReactNode {
-  return <CutText text={target} end={pathEnd(target)} />;
-}
-
 /** An HTTP status, or a dash when no answer ever came. */
 export function LastStatus({ status }: { status: number | null }): ReactNode {
   return status === null ? <span className="muted">–</span> : status;
@@ -70,13 +65,6 @@ export function ErasedAt({ at }: { at: string | null }): ReactNode {
       Its data was erased <Moment at={at} />.
     </p>
   );
-}
-
-/** The last path segment of a URL, by which endpoints can be told apart; undefined when there is none, or a long one. */
-export function pathEnd(target: string): string | undefined {
-  const slash = target.lastIndexOf('/');
-  const end = target.slice(slash);
-  return slash <= 'https://'.length || end.length > 24 ? undefined : end;
 }
 
 /** What each status means, as a sentence. */

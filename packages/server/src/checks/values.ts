@@ -22,8 +22,26 @@ const troubleTexts = {
 export type TroubleKind = keyof typeof troubleTexts;
 export const troubleKinds = Object.keys(troubleTexts) as TroubleKind[];
 
-/** What is said when nothing is wrong: of what the caller may not see, nobody has looked. */
-export function wellText({ records, webhooks }: { records: unknown; webhooks: unknown }): string {
+type Hours = { delivered: number[]; failed: number[]; abandoned: number[] };
+type Seen = {
+  records: { count: number } | null;
+  webhooks: { abandoned: number; pending: number; hours: Hours } | null;
+};
+
+/** Whether there is nothing that could be well or not. */
+export function isIdle({ records, webhooks }: Seen): boolean {
+  if (records?.count !== 0 || webhooks === null) return records?.count === 0;
+  const { delivered, failed, abandoned } = webhooks.hours;
+  const tries = [...delivered, ...failed, ...abandoned].reduce((sum, count) => sum + count, 0);
+  return tries + webhooks.abandoned + webhooks.pending === 0;
+}
+
+/**
+ * What is said when nothing is wrong: of what the caller may not see, nobody has looked, and where nothing is, nothing is well.
+ */
+export function wellText(seen: Seen): string {
+  const { records, webhooks } = seen;
+  if (isIdle(seen)) return 'Nothing is stored, and nothing was sent in 48 hours';
   if (records !== null && webhooks !== null) return 'All is well';
   if (records !== null)
     return 'Records and retention are well; webhooks were not looked at: that takes admin';

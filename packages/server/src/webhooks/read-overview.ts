@@ -5,8 +5,9 @@ import type { JobRow, WebhooksOverview } from './contract.ts';
 import { listBulkJobs, listOpenBulkJobs } from './dead-letters/job-queries.ts';
 import { listKeys, sumCounts } from './dead-letters/read-queries.ts';
 import { toListed } from './endpoints/endpoints.ts';
+import { withFaring } from './endpoints/story.ts';
 import { countTroubled, listTroubled } from './endpoints/trouble-queries.ts';
-import { getDeliveryHours, withHours } from './hours.ts';
+import { getDeliveryHours } from './hours.ts';
 import { listOpenReplays } from './replays/queries.ts';
 import { deadLetterStatuses } from './values.ts';
 
@@ -33,7 +34,7 @@ export async function readWebhooksOverview(
       oldest_failure_at: await findOldestFailure(db, tenants),
       hours: await getDeliveryHours(db, actor, { hours: shownHours }),
       ...(await countTroubles(db, tenants)),
-      endpoints: await withHours(db, endpoints, ({ id }) => id),
+      endpoints: await withFaring(db, endpoints),
       last_job: last ?? null,
     },
     work: [

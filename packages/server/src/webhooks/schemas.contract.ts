@@ -19,7 +19,10 @@ export const idSchema = Type.String({ minLength: 1, maxLength: 200 });
 export const listLimit = Type.Integer({ minimum: 1, maximum: 500, default: 100 });
 /** The filter of a list by which its rows of endpoints say how they fare. */
 export const includeHours = Type.Optional(
-  oneOf(['hours'], '`hours`: what became of attempts in the last 24 hours of each endpoint'),
+  oneOf(
+    ['hours'],
+    '`hours`: what became of attempts in the last 24 hours of each endpoint, and in the list of endpoints what failed last',
+  ),
 );
 
 const segmentPattern = '[a-z0-9][a-z0-9_-]*';
@@ -137,6 +140,15 @@ export type DeliveryHours = Static<typeof deliveryHoursSchema>;
 /** With `include=hours`: the last 24 hours of an endpoint. */
 export const includedHours = Type.Optional(deliveryHoursSchema);
 
+/** What failed last at an endpoint. */
+export const lastErrorProperties = {
+  at: instantSchema,
+  delivery_id: Type.String(),
+  failure_class: nullable(oneOf(failureClasses)),
+  status: nullable(Type.Integer()),
+  error: nullable(Type.String()),
+};
+
 /** An endpoint as callers see it. Its secrets are never part of it. */
 export const endpointSchema = Type.Object({
   id: Type.String(),
@@ -210,6 +222,12 @@ export const endpointSchema = Type.Object({
     }),
   ),
   hours: includedHours,
+  last_error: Type.Optional(
+    nullable(
+      Type.Object(lastErrorProperties),
+      'what failed last among its newest attempts; null: none of them, or its health is ok',
+    ),
+  ),
 });
 
 /** The body of `POST /webhook/endpoints`. What is missing gets the default of the service. */

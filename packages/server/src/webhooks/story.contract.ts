@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { instantSchema, nullable, oneOf } from '../platform/http/schemas.contract.ts';
 import { attemptSchema, bulkJobSchema } from './deliveries.contract.ts';
 import { blockedKeySchema } from './order.contract.ts';
+import { lastErrorProperties } from './schemas.contract.ts';
 import { answerBounds, deadLetterStatuses, failureClasses } from './values.ts';
 
 const { number, started_at, duration_ms, status, failure_class, error } = attemptSchema.properties;
@@ -19,11 +20,7 @@ export const endpointStorySchema = Type.Object(
     last_error: nullable(
       Type.Object(
         {
-          at: instantSchema,
-          delivery_id: Type.String(),
-          failure_class: nullable(oneOf(failureClasses)),
-          status: nullable(Type.Integer()),
-          error: nullable(Type.String()),
+          ...lastErrorProperties,
           answer: nullable(
             Type.String({ description: 'its first 400 characters; null also when it was erased' }),
           ),

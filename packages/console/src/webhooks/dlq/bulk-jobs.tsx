@@ -7,6 +7,7 @@ import type { BulkAction } from '../../api/values.ts';
 import { failureWords } from '../../api/values.ts';
 import { useAct } from '../../ui/act.ts';
 import { BulkOutcome } from '../../ui/bulk-outcome.tsx';
+import { Target } from '../../ui/endpoint.tsx';
 import classes from '../../ui/form.module.css';
 import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
@@ -16,7 +17,6 @@ import { SkeletonText } from '../../ui/list.tsx';
 import { reasonOf } from '../../ui/outage.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, shortId } from '../../ui/words.ts';
-import { Target } from '../marks.tsx';
 import { jobsKey, webhooksKey } from '../query-keys.ts';
 import { isOpen, type Jobs } from './use-dead-letters.ts';
 

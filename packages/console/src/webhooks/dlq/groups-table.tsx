@@ -3,13 +3,13 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { DeliveryGroup, Page } from '../../api/types.ts';
 import { type DeadLetterStatus, type FailureClass, failureWords } from '../../api/values.ts';
-import { HoursChart, hoursText } from '../../ui/endpoint.tsx';
+import { HoursChart, hoursText, Target } from '../../ui/endpoint.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { Empty } from '../../ui/list.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
-import { StatusMark, Target } from '../marks.tsx';
+import { StatusMark } from '../marks.tsx';
 import { type DlqSearch, shownStatuses } from '../search.ts';
 
 type Group = DeliveryGroup & { status: DeadLetterStatus };

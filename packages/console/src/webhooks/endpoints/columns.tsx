@@ -7,12 +7,12 @@ import {
   hoursText,
   OkShare,
   okShareOf,
+  Target,
 } from '../../ui/endpoint.tsx';
 import { PendingIcon } from '../../ui/icons.tsx';
 import { CutText, Moment } from '../../ui/marks.tsx';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
-import { Target } from '../marks.tsx';
 
 const column = columnsOf<Endpoint>();
 
@@ -54,7 +54,7 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     value: ({ hours }) => okShareOf(hours),
   }),
   column.own('breaker', 'BREAKER', 200, {
-    rank: 1,
+    rank: 2,
     card: 'fact',
     cell: (endpoint) => <Breaker endpoint={endpoint} />,
     value: ({ breaker }) => breaker.state,
@@ -72,9 +72,16 @@ export const endpointColumns: readonly Column<Endpoint>[] = [
     ),
     value: ({ backlog }) => backlog.count,
   }),
+  column.sentence('last_error', 'LAST ERROR', 172, {
+    grow: 0.6,
+    rank: 1,
+    card: 'note',
+    value: ({ last_error: last }) =>
+      last == null ? null : (last.error ?? `answered ${last.status}`),
+  }),
   column.own('rate_limit', 'RATE', 84, {
     isFigure: true,
-    rank: 2,
+    rank: 4,
     cell: ({ rate_limit: rate }) =>
       rate === null ? <span className="muted">no limit</span> : `${rate} / s`,
     value: ({ rate_limit: rate }) => rate,

@@ -9,11 +9,10 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import type { CatalogueType } from '../contract.ts';
 import { mostTypes } from '../event-types/catalogue.ts';
 import { listTypes } from '../event-types/queries.ts';
-import { withHours } from '../hours.ts';
 import { isPattern } from '../subscription.ts';
 import type { EndpointHealth } from '../values.ts';
 import * as queries from './queries.ts';
-import { readStory } from './story.ts';
+import { readStory, withFaring } from './story.ts';
 
 /** Who makes a change and by which request, for the audit log. */
 export type Caller = Pick<AuditEntry, 'actor' | 'request'>;
@@ -43,7 +42,7 @@ export async function listEndpoints(
   const { data, next_cursor } = toPage(page, rows, (row) => [row.tenant, row.id]);
   const shown = data.map(toListed);
   return {
-    data: request.include === undefined ? shown : await withHours(db, shown, ({ id }) => id),
+    data: request.include === undefined ? shown : await withFaring(db, shown),
     next_cursor,
   };
 }

@@ -1,9 +1,10 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { instantText } from '../../platform/postgres/sql-text.ts';
+import { givenRows, instantText } from '../../platform/postgres/sql-text.ts';
 import { summedTimes } from '../answer-queries.ts';
 import type { EndpointStory } from '../contract.ts';
 import { hourNow, keptHours } from '../queries.ts';
+import type { EndpointRow } from './queries.ts';
 
 /** An endpoint, and the lane in which its rows lie. */
 export type Placed = { id: string; lane: number };
@@ -22,6 +23,23 @@ export async function listRecentAttempts(
       and a.number = split_part(noted.name, '/', 2)::integer
     where e.lane = ${lane} and e.endpoint_id = ${id}
     order by a.started_at desc, a.delivery_id, a.number desc`);
+}
+
+/** The newest of the remembered attempts that failed, of each of these endpoints that has one. */
+export async function listLastErrors(
+  db: Queryable,
+  endpoints: readonly Placed[],
+): Promise<(NonNullable<EndpointRow['last_error']> & { endpoint_id: string })[]> {
+  return db.query(sql`
+    select distinct on (e.endpoint_id) e.endpoint_id, ${instantText('a.started_at')} as at, a.delivery_id,
+      a.failure_class, a.status, a.error
+    from ${givenRows('wanted', endpoints, { lane: 'smallint', id: 'text' })}
+    join endpoint_attempts e on e.lane = wanted.lane and e.endpoint_id = wanted.id
+    cross join lateral unnest(e.recent) as noted (name)
+    join delivery_attempts a on a.lane = e.lane and a.delivery_id = split_part(noted.name, '/', 1)
+      and a.number = split_part(noted.name, '/', 2)::integer
+    where a.failure_class is not null
+    order by e.endpoint_id, a.started_at desc`);
 }
 
 /** What became of the attempts in the last so many hours, the present one included, and how long the answers took. */

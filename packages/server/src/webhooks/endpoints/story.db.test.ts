@@ -57,6 +57,15 @@ test('tells the last error in words, the newest attempts and how it answered', a
     { delivery_id: failed, number: 1, failure_class: 'status' },
     { failure_class: null },
   ]);
+  const { data } = (await world.call('GET', '/webhook/endpoints?include=hours')).json;
+  const listed = data.find((row: { id: string }) => row.id === id);
+  expect(listed).toMatchObject({ health: 'degraded', hours: {} });
+  expect(listed.last_error).toEqual({
+    ...{ at: after.attempts[0].started_at, delivery_id: failed },
+    ...{ failure_class: 'status', status: 500, error: after.last_error.error },
+  });
+  const { webhooks } = (await world.call('GET', '/stats/overview')).json;
+  expect(webhooks.endpoints[0].last_error).toEqual(listed.last_error);
 });
 
 test('counts no time where no answer came', async () => {

@@ -2,12 +2,15 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DeliveryRow, EndpointStory } from '../contract.ts';
 import { listBulkJobsOf } from '../dead-letters/job-queries.ts';
 import { listRows } from '../dead-letters/read-queries.ts';
+import { withHours } from '../hours.ts';
 import { laneOf } from '../lanes.ts';
 import { answerBounds, deadLetterStatuses } from '../values.ts';
 import { listBlocked } from './blocked-queries.ts';
+import type { EndpointRow } from './queries.ts';
 import {
   countDeadLettersOf,
   findOldestWaiting,
+  listLastErrors,
   listRecentAttempts,
   sumPeriods,
 } from './story-queries.ts';
@@ -63,6 +66,19 @@ export async function readStory(
     blocked: await listBlocked(db, id, { after: null, limit: mostBlocked }),
     jobs: await listBulkJobsOf(db, reach, { endpointId: id, limit: mostJobs }),
   };
+}
+
+/** Endpoints as lists show how they fare: with their last 24 hours, and what failed last at those that are not well. */
+export async function withFaring(db: Queryable, endpoints: readonly EndpointRow[]) {
+  const unwell = endpoints.filter(({ health }) => health !== 'ok');
+  const placed = unwell.map(({ id }) => ({ id, lane: laneOf(id) }));
+  const errors = new Map(
+    (await listLastErrors(db, placed)).map(({ endpoint_id: id, ...error }) => [id, error]),
+  );
+  return (await withHours(db, endpoints, ({ id }) => id)).map((endpoint) => ({
+    ...endpoint,
+    last_error: errors.get(endpoint.id) ?? null,
+  }));
 }
 
 /** How an answer begins, as text; null without one. */
