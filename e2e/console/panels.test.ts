@@ -208,7 +208,8 @@ const boxOf = async (page: Page, selector: string) => {
 };
 
 test.each([
-  [1440, 'beside'],
+  [1600, 'beside'],
+  [1440, 'over'],
   [1280, 'over'],
   [1024, 'over'],
   [390, 'instead of'],
@@ -223,7 +224,7 @@ test.each([
   if (where === 'over') expect(panel.x).toBeLessThan(main.right - 300);
   if (where === 'instead of') expect(panel).toMatchObject({ x: 0, y: 0, width, height: 844 });
   const edge = page.getByRole('separator', { name: 'Width of the panel' });
-  expect(await edge.isVisible()).toBe(where === 'beside');
+  expect(await edge.isVisible()).toBe(width > 1280);
 });
 
 test('a panel is as wide as it is dragged, on every page and after a reload', async () => {
