@@ -67,6 +67,29 @@ const withoutHelp: Plugin = {
   },
 };
 
+/** Colours of Mantine that the console has no use for; its defaults name blue and teal. */
+const unusedColours = '(?:pink|grape|violet|indigo|cyan|lime|yellow|orange|green)';
+
+/** Leaves the variables of these colours out of the styles: 1.2 kB over the wire. */
+const withoutUnusedColours: Plugin = {
+  name: 'without-unused-colours',
+  generateBundle: {
+    // The styles are one asset, which is there only then.
+    order: 'post',
+    handler(_options, bundle) {
+      for (const asset of Object.values(bundle)) {
+        if (asset.type !== 'asset' || !asset.fileName.endsWith('.css')) continue;
+        const declared = new RegExp(`--mantine-color-${unusedColours}-[\\w-]+:[^;}]+;?`, 'g');
+        asset.source = String(asset.source).replace(declared, '');
+        const used = new RegExp(`var\\(--mantine-color-${unusedColours}-[\\w-]+`).exec(
+          asset.source,
+        );
+        if (used !== null) this.error(`${used[0]}) is used, but left out`);
+      }
+    },
+  },
+};
+
 /** The browser fetches the text's font together with the styles that name it, not after them. */
 const preloadFont: Plugin = {
   name: 'preload-font',
@@ -90,7 +113,7 @@ const preloadFont: Plugin = {
 };
 
 export default defineConfig({
-  plugins: [withoutHelp, react(), subsetFonts, preloadFont],
+  plugins: [withoutHelp, react(), subsetFonts, preloadFont, withoutUnusedColours],
   build: {
     target: 'es2022',
     // The policy of the service allows no inline script, and the browsers we serve know modulepreload.

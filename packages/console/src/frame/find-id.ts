@@ -18,13 +18,14 @@ import type {
   Tag,
   Verification,
 } from '../api/types.ts';
-import { type BulkAction, deadLetterStatuses, type Scope } from '../api/values.ts';
+import { type BulkAction, deadLetterStatuses } from '../api/values.ts';
 import type { RecordIdentity } from '../records/search.ts';
 import { retentionHref } from '../retention/search.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
 import { exportHref, jobHref, panelHref, runHref } from '../ui/panel-place.ts';
 import { countOf, shellLine } from '../ui/words.ts';
 import { deliveryHref, incidentHref } from '../webhooks/search.ts';
+import { eventIdOf, eventWord, type IdKind } from './id-kinds.ts';
 import { placeOf } from './pasted-place.ts';
 
 /** Something that an id leads to: a place of the console, or else the command that shows it. */
@@ -38,158 +39,81 @@ export type Finding = {
 /** Where a look-up is made: the tenant that is chosen on the page, if any. */
 export type LookUp = { readonly tenant: string | undefined; readonly signal: AbortSignal };
 
-/** One kind of id that the product prints. */
-export type IdKind = {
-  readonly prefix: string;
-  /** What such an id names. */
-  readonly noun: string;
-  /** The scope without which it cannot be looked up. */
-  readonly scope: Scope;
-  /** What the id leads to. A look-up of an unknown id may also throw 404. */
-  readonly find: (id: string, by: LookUp) => Promise<readonly Finding[]>;
-};
+type Find = (id: string, by: LookUp) => Promise<readonly Finding[]>;
 
-/** All kinds of ids, by what people paste most. */
-export const idKinds: readonly IdKind[] = [
-  { prefix: 'dlv', noun: 'delivery', scope: 'admin', find: findDelivery },
-  { prefix: 'msg', noun: 'idempotency key', scope: 'admin', find: findDeadLetters },
-  {
-    prefix: 'inc',
-    noun: 'incident',
-    scope: 'incidents:read',
-    find: one<IncidentDetail>('/incidents', ({ type, tenant, deliveries }, id) => ({
-      name: `${type} of ${tenant}`,
-      note: `incident, ${countOf(deliveries.length, 'delivery', 'deliveries')}`,
-      href: incidentHref(id),
-    })),
+/** What an id leads to. A look-up of an unknown id may also throw 404. */
+export function findId(kind: IdKind, id: string, by: LookUp): Promise<readonly Finding[]> {
+  return finders[kind.prefix](id, by);
+}
+
+const finders: Readonly<Record<IdKind['prefix'], Find>> = {
+  dlv: findDelivery,
+  msg: findDeadLetters,
+  inc: one<IncidentDetail>('/incidents', ({ type, tenant, deliveries }, id) => ({
+    name: `${type} of ${tenant}`,
+    note: `incident, ${countOf(deliveries.length, 'delivery', 'deliveries')}`,
+    href: incidentHref(id),
+  })),
+  ep: one<Endpoint>('/webhook/endpoints', ({ url, tenant, enabled }, id) => ({
+    name: url,
+    note: `endpoint of ${tenant}${enabled ? '' : ', disabled'}`,
+    href: panelHref('/endpoints', { kind: 'endpoint', id }),
+  })),
+  exp: one<ExportJob>('/exports', ({ file_name, state }, id) => ({
+    name: file_name,
+    note: `export, ${state}`,
+    href: exportHref(id),
+  })),
+  ver: one<DatasetVersion>('/enrichment/dataset-versions', ({ name, tenant, count }, id) => ({
+    name,
+    note: `version of ${tenant}${count === null ? '' : `, ${countOf(count, 'record')}`}`,
+    href: panelHref('/records', { kind: 'version', id }, { tenant, view: 'versions' }),
+  })),
+  tag: findTag,
+  mov: one<RetentionMove>('/retention/moves', ({ kind, tenant, state }, id) => ({
+    name: `${kind} of ${tenant}`,
+    note: `move, ${state}`,
+    href: retentionHref('move', id),
+  })),
+  run: one<RetentionRun>('/retention/runs', ({ state }, id) => ({
+    name: 'Its moves in the journal',
+    note: `retention run, ${state}`,
+    href: runHref(id),
+  })),
+  vrf: one<Verification>('/retention/verify', ({ tenant, state }, id) => ({
+    name: `Verification of ${tenant ?? 'all tenants'}`,
+    note: state,
+    href: retentionHref('verification', id),
+  })),
+  rty: findBulkJob('retry'),
+  prg: findBulkJob('purge'),
+  rpl: one<Replay>('/webhook/replays', ({ state, rows_done, rows_total, tenant }, id) => ({
+    name: `Replay of ${tenant}, ${state}: ${rows_done} of ${rows_total}`,
+    note: 'job',
+    href: jobHref(id),
+  })),
+  tok: async (id, { signal }) => {
+    const { data } = await api.get<Page<AccessToken>>('/tokens', {}, signal);
+    return data
+      .filter((token) => token.id === id)
+      .map(({ name }) => ({
+        name: `Access token “${name}”`,
+        note: 'what it did',
+        href: `#/access${stringifySearch({ view: 'audit', actor: id })}`,
+      }));
   },
-  {
-    prefix: 'ep',
-    noun: 'endpoint',
-    scope: 'admin',
-    find: one<Endpoint>('/webhook/endpoints', ({ url, tenant, enabled }, id) => ({
-      name: url,
-      note: `endpoint of ${tenant}${enabled ? '' : ', disabled'}`,
-      href: panelHref('/endpoints', { kind: 'endpoint', id }),
-    })),
-  },
-  {
-    prefix: 'exp',
-    noun: 'export',
-    scope: 'analytics:read',
-    find: one<ExportJob>('/exports', ({ file_name, state }, id) => ({
-      name: file_name,
-      note: `export, ${state}`,
-      href: exportHref(id),
-    })),
-  },
-  {
-    prefix: 'ver',
-    noun: 'dataset version',
-    scope: 'enrichment:read',
-    find: one<DatasetVersion>('/enrichment/dataset-versions', ({ name, tenant, count }, id) => ({
-      name,
-      note: `version of ${tenant}${count === null ? '' : `, ${countOf(count, 'record')}`}`,
-      href: panelHref('/records', { kind: 'version', id }, { tenant, view: 'versions' }),
-    })),
-  },
-  { prefix: 'tag', noun: 'tag', scope: 'enrichment:read', find: findTag },
-  {
-    prefix: 'mov',
-    noun: 'move',
-    scope: 'enrichment:read',
-    find: one<RetentionMove>('/retention/moves', ({ kind, tenant, state }, id) => ({
-      name: `${kind} of ${tenant}`,
-      note: `move, ${state}`,
-      href: retentionHref('move', id),
-    })),
-  },
-  {
-    prefix: 'run',
-    noun: 'retention run',
-    scope: 'enrichment:read',
-    find: one<RetentionRun>('/retention/runs', ({ state }, id) => ({
-      name: 'Its moves in the journal',
-      note: `retention run, ${state}`,
-      href: runHref(id),
-    })),
-  },
-  {
-    prefix: 'vrf',
-    noun: 'verification',
-    scope: 'enrichment:read',
-    find: one<Verification>('/retention/verify', ({ tenant, state }, id) => ({
-      name: `Verification of ${tenant ?? 'all tenants'}`,
-      note: state,
-      href: retentionHref('verification', id),
-    })),
-  },
-  { prefix: 'rty', noun: 'bulk retry', scope: 'admin', find: findBulkJob('retry') },
-  { prefix: 'prg', noun: 'bulk purge', scope: 'admin', find: findBulkJob('purge') },
-  {
-    prefix: 'rpl',
-    noun: 'replay',
-    scope: 'admin',
-    find: one<Replay>('/webhook/replays', ({ state, rows_done, rows_total, tenant }, id) => ({
-      name: `Replay of ${tenant}, ${state}: ${rows_done} of ${rows_total}`,
-      note: 'job',
-      href: jobHref(id),
-    })),
-  },
-  {
-    prefix: 'tok',
-    noun: 'access token',
-    scope: 'admin',
-    find: async (id, { signal }) => {
-      const { data } = await api.get<Page<AccessToken>>('/tokens', {}, signal);
-      return data
-        .filter((token) => token.id === id)
-        .map(({ name }) => ({
-          name: `Access token “${name}”`,
-          note: 'what it did',
-          href: `#/access${stringifySearch({ view: 'audit', actor: id })}`,
-        }));
+  seg: async () => [
+    {
+      name: 'RETENTION: what lies in the cold tier',
+      note: 'a segment is one object of it',
+      href: '#/retention',
     },
-  },
-  {
-    prefix: 'seg',
-    noun: 'segment',
-    scope: 'enrichment:read',
-    find: async () => [
-      {
-        name: 'RETENTION: what lies in the cold tier',
-        note: 'a segment is one object of it',
-        href: '#/retention',
-      },
-    ],
-  },
-  {
-    prefix: 'job',
-    noun: 'backlog job',
-    scope: 'admin',
-    find: async () => [
-      { name: 'ENDPOINTS', note: 'one of them discards its backlog', href: '#/endpoints' },
-    ],
-  },
-  { prefix: 'req', noun: 'request', scope: 'admin', find: findRequest },
-];
-
-/** The kind of an id that is pasted, also one that is not whole; undefined for any other text. */
-export function idKindOf(text: string): IdKind | undefined {
-  if (eventIdOf(text) !== undefined) return events;
-  const [, prefix] = /^([a-z]+)_\w+$/.exec(text.trim()) ?? [];
-  return idKinds.find((kind) => kind.prefix === prefix);
-}
-
-/** The ids of events have no form of their own, so they come after this word. */
-export const eventWord = 'event';
-
-function eventIdOf(text: string): string | undefined {
-  return new RegExp(`^${eventWord} +(\\S.*)$`, 'i').exec(text.trim())?.[1];
-}
-
-const events: IdKind = {
-  ...{ prefix: eventWord, noun: 'event', scope: 'enrichment:read', find: findEvent },
+  ],
+  job: async () => [
+    { name: 'ENDPOINTS', note: 'one of them discards its backlog', href: '#/endpoints' },
+  ],
+  req: findRequest,
+  [eventWord]: findEvent,
 };
 
 const mostRecords = 8;
@@ -219,17 +143,7 @@ async function findEvent(text: string, { signal }: LookUp): Promise<readonly Fin
   return [{ name: 'Not found so far', note: `copies ${command}, which looks on`, command }];
 }
 
-/** Whether an id was copied as lists show it, with its middle left out: `dlv…7Kq2`. */
-export function isCutId(text: string): boolean {
-  return /^[a-z]{2,4}_?(…|\.\.\.)\w+$/i.test(text.trim());
-}
-
-/** Whether a text is a secret, which must not be looked up nor remembered. */
-export function isSecret(text: string): boolean {
-  return /^(svc|whsec)_/.test(text.trim());
-}
-
-function findBulkJob(action: BulkAction): IdKind['find'] {
+function findBulkJob(action: BulkAction): Find {
   return one<BulkJob>('/webhook/dlq/jobs', ({ state, rows_done, rows_total }, id) => ({
     name: `Bulk ${action}, ${state}: ${rows_done} of ${rows_total}`,
     note: 'job',
@@ -238,7 +152,7 @@ function findBulkJob(action: BulkAction): IdKind['find'] {
 }
 
 /** Reads one thing below a path by its id, and says what it leads to. */
-function one<T>(path: string, toFinding: (found: T, id: string) => Finding): IdKind['find'] {
+function one<T>(path: string, toFinding: (found: T, id: string) => Finding): Find {
   return async (id, { signal }) => [toFinding(await api.get<T>(`${path}/${id}`, {}, signal), id)];
 }
 

@@ -9,7 +9,8 @@ import { describeFailure } from '../ui/outage.ts';
 import { noPlaceholder } from '../ui/poll.tsx';
 import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
-import { eventWord, type Finding, idKindOf, isCutId, isSecret } from './find-id.ts';
+import type { Finding } from './find-id.ts';
+import { eventWord, idKindOf, isCutId, isSecret } from './id-kinds.ts';
 import { type Entry, parseVerb, useChosenNode } from './palette-actions.ts';
 import { parsePlace } from './pasted-place.ts';
 
@@ -81,8 +82,11 @@ function useId(text: string): Search {
   const query = useQuery({
     queryKey: ['palette', 'id', id, tenant ?? null],
     queryFn: async ({ signal }) => {
-      const findings = await idKindOf(id)?.find(id, { tenant, signal }).catch(unlessUnknown);
-      return findings ?? [];
+      const kindOfId = idKindOf(id);
+      if (kindOfId === undefined) return [];
+      // Few who open the palette look up an id.
+      const { findId } = await import('./find-id.ts');
+      return findId(kindOfId, id, { tenant, signal }).catch(unlessUnknown);
     },
     enabled: id !== '' && isAllowed,
     placeholderData: noPlaceholder,

@@ -9,7 +9,7 @@ import {
 } from 'react';
 import { SearchIcon } from '../ui/icons.tsx';
 import { useSession } from '../ui/session.ts';
-import { eventWord, idKinds } from './find-id.ts';
+import { eventWord, idKinds } from './id-kinds.ts';
 import classes from './palette.module.css';
 import { type Entry, pageEntries, useActions, useNodeActions } from './palette-actions.ts';
 import { type Search, useSearchOf } from './palette-search.ts';

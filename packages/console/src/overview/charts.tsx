@@ -1,18 +1,23 @@
 import { Fragment, type ReactNode, useMemo } from 'react';
 import type { Endpoint, Overview, RecordsOverview, WebhooksOverview } from '../api/types.ts';
-import { BarChart } from '../ui/chart/bar-chart.tsx';
-import { type Bar, type Series, SeriesLegend } from '../ui/chart/bar-picture.tsx';
+import type { Bar, Series } from '../ui/chart/bar-picture.tsx';
 import { backlogText, EndpointHealth, HoursChart, OkShare, Target } from '../ui/endpoint.tsx';
 import { formatCount, formatInstant, visibleText, type Zone } from '../ui/format.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
+import { lazyPiece } from '../ui/lazy-part.tsx';
 import { CutText, Moment } from '../ui/marks.tsx';
 import { panelHref } from '../ui/panel-place.ts';
 import { countOf } from '../ui/words.ts';
 import { useZone } from '../ui/zone-switch.tsx';
-import { HeatMap, storedHref } from './heat-map.tsx';
 import classes from './overview.module.css';
+import { storedHref } from './words.ts';
 
 const height = 204;
+const needTitle = 'ENDPOINTS THAT NEED YOU';
+
+// A young installation has no pictures yet, and whoever looks at figures need not wait for them.
+const Bars = lazyPiece('Bars', () => import('./bars.tsx'));
+const HeatMap = lazyPiece('HeatMap', () => import('./heat-map.tsx'));
 
 /** How it went lately, as pictures. What has no more than two bars is told in a line below them. */
 export function Charts(props: { overview: Overview | undefined; isAdmin: boolean }): ReactNode {
@@ -30,34 +35,30 @@ export function Charts(props: { overview: Overview | undefined; isAdmin: boolean
     <>
       <div className={classes.charts}>
         {isAdmin && (
-          <Card
-            title="ENDPOINTS THAT NEED YOU"
-            height={webhooks?.endpoints.length === 0 ? 0 : height}
-          >
+          <section className={`line-under relative shrink ${classes.card}`} aria-label={needTitle}>
+            <h2 className="figure-name below-8">{needTitle}</h2>
             {webhooks && <TroubledEndpoints webhooks={webhooks} />}
-          </Card>
+          </section>
         )}
         {all
           .filter((chart) => !lines.includes(chart))
           .map(({ title, label, bars, series, note, hrefOf, say }) => (
-            <Card key={title} title={title} height={height} {...(series && { legend: series })}>
+            <Card key={title} title={title}>
               {bars !== null && (
-                <>
-                  <BarChart
-                    {...{ label, bars, height: height - 20 }}
-                    {...(series && { series })}
-                    {...(say && { say })}
-                    onOpen={(name) => {
-                      window.location.hash = hrefOf(name);
-                    }}
-                  />
-                  <p className={classes.note}>{note}</p>
-                </>
+                <Bars
+                  {...{ label, bars, height: height - 40 }}
+                  {...(series && { series })}
+                  {...(say && { say })}
+                  onOpen={(name) => {
+                    window.location.hash = hrefOf(name);
+                  }}
+                />
               )}
+              <p className={classes.note}>{note}</p>
             </Card>
           ))}
         {!isHeatLine && (
-          <Card title="STORED PER TENANT AND DAY, 4 WEEKS" height={height}>
+          <Card title="STORED PER TENANT AND DAY, 4 WEEKS">
             {records && <HeatMap of={records.by_tenant} />}
           </Card>
         )}
@@ -82,21 +83,12 @@ export function Charts(props: { overview: Overview | undefined; isAdmin: boolean
   );
 }
 
-/** A picture with its title. It is as high before its data is there. */
-function Card(props: {
-  title: string;
-  height: number;
-  legend?: readonly Series[];
-  children: ReactNode;
-}): ReactNode {
-  const { title, legend } = props;
+/** A picture with its title. It is as high before its data and its script are there. */
+function Card({ title, children }: { title: string; children: ReactNode }): ReactNode {
   return (
     <section className={`line-under relative shrink ${classes.card}`} aria-label={title}>
-      <div className={`row wrap between below-8 ${classes.cardHead}`}>
-        <h2 className="figure-name">{title}</h2>
-        {legend && <SeriesLegend series={legend.toReversed()} />}
-      </div>
-      <div style={{ minHeight: props.height }}>{props.children}</div>
+      <h2 className={`figure-name below-8 ${classes.cardHead}`}>{title}</h2>
+      <div style={{ minHeight: height }}>{children}</div>
     </section>
   );
 }

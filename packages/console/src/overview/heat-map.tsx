@@ -5,17 +5,9 @@ import { visibleText } from '../ui/format.ts';
 import { stringifySearch } from '../ui/hash-state.ts';
 import { countOf } from '../ui/words.ts';
 import classes from './overview.module.css';
+import { storedHref } from './words.ts';
 
 const dayMillis = 86_400_000;
-
-/** A link to what was stored on a day, by UTC; of several tenants to all of them, because a list is of one. */
-export function storedHref(day: string, tenants: readonly string[]): string {
-  const [tenant, ...others] = tenants;
-  if (tenant === undefined || others.length > 0) return '#/records';
-  const next = new Date(Date.parse(day) + dayMillis).toISOString().slice(0, 10);
-  const where = `recorded_at >= "${day}T00:00:00Z" and recorded_at < "${next}T00:00:00Z"`;
-  return `#/records${stringifySearch({ tenant, where })}`;
-}
 
 /** What came in of which tenant on which day, in five shades: a tenant that fell silent is a row that ends. */
 export function HeatMap({

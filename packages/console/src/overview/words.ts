@@ -1,6 +1,9 @@
 import type { RecordsOverview, Trouble, WorkRow } from '../api/types.ts';
 import { formatCount } from '../ui/format.ts';
+import { stringifySearch } from '../ui/hash-state.ts';
 import { jobNames, jobPlace } from '../ui/job-kinds.ts';
+
+const dayMillis = 86_400_000;
 
 /** What is wrong, and where it is mended. A process of the release before says no more than which kind it is. */
 export function describeTrouble({ kind, ...told }: Pick<Trouble, 'kind'> & Partial<Trouble>) {
@@ -33,3 +36,12 @@ export function describeChange({ today, hours }: RecordsOverview): string {
 const weekdays = [
   ...['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'],
 ] as const;
+
+/** A link to what was stored on a day, by UTC; of several tenants to all of them, because a list is of one. */
+export function storedHref(day: string, tenants: readonly string[]): string {
+  const [tenant, ...others] = tenants;
+  if (tenant === undefined || others.length > 0) return '#/records';
+  const next = new Date(Date.parse(day) + dayMillis).toISOString().slice(0, 10);
+  const where = `recorded_at >= "${day}T00:00:00Z" and recorded_at < "${next}T00:00:00Z"`;
+  return `#/records${stringifySearch({ tenant, where })}`;
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idKindOf, idKinds, isCutId, isSecret } from './find-id.ts';
+import { idKindOf, idKinds, isCutId, isSecret } from './id-kinds.ts';
 
 test('no two kinds of id begin alike', () => {
   const prefixes = idKinds.map(({ prefix }) => prefix);
