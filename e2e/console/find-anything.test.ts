@@ -217,7 +217,11 @@ test('does things with what is chosen, and with what is found by its path', asyn
   await find(page, 'tag days of TX');
   await page.keyboard.press('Enter');
   await drawerOf(page).getByRole('heading', { name: 'TAG DAYS OF TX › DFW' }).waitFor();
-  expect(await drawerOf(page).getByLabel('First day').inputValue()).toBe('2001-03-02');
+  expect(
+    await drawerOf(page)
+      .getByLabel(/^Days by UTC/)
+      .inputValue(),
+  ).toBe('2001-03-02..2001-03-04');
 
   await find(page, 'export ca/df');
   await options(page).filter({ hasText: 'Export CA › DFW …' }).waitFor();

@@ -159,8 +159,8 @@ test('keeps path and figures of the records in one row each on half a screen, an
   const node = page.getByRole('region', { name: 'The chosen node' });
   const figures = node.locator('dl > div');
   await expectOneRow(figures.last(), figures.nth(1));
-  await expectOneRow(page.getByLabel(/^From day/), page.getByLabel('Kind, exactly'));
-  await expectOneRow(page.getByLabel(/^To day/), page.getByLabel('What must hold of a record'));
+  await expectOneRow(page.getByLabel('Dataset'), page.getByLabel('Kind, exactly'));
+  await expectOneRow(page.getByLabel(/^Days by/), page.getByLabel('What must hold of a record'));
   const path = await node.getByRole('navigation').boundingBox();
   const link = await node.getByRole('button', { name: 'Copy link' }).boundingBox();
   expect(link?.y).toBeLessThan((path?.y ?? 0) + (path?.height ?? 0));

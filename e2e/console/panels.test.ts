@@ -169,7 +169,8 @@ test('what a panel shows follows the selection', async () => {
     .getByRole('treeitem', { name: /^2001-02/ })
     .first()
     .click();
-  await form.getByRole('radio', { name: '2001-02' }).waitFor();
+  const days = form.getByLabel(/^Days by UTC/);
+  await expect.poll(() => days.inputValue(), patient).toBe('2001-02');
   await form.getByRole('button', { name: 'TAG 200 records' }).waitFor();
   expect(await form.getByLabel('Note').inputValue()).toBe('kept');
   // What it was closed at is where closing leaves the page: the panel was opened by a link.

@@ -57,8 +57,7 @@ test('in local time, days say that they are those of UTC', async () => {
     initScripts: [`localStorage.setItem('svcctl.zone', 'local')`],
   });
   await recordRows(page).first().waitFor();
-  await page.getByLabel('From day by UTC').waitFor();
-  expect(await page.getByPlaceholder('To (UTC)').count()).toBe(1);
+  await page.getByLabel(/^Days by UTC/).waitFor();
   await page.getByText('days are UTC').waitFor();
   await page.getByRole('button', { name: 'DAYS', exact: true }).click();
   await day(page, '2001-03-01').waitFor();
@@ -68,23 +67,59 @@ test('in local time, days say that they are those of UTC', async () => {
 test('a refused day says why, and does not stay as if it were in force', async () => {
   const page = await filled.open(bigLeaf);
   await recordRows(page).first().waitFor();
-  const last = page.getByLabel('To day');
-  await last.fill('2001-02-31');
-  await page.getByText('Not a day such as 2026-03-05').waitFor();
-  await last.fill('2001-04-01');
-  await page.getByText('Not after 2001-03-31').waitFor();
-  await page.keyboard.press('Tab');
-  expect(await last.inputValue()).toBe('');
-  expect(await page.getByText('Not after').count()).toBe(0);
-  expect(page.url()).not.toContain('to=');
-  await last.fill('2002');
+  const days = page.getByLabel(/^Days by UTC/);
+  await days.fill('2001-02-31');
+  await page.keyboard.press('Enter');
+  await page.getByText('Not days such as 2026-03-05').waitFor();
+  await days.fill('2002');
   await page.keyboard.press('Enter');
   await page.getByText('None of its days is from 2001-03-01 to 2001-03-31').waitFor();
-  expect(page.url()).not.toContain('to=');
-  await last.fill('2001-q1');
-  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  expect(await days.inputValue()).toBe('');
+  expect(await page.getByText('None of its').count()).toBe(0);
+  expect(page.url()).not.toMatch(/from=|to=/);
+  await days.fill('2001-03-30..2001-04-02');
+  await page.waitForURL(/from=2001-03-30&to=2001-03-31/);
+  expect(await days.inputValue()).toBe('2001-03-30..2001-03-31');
+  await days.fill('2001-q1');
+  await page.keyboard.press('Tab');
   await page.waitForURL(/from=2001-03-01&to=2001-03-31/);
-  expect(await last.inputValue()).toBe('2001-03-31');
+  expect(await days.inputValue()).toBe('2001-03');
+});
+
+test('days are chosen in a calendar and by what has a name, by key and pointer, and stay in the address', async () => {
+  const page = await filled.open('/records?tenant=TX&store=DFW');
+  await recordRows(page).first().waitFor();
+  const open = page.getByRole('button', { name: 'Choose days' });
+  await open.click();
+  const choices = page.getByRole('dialog');
+  const quarters = choices.getByRole('group', { name: 'Quarters' }).getByRole('button');
+  await expect.poll(() => quarters.allTextContents(), patient).toEqual(['2001 Q1']);
+  // It opens where the data is. A click is a day, another one the days up to there.
+  await choices.locator('[data-day="2001-03-09"]').click();
+  await page.waitForURL(/from=2001-03-09&to=2001-03-09/);
+  await choices.locator('[data-day="2001-03-05"]').click();
+  await page.waitForURL(/from=2001-03-05&to=2001-03-09/);
+  await choices.waitFor({ state: 'detached' });
+  expect(await page.getByLabel(/^Days by UTC/).inputValue()).toBe('2001-03-05..2001-03-09');
+
+  await open.focus();
+  await page.keyboard.press('Enter');
+  await choices.getByRole('button', { name: 'A month earlier' }).click();
+  await choices.getByRole('button', { name: '2001-02' }).click();
+  await page.waitForURL(/from=2001-02-01&to=2001-02-28/);
+  await page.locator('[aria-label="Choose days"]:focus').waitFor();
+  await page.keyboard.press('Enter');
+  await choices.locator('[data-day="2001-02-01"]').focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/from=2001-02-02&to=2001-02-02/);
+  await choices.getByRole('button', { name: 'Yesterday' }).click();
+  const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+  await page.waitForURL(new RegExp(`from=${yesterday}&to=${yesterday}`));
+  await open.click();
+  await choices.getByRole('button', { name: 'All days' }).click();
+  await expect.poll(() => page.url(), patient).not.toMatch(/from=|to=/);
 });
 
 test('a page of some days of a store, or of a kind, says of how many', async () => {
@@ -95,17 +130,6 @@ test('a page of some days of a store, or of a kind, says of how many', async () 
     '/exports/estimate?tenant=TX&store=DFW&from=2001-03-02&to=2999-12-31',
   );
   await page.getByText(`1–100 of ${json.rows.toLocaleString('en-US')}`).waitFor();
-});
-
-test('keeps a fault of the days beside them', async () => {
-  const page = await filled.open(bigLeaf);
-  await recordRows(page).first().waitFor();
-  await page.getByRole('button', { name: 'TAG…' }).click();
-  const question = panel(page, 'TAG DAYS OF TX › DFW');
-  await question.getByRole('button', { name: 'TAG 1,200 records' }).waitFor();
-  await question.getByLabel('Last day').fill('2001-02-01');
-  await question.getByText('The first day lies after the last one.').waitFor();
-  expect(await question.getByRole('button', { name: 'TAG', exact: true }).isDisabled()).toBe(true);
 });
 
 test('counts how many records of a tag fit a where, until it is stopped, and tags whole days', async () => {
@@ -147,7 +171,7 @@ test('counts how many records of a tag fit a where, until it is stopped, and tag
     const json = { ...(await response.json()), next_cursor: pages === 3 ? null : 'more' };
     await route.fulfill({ response, json });
   });
-  await question.getByLabel('First day').fill('2001-03-02');
+  await question.getByLabel(/^Days by UTC/).fill('2001-03-02..2001-03-31');
   await question.getByText(/^\d+ of 1,\d+ fit so far$/).waitFor();
   await question.getByRole('button', { name: 'STOP' }).click();
   await question.getByRole('button', { name: 'COUNT' }).waitFor();
@@ -187,13 +211,14 @@ test('warns before records are in both datasets, and shows both', async () => {
   await page.getByRole('button', { name: 'TAG…' }).click();
   const question = panel(page, 'TAG DAYS OF TX');
   // It begins with the months that have records; a quarter is one click.
-  expect(await question.getByLabel('First day').inputValue()).toBe('2001-02-01');
-  expect(await question.getByLabel('Last day').inputValue()).toBe('2001-03-31');
-  await question.getByLabel('First day').fill('2001-02');
+  const days = question.getByLabel(/^Days by UTC/);
+  expect(await days.inputValue()).toBe('2001-02-01..2001-03-31');
+  await days.fill('2001-02');
   await page.keyboard.press('Enter');
-  expect(await question.getByLabel('Last day').inputValue()).toBe('2001-02-28');
-  await question.getByRole('button', { name: '2001 Q1' }).click();
-  expect(await question.getByLabel('First day').inputValue()).toBe('2001-01-01');
+  await question.getByRole('button', { name: 'TAG 600 records' }).waitFor();
+  await question.getByRole('button', { name: 'Choose days' }).click();
+  await page.getByRole('button', { name: '2001 Q1' }).click();
+  expect(await days.inputValue()).toBe('2001-q1');
   await question.getByLabel('fine-tuning').click();
   await question.getByText(/^1,200 of them will be in both datasets/).waitFor();
   await question.getByRole('button', { name: 'TAG 2,200 records' }).click();
@@ -245,7 +270,7 @@ test('chooses days in the calendar by drag and by key, and tags them', async () 
 
   await page.getByRole('button', { name: 'TAG these days…' }).click();
   const question = panel(page, 'TAG DAYS OF TX › DFW');
-  expect(await question.getByLabel('First day').inputValue()).toBe('2001-03-03');
+  expect(await question.getByLabel(/^Days by UTC/).inputValue()).toBe('2001-03-03..2001-03-04');
   await question.getByRole('button', { name: /^TAG \d+ records/ }).click();
   await expectLabel(day(page, '2001-03-04'), /(\d+) of \1 covered/);
   await expectLabel(day(page, '2001-03-05'), /: \d+ records, hot, 0 of/);

@@ -2,6 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import type { DatasetRow } from '../api/types.ts';
 import { BarChart, type NameRange } from '../ui/chart/bar-chart.tsx';
+import type { DayRange } from '../ui/days.ts';
 import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
 import { ViewSwitch } from '../ui/list-page.tsx';
 import { useSession } from '../ui/session.ts';
@@ -10,14 +11,12 @@ import { UtcDays } from '../ui/zone-switch.tsx';
 import { useDays, useSpan } from './calendar/calendar-layout.ts';
 import { useMonths } from './facts/use-facts.ts';
 import { useFields } from './facts/use-fields.ts';
-import { TagButton } from './node-actions.tsx';
 import pageClasses from './page.module.css';
 import type { RecordsPanel } from './panels.tsx';
 import {
   changeFilters,
   changeSearch,
   chosenDays,
-  type DayRange,
   type NodePath,
   namesOf,
   type RecordsSearch,
@@ -44,7 +43,11 @@ export function useNodeViews(
 ) {
   const { view } = search;
   const slice = sliceOf(search);
-  const span = useSpan(path, facts, search.year);
+  const chosen = Number((search.to ?? search.from)?.slice(0, 4));
+  const span = useSpan(path, facts, {
+    year: search.year ?? (chosen || undefined),
+    isShown: view === 'days',
+  });
   const days = useDays(path, span, view === 'days');
   const { dataset, where, against } = search;
   // A node without records has no digest, and its fields can be asked for all the same.
@@ -157,7 +160,7 @@ function Days({ search, update, path, facts, views, panel }: NodeViewProps): Rea
       span={views.span}
       days={views.days}
       range={chosenDays(search, facts.data)}
-      tagButton={<TagButton text="TAG these days…" onTag={() => panel.open('tag')} />}
+      onTag={() => panel.open('tag')}
       onRange={(range) =>
         update((before) => changeFilters(before, { from: range?.from, to: range?.to }), {
           replace: true,

@@ -2,6 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { DatasetRow, RecordFields } from '../api/types.ts';
 import { presetWith, type Scope } from '../api/values.ts';
+import type { Days } from '../ui/day-field.tsx';
 import { lazyPart, useIdlePreload } from '../ui/lazy-part.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useSession } from '../ui/session.ts';
@@ -139,13 +140,14 @@ function monthsOf(facts: DatasetRow | null | undefined): [string, string] | unde
 }
 
 /** The panel that exports what is chosen. An export that runs goes on when its panel is closed. */
-function Export({ panel, search, facts }: PanelsProps): ReactNode {
+function Export({ panel, search, facts, update }: PanelsProps): ReactNode {
   const { hasScope } = useSession();
   const [isKept, setKept] = useState(false);
   const id = panel.idOf('export');
   const slice = sliceOf(search);
   const isOpen = id !== undefined && slice !== null && hasScope('analytics:read');
   if (!isOpen && !isKept) return null;
+  const onDays = (days: Days) => update((before) => changeFilters(before, days), { replace: true });
   const first = facts?.first_at?.slice(0, 10);
   const last = facts?.last_at?.slice(0, 10);
   return (
@@ -158,6 +160,7 @@ function Export({ panel, search, facts }: PanelsProps): ReactNode {
       dataset={search.dataset}
       versionId={id || undefined}
       days={first === undefined || last === undefined ? null : [first, last]}
+      pageDays={{ search, facts, onChange: onDays }}
       onVersion={(version) => panel.open('export', version)}
       onKept={setKept}
       onShow={() => panel.open('export')}

@@ -1,6 +1,13 @@
 import type { DatasetRow } from '../api/types.ts';
 import { type DatasetName, datasetNames } from '../api/values.ts';
-import { dayPattern, earliestDay, latestDay } from '../ui/days.ts';
+import {
+  type DayRange,
+  dayPattern,
+  daysIn,
+  earliestDay,
+  latestDay,
+  monthEnds,
+} from '../ui/days.ts';
 import { textOf, withoutUndefined } from '../ui/hash-state.ts';
 import { panelText, parsePanel, readPanel } from '../ui/panel-place.ts';
 
@@ -227,9 +234,6 @@ export function sliceOf(search: RecordsSearch): SliceParams | null {
   return { ...place, from: latest(from, first) ?? first, to: earliest(to, last) ?? last };
 }
 
-/** A range of days, `YYYY-MM-DD`, inclusive at both ends. */
-export type DayRange = { readonly from: string; readonly to: string };
-
 /**
  * The chosen days; null means all days of the node. An open end is where the month, or the node's records, begin or
  * end.
@@ -247,16 +251,6 @@ export function chosenDays(
   const start = from ?? earliest(first, to);
   const end = to ?? latest(last, from);
   return start === undefined || end === undefined ? null : { from: start, to: end };
-}
-
-/** First and last day of `YYYY-MM`. */
-export function monthEnds(month: string): [string, string] {
-  return [`${month}-01`, `${month}-${String(daysIn(month)).padStart(2, '0')}`];
-}
-
-/** The number of days of a month `YYYY-MM`. */
-export function daysIn(month: string): number {
-  return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
 }
 
 /** The days of a tag in words: `2001-03`, `2001-02-01 … 2001-03-05`, or all days. */

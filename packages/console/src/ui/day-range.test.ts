@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isRangeName, rangeNames, readRange } from './day-range.ts';
+import { isRangeName, rangeNames, rangeText, readRange, within } from './day-range.ts';
 
 const today = new Date('2026-01-15T23:30:00Z');
 
@@ -15,6 +15,12 @@ test.each([
   ['2001 Q4', '2001-10-01', '2001-12-31'],
   ['2001-03-05', '2001-03-05', '2001-03-05'],
   ['2001-03-05..2001-03-07', '2001-03-05', '2001-03-07'],
+  ['2001-03-05 .. 2001-03-07', '2001-03-05', '2001-03-07'],
+  ['2001-03-05..', '2001-03-05', '2999-12-31'],
+  ['..2001-03-05', '1970-01-01', '2001-03-05'],
+  ['24h', '2026-01-14', '2026-01-15'],
+  ['month', '2026-01-01', '2026-01-31'],
+  ['quarter', '2026-01-01', '2026-03-31'],
 ])('%s is the days from %s to %s', (text, from, to) => {
   expect(readRange(text, today)).toEqual({ from, to });
 });
@@ -26,7 +32,8 @@ test.each([
   '2001-q5',
   '2001-02-30',
   '2001-03-07..2001-03-05',
-  '2001-03-05..',
+  '..',
+  '2001-03-05..2001-02-30',
   '0099',
   '9999d',
   'constructor',
@@ -38,4 +45,26 @@ test('a name is known as a whole, and nothing else is', () => {
   expect(rangeNames.every(isRangeName)).toBe(true);
   expect(rangeNames.filter((name) => readRange(name, today) === null)).toEqual([]);
   expect(['2001', '9d', 'last', 'toString'].some(isRangeName)).toBe(false);
+});
+
+test.each([
+  [{}, ''],
+  [{ from: '2001-03-05' }, '2001-03-05..'],
+  [{ to: '2001-03-05' }, '..2001-03-05'],
+  [{ from: '2001-03-05', to: '2001-03-05' }, '2001-03-05'],
+  [{ from: '2001-02-01', to: '2001-02-28' }, '2001-02'],
+  [{ from: '2001-01-01', to: '2001-03-31' }, '2001-q1'],
+  [{ from: '2000-01-01', to: '2000-12-31' }, '2000'],
+  [{ from: '2001-01-01', to: '2001-02-28' }, '2001-01-01..2001-02-28'],
+])('the days %j are written %s, and read back', (days, text) => {
+  expect(rangeText(days)).toBe(text);
+  if (text === '') return;
+  expect(readRange(text, today)).toEqual({ from: '1970-01-01', to: '2999-12-31', ...days });
+});
+
+test('only days that may be chosen are', () => {
+  const march = { from: '2001-03-01', to: '2001-03-31' };
+  expect(within(readRange('2001-q1', today), march)).toEqual(march);
+  expect(within(readRange('2001-02', today), march)).toBeNull();
+  expect(within(null, march)).toBeNull();
 });

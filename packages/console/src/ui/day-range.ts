@@ -1,10 +1,7 @@
-import { dayPattern } from './days.ts';
+import { type DayRange, dayPattern, earliestDay, latestDay, monthEnds } from './days.ts';
 
-/** Days from the first to the last, both included. */
-export type DayRange = { readonly from: string; readonly to: string };
-
-/** Ranges that have a name, as they are proposed in a field for a day. */
-export const rangeNames = ['today', 'yesterday', '7d', '30d'];
+/** Ranges that have a name. */
+export const rangeNames = ['today', 'yesterday', '24h', '7d', '30d', 'month', 'quarter'];
 
 /** Whether a text is the whole name of a range. Any other text may be the beginning of a longer one. */
 export function isRangeName(text: string): boolean {
@@ -13,31 +10,64 @@ export function isRangeName(text: string): boolean {
 
 /** Whether a text is a day of the calendar. */
 export function isDay(text: string): boolean {
-  if (!dayPattern.test(text)) return false;
-  const at = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
+  return dayPattern.test(text) && text <= monthEnds(text.slice(0, 7))[1];
 }
 
 /**
- * Reads a range of days by UTC: today, yesterday, 7d, a day, a month as 2001-03, a quarter as 2001-q1, a year, or the first
- * and the last day with two dots between them. Null where it is none of these.
+ * Reads a range of days by UTC: one that has a name, a day, a month as 2001-03, a quarter as 2001-q1, a year, or the first and
+ * the last day with two dots between them, of which one may be left out. Null where it is none of these.
  */
 export function readRange(text: string, today: Date): DayRange | null {
   const words = text.trim().toLowerCase();
-  const [from = '', to = from] = words.split(/\s*\.\.\s*/);
-  if (isDay(from) && isDay(to)) return from <= to ? { from, to } : null;
+  const ends = /^(\S{10})?\s*\.\.\s*(\S{10})?$/.exec(words);
+  const [, from = earliestDay, to = latestDay] = ends ?? ['', words, words];
+  if (isDay(from) && isDay(to)) return from <= to && words !== '..' ? { from, to } : null;
   const ago = (days: number) => dayOf(new Date(today.getTime() - days * 86_400_000));
   if (words === 'yesterday') return { from: ago(1), to: ago(1) };
+  if (words === '24h') return { from: ago(1), to: ago(0) };
   const [, days] = /^(\d{1,3})d$/.exec(words === 'today' ? '1d' : words) ?? [];
   if (days !== undefined) return { from: ago(Math.max(0, Number(days) - 1)), to: ago(0) };
+  if (words === 'month') return readRange(ago(0).slice(0, 7), today);
+  if (words === 'quarter') return readRange(quarterOf(ago(0).slice(0, 7)), today);
   const [, year, quarter, month] =
     /^(19[7-9]\d|2\d{3})(?:[- ]?q([1-4])|-(0[1-9]|1[0-2]))?$/.exec(words) ?? [];
   if (year === undefined) return null;
-  const first = quarter ? Number(quarter) * 3 - 3 : Number(month ?? 1) - 1;
-  const count = quarter ? 3 : month ? 1 : 12;
-  const ends = [Date.UTC(Number(year), first, 1), Date.UTC(Number(year), first + count, 0)];
-  const [begin = '', end = ''] = ends.map((at) => dayOf(new Date(at)));
-  return { from: begin, to: end };
+  const first = quarter ? Number(quarter) * 3 - 2 : Number(month ?? 1);
+  const last = quarter ? first + 2 : month ? first : 12;
+  const at = (number: number) => `${year}-${String(number).padStart(2, '0')}`;
+  return { from: monthEnds(at(first))[0], to: monthEnds(at(last))[1] };
+}
+
+/** The quarter of a month, as people write it: `2001-q1`. */
+export function quarterOf(month: string): string {
+  return `${month.slice(0, 4)}-q${Math.ceil(Number(month.slice(5)) / 3)}`;
+}
+
+/** Days as `readRange` takes them, in as few letters as there are; all days are ''. */
+export function rangeText({
+  from = earliestDay,
+  to = latestDay,
+}: {
+  from?: string | undefined;
+  to?: string | undefined;
+}): string {
+  const month = from.slice(0, 7);
+  const names = [from, month, quarterOf(month), month.slice(0, 4)];
+  const short = names.find((name) => {
+    const range = readRange(name, new Date(0));
+    return range?.from === from && range.to === to;
+  });
+  const all = `${from === earliestDay ? '' : from}..${to === latestDay ? '' : to}`;
+  return short ?? (all === '..' ? '' : all);
+}
+
+/** The days of a range that may be chosen; null when there are none. */
+export function within(range: DayRange | null, { from, to }: DayRange): DayRange | null {
+  if (range === null || range.to < from || range.from > to) return null;
+  return {
+    from: range.from < from ? from : range.from,
+    to: range.to > to ? to : range.to,
+  };
 }
 
 function dayOf(at: Date): string {

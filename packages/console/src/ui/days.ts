@@ -13,3 +13,16 @@ export function daysParams({ from, to }: { from?: string | undefined; to?: strin
   if (from === undefined && to === undefined) return {};
   return { from: from ?? earliestDay, to: to ?? latestDay };
 }
+
+/** Days from the first to the last, both included. */
+export type DayRange = { readonly from: string; readonly to: string };
+
+/** First and last day of `YYYY-MM`. */
+export function monthEnds(month: string): [string, string] {
+  return [`${month}-01`, `${month}-${daysIn(month)}`];
+}
+
+/** The number of days of a month `YYYY-MM`. */
+export function daysIn(month: string): number {
+  return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
+}

@@ -1,7 +1,7 @@
 import { Button, NativeSelect, TextInput } from '@mantine/core';
 import { Fragment, type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import type { Filter, Filters as FiltersOf } from '../api/views.ts';
-import { DayFilters } from './day-filters.tsx';
+import { DayField } from './day-field.tsx';
 import { filtersOf, noneOf } from './hash-state.ts';
 import { ChevronDownIcon, SearchIcon } from './icons.tsx';
 import classes from './list-page.module.css';
@@ -116,7 +116,7 @@ function ListFilter(props: {
     onChange: (value: string | undefined) => onChange({ [name]: value }),
   };
   if (filter.isDay) {
-    return name === 'from' && <DayFilters from={search.from} to={search.to} onChange={onChange} />;
+    return name === 'from' && <DayField days={search} onChange={(days) => onChange({ ...days })} />;
   }
   if (filter.choices !== undefined) {
     const choices = filter.choices.map((value) => ({

@@ -1,5 +1,6 @@
 import type { LucideIcon, LucideProps } from 'lucide-react';
 import Archive from 'lucide-react/icons/archive';
+import Calendar from 'lucide-react/icons/calendar';
 import Check from 'lucide-react/icons/check';
 import ChevronDown from 'lucide-react/icons/chevron-down';
 import ChevronUp from 'lucide-react/icons/chevron-up';
@@ -52,6 +53,7 @@ function icon(Shape: LucideIcon, props: LucideProps = {}): () => ReactNode {
 export const SearchIcon = icon(Search);
 /** Further actions. */
 export const MoreIcon = icon(Ellipsis);
+export const CalendarIcon = icon(Calendar);
 export const MenuIcon = icon(Menu, { size: 20 });
 export const CopyIcon = icon(Copy);
 export const CheckIcon = icon(Check);

@@ -4,93 +4,64 @@ import { api } from '../../api/client.ts';
 import type { DatasetRow, DayRow, Page } from '../../api/types.ts';
 import type { Bar } from '../../ui/chart/bar-picture.tsx';
 import { nextMonth } from '../../ui/chart/scale.ts';
+import { daysIn } from '../../ui/days.ts';
+import { daysOfMonth, type MonthSpan } from '../../ui/month-days.ts';
 import { calmPollMillis, useRead } from '../../ui/poll.tsx';
-import { daysIn, type NodePath, nodeKey } from '../search.ts';
+import { useMonths } from '../facts/use-facts.ts';
+import { type NodePath, nodeKey } from '../search.ts';
 
 /** How many years one calendar shows: at most 1,098 days. One answer of the service has up to 4,000. */
-export const yearsShown = 3;
+const yearsShown = 3;
+
+/** A year with records, and how many; null where there are too many leaves to add up. */
+export type YearCount = { readonly year: number; readonly count: number | null };
 
 /** The months of a calendar, in their order from top to bottom, with their first and last day. */
-export type CalendarSpan = {
-  readonly months: readonly string[];
-  readonly from: string;
-  readonly to: string;
-  /** The last year shown. The other fields say whether there are records before or after what is shown. */
-  readonly year: number;
-  readonly hasEarlier: boolean;
-  readonly hasLater: boolean;
+export type CalendarSpan = MonthSpan & {
+  /** All years with records, the first one first. */
+  readonly years: readonly YearCount[];
 };
 
 /**
- * The months that a calendar shows: from the first record to the last, but at most `yearsShown` years, which end with
- * the wanted one.
+ * The months that a calendar shows: those of the wanted year and of up to two years before it that follow on one another. It opens
+ * where the data is: with the last year that has at least a tenth of what the fullest has.
  */
 export function spanOf(
   first: string | null,
   last: string | null,
-  wanted: number | undefined,
+  { years = yearsBetween(first, last), wanted }: { years?: readonly YearCount[]; wanted?: number },
 ): CalendarSpan | null {
   if (first === null || last === null) return null;
-  const firstYear = Number(first.slice(0, 4));
-  const lastYear = Number(last.slice(0, 4));
-  const year = Math.min(lastYear, Math.max(firstYear, wanted ?? lastYear));
-  const begin = Math.max(firstYear, year - yearsShown + 1);
-  const start = begin === firstYear ? first.slice(0, 7) : `${begin}-01`;
-  const end = year === lastYear ? last.slice(0, 7) : `${year}-12`;
+  const most = Math.max(...years.map(({ count }) => count ?? 0));
+  const full = years.findLast(({ count }) => (count ?? 0) >= most / 10)?.year;
+  const sought = wanted ?? full ?? Number(last.slice(0, 4));
+  const year = years.findLast((each) => each.year <= sought)?.year ?? years[0]?.year ?? sought;
+  const has = (each: number) => years.some((known) => known.year === each);
+  let begin = year;
+  while (begin > year - yearsShown + 1 && has(begin - 1)) begin -= 1;
+  const [firstMonth, lastMonth] = [first.slice(0, 7), last.slice(0, 7)];
+  const start = `${begin}-01` < firstMonth ? firstMonth : `${begin}-01`;
+  const end = `${year}-12` > lastMonth ? lastMonth : `${year}-12`;
   const months: string[] = [];
   for (let month = start; month <= end; month = nextMonth(month)) months.push(month);
-  return {
-    months,
-    from: `${start}-01`,
-    to: `${end}-${daysIn(end)}`,
-    year,
-    hasEarlier: begin > firstYear,
-    hasLater: year < lastYear,
-  };
+  return { months, from: `${start}-01`, to: `${end}-${daysIn(end)}`, years };
 }
 
-/** All days of a month `YYYY-MM`, as `YYYY-MM-DD`. */
-export function daysOfMonth(month: string): string[] {
-  return Array.from({ length: daysIn(month) }, (_, index) => dayOf(month, index + 1));
+/** All years from the first record to the last. */
+function yearsBetween(first: string | null, last: string | null): YearCount[] {
+  const [from, to] = [Number(first?.slice(0, 4)), Number(last?.slice(0, 4))];
+  const length = Math.max(0, to - from + 1) || 0;
+  return Array.from({ length }, (_, at) => ({ year: from + at, count: null }));
 }
 
-/** The weekday of a day: 0 for Monday to 6 for Sunday. */
-export function weekdayOf(day: string): number {
-  return (new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7;
-}
-
-/** The days of a month by weeks that begin on Monday; the first and the last may be short. */
-export function weeksOf(days: readonly string[]): string[][] {
-  const weeks: string[][] = [];
-  for (const day of days) {
-    if (weeks.length === 0 || weekdayOf(day) === 0) weeks.push([]);
-    weeks.at(-1)?.push(day);
+/** The years of months, as far as they have records. */
+function yearsOf(months: readonly { name: string; count: number }[]): YearCount[] {
+  const counts = new Map<number, number>();
+  for (const { name, count } of months) {
+    const year = Number(name.slice(0, 4));
+    if (count > 0) counts.set(year, (counts.get(year) ?? 0) + count);
   }
-  return weeks;
-}
-
-/** The day to which a key moves from this one; undefined when the key means nothing here. */
-export function dayAfterKey(key: string, day: string, span: CalendarSpan): string | undefined {
-  const month = day.slice(0, 7);
-  const date = Number(day.slice(8));
-  const to = (target: string) =>
-    target < span.from ? span.from : target > span.to ? span.to : target;
-  const inMonth = (steps: number) => {
-    const other = span.months[span.months.indexOf(month) + steps];
-    const kept = other ?? (steps < 0 ? span.months[0] : span.months.at(-1)) ?? month;
-    return dayOf(kept, Math.min(date, daysIn(kept)));
-  };
-  const targets: Readonly<Record<string, () => string>> = {
-    ArrowLeft: () => to(stepDay(day, -1)),
-    ArrowRight: () => to(stepDay(day, 1)),
-    ArrowUp: () => to(stepDay(day, -7)),
-    ArrowDown: () => to(stepDay(day, 7)),
-    PageUp: () => inMonth(-1),
-    PageDown: () => inMonth(1),
-    Home: () => dayOf(month, 1),
-    End: () => dayOf(month, daysIn(month)),
-  };
-  return targets[key]?.();
+  return [...counts].map(([year, count]) => ({ year, count }));
 }
 
 /**
@@ -126,14 +97,6 @@ export function seriesOf(span: CalendarSpan, rows: ReadonlyMap<string, DayRow>):
   );
 }
 
-function stepDay(day: string, days: number): string {
-  return new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
-}
-
-function dayOf(month: string, date: number): string {
-  return `${month}-${String(date).padStart(2, '0')}`;
-}
-
 /** The number of days to ask for: the most that the service answers at once. A span has fewer. */
 const maxDays = 4000;
 
@@ -141,12 +104,22 @@ const maxDays = 4000;
 export function useSpan(
   path: NodePath | null,
   facts: DatasetRow | null | undefined,
-  year: number | undefined,
+  wanted: { year: number | undefined; isShown: boolean },
 ): CalendarSpan | null | undefined {
+  const { year, isShown } = wanted;
   const first = path?.month ?? facts?.first_at ?? null;
   const last = path?.month ?? facts?.last_at ?? null;
-  const span = useMemo(() => spanOf(first, last, year), [first, last, year]);
-  return span === null && facts === undefined ? undefined : span;
+  const months = useMonths(path ?? { tenant: '' }, isShown ? facts?.digest : undefined);
+  const isAwaited = months.isFetching && months.data === undefined;
+  const span = useMemo(
+    () =>
+      spanOf(first, last, {
+        ...(months.data && path?.month === undefined && { years: yearsOf(months.data) }),
+        ...(year !== undefined && { wanted: year }),
+      }),
+    [first, last, year, months.data, path],
+  );
+  return isAwaited || (span === null && facts === undefined) ? undefined : span;
 }
 
 /** Reads the days of a span that have records. */

@@ -3,21 +3,17 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useLayoutEffect, useMemo, useRef } from 'react';
 import type { DayRow } from '../../api/types.ts';
 import { BarChart } from '../../ui/chart/bar-chart.tsx';
-import { rampOf, shadeOf } from '../../ui/chart/scale.ts';
+import { rampOf, shadeOf, shortCount } from '../../ui/chart/scale.ts';
+import type { DayRange } from '../../ui/days.ts';
 import { formatCount } from '../../ui/format.ts';
 import { FailurePanel, useFailure } from '../../ui/freshness.tsx';
 import { countOf } from '../../ui/words.ts';
 import { UtcDays } from '../../ui/zone-switch.tsx';
-import { type DayRange, type NodePath, namesOf } from '../search.ts';
+import { TagButton } from '../node-actions.tsx';
+import { type NodePath, namesOf } from '../search.ts';
 import classes from './calendar.module.css';
 import { Calendar } from './calendar.tsx';
-import {
-  type CalendarSpan,
-  type DaysSum,
-  seriesOf,
-  sumDays,
-  yearsShown,
-} from './calendar-layout.ts';
+import { type CalendarSpan, type DaysSum, seriesOf, sumDays } from './calendar-layout.ts';
 
 export type DaysViewProps = {
   path: NodePath;
@@ -26,7 +22,7 @@ export type DaysViewProps = {
   days: UseQueryResult<DayRow[]>;
   /** The chosen days; null when none are chosen. */
   range: DayRange | null;
-  tagButton: ReactNode;
+  onTag: () => void;
   onRange: (range: DayRange | null) => void;
   onYear: (year: number) => void;
   onRecords: () => void;
@@ -73,7 +69,7 @@ export function DaysView(props: DaysViewProps): ReactNode {
         {range !== null && (
           <>
             <Button onClick={props.onRecords}>SHOW RECORDS</Button>
-            {props.tagButton}
+            <TagButton text="TAG these days…" onTag={props.onTag} />
             <Button variant="subtle" onClick={() => props.onRange(null)}>
               All days
             </Button>
@@ -173,16 +169,20 @@ function Legend(props: {
         <span className={classes.sample} data-shade="2" data-tier="cold" />
         cold
       </span>
-      <span className="grow" />
-      {(span.hasEarlier || span.hasLater) && (
-        <>
-          <Button disabled={!span.hasEarlier} onClick={() => onYear(span.year - yearsShown)}>
-            ‹ EARLIER
-          </Button>
-          <Button disabled={!span.hasLater} onClick={() => onYear(span.year + yearsShown)}>
-            LATER ›
-          </Button>
-        </>
+      {span.years.length > 1 && (
+        <fieldset className="flex wrap gap-6 end grow" aria-label="Years">
+          {span.years.map(({ year, count }) => (
+            <Button
+              key={year}
+              size="compact-xs"
+              aria-pressed={span.months.some((month) => month.startsWith(`${year}`))}
+              onClick={() => onYear(year)}
+            >
+              {year}
+              {count !== null && ` · ${shortCount(count)}`}
+            </Button>
+          ))}
+        </fieldset>
       )}
     </div>
   );

@@ -2,12 +2,12 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { EraseReceipt, EraseRequest, RetentionPolicy } from '../../api/types.ts';
 import { useAct } from '../../ui/act.ts';
-import { earliestDay, latestDay } from '../../ui/days.ts';
+import { earliestDay, latestDay, monthEnds } from '../../ui/days.ts';
 import { panelHref } from '../../ui/panel-place.ts';
 import { exportsKey, noPlaceholder, useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf, sliceText } from '../../ui/words.ts';
-import { decodeRecord, monthEnds, type SliceParams } from '../search.ts';
+import { decodeRecord, type SliceParams } from '../search.ts';
 
 /** What is to be erased: all records of a slice, or only those with an event's id. */
 export type EraseScope = SliceParams & { readonly eventId?: string | undefined };

@@ -12,6 +12,7 @@ import { exportHref } from '../../ui/panel-place.ts';
 import { exportsKey, useRead } from '../../ui/poll.tsx';
 import { notify } from '../../ui/toasts.tsx';
 import { sliceText } from '../../ui/words.ts';
+import { PageDays, type PageDaysProps } from '../page-days.tsx';
 import type { SliceParams } from '../search.ts';
 import { useVersion, useVersions } from '../versions/use-versions.ts';
 import {
@@ -56,6 +57,8 @@ export type ExportPanelProps = {
   versionId?: string | undefined;
   /** First and last day of the node, which the command line needs. */
   days: [string, string] | null;
+  /** The days are those of the page. */
+  pageDays: PageDaysProps;
   /** Called with the id of another version, or undefined for none. */
   onVersion: (id: string | undefined) => void;
   /** Tells whether an export runs or has ended: then the panel must stay, although it is closed. */
@@ -110,7 +113,10 @@ export function ExportPanel(props: ExportPanelProps): ReactNode {
   );
 }
 
-type OrderProps = Pick<ExportPanelProps, 'kind' | 'where' | 'source' | 'days' | 'onClose'> & {
+type OrderProps = Pick<
+  ExportPanelProps,
+  'kind' | 'where' | 'source' | 'days' | 'pageDays' | 'onClose'
+> & {
   slice: SliceParams;
   choices: Choices;
   set: (change: Partial<Choices>) => void;
@@ -149,6 +155,7 @@ function Order(props: OrderProps): ReactNode {
           />
         )}
         <fieldset className="stack gap-12" disabled={common.isFixed}>
+          {choices.versionId === undefined && <PageDays label="Days" {...props.pageDays} />}
           <FormatChoice {...common} />
           {isTyped(choice) && <TypedColumns choice={choice} isKnown={!isAwaited} />}
           <DatasetChoice {...common} versions={versions} isLacking={isLacking} />

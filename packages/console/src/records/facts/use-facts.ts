@@ -40,6 +40,15 @@ export function useMonths(
   });
 }
 
+/** The names of the months of a node that have records, as far as that is known; none for a month. */
+export function useFullMonths(
+  path: NodePath | null,
+  digest: string | undefined,
+): string[] | undefined {
+  const months = useMonths(path ?? { tenant: '' }, path === null ? undefined : digest);
+  return months.data?.flatMap(({ name, count }) => (count > 0 ? [name] : []));
+}
+
 type MonthCount = { name: string; count: number };
 
 /** Adds up leaves by month. Months without records between the first and the last are included. */

@@ -2,11 +2,11 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { DatasetRow, InputFault } from '../../api/types.ts';
 import { datasetNames } from '../../api/values.ts';
-import { DayFilters } from '../../ui/day-filters.tsx';
 import { ChoiceFilter, Filters, TextFilter } from '../../ui/filters.tsx';
 import { filtersOf, hasFilter } from '../../ui/hash-state.ts';
 import { datasetWords } from '../../ui/words.ts';
-import { type changeFilters, monthEnds, type RecordsSearch, sliceOf } from '../search.ts';
+import { PageDays } from '../page-days.tsx';
+import { type changeFilters, type RecordsSearch, sliceOf } from '../search.ts';
 import classes from './table.module.css';
 import { WhereFilter } from './where-filter.tsx';
 
@@ -39,8 +39,7 @@ export function RecordsFilters(props: {
   onChange: (change: FilterChange) => void;
 }): ReactNode {
   const { search, onChange } = props;
-  const { month, dataset, from, to } = search;
-  const [first, last] = month === undefined ? [] : monthEnds(month);
+  const { dataset } = search;
   const textFilter = (name: 'event' | 'kind' | 'source', title: string) => (
     <TextFilter
       className={classes.filter}
@@ -68,7 +67,7 @@ export function RecordsFilters(props: {
           onChange={(name) => onChange({ dataset: name })}
         />
       </span>
-      <DayFilters from={from} to={to} first={first} last={last} onChange={onChange} />
+      <PageDays search={search} facts={props.facts} onChange={onChange} />
       <WhereFilter
         value={search.where}
         slice={sliceOf(search)}

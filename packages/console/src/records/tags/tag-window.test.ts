@@ -1,67 +1,34 @@
 import { describe, expect, it } from 'vitest';
 import { windowText } from '../search.ts';
-import { faultOf, quartersOf, tagOf, valuesOf } from './tag-window.ts';
+import { tagOf, valuesOf } from './tag-window.ts';
 
 const leaf = { tenant: 'TX', store: 'DFW', month: '2001-02' };
 
-describe('the window of a new tag', () => {
-  it('begins with what is chosen on the page', () => {
-    expect(valuesOf({ tenant: 'TX' }).window).toBe('all');
-    expect(valuesOf({ tenant: 'TX', months: ['2000-11', '2001-02'] })).toMatchObject({
-      window: 'range',
-      from: '2000-11-01',
-      to: '2001-02-28',
-    });
-    expect(valuesOf({ ...leaf, months: ['2000-11', '2001-02'] }).window).toBe('month');
-    expect(valuesOf(leaf)).toMatchObject({ window: 'month', from: '2001-02-01', to: '2001-02-28' });
-    expect(valuesOf({ ...leaf, from: '2001-02-03', to: '2001-02-05' })).toMatchObject({
-      window: 'range',
-      from: '2001-02-03',
-      to: '2001-02-05',
-    });
+describe('the days of a new tag', () => {
+  it('begin with what is chosen on the page', () => {
+    const daysOf = (place: Parameters<typeof valuesOf>[0]) => {
+      const { from, to } = valuesOf(place);
+      return [from, to];
+    };
+    const months = ['2000-11', '2001-02'] as const;
+    expect(daysOf({ tenant: 'TX' })).toEqual([undefined, undefined]);
+    expect(daysOf({ tenant: 'TX', months })).toEqual(['2000-11-01', '2001-02-28']);
+    expect(daysOf({ ...leaf, months })).toEqual(['2001-02-01', '2001-02-28']);
+    const chosen = { ...leaf, from: '2001-02-03', to: '2001-02-05' };
+    expect(daysOf(chosen)).toEqual(['2001-02-03', '2001-02-05']);
   });
 
-  it('needs two days that follow each other', () => {
-    const range = (from: string, to: string) =>
-      faultOf({ ...valuesOf(leaf), window: 'range', from, to });
-    expect(range('', '2001-02-05')).toMatch(/first and the last day/);
-    expect(range('2001-02-30', '2001-03-05')).toMatch(/first and the last day/);
-    expect(range('2001-02-06', '2001-02-05')).toMatch(/after the last/);
-    expect(range('2001-02-05', '2001-02-05')).toBeNull();
-  });
-
-  it('is sent as the service names it', () => {
+  it('are sent as the service names them', () => {
     const values = valuesOf(leaf);
-    expect(tagOf(leaf, values)).toEqual({ ...leaf, dataset: 'training' });
-    expect(tagOf(leaf, { ...values, window: 'all', note: ' q1 ' })).toEqual({
-      tenant: 'TX',
-      store: 'DFW',
-      dataset: 'training',
-      note: 'q1',
+    const days = { from: '2001-02-01', to: '2001-02-28' };
+    const store = { tenant: 'TX', store: 'DFW' };
+    expect(tagOf(leaf, values)).toEqual({ ...store, ...days, dataset: 'training' });
+    const all = { ...values, from: undefined, to: undefined, note: ' q1 ' };
+    expect(tagOf(leaf, all)).toEqual({ ...store, dataset: 'training', note: 'q1' });
+    expect(tagOf({ tenant: 'TX' }, { ...values, to: undefined })).toMatchObject({
+      from: '2001-02-01',
+      to: '2999-12-31',
     });
-    expect(tagOf({ tenant: 'TX' }, { ...values, window: 'range', dataset: 'fine_tuning' })).toEqual(
-      {
-        tenant: 'TX',
-        from: '2001-02-01',
-        to: '2001-02-28',
-        dataset: 'fine_tuning',
-      },
-    );
-  });
-});
-
-describe('quartersOf', () => {
-  it('names the quarters between two months, also over the end of a year', () => {
-    expect(quartersOf(['2000-11', '2001-02'])).toEqual([
-      { name: '2000 Q4', from: '2000-10-01', to: '2000-12-31' },
-      { name: '2001 Q1', from: '2001-01-01', to: '2001-03-31' },
-    ]);
-  });
-
-  it('keeps the eight newest', () => {
-    const names = quartersOf(['1998-01', '2001-02']).map(({ name }) => name);
-    expect(names).toHaveLength(8);
-    expect(names[0]).toBe('1999 Q2');
   });
 });
 

@@ -1,0 +1,141 @@
+import { type ReactNode, useState } from 'react';
+import classes from './day-choices.module.css';
+import type { Days } from './day-field.tsx';
+import { quarterOf, rangeText, readRange, within } from './day-range.ts';
+import { type DayRange, earliestDay, latestDay, monthEnds } from './days.ts';
+import gridClasses from './month-grid.module.css';
+import { cellOf, MonthGrid } from './month-grid.tsx';
+
+const quick = [
+  ['today', 'Today'],
+  ['yesterday', 'Yesterday'],
+  ['24h', '24 h'],
+  ['7d', '7 d'],
+  ['month', 'This month'],
+  ['quarter', 'This quarter'],
+] as const;
+
+/** What is chosen instead of typed: ranges with a name, the quarters that have data, and a calendar. */
+export function DayChoices(props: {
+  days: Days;
+  bounds: DayRange;
+  months: readonly string[] | undefined;
+  /** Called with a range as a field takes it, and whether that is all. */
+  onChoose: (text: string, isDone: boolean) => void;
+}): ReactNode {
+  const { days, bounds, months, onChoose } = props;
+  const inForce = rangeText(days);
+  const choice = (text: string, name: string) => {
+    const range = within(readRange(text, new Date()), bounds);
+    return (
+      <button
+        key={text}
+        type="button"
+        disabled={range === null}
+        aria-pressed={range !== null && rangeText(range) === inForce}
+        onClick={() => onChoose(text, true)}
+      >
+        {name}
+      </button>
+    );
+  };
+  return (
+    <div className={`stack gap-8 ${classes.choices}`}>
+      <fieldset className="flex wrap gap-6" aria-label="Quick choices">
+        {quick.map(([text, name]) => choice(text, name))}
+      </fieldset>
+      {months !== undefined && (
+        <fieldset className="flex wrap gap-6" aria-label="Quarters">
+          {quartersOf(months).map((quarter) => choice(quarter, quarter.replace('-q', ' Q')))}
+        </fieldset>
+      )}
+      <MonthChoice {...{ days, bounds, months, onChoose }} />
+      <button type="button" disabled={inForce === ''} onClick={() => onChoose('', true)}>
+        All days
+      </button>
+    </div>
+  );
+}
+
+/** One month, in which a click chooses a day, and another click the days up to there. */
+function MonthChoice({
+  days,
+  bounds,
+  months,
+  onChoose,
+}: Parameters<typeof DayChoices>[0]): ReactNode {
+  const { from = bounds.from, to = bounds.to } = days;
+  const today = new Date().toISOString().slice(0, 10);
+  const [latest = today] = [to, from, bounds.to, months?.at(-1)].filter(
+    (day) => day !== undefined && day !== latestDay && day !== earliestDay,
+  );
+  const [month, setMonth] = useState(latest.slice(0, 7));
+  const [begun, setBegun] = useState<string | null>(null);
+  const [first, last] = monthEnds(month);
+  const step = (count: number, name: string, sign: string) => {
+    const next = monthAfter(month, count);
+    return (
+      <button
+        type="button"
+        aria-label={name}
+        disabled={monthEnds(next)[1] < bounds.from || monthEnds(next)[0] > bounds.to}
+        onClick={() => setMonth(next)}
+      >
+        {sign}
+      </button>
+    );
+  };
+  const choose = (range: DayRange | null) => {
+    if (range === null) return onChoose('', false);
+    const isDay = range.from === range.to;
+    const [start, end] = [begun ?? range.from, range.from].sort();
+    const whole = isDay && begun !== null ? { from: start, to: end } : range;
+    setBegun(isDay && begun === null ? range.from : null);
+    onChoose(rangeText(whole), !isDay || begun !== null);
+  };
+  return (
+    <div>
+      <div className="row between">
+        {step(-12, 'A year earlier', '«')}
+        {step(-1, 'A month earlier', '‹')}
+        <button type="button" title="The whole month" onClick={() => onChoose(month, true)}>
+          {month}
+        </button>
+        {step(1, 'A month later', '›')}
+        {step(12, 'A year later', '»')}
+      </div>
+      <MonthGrid
+        span={{ months: [month], from: first, to: last }}
+        range={days.from === undefined && days.to === undefined ? null : { from, to }}
+        label={`Days of ${month}`}
+        onRange={choose}
+      >
+        {(day, state) => (
+          <span
+            key={day}
+            {...cellOf(day, day, state)}
+            className={gridClasses.day}
+            aria-disabled={day < bounds.from || day > bounds.to}
+          >
+            {Number(day.slice(8))}
+          </span>
+        )}
+      </MonthGrid>
+      <p className="muted small" role="status">
+        {begun === null ? 'Days begin and end by UTC.' : `From ${begun}: choose the last day.`}
+      </p>
+    </div>
+  );
+}
+
+function monthAfter(month: string, count: number): string {
+  const at = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)) - 1 + count, 1));
+  return at.toISOString().slice(0, 7);
+}
+
+const mostQuarters = 8;
+
+/** The newest quarters of these months, which are in their order. */
+export function quartersOf(months: readonly string[]): string[] {
+  return [...new Set(months.map(quarterOf))].slice(-mostQuarters);
+}

@@ -1,0 +1,188 @@
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from 'react';
+import type { DayRange } from './days.ts';
+import { dayAfterKey, daysOfMonth, type MonthSpan, weekdayOf, weeksOf } from './month-days.ts';
+import classes from './month-grid.module.css';
+
+/** What the cell of a day is told of its state, and what it must take. */
+export type DayState = { readonly isActive: boolean; readonly isChosen: boolean };
+
+export type MonthGridProps = {
+  span: MonthSpan;
+  /** The chosen days; null when none are chosen. */
+  range: DayRange | null;
+  label: string;
+  /** Whether one month alone is drawn large. */
+  isLarge?: boolean;
+  onRange: (range: DayRange | null) => void;
+  /** Draws the cell of a day. */
+  children: (day: string, state: DayState) => ReactNode;
+  /** What is said of the day that is looked at. */
+  tip?: (day: string) => ReactNode;
+};
+
+/**
+ * Months with a row for each week and a cell for each day. A click chooses a day; dragging, or a click with Shift,
+ * chooses a range.
+ */
+export function MonthGrid(props: MonthGridProps): ReactNode {
+  const { span, range } = props;
+  const grid = useRef<HTMLDivElement>(null);
+  const [looked, setLooked] = useState<string | null>(null);
+  const [active, setActive] = useState<string | null>(null);
+  const [drag, setDrag] = useState<DayRange | null>(null);
+  const start = useRef<string | null>(null);
+  const latest = `${span.to.slice(0, 7)}-01`;
+  const wanted = active ?? range?.from ?? latest;
+  const focusable = wanted < span.from || wanted > span.to ? latest : wanted;
+  const shown = drag ?? range;
+  const choose = (day: string, isRange: boolean) => {
+    setActive(day);
+    if (isRange && range !== null)
+      props.onRange(between(day < range.from ? range.to : range.from, day));
+    else if (range?.from === day && range.to === day) props.onRange(null);
+    else props.onRange({ from: day, to: day });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const day = dayOfTarget(event.target);
+    if (day === undefined) return;
+    if (event.key === 'Enter' || event.key === ' ') {
+      event.preventDefault();
+      return choose(day, event.shiftKey);
+    }
+    const next = dayAfterKey(event.key, day, span);
+    if (next === undefined) return;
+    event.preventDefault();
+    setActive(next);
+    grid.current?.querySelector<HTMLElement>(`[data-day="${next}"]`)?.focus();
+  };
+  const onPointerDown = (event: PointerEvent) => {
+    const day = dayOfTarget(event.target);
+    if (day === undefined || event.button !== 0) return;
+    start.current = day;
+    // A finger stays with what it touched first, unless that lets it go.
+    const touched = event.target as Element;
+    if (touched.hasPointerCapture(event.pointerId)) touched.releasePointerCapture(event.pointerId);
+    setDrag(event.shiftKey && range !== null ? null : { from: day, to: day });
+  };
+  const onPointerOver = (event: PointerEvent) => {
+    const day = dayOfTarget(event.target);
+    setLooked(day ?? null);
+    if (day === undefined || start.current === null || event.buttons !== 1) return;
+    if (start.current !== day || drag !== null) setDrag(between(start.current, day));
+  };
+  const onPointerUp = (event: PointerEvent) => {
+    const day = dayOfTarget(event.target);
+    const from = start.current;
+    start.current = null;
+    setDrag(null);
+    if (day === undefined || from === null) return;
+    if (from === day) choose(day, event.shiftKey);
+    else props.onRange(between(from, day));
+  };
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset draws a frame of its own
+    <div
+      ref={grid}
+      role="group"
+      aria-label={props.label}
+      className={classes.months}
+      data-large={props.isLarge}
+      onKeyDown={onKeyDown}
+      onPointerDown={onPointerDown}
+      onPointerOver={onPointerOver}
+      onPointerUp={onPointerUp}
+      onPointerLeave={() => {
+        start.current = null;
+        setDrag(null);
+        setLooked(null);
+      }}
+      onFocus={(event) => {
+        const day = dayOfTarget(event.target);
+        if (day !== undefined) setActive(day);
+        setLooked(day ?? null);
+      }}
+      onBlur={() => setLooked(null)}
+    >
+      {span.months.map((month) => (
+        <Month key={month} month={month}>
+          {(day) =>
+            props.children(day, {
+              isActive: day === focusable,
+              isChosen: shown !== null && day >= shown.from && day <= shown.to,
+            })
+          }
+        </Month>
+      ))}
+      {looked !== null && props.tip?.(looked)}
+    </div>
+  );
+}
+
+export const weekdays = [
+  ['Mo', 'Monday'],
+  ['Tu', 'Tuesday'],
+  ['We', 'Wednesday'],
+  ['Th', 'Thursday'],
+  ['Fr', 'Friday'],
+  ['Sa', 'Saturday'],
+  ['Su', 'Sunday'],
+] as const;
+
+/** One month: the names of the weekdays, then its weeks. */
+function Month(props: { month: string; children: (day: string) => ReactNode }): ReactNode {
+  const { month, children } = props;
+  return (
+    <div className="shrink" data-month={month}>
+      <p className={classes.name} aria-hidden="true">
+        {month}
+      </p>
+      {/* biome-ignore lint/a11y/useSemanticElements: a table has no cells that are chosen by key */}
+      <div role="grid" aria-label={month} aria-multiselectable className={classes.grid}>
+        <Row>
+          {weekdays.map(([short, name]) => (
+            // biome-ignore lint/a11y/useSemanticElements: names a column of the grid
+            // biome-ignore lint/a11y/useFocusableInteractive: the cells take the focus
+            <span key={short} role="columnheader" aria-label={name} className={classes.weekday}>
+              {short}
+            </span>
+          ))}
+        </Row>
+        {weeksOf(daysOfMonth(month)).map((days) => (
+          <Row key={days[0]}>{days.map(children)}</Row>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Row({ children }: { children: ReactNode }): ReactNode {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a row of the grid
+    // biome-ignore lint/a11y/useFocusableInteractive: its cells take the focus
+    <div role="row" className={classes.row}>
+      {children}
+    </div>
+  );
+}
+
+/** What the cell of a day has, whatever it shows. */
+export function cellOf(day: string, label: string, { isActive, isChosen }: DayState) {
+  return {
+    role: 'gridcell',
+    // The visible number comes first in the label, because people who control the page by voice say that number.
+    'aria-label': `${Number(day.slice(8))}, ${label}`,
+    'data-day': day,
+    style: day.endsWith('-01') ? { gridColumnStart: weekdayOf(day) + 1 } : undefined,
+    tabIndex: isActive ? 0 : -1,
+    'aria-selected': isChosen,
+  };
+}
+
+function between(a: string, b: string): DayRange {
+  return a < b ? { from: a, to: b } : { from: b, to: a };
+}
+
+function dayOfTarget(target: EventTarget): string | undefined {
+  return (target as Element).closest<HTMLElement>('[data-day]')?.dataset.day;
+}
