@@ -73,7 +73,7 @@ export const dlqColumns: readonly Column<Delivery>[] = [
   column.shortId('idempotency_key', 'IDEMPOTENCY KEY', 128, { rank: 3 }),
   target,
   attempts,
-  lastStatus,
+  { ...lastStatus, isKept: true },
   column.own('next_retry', 'NEXT RETRY', 94, {
     card: 'note',
     cell: ({ status, next_retry: at, waits_for_endpoint: waits }) => {

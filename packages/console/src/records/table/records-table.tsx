@@ -31,7 +31,7 @@ export function RecordsTable(props: RecordsTableProps): ReactNode {
   const shown = page.data?.lines ?? noLines;
   const lines = useMemo(() => withLive(live, shown, isNewestFirst), [live, shown, isNewestFirst]);
   const columns = useMemo(
-    () => [...columnsFor(zone, hasStore).map(offerIfEmpty(lines)), ...fieldColumns(lines)],
+    () => [...columnsFor(zone, hasStore), ...fieldColumns(lines)],
     [zone, hasStore, lines],
   );
   return (
@@ -99,15 +99,6 @@ function columnsFor(zone: Zone, hasStore: boolean): readonly Column<RecordLine>[
     }),
     column.bytes('bytes', 'BYTES', 72, { rank: 1, card: 'note' }),
   ];
-}
-
-/** What no record of the page has is shown only where somebody has chosen it. */
-function offerIfEmpty(lines: readonly RecordLine[]) {
-  return (column: Column<RecordLine>): Column<RecordLine> => {
-    const isLabel = ['kind', 'source', 'model', 'confidence'].includes(column.id);
-    const isEmpty = isLabel && lines.length > 0 && lines.every((line) => !column.value?.(line));
-    return isEmpty ? { ...column, rank: offered } : column;
-  };
 }
 
 /** A column for each field of the enrichments of the page, offered in the menu of the columns. */

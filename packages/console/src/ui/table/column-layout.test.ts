@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { offered } from './column.ts';
 import {
+  findBare,
   findLeaving,
   formatLayout,
   moveId,
@@ -88,4 +89,23 @@ test('lets what is only offered leave, however much room there is', () => {
   expect([...findLeaving(columns, 5000)]).toEqual(['field']);
   expect([...findLeaving(columns, 320)]).toEqual(['field']);
   expect([...findLeaving(columns, 319)]).toEqual(['field', 'note']);
+});
+
+test('a column of nothing is bare, unless it is the main one, is kept, or has no value', () => {
+  type Row = { a: string | null; b: number | null };
+  const column = (id: 'a' | 'b', more: object = {}) => ({
+    id,
+    value: (row: Row) => row[id],
+    ...more,
+  });
+  const rows: Row[] = [
+    { a: null, b: 0 },
+    { a: '–', b: null },
+  ];
+  expect(findBare([column('a'), column('b')], rows)).toEqual(['a']);
+  expect(findBare([column('a', { isMain: true })], rows)).toEqual([]);
+  expect(findBare([column('a', { isKept: true })], rows)).toEqual([]);
+  expect(findBare([{ id: 'a' }], rows)).toEqual([]);
+  expect(findBare([column('a')], [...rows, { a: 'x', b: 1 }])).toEqual([]);
+  expect(findBare([column('a')], [])).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { offered } from './column.ts';
+import { type CellValue, type Column, offered } from './column.ts';
 
 /** What a person chose about the columns of a list. What is not chosen is as the list itself has it. */
 export type ColumnLayout = {
@@ -94,3 +94,19 @@ export function findLeaving(columns: readonly Fitted[], roomPx: number): Readonl
   }
   return leaving;
 }
+
+/** The ids of the columns that have nothing to show in any of these rows, of which there are some. */
+export function findBare<Row>(
+  columns: readonly Pick<Column<Row>, 'id' | 'isMain' | 'isKept' | 'value'>[],
+  rows: readonly Row[],
+): string[] {
+  if (rows.length === 0) return [];
+  return columns
+    .filter(
+      ({ isMain, isKept, value }) =>
+        !isMain && !isKept && value && rows.every((row) => isNothing(value(row))),
+    )
+    .map(({ id }) => id);
+}
+
+const isNothing = (value: CellValue) => value === null || value === '' || value === '–';

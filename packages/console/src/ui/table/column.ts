@@ -21,6 +21,8 @@ export type Column<Row> = {
    * `offered` is shown only where a person has chosen it.
    */
   readonly rank?: number;
+  /** Whether the column stays where no row has anything to show in it. */
+  readonly isKept?: boolean;
   /** Figures stand at the right. */
   readonly isFigure?: boolean;
   /**

@@ -53,6 +53,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
     list: props.list,
     columns,
     hasSelection: selection !== undefined,
+    rows,
     roomPx: widthPx ?? 0,
   });
   const { isCards } = model;

@@ -15,6 +15,7 @@ import { type CSSProperties, useMemo, useRef, useState } from 'react';
 import type { Column } from './column.ts';
 import {
   type ColumnLayout,
+  findBare,
   findLeaving,
   formatLayout,
   orderIds,
@@ -67,6 +68,7 @@ export function useColumns<Row>(props: {
   list: string;
   columns: readonly Column<Row>[];
   hasSelection: boolean;
+  rows: readonly Row[];
   /** The width of the list in pixels. */
   roomPx: number;
 }): ColumnModel {
@@ -81,11 +83,18 @@ export function useColumns<Row>(props: {
   const isPhone = useMediaQuery('(max-width: 600px)', false, { getInitialValueInEffect: false });
   const staying = columns.filter(({ rank }) => rank === undefined);
   const isCards = isPhone || widthOf(staying) > roomPx;
+  const bare = findBare(columns, props.rows).join(' ');
   const leaving = useMemo(() => {
     // What a person has chosen to see stays, and then the list scrolls sideways.
     const free = columns.filter(({ id }) => layout.shown[id] === undefined);
-    return isCards ? new Set<string>() : findLeaving(free, roomPx);
-  }, [columns, layout.shown, isCards, roomPx]);
+    if (isCards) return new Set<string>();
+    const ids = new Set(bare.split(' '));
+    const full = free.filter(({ id }) => !ids.has(id));
+    return new Set([
+      ...free.filter(({ id }) => ids.has(id)).map(({ id }) => id),
+      ...findLeaving(full, roomPx),
+    ]);
+  }, [columns, layout.shown, isCards, roomPx, bare]);
   const state = useMemo(
     () => ({
       columnOrder: orderIds(
