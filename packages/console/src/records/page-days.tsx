@@ -1,6 +1,7 @@
 import { type ReactNode, useMemo } from 'react';
 import type { DatasetRow } from '../api/types.ts';
-import { DayField, type Days } from '../ui/day-field.tsx';
+import { DayField } from '../ui/day-field.tsx';
+import type { Days } from '../ui/days.ts';
 import { monthEnds } from '../ui/days.ts';
 import { useFullMonths } from './facts/use-facts.ts';
 import { chosenNode, type RecordsSearch } from './search.ts';

@@ -2,7 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { DatasetRow, RecordFields } from '../api/types.ts';
 import { presetWith, type Scope } from '../api/values.ts';
-import type { Days } from '../ui/day-field.tsx';
+import type { Days } from '../ui/days.ts';
 import { lazyPart, useIdlePreload } from '../ui/lazy-part.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
 import { useSession } from '../ui/session.ts';

@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import classes from './day-choices.module.css';
-import type { Days } from './day-field.tsx';
 import { quarterOf, rangeText, readRange, within } from './day-range.ts';
+import type { Days } from './days.ts';
 import { type DayRange, earliestDay, latestDay, monthEnds } from './days.ts';
 import gridClasses from './month-grid.module.css';
 import { cellOf, MonthGrid } from './month-grid.tsx';

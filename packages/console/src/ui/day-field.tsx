@@ -1,15 +1,13 @@
 import { ActionIcon, Popover, TextInput } from '@mantine/core';
 import { type ReactNode, useRef, useState } from 'react';
 import { isDay, isRangeName, rangeText, readRange, within } from './day-range.ts';
+import type { Days } from './days.ts';
 import { earliestDay, latestDay } from './days.ts';
 import { CalendarIcon } from './icons.tsx';
 import { lazyPiece } from './lazy-part.tsx';
 import classes from './list-page.module.css';
 
 const DayChoices = lazyPiece('DayChoices', () => import('./day-choices.tsx'));
-
-/** The first and the last day, both included; without both it is all days. */
-export type Days = { readonly from?: string | undefined; readonly to?: string | undefined };
 
 export type DayFieldProps = {
   days: Days;

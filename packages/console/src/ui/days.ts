@@ -26,3 +26,6 @@ export function monthEnds(month: string): [string, string] {
 export function daysIn(month: string): number {
   return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
 }
+
+/** The first and the last day, both included; without both it is all days. */
+export type Days = { readonly from?: string | undefined; readonly to?: string | undefined };
