@@ -9,12 +9,17 @@ create table access_tokens (
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
   creator_id text collate "C",
+  issuer text collate "C",
+  subject text collate "C",
+  person_id text collate "C",
   constraint access_tokens_hash_key UNIQUE (hash),
   constraint access_tokens_pkey PRIMARY KEY (id),
   constraint access_tokens_creator_fkey FOREIGN KEY (creator_id) REFERENCES access_tokens(id)
 );
 
 CREATE INDEX access_tokens_creator_idx ON public.access_tokens USING btree (creator_id);
+
+CREATE UNIQUE INDEX access_tokens_person_idx ON public.access_tokens USING btree (issuer, subject);
 
 create table audit_chain (
   is_only boolean not null default true,
@@ -932,6 +937,8 @@ create table sessions (
   session_id text collate "C" not null default ('ses_'::text || replace((gen_random_uuid())::text, '-'::text, ''::text)),
   address text,
   user_agent text,
+  idle_at timestamp with time zone,
+  id_token text,
   constraint sessions_pkey PRIMARY KEY (hash)
 );
 

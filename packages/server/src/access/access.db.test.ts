@@ -39,6 +39,7 @@ test('/me tells name, scopes, tenants and expiry', async () => {
   });
   const answer = await service.call('GET', '/me', { token });
   expect(answer.json).toEqual({
+    kind: 'token',
     name: 'ops laptop',
     scopes: ['enrichment:read'],
     tenants: ['TX'],

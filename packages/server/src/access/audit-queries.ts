@@ -186,8 +186,15 @@ export async function listAuditEntriesAfter(
     where ${join(conditions, ' and ')} order by link.place limit ${limit}`);
 }
 
+/** What kind of actor has this id; its beginning tells (kernel/actor.ts). */
+export function kindOf(column: string): Sql {
+  return raw(
+    `case when ${column} is null then 'none' when left(${column}, 4) = 'usr_' then 'person' else 'token' end`,
+  );
+}
+
 const auditColumns = sql`audit_log.id::text as id, ${instantText('audit_log.at')} as at,
-  json_build_object('token_id', token_id, 'name', token_name) as actor, action, target, tenant, tenants, request_id, address, user_agent, before, after,
+  json_build_object('kind', ${kindOf('token_id')}, 'token_id', token_id, 'name', token_name) as actor, action, target, tenant, tenants, request_id, address, user_agent, before, after,
   link.place, encode(link.hash, 'hex') as hash`;
 
 function auditConditions({ tokenId, action, tenant, from, to, reach }: AuditFilter): Sql[] {

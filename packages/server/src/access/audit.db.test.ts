@@ -203,7 +203,7 @@ test('making and revoking a token is told with who, from where, what it was, and
   expect(create).toEqual({
     id: expect.stringMatching(/^\d+$/),
     at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
-    actor: { token_id: admin.id, name: admin.name },
+    actor: { kind: 'token', token_id: admin.id, name: admin.name },
     action: 'token.create',
     target: made.id,
     tenant: 'TX',
@@ -236,7 +236,7 @@ test('the first admin token and what is made on the machine itself stand in the 
   });
   const { data } = await list('action=token.create');
   expect(data[0]).toMatchObject({
-    actor: { token_id: null, name: 'this machine' },
+    actor: { kind: 'none', token_id: null, name: 'this machine' },
     target: made.id,
     after: { name: 'new admin', scopes: ['admin'], tenants: null, expires_at: null },
     address: null,

@@ -19,7 +19,8 @@ const maxUserAgentLength = 200;
 export function createAudit(): Audit {
   return async (db, { actor, request, action, target, before, after, ...whom }) =>
     queries.insertAuditEntry(db, {
-      tokenId: actor.tokenId,
+      // Who is not known has none.
+      tokenId: actor.tokenId === '' ? null : actor.tokenId,
       tokenName: actor.name,
       action,
       target,

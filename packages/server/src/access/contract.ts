@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { presets, scopes } from '../kernel/values.ts';
+import { actorKinds, presets, scopes, signInPurposes } from '../kernel/values.ts';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
   cursorSchema,
@@ -25,6 +25,7 @@ const tenantsSchema = nullable(
 const expirySchema = nullable(instantSchema, 'null = never.');
 
 export const actorSchema = Type.Object({
+  kind: oneOf(actorKinds),
   name: Type.String(),
   scopes: Type.Array(scopeSchema),
   tenants: tenantsSchema,
@@ -67,19 +68,35 @@ export const newTokenSchema = Type.Object(
   },
 );
 
-/** What opens a console session: an access token, or the code of a one-time sign-in link. */
+const answerSchema = Type.Optional(
+  Type.String({
+    maxLength: 3900,
+    description: 'the query with which the identity server sent the browser back',
+  }),
+);
+
+/**
+ * What opens a console session: an access token, the code of a one-time sign-in link, or an answer of the identity
+ * server.
+ */
 export const signInSchema = Type.Object(
   {
     token: Type.Optional(Type.String({ maxLength: 200 })),
     code: Type.Optional(Type.String({ maxLength: 200 })),
+    answer: answerSchema,
   },
   { additionalProperties: false, minProperties: 1, maxProperties: 1 },
 );
 
-/** What confirms a console session: its access token, given once more. */
+/** What confirms a console session: its access token, given once more, or an answer of the identity server. */
 export const confirmationSchema = Type.Object(
-  { token: Type.String({ maxLength: 200, description: 'the one that the session stands for' }) },
-  { additionalProperties: false },
+  {
+    token: Type.Optional(
+      Type.String({ maxLength: 200, description: 'the one that the session stands for' }),
+    ),
+    answer: answerSchema,
+  },
+  { additionalProperties: false, minProperties: 1, maxProperties: 1 },
 );
 
 const nullableText = nullable(Type.String());
@@ -87,8 +104,8 @@ const nullableText = nullable(Type.String());
 export const sessionSchema = Type.Object({
   id: Type.String(),
   actor: Type.Object(
-    { token_id: Type.String(), name: Type.String() },
-    { description: 'The access token that it stands for.' },
+    { kind: oneOf(actorKinds), token_id: Type.String(), name: Type.String() },
+    { description: 'The person who signed in, or the access token that it stands for.' },
   ),
   created_at: instantSchema,
   expires_at: instantSchema,
@@ -104,11 +121,12 @@ export const auditEntrySchema = Type.Object({
   id: Type.String({ description: 'Opaque.' }),
   at: instantSchema,
   actor: Type.Object({
+    kind: oneOf(actorKinds),
     token_id: nullable(
       Type.String(),
-      'null = on the machine of the service, or nobody: a sign-in that failed (session.refuse)',
+      'of the token or the person; null = on the machine of the service, or nobody: a sign-in that failed (session.refuse)',
     ),
-    name: Type.String({ description: 'of the token, as it was then' }),
+    name: Type.String({ description: 'of the token or the person, as it was then' }),
   }),
   action: Type.String({ examples: ['token.create'] }),
   target: nullable(Type.String(), 'Id of what it was done to.'),
@@ -176,7 +194,7 @@ export const auditQuerySchema = Type.Object(
         minLength: 1,
         maxLength: 100,
         pattern: '^[!-~]+$',
-        description: 'a token’s id',
+        description: 'the id of a token or a person',
       }),
     ),
     action: Type.Optional(
@@ -204,17 +222,53 @@ export const auditQuerySchema = Type.Object(
 );
 
 export const accessContract = routesUnder('Access', {
+  listSignIns: {
+    method: 'GET',
+    path: '/session/ways',
+    summary: 'How one can sign in',
+    scope: null,
+    responses: {
+      200: {
+        description: 'An access token always opens a session.',
+        schema: Type.Object({
+          identity: nullable(
+            Type.Object({ name: Type.String() }),
+            'How the identity server is called; null = none is set.',
+          ),
+        }),
+      },
+    },
+  },
+  beginSignIn: {
+    method: 'POST',
+    path: '/session/identity',
+    summary: 'Begin to sign in at the identity server',
+    description:
+      'For browsers: sets a cookie that knows the answer again, within ten minutes, and answers where to go. What comes back to /sign-in/callback opens a session (`POST /session`) or, begun to confirm, confirms one (`POST /session/confirm`).',
+    scope: null,
+    body: Type.Object({ purpose: oneOf(signInPurposes) }, { additionalProperties: false }),
+    responses: {
+      200: {
+        description: 'Go there.',
+        schema: Type.Object({ url: Type.String({ format: 'uri' }) }),
+      },
+      403: { ...problem, description: 'Another site’s page sent it.' },
+      404: { ...problem, description: 'No identity server is set.' },
+      503: { ...problem, description: 'The identity server does not answer.' },
+    },
+  },
   signIn: {
     method: 'POST',
     path: '/session',
     summary: 'Open a console session',
     description:
-      'For browsers: sets an HttpOnly, SameSite=Strict cookie that stands for the token for a day. Programs send the token itself.',
+      'For browsers: sets an HttpOnly, SameSite=Strict cookie that stands for the token for a day, or for the person whom the identity server vouches for until it has to do so anew. Programs send the token itself.',
     scope: null,
     body: signInSchema,
     responses: {
       200: { description: 'Signed in.', schema: actorSchema },
       401: problem,
+      403: { ...problem, description: 'The person is in no group that may sign in.' },
       429: { ...problem, description: 'Too many sign-ins from this address failed.' },
     },
   },
@@ -224,6 +278,10 @@ export const accessContract = routesUnder('Access', {
     summary: 'End the console session',
     scope: null,
     responses: {
+      200: {
+        description: 'Signed out here; at the identity server by going there.',
+        schema: Type.Object({ url: Type.String({ format: 'uri' }) }),
+      },
       204: { description: 'Signed out, or never signed in.' },
       403: { ...problem, description: 'Another site’s page sent it.' },
     },
@@ -231,7 +289,7 @@ export const accessContract = routesUnder('Access', {
   confirmSession: {
     method: 'POST',
     path: '/session/confirm',
-    summary: 'Confirm the console session with its access token',
+    summary: 'Confirm the console session with its access token, or by signing in anew',
     description:
       'For ten minutes the session may then do what is destructive. Calls with an access token never need it.',
     scope: 'any',
@@ -239,7 +297,7 @@ export const accessContract = routesUnder('Access', {
     responses: {
       200: { description: 'Confirmed.', schema: Type.Object({ confirmed_until: instantSchema }) },
       400: problem,
-      401: { ...problem, description: 'No session, or not the token that it was opened with.' },
+      401: { ...problem, description: 'No session, or not what it was opened with.' },
     },
   },
   whoAmI: {
@@ -254,7 +312,7 @@ export const accessContract = routesUnder('Access', {
     path: '/tokens',
     summary: 'Make an access token',
     description:
-      'The answer is the only place where the token itself ever shows. It expires with the token that makes it unless an earlier time is asked for, and is revoked with it; what an unlimited admin without expiry makes stands by itself.',
+      'The answer is the only place where the token itself ever shows. What a person makes expires after SVC_PERSON_TOKEN_DAYS, and counts only while they may do as much. It expires with the token that makes it unless an earlier time is asked for, and is revoked with it; what an unlimited admin without expiry makes stands by itself.',
     scope: 'admin',
     stepUp: true,
     body: newTokenSchema,

@@ -8,8 +8,8 @@ export { findOrMakeSigningKey } from './queries.ts';
 export { addAccessRoutes } from './routes.ts';
 export {
   actorOfToken,
-  type Credentials,
   createAuthenticate,
   createSignInCode,
+  type SessionOptions,
 } from './sessions.ts';
 export { createToken, describeToken, makeFirstAdminToken, type NewToken } from './tokens.ts';

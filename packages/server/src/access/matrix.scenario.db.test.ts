@@ -1,7 +1,10 @@
 import { rm } from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, type CallOptions, useTestService } from '../../test/service.ts';
+import { startForger } from '../../test/identity-forger.ts';
+import { identitySettings, openBrowser } from '../../test/person.ts';
+import { type Answer, type CallOptions, startTestService } from '../../test/service.ts';
+import { use } from '../../test/use.ts';
 import { apiContract, type RouteContract } from '../contract.ts';
 import { newAccessToken } from '../kernel/ids.ts';
 import { type Preset, presets, type Scope, scopes } from '../kernel/values.ts';
@@ -30,12 +33,24 @@ function ruleOf({ id }: Pick<RouteContract, 'id'>): RouteRule {
 }
 
 // Without a drainer, so that deliveries stay as they are.
-const service = useTestService({
-  SVC_ROLES: 'api,retention,exports',
-  SVC_RATE_LIMIT: '0',
-  SVC_ALLOW_TARGETS: '127.0.0.0/8',
-  SVC_EXPORT_ROOTS: deliveries,
-});
+const service = use(
+  async () => {
+    const identity = await startForger();
+    const made = await startTestService({
+      ...identitySettings(identity.issuer),
+      SVC_PUBLIC_URL: 'http://svcctl.example',
+      SVC_ROLES: 'api,retention,exports',
+      SVC_RATE_LIMIT: '0',
+      SVC_ALLOW_TARGETS: '127.0.0.0/8',
+      SVC_EXPORT_ROOTS: deliveries,
+    });
+    return { ...made, identity };
+  },
+  async (made) => {
+    await made.stop();
+    await made.identity.stop();
+  },
+);
 afterAll(() => rm(deliveries, { recursive: true, force: true }));
 
 describe('the rules', () => {
@@ -148,6 +163,10 @@ async function makeCallers(): Promise<Record<string, Caller>> {
   const body = { token: service.adminToken };
   await service.call('POST', '/session/confirm', { token: null, headers: confirmed, body });
   const pipeline = await session(await tokenOf({ preset: 'pipeline' }));
+  const ada = openBrowser(service);
+  const answer = service.identity.answer(await ada.begin());
+  await ada.call('POST', '/session', { answer });
+  const person = { cookie: `svc_session=${ada.cookies.get('svc_session')}` };
   const elsewhere = { origin: 'https://elsewhere.example' };
   const inSession = (headers: Record<string, string>, more: Omit<Caller, 'options'>): Caller => ({
     options: { token: null, headers },
@@ -161,6 +180,7 @@ async function makeCallers(): Promise<Record<string, Caller>> {
       refused: '401 session_expired',
     },
     'a session': inSession(admin, { ...all, session: 'unconfirmed' }),
+    'a session of a person': inSession(person, { ...all, session: 'unconfirmed' }),
     'a confirmed session': inSession(confirmed, { ...all, session: 'confirmed' }),
     'a session of a lesser token': inSession(pipeline, {
       ...{ scopes: presets.pipeline, session: 'unconfirmed' },

@@ -4,6 +4,7 @@ import type { Scope } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
+import { kindOf } from './audit-queries.ts';
 import type { Session, TokenRow } from './contract.ts';
 
 /** What a reader with this reach sees of a token: its creator only if the reader can list it, too. */
@@ -23,11 +24,16 @@ export type TokenState = Pick<TokenRow, 'id' | 'name' | 'scopes' | 'tenants' | '
   is_use_stale: boolean;
 };
 
-// This is read at every request, so it holds only what an actor is made of.
+// This is read at every request, so it holds only what an actor is made of. What a person made counts only while the
+// person may do as much: they may have been shut out since, or let in with less.
 const state = sql`id, name, scopes, tenants,
   ${instantText('access_tokens.expires_at')} as expires_at,
   coalesce(access_tokens.expires_at <= now(), false) as is_expired,
-  revoked_at is not null as is_revoked,
+  revoked_at is not null or exists (
+    select from access_tokens person where person.id = access_tokens.person_id and (person.revoked_at is not null
+      or not (person.scopes @> access_tokens.scopes or 'admin' = any(person.scopes))
+      or not (person.tenants is null or coalesce(access_tokens.tenants <@ person.tenants, false)))
+  ) as is_revoked,
   coalesce(last_used_at < now() - interval '1 minute', true) as is_use_stale`;
 
 /**
@@ -49,6 +55,11 @@ export async function findTokenById(db: Queryable, id: string): Promise<TokenSta
   return rows[0];
 }
 
+const isLive = sql`sessions.expires_at > now() and coalesce(sessions.idle_at > now(), true)`;
+
+/** A session of a token. Nobody has said for a while that somebody is there, if `is_idle_stale`. */
+export type SessionState = TokenState & { confirmed_until: string | null; is_idle_stale: boolean };
+
 /**
  * Returns the token that a live session stands for, and the time until which the session is confirmed, or null if it is
  * not.
@@ -56,13 +67,21 @@ export async function findTokenById(db: Queryable, id: string): Promise<TokenSta
 export async function findTokenBySession(
   db: Queryable,
   hash: Buffer,
-): Promise<(TokenState & { confirmed_until: string | null }) | undefined> {
-  const rows = await db.query<TokenState & { confirmed_until: string | null }>(sql`
+): Promise<SessionState | undefined> {
+  const rows = await db.query<SessionState>(sql`
     select ${state}, case when sessions.confirmed_until > now()
-      then ${instantText('sessions.confirmed_until')} end as confirmed_until
+      then ${instantText('sessions.confirmed_until')} end as confirmed_until,
+      sessions.idle_at is not null as is_idle_stale
     from access_tokens join sessions on sessions.token_id = access_tokens.id
-    where sessions.hash = ${hash} and sessions.expires_at > now()`);
+    where sessions.hash = ${hash} and ${isLive}`);
   return rows[0];
+}
+
+/** Keeps a session open for so many seconds from now on, unless that was said less than half a minute ago. */
+export async function keepSession(db: Queryable, hash: Buffer, seconds: number): Promise<void> {
+  await db.query(sql`
+    update sessions set idle_at = now() + make_interval(secs => ${seconds})
+    where hash = ${hash} and idle_at < now() + make_interval(secs => ${seconds}) - interval '30 seconds'`);
 }
 
 /**
@@ -76,7 +95,7 @@ export async function confirmSession(
 ): Promise<string | undefined> {
   const rows = await db.query<{ confirmed_until: string }>(sql`
     update sessions set confirmed_until = now() + make_interval(secs => ${seconds})
-    where hash = ${hash} and expires_at > now()
+    where hash = ${hash} and ${isLive}
     returning ${instantText('confirmed_until')} as confirmed_until`);
   return rows[0]?.confirmed_until;
 }
@@ -91,16 +110,21 @@ export async function insertSession(
     hash: Buffer;
     tokenId: string;
     seconds: number;
+    /** 0: it does not end because nobody does anything. */
+    idleSeconds: number;
+    idToken: string | null;
     address: string | null;
     userAgent: string | null;
   },
 ): Promise<string> {
-  await db.query(sql`delete from sessions where expires_at <= now()`);
+  await db.query(sql`delete from sessions where not (${isLive})`);
   const id = newId('ses');
+  const { idleSeconds } = session;
   await db.query(sql`
-    insert into sessions (hash, token_id, expires_at, session_id, address, user_agent)
-    values (${session.hash}, ${session.tokenId}, now() + make_interval(secs => ${session.seconds}), ${id},
-      ${session.address}, ${session.userAgent})`);
+    insert into sessions (hash, token_id, expires_at, idle_at, id_token, session_id, address, user_agent)
+    values (${session.hash}, ${session.tokenId}, now() + make_interval(secs => ${session.seconds}),
+      case when ${idleSeconds}::int > 0 then now() + make_interval(secs => ${idleSeconds}) end, ${session.idToken},
+      ${id}, ${session.address}, ${session.userAgent})`);
   return id;
 }
 
@@ -113,11 +137,12 @@ export async function listSessions(
   { reach, own }: { reach: readonly string[] | null; own: Buffer | null },
 ): Promise<Session[]> {
   return db.query<Session>(sql`
-    select session_id as id, json_build_object('token_id', token_id, 'name', access_tokens.name) as actor,
+    select session_id as id, json_build_object('kind', ${kindOf('token_id')}, 'token_id', token_id,
+        'name', access_tokens.name) as actor,
       ${instantText('sessions.created_at')} as created_at, ${instantText('sessions.expires_at')} as expires_at,
       address, user_agent, coalesce(sessions.hash = ${own}, false) as is_current
     from sessions join access_tokens on access_tokens.id = token_id
-    where sessions.expires_at > now() and revoked_at is null
+    where ${isLive} and revoked_at is null
       and (access_tokens.expires_at is null or access_tokens.expires_at > now())
       and (${reach}::text[] is null or tenants <@ ${reach}::text[])
     order by sessions.created_at desc, session_id limit 1000`);
@@ -136,10 +161,15 @@ export async function endSessions(
     returning session_id as id, sessions.token_id, tenants`);
 }
 
-/** Returns whether there was such a session. */
-export async function deleteSession(db: Queryable, hash: Buffer): Promise<boolean> {
-  const rows = await db.query(sql`delete from sessions where hash = ${hash} returning token_id`);
-  return rows.length > 0;
+/** Returns what was kept of the session for its end; undefined when there was no such session. */
+export async function deleteSession(
+  db: Queryable,
+  hash: Buffer,
+): Promise<{ id_token: string | null } | undefined> {
+  const rows = await db.query<{ id_token: string | null }>(
+    sql`delete from sessions where hash = ${hash} returning id_token`,
+  );
+  return rows[0];
 }
 
 export async function insertSignInLink(
@@ -167,7 +197,7 @@ export async function findOldestAdminToken(db: Queryable): Promise<string | unde
   const rows = await db.query<{ id: string }>(sql`
     select id from access_tokens
     where revoked_at is null and (expires_at is null or expires_at > now())
-      and 'admin' = any(scopes) and tenants is null
+      and 'admin' = any(scopes) and tenants is null and issuer is null and person_id is null
     order by created_at limit 1`);
   return rows[0]?.id;
 }
@@ -185,9 +215,11 @@ export async function insertToken(
   },
 ): Promise<TokenRow | undefined> {
   const rows = await db.query<TokenRow>(sql`
-    insert into access_tokens (id, hash, name, scopes, tenants, expires_at, creator_id)
+    insert into access_tokens (id, hash, name, scopes, tenants, expires_at, creator_id, person_id)
     values (${token.id}, ${token.hash}, ${token.name}, ${token.scopes}, ${token.tenants}, ${token.expiresAt},
-      ${token.creatorId})
+      ${token.creatorId}, (
+        select case when maker.issuer is null then maker.person_id else maker.id end
+        from access_tokens maker where maker.id = ${token.creatorId}))
     returning ${columns}`);
   return rows[0];
 }
@@ -202,7 +234,7 @@ export async function listLiveTokens(
 ): Promise<TokenRow[]> {
   return db.query<TokenRow>(sql`
     select ${columnsFor(reach)} from access_tokens
-    where revoked_at is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+    where revoked_at is null and issuer is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
     order by access_tokens.created_at desc, id`);
 }
 
@@ -219,7 +251,7 @@ export async function revokeToken(
   return db.query<TokenRow>(sql`
     with recursive bound as (
       select id, tenants is not null or expires_at is not null as binds from access_tokens
-      where id = ${id} and revoked_at is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
+      where id = ${id} and revoked_at is null and issuer is null and (${reach}::text[] is null or tenants <@ ${reach}::text[])
       union all
       select made.id, made.tenants is not null or made.expires_at is not null
       from bound join access_tokens made on made.creator_id = bound.id where bound.binds

@@ -1,12 +1,14 @@
-import { type Actor, requireAllTenants } from '../kernel/actor.ts';
+import { type Actor, isPerson, requireAllTenants } from '../kernel/actor.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Audit } from '../platform/audit.ts';
 import { type HttpServer, untilGone } from '../platform/http/server.ts';
+import { callbackPath } from '../platform/identity-server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { listAuditLog } from './audit.ts';
 import { verifyAuditLog } from './audit-chain.ts';
 import { accessContract } from './contract.ts';
 import type { SignInGuard } from './limits.ts';
+import { beginSignIn, forgetSignIn } from './people.ts';
 import { listLiveTokens } from './queries.ts';
 import {
   closeSession,
@@ -14,18 +16,21 @@ import {
   endSession,
   listSessions,
   openSession,
-  type PublicUrl,
+  refuseForeignOrigin,
+  required,
+  type SessionOptions,
   sessionHash,
   signOutEverywhere,
 } from './sessions.ts';
 import { createToken, describeToken, revokeToken } from './tokens.ts';
 
-export type AccessOptions = {
+export type AccessOptions = SessionOptions & {
   readonly clock: Clock;
   readonly cursorKey: () => Buffer;
   readonly audit: Audit;
   readonly guard: SignInGuard;
-  readonly publicUrl?: PublicUrl;
+  /** Days after which a token that a person made expires at the latest; 0 = whenever they say. */
+  readonly personTokenDays: number;
 };
 
 /**
@@ -33,29 +38,14 @@ export type AccessOptions = {
  * transaction.
  */
 export function addAccessRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
-  const { audit, clock, cursorKey, guard, publicUrl } = options;
-  http.route(accessContract.signIn, async ({ body, request, reply }) => {
-    const { cookie, actor } = await guard.attempt(request, () =>
-      openSession(db, body, { request, audit, publicUrl }),
-    );
-    reply.header('set-cookie', cookie);
-    return actorAnswer(actor);
-  });
-  http.route(accessContract.signOut, async ({ request, reply }) => {
-    reply.header('set-cookie', await closeSession(db, { request, audit, publicUrl }));
-    return reply.send();
-  });
-  http.route(accessContract.confirmSession, async ({ body, actor, request }) => ({
-    confirmed_until: await guard.attempt(
-      request,
-      () => confirmSession(db, body.token, { actor, request, audit, publicUrl }),
-      actor.session && sessionHash(request, publicUrl),
-    ),
-  }));
+  const { audit, clock, cursorKey, publicUrl, personTokenDays } = options;
+  addSessionRoutes(http, db, options);
   http.route(accessContract.whoAmI, async ({ actor }) => actorAnswer(actor));
   http.route(accessContract.createToken, ({ body, actor, request }) =>
     db.transaction(async (connection) => {
-      const made = await createToken(connection, body, { creator: actor, nowMillis: clock() });
+      const made = await createToken(connection, body, {
+        ...{ creator: actor, nowMillis: clock(), personTokenDays },
+      });
       await audit(connection, {
         actor,
         request,
@@ -111,7 +101,59 @@ export function addAccessRoutes(http: HttpServer, db: Database, options: AccessO
   });
 }
 
-function actorAnswer({ name, scopes, tenants, expiresAt, session }: Actor) {
+/** How one signs in, confirms and signs out. */
+function addSessionRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
+  const { audit, guard, publicUrl, idleSeconds, people } = options;
+  const sessions = { publicUrl, idleSeconds, people };
+  http.route(accessContract.listSignIns, async () => ({
+    identity: people && { name: people.name },
+  }));
+  // The page takes the answer along by a call of its own, which the browser sends its cookies with. It leads nowhere else,
+  // whatever the answer says.
+  http.fastify.get(callbackPath, async ({ url }, reply) => {
+    const answer = encodeURIComponent(url.slice(callbackPath.length + 1));
+    return reply
+      .header('referrer-policy', 'no-referrer')
+      .redirect(`/#/sign-in?answer=${answer}`, 303);
+  });
+  http.route(accessContract.beginSignIn, async ({ body, request, reply }) => {
+    refuseForeignOrigin(request.headers, publicUrl);
+    const visit = { request, audit, publicUrl };
+    const { url, cookie } = await beginSignIn(required(people), body.purpose, visit);
+    reply.header('set-cookie', cookie);
+    return { url };
+  });
+  http.route(accessContract.signIn, async ({ body, request, reply }) => {
+    if (body.answer !== undefined) {
+      reply.header('set-cookie', forgetSignIn({ request, audit, publicUrl }));
+    }
+    const { cookie, actor } = await guard.attempt(request, () =>
+      openSession(db, body, { request, audit, ...sessions }),
+    );
+    reply.header('set-cookie', cookie);
+    return actorAnswer(actor);
+  });
+  http.route(accessContract.signOut, async ({ request, reply }) => {
+    const { cookie, endUrl } = await closeSession(db, { request, audit, ...sessions });
+    reply.header('set-cookie', cookie);
+    return endUrl === null ? reply.status(204).send() : { url: endUrl };
+  });
+  http.route(accessContract.confirmSession, async ({ body, actor, request, reply }) => {
+    if (body.answer !== undefined) {
+      reply.header('set-cookie', forgetSignIn({ request, audit, publicUrl }));
+    }
+    const until = await guard.attempt(
+      request,
+      () => confirmSession(db, body, { actor, request, audit, ...sessions }),
+      actor.session && sessionHash(request, publicUrl),
+    );
+    return { confirmed_until: until };
+  });
+}
+
+function actorAnswer(actor: Actor) {
+  const { name, scopes, tenants, expiresAt, session } = actor;
+  const kind = isPerson(actor) ? 'person' : 'token';
   const confirmed_until = session?.confirmedUntil ?? null;
-  return { name, scopes, tenants, expires_at: expiresAt, confirmed_until };
+  return { kind, name, scopes, tenants, expires_at: expiresAt, confirmed_until };
 }

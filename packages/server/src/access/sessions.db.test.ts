@@ -132,7 +132,7 @@ test('sessions are listed for admins alone, with where they were opened, and wit
   const mine = own.json.data.find((session: { is_current: boolean }) => session.is_current);
   expect(mine).toEqual({
     id: expect.stringMatching(/^ses_/),
-    actor: { token_id: id, name: 'lists' },
+    actor: { kind: 'token', token_id: id, name: 'lists' },
     created_at: expect.any(String),
     expires_at: expect.any(String),
     address: '127.0.0.1',

@@ -8,6 +8,8 @@ import type { Audit } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { Session } from './contract.ts';
+import { type Credentials, cookieText, type PublicUrl, readCookie } from './cookies.ts';
+import { letIn, type PeopleOptions, provePresence } from './people.ts';
 import * as queries from './queries.ts';
 import { actorOf, authenticateToken, createFindToken, toActor } from './tokens.ts';
 
@@ -18,17 +20,26 @@ type Audited = {
   readonly publicUrl: PublicUrl;
 };
 
-export type Credentials = Pick<FastifyRequest, 'method' | 'headers' | 'protocol'>;
+/** How sessions begin and end. */
+export type SessionOptions = {
+  readonly publicUrl?: PublicUrl;
+  /** After so many seconds in which nobody does anything a session ends; 0 = never. */
+  readonly idleSeconds: number;
+  /** How people sign in by the identity server; null = there is none. */
+  readonly people: PeopleOptions | null;
+};
 
-/** The origin at which browsers reach the console; undefined means wherever a request came to. */
-export type PublicUrl = string | undefined;
+const cookie = 'svc_session';
+/** By this header the console says that somebody has pressed a key or a button: its own polls keep no session open. */
+const activeHeader = 'svcctl-active';
 
-/** A session ends a day after it was opened, however busy it is. */
+/** A session of a token ends a day after it was opened, however busy it is. */
 const sessionSeconds = 24 * 60 * 60;
 const linkSeconds = 60 * 60;
 /** How long a session may do what is destructive after it has given its token again. */
 const confirmationSeconds = 10 * 60;
 const safeMethods = new Set(['GET', 'HEAD']);
+const noIdle = { idleSeconds: 0 };
 
 /**
  * Returns a function that finds the caller of a request: by the access token in its header, or else by its console
@@ -36,42 +47,44 @@ const safeMethods = new Set(['GET', 'HEAD']);
  */
 export function createAuthenticate(
   db: Database,
-  publicUrl?: PublicUrl,
+  { publicUrl, idleSeconds }: Pick<SessionOptions, 'publicUrl' | 'idleSeconds'> = noIdle,
 ): (request: Credentials) => Promise<Actor> {
   const findToken = createFindToken(db);
   return async (request) => {
     const { authorization } = request.headers;
-    const secret = readCookie(request, publicUrl);
+    const secret = readCookie(cookie, request, publicUrl);
     if (authorization !== undefined || secret === undefined) {
       return authenticateToken(db, authorization, findToken);
     }
     if (!safeMethods.has(request.method)) refuseForeignOrigin(request.headers, publicUrl);
-    const row = await queries.findTokenBySession(db, hashSecret(secret));
+    const hash = hashSecret(secret);
+    const row = await queries.findTokenBySession(db, hash);
     if (row === undefined) throw sessionEnded();
     const actor = await toActor(db, row);
+    if (row.is_idle_stale && idleSeconds > 0 && request.headers[activeHeader] !== undefined) {
+      await queries.keepSession(db, hash, idleSeconds).catch(() => {});
+    }
     return { ...actor, session: { confirmedUntil: row.confirmed_until } };
   };
 }
 
-/**
- * Opens a session for a token or for the code of a one-time sign-in link. Returns who the caller is and the cookie to
- * set. Throws 401.
- */
+/** What opens a session: a token, the code of a one-time sign-in link, or the answer of the identity server. */
+type Opening = { token?: string; code?: string; answer?: string };
+
+/** Opens a session. Returns who the caller is and the cookie to set. Throws 401, and 403 `person_refused`. */
 export async function openSession(
   db: Database,
-  { token, code }: { token?: string; code?: string },
-  { request, audit, publicUrl }: Audited,
+  given: Opening,
+  { request, audit, publicUrl, idleSeconds, people }: Audited & SessionOptions,
 ): Promise<{ actor: Actor; cookie: string }> {
-  const actor =
-    code === undefined
-      ? await authenticateToken(db, `Bearer ${token?.trim()}`)
-      : await redeemLink(db, code);
+  const { by, actor, idToken } = await findOpener(db, given, { request, audit, publicUrl, people });
+  const seconds = by === 'identity' && people !== null ? people.sessionSeconds : sessionSeconds;
   const secret = randomText(43);
   await db.transaction(async (connection) => {
     const id = await queries.insertSession(connection, {
       hash: hashSecret(secret),
       tokenId: actor.tokenId,
-      seconds: sessionSeconds,
+      ...{ seconds, idleSeconds, idToken },
       address: clientAddress(request),
       userAgent: request.headers['user-agent']?.slice(0, 200) ?? null,
     });
@@ -80,33 +93,54 @@ export async function openSession(
       request,
       action: 'session.open',
       target: id,
-      after: { by: code === undefined ? 'token' : 'link' },
+      after: by === 'identity' ? { by, scopes: actor.scopes, tenants: actor.tenants } : { by },
     });
   });
-  return { actor, cookie: cookieText(secret, sessionSeconds, isSecure(request, publicUrl)) };
+  return { actor, cookie: cookieText(cookie, secret, { maxAge: seconds, request, publicUrl }) };
+}
+
+async function findOpener(
+  db: Database,
+  { token, code, answer }: Opening,
+  { people, ...visit }: Audited & Pick<SessionOptions, 'people'>,
+): Promise<{ by: 'token' | 'link' | 'identity'; actor: Actor; idToken: string | null }> {
+  if (answer !== undefined) {
+    refuseForeignOrigin(visit.request.headers, visit.publicUrl);
+    return { by: 'identity', ...(await letIn(db, required(people), { ...visit, answer })) };
+  }
+  if (code !== undefined) return { by: 'link', actor: await redeemLink(db, code), idToken: null };
+  const actor = await authenticateToken(db, `Bearer ${token?.trim()}`);
+  return { by: 'token', actor, idToken: null };
+}
+
+/** Throws 404 `route_not_found` where no identity server is set. */
+export function required(people: PeopleOptions | null): PeopleOptions {
+  if (people !== null) return people;
+  throw new AppError('route_not_found', {
+    detail: 'No identity server is set (SVC_OIDC_ISSUER). Sign in with an access token.',
+  });
 }
 
 /**
- * Confirms the session of a request with its token, given once more, and returns until when it is confirmed. Throws
- * 401, also when the token is valid but is not the one of the session.
+ * Confirms the session of a request: with its token, given once more, or with an answer of the identity server that its
+ * person has signed in anew. Returns until when it is confirmed. Throws 401, also when what was given is valid but is not
+ * of this session.
  */
 export async function confirmSession(
   db: Database,
-  token: string,
-  { actor, request, audit, publicUrl }: Audited & { actor: Actor },
+  { token, answer }: Pick<Opening, 'token' | 'answer'>,
+  { actor, people, ...visit }: Audited & Pick<SessionOptions, 'people'> & { actor: Actor },
 ): Promise<string> {
-  const secret = readCookie(request, publicUrl);
+  const { request, audit, publicUrl } = visit;
+  const secret = readCookie(cookie, request, publicUrl);
   if (actor.session === undefined || secret === undefined) {
     throw new AppError('session_expired', {
       detail: 'There is no console session to confirm. A call with an access token needs none.',
     });
   }
-  const { tokenId } = await authenticateToken(db, `Bearer ${token.trim()}`);
-  if (tokenId !== actor.tokenId) {
-    throw new AppError('token_unknown', {
-      detail: `This is not the access token of the session, which stands for "${actor.name}".`,
-    });
-  }
+  if (answer !== undefined) {
+    await provePresence(db, required(people), { ...visit, answer, actor });
+  } else await proveToken(db, token ?? '', actor);
   return db.transaction(async (connection) => {
     const until = await queries.confirmSession(connection, hashSecret(secret), confirmationSeconds);
     if (until === undefined) throw sessionEnded();
@@ -121,27 +155,42 @@ export async function confirmSession(
   });
 }
 
+async function proveToken(db: Database, token: string, actor: Actor): Promise<void> {
+  const { tokenId } = await authenticateToken(db, `Bearer ${token.trim()}`);
+  if (tokenId === actor.tokenId) return;
+  throw new AppError('token_unknown', {
+    detail: `This is not the access token of the session, which stands for "${actor.name}".`,
+  });
+}
+
 /**
- * Ends the session of a request, if it has one. Returns the cookie that clears the browser's. Throws 403
- * `cross_site_refused`.
+ * Ends the session of a request, if it has one. Returns the cookie that clears the browser's, and where its person signs
+ * out of the identity server, too; null for nowhere. Throws 403 `cross_site_refused`.
  */
 export async function closeSession(
   db: Database,
-  { request, audit, publicUrl }: Audited,
-): Promise<string> {
-  const secret = readCookie(request, publicUrl);
+  { request, audit, publicUrl, people }: Audited & Pick<SessionOptions, 'people'>,
+): Promise<{ cookie: string; endUrl: string | null }> {
+  const secret = readCookie(cookie, request, publicUrl);
+  let idToken: string | null = null;
   if (secret !== undefined) {
     refuseForeignOrigin(request.headers, publicUrl);
     const hash = hashSecret(secret);
     await db.transaction(async (connection) => {
       const row = await queries.findTokenBySession(connection, hash);
-      const isEnded = await queries.deleteSession(connection, hash);
-      if (row === undefined || !isEnded) return;
+      const ended = await queries.deleteSession(connection, hash);
+      if (row === undefined || ended === undefined) return;
+      idToken = ended.id_token;
       const actor = actorOf(row);
       await audit(connection, { actor, request, action: 'session.close', target: null });
     });
   }
-  return cookieText('', 0, isSecure(request, publicUrl));
+  // Whoever signs out is signed out here, whether or not the identity server answers.
+  const endUrl =
+    idToken === null || people === null
+      ? null
+      : await people.server.endUrl(idToken).catch(() => null);
+  return { cookie: cookieText(cookie, '', { maxAge: 0, request, publicUrl }), endUrl };
 }
 
 /** Returns the live sessions that the caller may see, and says which is its own. */
@@ -149,7 +198,7 @@ export async function listSessions(
   db: Queryable,
   { actor, request, publicUrl }: { actor: Actor; request: FastifyRequest; publicUrl: PublicUrl },
 ): Promise<Session[]> {
-  const secret = actor.session === undefined ? undefined : readCookie(request, publicUrl);
+  const secret = actor.session === undefined ? undefined : readCookie(cookie, request, publicUrl);
   const own = secret === undefined ? null : hashSecret(secret);
   return queries.listSessions(db, { reach: actor.tenants, own });
 }
@@ -185,7 +234,7 @@ export async function signOutEverywhere(
     const after = { sessions: ended.length };
     await audit(connection, { actor, request, action: 'session.end_all', target: null, after });
   });
-  return cookieText('', 0, isSecure(request, publicUrl));
+  return cookieText(cookie, '', { maxAge: 0, request, publicUrl });
 }
 
 /** Makes a code that signs in once, within an hour, as the oldest unlimited admin token; null if there is none. */
@@ -221,7 +270,7 @@ function sessionEnded(): AppError {
  * Refuses a session that another site's page sends. The cookie is SameSite=Strict, so browsers do not send it along
  * from other sites; this is for a browser that does not know SameSite.
  */
-function refuseForeignOrigin(headers: IncomingHttpHeaders, publicUrl: PublicUrl): void {
+export function refuseForeignOrigin(headers: IncomingHttpHeaders, publicUrl: PublicUrl): void {
   const site = headers['sec-fetch-site'];
   const { origin, host } = headers;
   // Behind a proxy the scheme may be another one, so without a public URL only the host can be compared.
@@ -238,35 +287,11 @@ function refuseForeignOrigin(headers: IncomingHttpHeaders, publicUrl: PublicUrl)
   });
 }
 
-/** Returns whether the browser sent the request by https, perhaps to a proxy before us. */
-function isSecure({ protocol }: Credentials, publicUrl: PublicUrl): boolean {
-  return publicUrl === undefined ? protocol === 'https' : publicUrl.startsWith('https:');
-}
-
-/** With the prefix __Host- a browser accepts the cookie by https only, and from no other host of the domain. */
-function cookieName(isSecure: boolean): string {
-  return isSecure ? '__Host-svc_session' : 'svc_session';
-}
-
 /**
  * Returns a name for the session of a request that does not give away its secret; undefined when the request shows no
  * session.
  */
 export function sessionHash(request: Credentials, publicUrl: PublicUrl): string | undefined {
-  const secret = readCookie(request, publicUrl);
+  const secret = readCookie(cookie, request, publicUrl);
   return secret === undefined ? undefined : hashSecret(secret).toString('base64url');
-}
-
-function readCookie(request: Credentials, publicUrl: PublicUrl): string | undefined {
-  const wanted = cookieName(isSecure(request, publicUrl));
-  for (const part of (request.headers.cookie ?? '').split(';')) {
-    const [name, value] = part.trim().split('=');
-    if (name === wanted && value) return value;
-  }
-  return undefined;
-}
-
-function cookieText(secret: string, maxAge: number, isSecure: boolean): string {
-  const secure = isSecure ? '; Secure' : '';
-  return `${cookieName(isSecure)}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAge}${secure}`;
 }

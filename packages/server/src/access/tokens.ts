@@ -1,6 +1,6 @@
 import { chmod, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Actor, requireScope } from '../kernel/actor.ts';
+import { type Actor, isPerson, requireScope } from '../kernel/actor.ts';
 import { createBatcher } from '../kernel/batcher.ts';
 import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
@@ -31,9 +31,9 @@ export type NewToken = {
 export async function createToken(
   db: Queryable,
   request: NewToken,
-  maker: { creator: Actor | null; nowMillis: number },
+  maker: { creator: Actor | null; nowMillis: number; personTokenDays?: number },
 ) {
-  const { creator, nowMillis } = maker;
+  const { creator } = maker;
   if ((request.preset === undefined) === (request.scopes === undefined)) {
     throw invalidInput('/preset', 'give either preset or scopes');
   }
@@ -53,7 +53,7 @@ export async function createToken(
   }
   const named = (request.tenants ?? []).map((tenant) => ({ tenant }));
   await refuseHiddenNames(db, '/tenants', named);
-  const expiresAt = expiryOf(request, creator, nowMillis);
+  const expiresAt = expiryOf(request, maker);
   await queries.lockTokens(db);
   if (creator !== null) requireAlive(await queries.findTokenById(db, creator.tokenId));
   const token = newAccessToken();
@@ -70,20 +70,25 @@ export async function createToken(
   return { ...row, token };
 }
 
-/** When the token expires: as asked for, or else together with its creator. Null means never. */
+/** When the token expires: as asked for, or else as late as it may. Null means never. */
 function expiryOf(
   { expires_at: asked }: NewToken,
-  creator: Actor | null,
-  nowMillis: number,
+  { creator, nowMillis, personTokenDays = 0 }: Parameters<typeof createToken>[2],
 ): string | null {
-  const latest = creator?.expiresAt ?? null;
+  const isBound = creator !== null && isPerson(creator) && personTokenDays > 0;
+  const latest = isBound
+    ? formatMicros((nowMillis + personTokenDays * 86_400_000) * 1000)
+    : (creator?.expiresAt ?? null);
   if (asked === undefined) return latest;
   const micros = parseInstant(asked);
   if (micros === null || micros <= nowMillis * 1000) {
     throw invalidInput('/expires_at', 'is not a time to come, before 2255');
   }
   if (latest !== null && micros > (parseInstant(latest) ?? 0)) {
-    throw invalidInput('/expires_at', `is after ${latest}, when your own token expires`);
+    const why = isBound
+      ? `and a token that a person makes lives ${personTokenDays} days at most`
+      : 'when your own token expires';
+    throw invalidInput('/expires_at', `is after ${latest}, ${why}`);
   }
   return formatMicros(micros);
 }

@@ -6,6 +6,7 @@ import {
   createAuthenticate,
   createRateLimit,
   createSignInGuard,
+  type SessionOptions,
 } from '../access/index.ts';
 import type { Presence } from '../checks/index.ts';
 import { readRelease } from '../config/release.ts';
@@ -35,6 +36,7 @@ import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
 import { addStatus } from './presence.ts';
 import { addRetention, type Retention } from './retention.ts';
+import { signInOptions } from './sign-in.ts';
 import { addVersions, type Counting } from './versions.ts';
 import { addWebhooks } from './webhooks.ts';
 
@@ -56,7 +58,8 @@ export function createHttp(
   const rates = { perToken: settings.rateLimit, perTenants: settings.tenantRateLimit };
   const rateLimit = createRateLimit(db, rates, { clock: systemClock, log });
   closers.push(() => rateLimit.flush());
-  const authenticate = createAuthenticate(db, settings.publicUrl);
+  const signIn = signInOptions(settings);
+  const authenticate = createAuthenticate(db, signIn);
   const assertReady = () => {
     if (host.state.cursorKey === null) throw notReady();
   };
@@ -80,7 +83,7 @@ export function createHttp(
     onProblem: (code) => metrics.observeProblem(code),
   });
   if (settings.roles.includes('api')) {
-    addApi(http, host);
+    addApi(http, host, signIn);
     addVersions(http, host, works.counting);
     addExports(http, host, works.jobs);
     addRetention(http, host, works.retention);
@@ -150,15 +153,15 @@ function createWebhooksReader(
   };
 }
 
-function addApi(http: HttpServer, host: Host): void {
+function addApi(http: HttpServer, host: Host, signIn: SessionOptions): void {
   const { settings, db, metrics, cold, closers } = host;
   const tools = routeTools(host);
   const guard = createSignInGuard(db, tools);
   closers.push(() => guard.flush());
   addAccessRoutes(http, db, {
-    ...tools,
+    ...{ ...tools, ...signIn },
     guard,
-    publicUrl: settings.publicUrl,
+    personTokenDays: settings.personTokenDays,
   });
   addRecordsRoutes(http, db, {
     ...tools,

@@ -1,3 +1,4 @@
+import { peopleRows } from './people-rows.ts';
 import {
   bytes,
   cidrList,
@@ -144,6 +145,7 @@ export const settingGroups = {
       },
     },
   },
+  people: { title: 'Who signs in', rows: peopleRows },
   callers: {
     title: 'What callers may take',
     rows: {
@@ -378,6 +380,7 @@ export const settingRows = {
   ...settingGroups.address.rows,
   ...settingGroups.data.rows,
   ...settingGroups.process.rows,
+  ...settingGroups.people.rows,
   ...settingGroups.callers.rows,
   ...settingGroups.ingest.rows,
   ...settingGroups.retention.rows,

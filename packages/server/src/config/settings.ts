@@ -40,6 +40,7 @@ export function loadSettings(env: Environment): Settings {
       faults.push(`${row.env}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
+  faults.push(...faultsOfPeople(settings as Settings));
   const known = new Set<string>(Object.keys(clientVariables));
   for (const row of Object.values(settingRows)) known.add(row.env);
   for (const name of Object.keys(env)) {
@@ -52,6 +53,20 @@ export function loadSettings(env: Environment): Settings {
   }
   settings.dataDir = resolve(String(settings.dataDir));
   return settings as Settings;
+}
+
+/** What must be given together, for people to sign in. */
+function faultsOfPeople(settings: Settings): string[] {
+  const { oidcIssuer, oidcClientSecret, oidcClientSecretFile } = settings;
+  if (oidcIssuer === undefined) return [];
+  const needed = ['publicUrl', 'oidcClientId', 'oidcGroups'] as const;
+  const missing = needed.filter((name) => settings[name] === undefined);
+  return [
+    ...missing.map((name) => `${settingRows[name].env}: SVC_OIDC_ISSUER needs it`),
+    ...(oidcClientSecret !== undefined && oidcClientSecretFile !== undefined
+      ? ['SVC_OIDC_CLIENT_SECRET_FILE: SVC_OIDC_CLIENT_SECRET is given, too']
+      : []),
+  ];
 }
 
 /** Returns the shared settings that a process heeds, by the names of their variables, as text to be compared. */

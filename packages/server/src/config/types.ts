@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { readGroupTable } from '../kernel/group-table.ts';
 
 /**
  * Describes one setting: its variable and its default. `parse` throws an Error whose message says which
@@ -102,6 +103,33 @@ export function origin(env: string): SettingRow<string, undefined> {
     return parsed.origin;
   };
   return { env, type: 'origin', default: undefined, parse };
+}
+
+/**
+ * The setting is the issuer of an identity server, as its metadata spell it. It is asked by https, unless it is on this
+ * machine: whoever stands in between could sign anybody in.
+ */
+export function issuer(env: string): SettingRow<string, undefined> {
+  const parse = (value: string) => {
+    const parsed = URL.canParse(value) ? new URL(value) : null;
+    const isHere =
+      parsed?.protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(parsed.hostname);
+    const isPlain = parsed?.search === '' && parsed.hash === '' && parsed.username === '';
+    if (!isPlain || !(isHere || parsed.protocol === 'https:')) {
+      throw new Error('is not an issuer such as https://login.acme.example/realms/acme');
+    }
+    return value;
+  };
+  return { env, type: 'https URL', default: undefined, parse };
+}
+
+/** The setting is a table from groups to rights, kept as it was given: see `readGroupTable`. */
+export function groupTable(env: string): SettingRow<string, undefined> {
+  const parse = (value: string) => {
+    readGroupTable(value);
+    return value;
+  };
+  return { env, type: 'JSON object', default: undefined, parse };
 }
 
 /** The setting is the URL of a PostgreSQL database. It may hold a password, so no message repeats it. */

@@ -20,9 +20,14 @@ export const serviceActor: Actor = {
   ...{ tokenId: '', name: 'svcctl', scopes: [], tenants: null, expiresAt: null },
 };
 
+/** Returns whether it is a person, who signed in with the company's identity, and not a token. */
+export function isPerson({ tokenId }: Pick<Actor, 'tokenId'>): boolean {
+  return tokenId.startsWith('usr_');
+}
+
 /**
  * A console session. Until `confirmedUntil` (RFC 3339) it may do what is destructive; when it is null, it must first
- * confirm with its access token.
+ * confirm: with its access token, or by signing in anew.
  */
 export type ConsoleSession = { readonly confirmedUntil: string | null };
 
@@ -42,8 +47,11 @@ export function hasScope(actor: Actor, scope: Scope): boolean {
 /** Throws 403 `scope_missing` when the actor lacks the scope. */
 export function requireScope(actor: Actor, scope: Scope): void {
   if (hasScope(actor, scope)) return;
+  const scopes = actor.scopes.join(', ');
   throw new AppError('scope_missing', {
-    detail: `This token lacks the scope ${scope}. It is "${actor.name}" with ${actor.scopes.join(', ')}. Ask an admin for a token with ${scope}.`,
+    detail: isPerson(actor)
+      ? `${actor.name} lacks the scope ${scope}, and has ${scopes}. Groups of the identity server give scopes (SVC_OIDC_GROUPS).`
+      : `This token lacks the scope ${scope}. It is "${actor.name}" with ${scopes}. Ask an admin for a token with ${scope}.`,
   });
 }
 
@@ -56,11 +64,10 @@ export function requireAllTenants({ tenants }: Pick<Actor, 'tenants'>, detail: s
  * Guards destructive calls: throws 403 `step_up_required` to a console session that has not confirmed lately. A token
  * that is sent with the call itself needs no confirmation.
  */
-export function requireConfirmation({ session }: Actor): void {
+export function requireConfirmation({ session, tokenId }: Actor): void {
   if (session === undefined || session.confirmedUntil !== null) return;
-  throw new AppError('step_up_required', {
-    detail: 'Confirm with your access token: POST /session/confirm.',
-  });
+  const how = isPerson({ tokenId }) ? 'by signing in anew' : 'with your access token';
+  throw new AppError('step_up_required', { detail: `Confirm ${how}: POST /session/confirm.` });
 }
 
 /**

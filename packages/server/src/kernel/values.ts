@@ -10,6 +10,16 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
+/** Who acts: a person whom the identity server vouches for, an access token, or nobody that signed in. */
+export const actorKinds = ['person', 'token', 'none'] as const;
+
+/**
+ * What a browser is sent to the identity server for: to sign in by the page that it shows (`page`) or by a window beside
+ * that (`window`), or to show that the person is still there (`confirm`).
+ */
+export const signInPurposes = ['page', 'window', 'confirm'] as const;
+export type SignInPurpose = (typeof signInPurposes)[number];
+
 /** Named bundles of scopes, for those who make tokens. */
 export const presets = {
   'support-readonly': ['enrichment:read', 'analytics:read'],

@@ -27,6 +27,8 @@ export type RouteCall = {
 export const routeCalls: Readonly<
   Record<string, (of: MatrixTenant) => readonly RouteCall[] | Promise<readonly RouteCall[]>>
 > = {
+  listSignIns: () => [{ as: 'nobody' }],
+  beginSignIn: () => [{ as: 'nobody', body: { purpose: 'page' } }],
   signIn: ({ secret }) => [{ as: 'nobody', body: { token: secret } }],
   signOut: () => [{ as: 'session' }],
   confirmSession: ({ secret }) => [{ as: 'session', body: { token: secret } }],

@@ -33,6 +33,8 @@ const untold = '(reads)';
  */
 export const routeRules: Readonly<Record<string, RouteRule>> = {
   // scope, console session, foreign tenant, audit log
+  listSignIns: rule('open', reads, 'none', untold),
+  beginSignIn: rule('open', 'the identity server says who it is', 'none', '(done by its answer)'),
   signIn: rule('open', 'gives the token itself', 'none', 'session.open'),
   signOut: rule('open', 'ends no session but its own', 'none', 'session.close'),
   confirmSession: rule('any', 'gives the token itself', 'none', 'session.confirm'),

@@ -61,7 +61,10 @@ export async function startRetentionApi(): Promise<RetentionApi> {
   const poke = () => void pokes++;
   const audit = createAudit();
   const guard = createSignInGuard(db, { clock: systemClock, log });
-  addAccessRoutes(http, db, { clock: systemClock, cursorKey: () => key, audit, guard });
+  addAccessRoutes(http, db, {
+    ...{ clock: systemClock, cursorKey: () => key, audit, guard },
+    ...{ idleSeconds: 0, people: null, personTokenDays: 0 },
+  });
   const objects = createFileStore(dir);
   const fence = createStoreFence({ db, store: objects, isKnown: async () => true });
   const watch = createStoreWatch({ store: objects, fence, log });

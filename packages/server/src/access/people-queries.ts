@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import sql from 'sql-template-tag';
+import { newId } from '../kernel/ids.ts';
+import type { Scope } from '../kernel/values.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+
+/** Who a person is to the identity server that vouches for them. */
+export type Vouched = { readonly issuer: string; readonly subject: string };
+
+/**
+ * Notes what a person may do from now on, and returns their id. Whoever was shut out is let in again, and so are the
+ * tokens that they made, as far as the person may do what they do.
+ */
+export async function letPersonIn(
+  db: Queryable,
+  person: Vouched & { name: string; scopes: readonly Scope[]; tenants: readonly string[] | null },
+): Promise<string> {
+  const { issuer, subject, name, scopes, tenants } = person;
+  const rows = await db.query<{ id: string }>(sql`
+    insert into access_tokens (id, hash, name, scopes, tenants, issuer, subject)
+    values (${newId('usr')}, ${randomBytes(32)}, ${name}, ${scopes}, ${tenants}, ${issuer}, ${subject})
+    on conflict (issuer, subject) do update
+      set name = excluded.name, scopes = excluded.scopes, tenants = excluded.tenants, revoked_at = null
+    returning id`);
+  const id = rows[0]?.id;
+  if (id === undefined) throw new Error('the person just noted was not answered');
+  return id;
+}
+
+/**
+ * Shuts a person out: their sessions end, and what they made counts no more. Returns their id, or undefined when they
+ * never signed in.
+ */
+export async function shutPersonOut(
+  db: Queryable,
+  { issuer, subject }: Vouched,
+): Promise<string | undefined> {
+  const rows = await db.query<{ id: string }>(sql`
+    update access_tokens set revoked_at = coalesce(revoked_at, now())
+    where issuer = ${issuer} and subject = ${subject} returning id`);
+  const id = rows[0]?.id;
+  if (id !== undefined) await db.query(sql`delete from sessions where token_id = ${id}`);
+  return id;
+}
+
+/** Who has this id to the identity server; undefined when it is no person. */
+export async function findVouched(db: Queryable, id: string): Promise<Vouched | undefined> {
+  const rows = await db.query<Vouched>(
+    sql`select issuer, subject from access_tokens where id = ${id} and issuer is not null`,
+  );
+  return rows[0];
+}

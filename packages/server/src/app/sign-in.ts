@@ -1,0 +1,30 @@
+import type { SessionOptions } from '../access/index.ts';
+import type { Settings } from '../config/settings.ts';
+import { openIdentityServer } from '../platform/identity-server.ts';
+
+/** How people sign in, and how long they stay, as the settings say. */
+export function signInOptions(settings: Settings): SessionOptions {
+  return {
+    publicUrl: settings.publicUrl,
+    idleSeconds: settings.sessionIdleMinutes * 60,
+    people: peopleOf(settings),
+  };
+}
+
+function peopleOf(settings: Settings): SessionOptions['people'] {
+  const { oidcIssuer: issuer, oidcClientId: clientId, oidcGroups: groups, publicUrl } = settings;
+  if (issuer === undefined || clientId === undefined) return null;
+  if (groups === undefined || publicUrl === undefined) return null;
+  return {
+    server: openIdentityServer({
+      ...{ issuer, clientId, publicUrl },
+      secret: settings.oidcClientSecret,
+      secretFile: settings.oidcClientSecretFile,
+      scopes: settings.oidcScopes,
+    }),
+    groups,
+    groupsClaim: settings.oidcGroupsClaim,
+    name: settings.oidcName,
+    sessionSeconds: settings.oidcSessionMinutes * 60,
+  };
+}
