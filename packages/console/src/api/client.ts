@@ -229,6 +229,8 @@ async function send(
       cache: 'no-store',
       headers: {
         ...headers,
+        // The page asks by itself, too; only what follows a press keeps the session of somebody open.
+        ...(navigator.userActivation?.isActive === true && { 'svcctl-active': '?1' }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       body: body ?? null,

@@ -2,28 +2,40 @@ import { Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
+import { useSession } from '../ui/session.ts';
+import { IdentityWindowButton, useIdentity } from './identity.tsx';
 import { SignInForm, TokenForm } from './token-form.tsx';
 
-/** Asks for the access token once more, on behalf of a call of any page. */
+/** Asks who is there once more, on behalf of a call of any page. */
 export function StepUpDialog(props: { onConfirmed: () => void; onClose: () => void }): ReactNode {
+  const isPerson = useSession().actor.kind === 'person';
   return (
     <Modal
       opened
       onClose={props.onClose}
       centered
-      title="Confirm with your access token"
+      title={isPerson ? 'Confirm that it is you' : 'Confirm with your access token'}
       // It lies above the dialog of the action itself, which may still be open.
       zIndex={250}
     >
       <p style={{ marginTop: 0 }}>
-        This action asks for the token that you signed in with. After that it is not asked for again
-        for ten minutes.
+        This action asks for {isPerson ? 'a new sign-in' : 'the token that you signed in with'}.
+        After that it is not asked for again for ten minutes.
       </p>
-      <TokenForm
-        button="Confirm"
-        send={(token) => api.post<unknown>('/session/confirm', { token })}
-        onSent={props.onConfirmed}
-      />
+      {isPerson ? (
+        <IdentityWindowButton
+          purpose="confirm"
+          button="Confirm"
+          send={(answer) => api.post<unknown>('/session/confirm', { answer })}
+          onSent={props.onConfirmed}
+        />
+      ) : (
+        <TokenForm
+          button="Confirm"
+          send={(token) => api.post<unknown>('/session/confirm', { token })}
+          onSent={props.onConfirmed}
+        />
+      )}
     </Modal>
   );
 }
@@ -34,6 +46,7 @@ export function SignInAgain(props: {
   onSignedIn: (actor: Actor) => void;
   onClose: () => void;
 }): ReactNode {
+  const identity = useIdentity();
   return (
     <Modal
       opened
@@ -48,7 +61,13 @@ export function SignInAgain(props: {
         You were signed in as <strong>{props.actor.name}</strong>. Sign in to go on: the page stays
         as it is.
       </p>
-      <SignInForm onSignedIn={props.onSignedIn} />
+      <IdentityWindowButton
+        purpose="window"
+        button="Sign in"
+        send={(answer) => api.post<Actor>('/session', { answer })}
+        onSent={props.onSignedIn}
+      />
+      <SignInForm onSignedIn={props.onSignedIn} isSecond={identity !== null} />
     </Modal>
   );
 }

@@ -78,13 +78,15 @@ function useSessionOf(actor: Actor | undefined): Session | null {
       actor,
       hasScope: (scope) => mayUse(actor, scope),
       signOut: async (from) => {
-        await api.delete('/session');
+        const ended = await api.delete<{ url: string } | undefined>('/session');
         await navigate({ to: '/sign-in', search: from === undefined ? {} : { from } });
         // Removes everything that was read, so that the next person sees nothing of it. Scripts stay: that of the sign-in
         // page may still be under way.
         client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== scriptKey });
         client.getMutationCache().clear();
         localStorage.removeItem(recentsKey);
+        // The identity server would let the next person in under the name of this one.
+        if (ended !== undefined) location.assign(ended.url);
       },
     };
   }, [actor, client, navigate]);

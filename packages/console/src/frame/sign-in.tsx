@@ -1,35 +1,64 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useRouter, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useEffect } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { api } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
 import { signInFailure } from '../ui/outage.ts';
+import { handOver, IdentityButton, takePlace, useIdentity } from './identity.tsx';
 import { Logo } from './navigation.tsx';
 import { actorKey } from './session.tsx';
 import classes from './sign-in.module.css';
 import { SignInForm } from './token-form.tsx';
 
 /**
- * The sign-in page. It signs in by the one-time code of a link, or else by a pasted token, and then goes to the place
- * where the person came from.
+ * The sign-in page. It signs in by the one-time code of a link, by the answer of the identity server, or else by a pasted
+ * token, and then goes to the place where the person came from.
  */
 export function SignInPage(): ReactNode {
-  const { code, from } = useSearch({ from: '/sign-in' });
+  const { code, answer, from } = useSearch({ from: '/sign-in' });
+  const [isHandedOver] = useState(() => answer !== undefined && handOver(answer));
+  return isHandedOver ? <HandedOver /> : <SignIn given={givenOf(code, answer)} from={from} />;
+}
+
+type Given = { code: string } | { answer: string } | null;
+
+function givenOf(code: string | undefined, answer: string | undefined): Given {
+  if (answer !== undefined) return { answer };
+  return code === undefined ? null : { code };
+}
+
+/** In a window that another page has opened, and that this browser does not let close itself. */
+function HandedOver(): ReactNode {
+  return (
+    <main className={classes.page}>
+      <div className={classes.card}>
+        <Logo />
+        <h1>Done</h1>
+        <p>You can close this window: the page that has opened it goes on.</p>
+      </div>
+    </main>
+  );
+}
+
+function SignIn({ given, from }: { given: Given; from: string | undefined }): ReactNode {
+  const identity = useIdentity();
   const client = useQueryClient();
   const router = useRouter();
   const navigate = useNavigate();
   const enter = (actor: Actor) => {
     client.setQueryData(actorKey, actor);
-    if (from === undefined) void navigate({ to: '/', replace: true });
+    const place = from ?? takePlace();
+    if (place === undefined) void navigate({ to: '/', replace: true });
     // The search of this place was written by a page of the console, so it is used as it is.
-    else router.history.replace(from);
+    else router.history.replace(place);
   };
   return (
     <main className={classes.page}>
       <div className={classes.card}>
         <Logo />
-        {code === undefined ? <h1>Sign in</h1> : <LinkSignIn code={code} onSignedIn={enter} />}
-        <SignInForm onSignedIn={enter} />
+        {given === null ? <h1>Sign in</h1> : <GivenSignIn given={given} onSignedIn={enter} />}
+        <IdentityButton from={from} />
+        <SignInForm onSignedIn={enter} isSecond={identity !== null} />
         <p className={classes.hint}>
           The first admin token is in the file <code>admin-token</code> in the service’s data
           folder. Others are made with
@@ -40,12 +69,18 @@ export function SignInPage(): ReactNode {
   );
 }
 
-/** Signs in by a code. A code is valid only once; as a query it is sent only once, however often the page is drawn. */
-function LinkSignIn(props: { code: string; onSignedIn: (actor: Actor) => void }): ReactNode {
-  const { code, onSignedIn } = props;
+/**
+ * Signs in by what the address brought. It is valid only once; as a query it is sent only once, however often the page
+ * is drawn.
+ */
+function GivenSignIn(props: {
+  given: NonNullable<Given>;
+  onSignedIn: (actor: Actor) => void;
+}): ReactNode {
+  const { given, onSignedIn } = props;
   const signIn = useQuery({
-    queryKey: ['sign-in', code],
-    queryFn: () => api.post<Actor>('/session', { code }),
+    queryKey: ['sign-in', given],
+    queryFn: () => api.post<Actor>('/session', given),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     refetchOnMount: false,

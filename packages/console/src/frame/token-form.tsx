@@ -6,11 +6,17 @@ import type { Actor } from '../api/types.ts';
 import { signInFailure } from '../ui/outage.ts';
 
 /** Asks for an access token and opens a session for it. */
-export function SignInForm({ onSignedIn }: { onSignedIn: (actor: Actor) => void }): ReactNode {
+export function SignInForm(props: {
+  onSignedIn: (actor: Actor) => void;
+  /** There is another way, which stands above. */
+  isSecond: boolean;
+}): ReactNode {
+  const { onSignedIn, isSecond } = props;
   return (
     <TokenForm
-      button="Sign in"
-      isFirst
+      button={isSecond ? 'Sign in with a token' : 'Sign in'}
+      isFirst={!isSecond}
+      isPlain={isSecond}
       send={(token) => api.post<Actor>('/session', { token })}
       onSent={onSignedIn}
     />
@@ -22,10 +28,12 @@ export function TokenForm<Answer>(props: {
   button: string;
   /** The field takes the focus by itself. Outside of a dialog nothing else would give it. */
   isFirst?: boolean;
+  /** Another button is the one that most people press. */
+  isPlain?: boolean;
   send: (token: string) => Promise<Answer>;
   onSent: (answer: Answer) => void;
 }): ReactNode {
-  const { button, isFirst = false } = props;
+  const { button, isFirst = false, isPlain = false } = props;
   const [token, setToken] = useState('');
   const sending = useMutation({ mutationFn: props.send, onSuccess: props.onSent });
   const submit = (event: FormEvent) => {
@@ -40,7 +48,7 @@ export function TokenForm<Answer>(props: {
         name="token"
         autoComplete="current-password"
         spellCheck={false}
-        data-autofocus
+        {...(!isPlain && { 'data-autofocus': true })}
         autoFocus={isFirst}
         maxLength={200}
         value={token}
@@ -51,7 +59,12 @@ export function TokenForm<Answer>(props: {
         error={sending.error === null ? null : signInFailure(sending.error)}
         visibilityToggleButtonProps={{ 'aria-label': 'Show the token' }}
       />
-      <Button type="submit" variant="filled" fullWidth loading={sending.isPending}>
+      <Button
+        type="submit"
+        {...(!isPlain && { variant: 'filled' })}
+        fullWidth
+        loading={sending.isPending}
+      >
         {button}
       </Button>
     </form>

@@ -53,7 +53,8 @@ function WhoAmI(): ReactNode {
         <UnstyledButton className={`row gap-6 muted ${classes.who}`}>
           <UserIcon />
           <span className="visually-hidden">Signed in as</span>
-          <span className={`cut ${classes.whoName}`}>{actor.name}</span>
+          {/* A person’s address stands in the menu. */}
+          <span className={`cut ${classes.whoName}`}>{actor.name.replace(/ <.*/, '')}</span>
           <ChevronDownIcon />
         </UnstyledButton>
       </Popover.Target>

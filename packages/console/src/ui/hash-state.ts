@@ -26,15 +26,17 @@ export function stringifySearch(search: Search): string {
   return text === '' ? '' : `?${text}`;
 }
 
-type SignInSearch = { code?: string | undefined; from?: string | undefined };
+type SignInSearch = { code?: string; answer?: string; from?: string };
 
 /**
- * Reads the hash of the sign-in page: the one-time code of a link, and the place of this console to go to afterwards.
+ * Reads the hash of the sign-in page: the one-time code of a link or the answer of the identity server, and the place of
+ * this console to go to afterwards.
  */
 export function validateSignInSearch(search: Search): SignInSearch {
-  const { code, from } = search;
+  const { code, answer, from } = search;
   return {
     ...(typeof code === 'string' && code !== '' ? { code } : {}),
+    ...(typeof answer === 'string' && answer !== '' ? { answer } : {}),
     ...(typeof from === 'string' && isPlace(from) ? { from } : {}),
   };
 }
