@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { testClient } from './identity-server.ts';
 
 /** What the next ID token says, beside what an honest one would. */
@@ -82,7 +82,7 @@ export async function startForger(): Promise<Forger> {
     for (const name of forgery.without ?? []) delete claims[name];
     if (forgery.unsigned) return `${encode({ alg: 'none' })}.${encode(claims)}.`;
     const { privateKey } = forgery.foreignKey ? foreign : own;
-    const signed = await new SignJWT(claims as JWTPayload)
+    const signed = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'RS256', kid: forgery.foreignKey ? 'foreign' : 'own' })
       .sign(privateKey);
     if (!forgery.tamper) return signed;
