@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { launchBrowser } from './lib/browser.ts';
+import { launchBrowser, useConsole } from './lib/browser.ts';
+import { startEmpty } from './lib/filled-service.ts';
+
+const empty = useConsole(() => startEmpty());
 
 test('texts are drawn in the fonts that come with the browser, whatever this machine has', async () => {
   const page = await (await launchBrowser()).newPage();
@@ -14,4 +17,42 @@ test('texts are drawn in the fonts that come with the browser, whatever this mac
   } finally {
     await page.close();
   }
+});
+
+/** What a test can leave behind in a page. */
+const leftBehind = `({
+  local: localStorage.length,
+  session: sessionStorage.length,
+  width: innerWidth,
+  isDark: matchMedia('(prefers-color-scheme: dark)').matches,
+  hovered: document.querySelector(':hover:not(:has(:hover))')?.outerHTML.slice(0, 200),
+  isFakeClock: !String(Date).includes('[native code]'),
+})`;
+let first: unknown;
+
+test.each([
+  ['a first test', undefined],
+  ['the next one, after storage, routes, sizes and a granted permission', false],
+  ['one after a clock', true],
+] as const)('a page is as in a fresh profile for %s', async (_, hasClock) => {
+  const page = await empty.openBlank({ expected: [/401 \(Unauthorized\)/] });
+  await page.goto('/');
+  await page.getByLabel('Access token').waitFor();
+  const found = await page.evaluate(leftBehind);
+  first ??= found;
+  expect(found).toEqual(first);
+  expect(found).toMatchObject({ local: 0, session: 0, width: 1440, isFakeClock: false });
+  expect(await page.context().cookies()).toEqual([]);
+  expect(await page.evaluate(`fetch('/healthz').then((answer) => answer.status)`)).toBe(200);
+  const state = `navigator.permissions.query({ name: 'clipboard-read' }).then((each) => each.state)`;
+  expect(await page.evaluate(state)).not.toBe('granted');
+
+  await page.evaluate(`localStorage.setItem('a', 'b'); sessionStorage.setItem('a', 'b')`);
+  await page.context().grantPermissions(['clipboard-read']);
+  await page.context().addCookies([{ name: 'a', value: 'b', url: empty.service.url }]);
+  await page.route('**/healthz', (route) => route.fulfill({ status: 418 }));
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.mouse.move(50, 50);
+  if (hasClock === false) await page.clock.install();
 });

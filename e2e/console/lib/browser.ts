@@ -1,4 +1,10 @@
-import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import type {
+  Browser,
+  BrowserContext,
+  BrowserContextOptions,
+  Locator,
+  Page,
+} from 'playwright-core';
 import { afterEach, expect } from 'vitest';
 import { use } from '../../../packages/server/test/use.ts';
 import type { Service } from '../../lib/installation.ts';
@@ -12,9 +18,9 @@ export type PageOptions = BrowserContextOptions & {
 
 /** What a file's tests look at: a service, and pages of its console. */
 export type Console = {
-  /** Opens an empty page in a fresh profile. */
+  /** Opens an empty page, as in a fresh profile. */
   openBlank(options?: PageOptions): Promise<Page>;
-  /** Goes to a place of the console in an empty page, signs in, and waits until the console shows that place. */
+  /** Goes to a place of the console in an empty page, signed in, and waits until the console shows that place. */
   openIn(page: Page, place: string, token?: string): Promise<void>;
   /** The same in a new page; by the service's token, unless another one is given. */
   open(place: string, options?: PageOptions & { token?: string }): Promise<Page>;
@@ -27,14 +33,17 @@ export const patient = { timeout: 120_000 };
 
 let launched: Promise<Browser> | undefined;
 
-/** The browser of all tests of this process, which ends with it. */
+/**
+ * The browser of all tests of this process, which ends with it. Pages of a profile share a process, which keeps what it
+ * has compiled when a page begins anew.
+ */
 export function launchBrowser(): Promise<Browser> {
-  launched ??= launchChromium();
+  launched ??= launchChromium(['--process-per-site']);
   return launched;
 }
 
 /**
- * A service that `start` makes for the tests of a file, and pages of its console. After each test its pages are closed,
+ * A service that `start` makes for the tests of a file, and pages of its console. After each test its pages are left,
  * and the test fails if one of them sent a request to another host, broke the content security policy, or wrote errors
  * to the browser's console that the test did not expect.
  */
@@ -42,14 +51,32 @@ export function useConsole<S extends { service: Service; remove(): Promise<void>
   start: () => Promise<S>,
 ): S & Console {
   let opened: OpenedPage[] = [];
-  const openBlank = async (options: PageOptions = {}) => {
-    const next = await openPage(await launchBrowser(), shown.service, options);
+  let kept: OpenedPage | undefined;
+  const takeKept = async () => {
+    const page = kept;
+    kept = undefined;
+    // A service that was started anew has another port.
+    if (page?.url === shown.service.url) return page;
+    await page?.context.close();
+    return undefined;
+  };
+  const openBlank = async ({ expected = [], ...options }: PageOptions = {}) => {
+    const reused = isUsual(options) ? await takeKept() : undefined;
+    const next = reused ?? (await openPage(await launchBrowser(), shown.service, options));
     opened.push(next);
+    next.begin(expected);
+    await next.page.setViewportSize(options.viewport ?? usualViewport);
     return next.page;
   };
   const openIn = async (page: Page, place: string, token = shown.service.token) => {
+    const isEmpty = page.url() === 'about:blank';
+    if (isEmpty) {
+      const { request } = page.context();
+      const answer = await request.post('/api/v1/session', { data: { token } });
+      expect(answer.status(), 'the session').toBe(200);
+    }
     await page.goto(`/#${place}`);
-    await signIn(page, token);
+    if (!isEmpty) await signIn(page, token);
     const tree = page.getByRole('tree');
     const parts = page.locator('main').locator('fieldset, h2, [role="group"]');
     await (place.startsWith('/records') ? tree : parts.filter({ visible: true }).first()).waitFor();
@@ -70,27 +97,53 @@ export function useConsole<S extends { service: Service; remove(): Promise<void>
         return page;
       },
     }),
-    (made) => made.remove(),
+    async (made) => {
+      await kept?.context.close();
+      kept = undefined;
+      await made.remove();
+    },
   );
   afterEach(async () => {
     const pages = opened;
     opened = [];
-    for (const { page } of pages) await page.context().close();
+    for (const each of pages) {
+      if (kept === undefined && each.isUnchanged()) {
+        await leavePage(each);
+        kept = each;
+      } else await each.context.close();
+    }
     for (const each of pages) each.expectQuiet();
   });
   return shown;
 }
 
-type OpenedPage = { readonly page: Page; readonly expectQuiet: () => void };
+const usualViewport = { width: 1440, height: 900 };
+
+/** Whether a page that was opened with other such options can be used again. */
+function isUsual({ viewport: _, ...others }: PageOptions): boolean {
+  return Object.keys(others).length === 0;
+}
+
+type OpenedPage = {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** The service that it shows. */
+  readonly url: string;
+  /** Listens to the page for a test. */
+  begin(expected: readonly RegExp[]): void;
+  /** Whether the next test can have it: it was opened as usual, and no other clock runs in it. */
+  isUnchanged(): boolean;
+  expectQuiet(): void;
+};
 
 async function openPage(
   browser: Browser,
   service: Service,
-  { initScripts = [], expected = [], ...contextOptions }: PageOptions,
+  { initScripts = [], ...contextOptions }: PageOptions,
 ): Promise<OpenedPage> {
   const context = await browser.newContext({
     baseURL: service.url,
-    viewport: { width: 1440, height: 900 },
+    viewport: usualViewport,
     reducedMotion: 'reduce',
     locale: 'en-US',
     timezoneId: 'UTC',
@@ -99,27 +152,63 @@ async function openPage(
   context.setDefaultTimeout(patient.timeout);
   for (const content of initScripts) await context.addInitScript({ content });
   const page = await context.newPage();
+  let isChanged = !isUsual({ ...contextOptions, ...(initScripts.length > 0 && { initScripts }) });
+  const { clock } = page;
+  Object.defineProperty(page, 'clock', {
+    get() {
+      isChanged = true;
+      return clock;
+    },
+  });
   const foreign: string[] = [];
   const errors: string[] = [];
+  let known: readonly RegExp[] = [];
   const own = new URL(service.url).host;
-  page.on('request', (request) => {
-    const url = new URL(request.url());
-    const isInside = url.protocol === 'data:' || url.protocol === 'blob:';
-    if (!isInside && url.host !== own) foreign.push(request.url());
-  });
-  page.on('console', (message) => {
-    if (message.type() === 'error') errors.push(`${message.text()} ${message.location().url}`);
-  });
-  page.on('pageerror', (error) => errors.push(`uncaught: ${error.message}`));
   return {
     page,
-    expectQuiet: () => {
+    context,
+    url: service.url,
+    begin(expected) {
       // The console asks once who is signed in, and that request fails while nobody is.
-      const known = [/401 \(Unauthorized\).*\/api\/v1\/me$/, ...expected];
-      expect(foreign, 'requests to another host').toEqual([]);
-      expect(errors.filter((error) => !known.some((pattern) => pattern.test(error)))).toEqual([]);
+      known = [/401 \(Unauthorized\).*\/api\/v1\/me$/, ...expected];
+      page.on('request', (request) => {
+        const url = new URL(request.url());
+        const isInside = url.protocol === 'data:' || url.protocol === 'blob:';
+        if (!isInside && url.host !== own) foreign.push(request.url());
+      });
+      page.on('console', (message) => {
+        if (message.type() === 'error') errors.push(`${message.text()} ${message.location().url}`);
+      });
+      page.on('pageerror', (error) => errors.push(`uncaught: ${error.message}`));
+    },
+    isUnchanged: () => !isChanged && !page.isClosed() && context.pages().length === 1,
+    expectQuiet() {
+      const unknown = errors.filter((error) => !known.some((pattern) => pattern.test(error)));
+      const elsewhere = [...foreign];
+      errors.length = 0;
+      foreign.length = 0;
+      expect(elsewhere, 'requests to another host').toEqual([]);
+      expect(unknown).toEqual([]);
     },
   };
+}
+
+/** Makes a page as it would be in a fresh profile, but for what its process has compiled and loaded of the console. */
+async function leavePage({ page, context, url }: OpenedPage): Promise<void> {
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await context.unrouteAll({ behavior: 'ignoreErrors' });
+  if (page.url().startsWith(url)) await page.evaluate('sessionStorage.clear()');
+  await page.mouse.move(0, 0);
+  await page.emulateMedia({ colorScheme: null, forcedColors: null, media: null });
+  await page.goto('about:blank');
+  page.removeAllListeners();
+  // Nothing writes here any more.
+  const devtools = await context.newCDPSession(page);
+  const cleared = { origin: url, storageTypes: 'local_storage' };
+  await devtools.send('Storage.clearDataForOrigin', cleared);
+  await devtools.detach();
+  await context.clearCookies();
+  await context.clearPermissions();
 }
 
 /** Signs in by the form that the page shows. */

@@ -1,3 +1,3 @@
 import type { Browser } from 'playwright-core';
 
-export function launchChromium(): Promise<Browser>;
+export function launchChromium(more?: readonly string[]): Promise<Browser>;

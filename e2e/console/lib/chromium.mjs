@@ -11,17 +11,18 @@ const flags = ['--no-sandbox', '--disable-gpu', '--disable-background-networking
  * which switch off the same-origin policy: that policy belongs to what is tested. It is plain JavaScript, because the
  * benches use it, too.
  */
-export async function launchChromium() {
+export async function launchChromium(more = []) {
   const installed = '/usr/bin/chromium';
   const dir = await unpackChromium().catch((cause) => {
     if (existsSync(installed)) return undefined;
     throw cause;
   });
-  if (dir === undefined) return chromium.launch({ executablePath: installed, args: flags });
+  if (dir === undefined)
+    return chromium.launch({ executablePath: installed, args: [...flags, ...more] });
   const launch = () =>
     chromium.launch({
       executablePath: join(dir, 'chromium'),
-      args: [...flags, '--headless=shell'],
+      args: [...flags, ...more, '--headless=shell'],
       env: {
         ...process.env,
         LD_LIBRARY_PATH: join(dir, 'al2023', 'lib'),

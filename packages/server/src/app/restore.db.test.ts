@@ -62,7 +62,7 @@ afterAll(async () => {
 let target: { url: string; name: string; dataDir: string; db: Database };
 beforeEach(async () => {
   const name = `empty_${randomText(12).toLowerCase()}`;
-  await runOn(admin(), [`create database ${name} template template0`]);
+  await runOn(admin(), [`create database ${name} template template0 strategy file_copy`]);
   const url = Object.assign(new URL(inject('postgresUrl')), { pathname: `/${name}` }).href;
   const dataDir = await mkdtemp(join(tmpdir(), 'svcctl-restored-'));
   const db = openDatabase({ url, maxConnections: 4, onError: () => {} });
