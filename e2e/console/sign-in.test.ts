@@ -6,7 +6,7 @@ import { startIdentityServer, testClient } from '../../packages/server/test/iden
 import { identitySettings } from '../../packages/server/test/person.ts';
 import { use } from '../../packages/server/test/use.ts';
 import { createInstallation, findFreePorts } from '../lib/installation.ts';
-import { drawerOf, launchBrowser, patient } from './lib/browser.ts';
+import { drawerOf, launchBrowser } from './lib/browser.ts';
 
 const world = use(
   async () => {
