@@ -54,9 +54,9 @@ test('a month is erased: the dry run, the name of the tenant, the token, the rec
   expect(facts).toMatch(/records\s+200[\s\S]*hot\s+200[\s\S]*tags removed\s+1/);
   expect(await confirmDialog(page).count()).toBe(0);
 
-  await nameField(page).fill('ca');
-  expect(await eraseButton(page).isDisabled()).toBe(true);
   await nameField(page).fill('CA');
+  expect(await eraseButton(page).isDisabled()).toBe(true);
+  await nameField(page).fill('CA/AUS/2001-02');
   await eraseButton(page).click();
   await confirm(page, service.token);
   await panel.getByRole('heading', { name: 'ERASED CA › AUS › 2001-02' }).waitFor(patient);
@@ -99,7 +99,7 @@ test('the event of a record is erased from its drawer, as far as one says', asyn
   await panel.getByRole('radio', { name: 'CA › IAH', exact: true }).check();
   await panel.getByText('2 records', { exact: true }).waitFor();
   expect(await nameField(page).inputValue()).toBe('');
-  await nameField(page).fill('CA');
+  await nameField(page).fill('IAH-00007');
   await eraseButton(page).click();
   await confirm(page, service.token);
   await panel.getByRole('heading', { name: 'ERASED CA › IAH · event IAH-00007' }).waitFor(patient);
@@ -125,7 +125,7 @@ test('incidents of the same days go, too, where one says so', async () => {
   await panel.getByText('No record is here to erase.').waitFor();
   await panel.getByRole('checkbox', { name: /^Also incidents/ }).check();
   await panel.getByText('what 1 incident tell').waitFor();
-  await nameField(page).fill('CA');
+  await nameField(page).fill('CA/1999-02-03');
   await eraseButton(page).click();
   await confirm(page, service.token);
   await panel.getByText('Backups, archived WAL').waitFor(patient);
@@ -153,7 +153,7 @@ test('a legal hold keeps all from being erased, and is told with the way to lift
   // A hold that was set since the dry run is told by the service.
   await setHold('TX', false);
   await page.goto('/#/records?tenant=TX&store=AUS&panel=erase');
-  await nameField(page).fill('TX');
+  await nameField(page).fill('TX/AUS');
   await setHold('TX', true);
   await eraseButton(page).click();
   await confirm(page, service.token);
@@ -170,7 +170,7 @@ test('the question follows what is chosen, and what was typed for one slice conf
   const panel = panelOf(page);
   await panel.getByText('1,200 records', { exact: true }).waitFor();
   await panel.getByText('The filter kind of the page does not limit it').waitFor();
-  await nameField(page).fill('TX');
+  await nameField(page).fill('TX/DFW/2001-03');
   expect(await eraseButton(page).isEnabled()).toBe(true);
   await treeNode(page, 'TX').click();
   await panel.getByRole('heading', { name: 'ERASE TX', exact: true }).waitFor();

@@ -13,6 +13,7 @@ import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { panelHref } from '../../ui/panel-place.ts';
 import { countOf } from '../../ui/words.ts';
 import {
+  confirmWord,
   type EraseReach,
   type EraseScope,
   eraseReaches,
@@ -36,7 +37,7 @@ export type ErasePanelProps = {
 };
 
 /**
- * The panel that erases: it shows what would go, asks for the name of the tenant, and then shows the receipt, which
+ * The panel that erases: it shows what would go, asks for the name of what goes, and then shows the receipt, which
  * stays until the panel is closed.
  */
 export function ErasePanel(props: ErasePanelProps): ReactNode {
@@ -138,7 +139,8 @@ function Question(props: QuestionProps): ReactNode {
   const isHeld = policy.data.hold;
   const incidents = preview.data.incidents?.count ?? 0;
   const isAny = count + incidents > 0;
-  const mayErase = isAny && !isHeld && typed === tenant;
+  const word = confirmWord(scope);
+  const mayErase = isAny && !isHeld && typed === word;
   return (
     <ActionForm
       label="What is erased"
@@ -185,13 +187,13 @@ function Question(props: QuestionProps): ReactNode {
           <TextInput
             label={
               <>
-                Type <strong className="mono">{tenant}</strong> to confirm
+                Type <strong className="mono">{word}</strong> to confirm
               </>
             }
             autoComplete="off"
             autoCapitalize="off"
             spellCheck={false}
-            maxLength={200}
+            maxLength={400}
             value={typed}
             onChange={(event) => setTyped(event.currentTarget.value)}
           />

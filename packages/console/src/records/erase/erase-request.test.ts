@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { requestOf, scopeOfRecord, scopeText } from './erase-request.ts';
+import { confirmWord, requestOf, scopeOfRecord, scopeText } from './erase-request.ts';
 
 const leaf = { tenant: 'TX', store: 'DFW', month: '2001-02' };
 const record = 'TX/DFW/2001-03-01T00:05:00.000000Z/fl/0812';
@@ -39,4 +39,13 @@ test.each([
 
 test('a text that names no record has no scope', () => {
   expect(scopeOfRecord('TX/DFW', 'day')).toBeNull();
+});
+
+test.each([
+  [{ tenant: 'TX' }, 'TX'],
+  [leaf, 'TX/DFW/2001-02'],
+  [{ tenant: 'TX', from: '2001-02-03', to: '2001-02-05' }, 'TX/2001-02-03..2001-02-05'],
+  [{ ...leaf, eventId: 'fl/0812' }, 'fl/0812'],
+])('%j is confirmed by %s', (scope, word) => {
+  expect(confirmWord(scope)).toBe(word);
 });

@@ -2,6 +2,7 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/client.ts';
 import type { EraseReceipt, EraseRequest, RetentionPolicy } from '../../api/types.ts';
 import { useAct } from '../../ui/act.ts';
+import { rangeText } from '../../ui/day-range.ts';
 import { earliestDay, latestDay, monthEnds } from '../../ui/days.ts';
 import { panelHref } from '../../ui/panel-place.ts';
 import { exportsKey, noPlaceholder, useRead } from '../../ui/poll.tsx';
@@ -55,6 +56,12 @@ export function scopeText({ eventId, ...slice }: EraseScope): string {
   const isAllDays = from === earliestDay && to === latestDay;
   const place = sliceText(isAllDays ? { ...slice, from: undefined, to: undefined } : slice);
   return eventId === undefined ? place : `${place} · event ${eventId}`;
+}
+
+/** What a person types to confirm: the event, or the place as its path, `TX/DFW/2001-03`. */
+export function confirmWord({ tenant, store, month, eventId, ...days }: EraseScope): string {
+  const parts = [tenant, store, month ?? rangeText(days)].filter(Boolean);
+  return eventId ?? parts.join('/');
 }
 
 /** What an erasure would take, as the service finds it now; nothing is asked without a request. */

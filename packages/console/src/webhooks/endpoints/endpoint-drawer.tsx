@@ -307,7 +307,8 @@ const questions: Readonly<Record<Question, QuestionWords>> = {
   delete: {
     title: 'Delete this endpoint?',
     answer: 'Delete',
-    text: ({ url }) => `What was not delivered to ${url} is discarded. This cannot be undone.`,
+    text: ({ url, backlog }) =>
+      `${backlog.count === 0 ? 'Nothing waits' : `${backlogText(backlog)} deliveries wait`} for ${url}. What was not delivered, also what was given up, is discarded: that cannot be undone.`,
   },
 };
 
