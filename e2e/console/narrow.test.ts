@@ -160,7 +160,12 @@ test('keeps path and figures of the records in one row each on half a screen, an
   const figures = node.locator('dl > div');
   await expectOneRow(figures.last(), figures.nth(1));
   await expectOneRow(page.getByLabel('Dataset'), page.getByLabel('Kind, exactly'));
-  await expectOneRow(page.getByLabel(/^Days by/), page.getByLabel('What must hold of a record'));
+  const [days, where] = [
+    page.getByLabel(/^Days by/),
+    page.getByLabel('What must hold of a record'),
+  ];
+  await expectOneRow(days, page.getByLabel('Kind, exactly'));
+  expect((await bottomOf(where)) - (await bottomOf(days))).toBe(38);
   const path = await node.getByRole('navigation').boundingBox();
   const link = await node.getByRole('button', { name: 'Copy link' }).boundingBox();
   expect(link?.y).toBeLessThan((path?.y ?? 0) + (path?.height ?? 0));

@@ -120,8 +120,8 @@ export function useConsole<S extends { service: Service; remove(): Promise<void>
 const usualViewport = { width: 1440, height: 900 };
 
 /** Whether a page that was opened with other such options can be used again. */
-function isUsual({ viewport: _, ...others }: PageOptions): boolean {
-  return Object.keys(others).length === 0;
+function isUsual(options: PageOptions): boolean {
+  return Object.keys(options).every((name) => name === 'viewport');
 }
 
 type OpenedPage = {
