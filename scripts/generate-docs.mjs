@@ -201,11 +201,26 @@ async function renderCommands() {
   return [
     '# Command line',
     'What `svcctl … --help` says of each command.',
+    'What `--json` prints are the names and meanings of the HTTP API, and as stable: a release adds fields, it neither takes them away nor gives them another meaning. Read them by name, and pass over those that you do not know. Numbers and text are as the service sent them. The tables for people, their titles and what is said on stderr may change with any release; `-o csv` has the columns of the table.',
+    ...(await renderFields(helps)),
     ...helps.flatMap(({ words, help }) => [
       `## ${['svcctl', ...words].join(' ')}`,
       `\`\`\`text\n${help.trimEnd()}\n\`\`\``,
     ]),
   ];
+}
+
+/** The table of the fields that --json may name. */
+async function renderFields(helps) {
+  const { describedAt } = await load('cli/program.js');
+  const { fieldsOf } = await load('cli/fields.js');
+  const rows = [];
+  for (const { words, help } of helps) {
+    if (!help.includes('--json [fields]')) continue;
+    const { answers } = await describedAt(words);
+    rows.push([code(words.join(' ')), (await fieldsOf(answers)).map(code).join(' ')]);
+  }
+  return ['## Fields of --json', table(['Command', 'Fields'], rows)];
 }
 
 async function collectHelps(words) {

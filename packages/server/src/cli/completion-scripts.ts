@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander';
+import type { WithAnswers } from './verb.ts';
 
 /** What may come after the words of a command. */
 export type CompletionNode = {
@@ -13,7 +14,10 @@ export type CompletionNode = {
 type Value = readonly string[] | 'file' | 'free' | 'none' | 'optional' | Asked;
 
 /** Names that the hidden command `__complete` finds when they are asked for. */
-type Asked = { readonly ask: string };
+type Asked = { readonly ask: string; readonly isOptional?: true };
+
+/** What a value depends on that was typed before it: the months of a tenant, for instance. */
+const dependent: readonly string[] = ['store', 'month'];
 
 export type CompletionOption = {
   /** The option, such as "--tenant". */
@@ -24,7 +28,8 @@ export type CompletionOption = {
 
 /** What an option asks for, wherever it is. */
 const asked: Readonly<Record<string, string>> = {
-  ...{ '--tenant': 'tenant', '--endpoint': 'endpoints', '--incident': 'incidents' },
+  ...{ '--tenant': 'tenant', '--store': 'store', '--month': 'month' },
+  ...{ '--endpoint': 'endpoints', '--incident': 'incidents' },
   ...{ '--profile': 'profile' },
   ...{ '--event': 'event-types', '--type': 'event-types' },
 };
@@ -58,12 +63,17 @@ function optionOf(option: Option): CompletionOption[] {
   return [{ flag: option.long, summary: option.description, value: followingOf(option) }];
 }
 
+/** Values that are the name of a file or a folder, as the flags of an option or an argument call them. */
+const paths = /[<[](file|folder|place|from)(\.{3})?[>\]]/;
+
 function followingOf(option: Option): Value {
-  const { argChoices, long = '' } = option;
+  const { argChoices, long = '', flags } = option;
   if (argChoices !== undefined) return argChoices;
   const ask = asked[long ?? ''];
   if (ask !== undefined) return { ask };
-  if (long === '--out' || long === '--manifest') return 'file';
+  const { answers } = option as WithAnswers;
+  if (answers !== undefined) return { ask: quote(`json ${String(answers)}`), isOptional: true };
+  if (paths.test(flags)) return 'file';
   if (option.optional) return 'optional';
   return option.required ? 'free' : 'none';
 }
@@ -72,7 +82,7 @@ function argumentOf(command: Command, path: string): Value {
   const [argument] = command.registeredArguments;
   if (argument === undefined) return 'none';
   if (argument.argChoices !== undefined) return argument.argChoices;
-  if (argument.name() === 'file') return 'file';
+  if (paths.test(`<${argument.name()}>`)) return 'file';
   const [, noun] = listed.exec(path) ?? [];
   return noun !== undefined && /^(id|name|type|version)/.test(argument.name())
     ? { ask: noun }
@@ -97,6 +107,9 @@ export function bashScript(tree: readonly CompletionNode[]): string {
 _svcctl() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]} path= i name
   COMPREPLY=()
+  # bash makes words of --state=pending at its =.
+  [[ $cur == = ]] && cur=
+  [[ $prev == = ]] && prev=\${COMP_WORDS[COMP_CWORD - 2]}
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$path/\${COMP_WORDS[i]}" in
       ${paths.join(' | ')}) path="$path/\${COMP_WORDS[i]}" ;;
@@ -118,14 +131,18 @@ function bashValueCase(node: CompletionNode, { flag, value }: CompletionOption):
   if (value === 'none' || value === 'optional') return [];
   if (value === 'free') return [`${on} return ;;`];
   if (value === 'file') return [`${on} COMPREPLY=($(compgen -f -- "$cur")); return ;;`];
-  if (isAsked(value)) return [`${on} ${bashAsks(value)}; return ;;`];
+  if (isAsked(value)) return [`${on} [[ $cur == -* ]] || { ${bashAsks(value)}; return; } ;;`];
   return [`${on} COMPREPLY=($(compgen -W '${value.join(' ')}' -- "$cur")); return ;;`];
 }
 
 function bashAsks({ ask }: Asked): string {
   return `while IFS= read -r name; do
         [[ $name == "$cur"* ]] && COMPREPLY+=("$(printf %q "$name")")
-      done < <(svcctl __complete ${ask} -- "$cur" 2> /dev/null)`;
+      done < <(svcctl __complete ${ask} -- "$cur"${wordsFor(ask, `"\${COMP_WORDS[@]}"`)} 2> /dev/null)`;
+}
+
+function wordsFor(ask: string, words: string): string {
+  return dependent.includes(ask) ? ` ${words}` : '';
 }
 
 function bashWordCase(node: CompletionNode): string {
@@ -178,12 +195,12 @@ function optionLine(condition: string, { flag, value, summary }: CompletionOptio
   if (value === 'none' || value === 'optional') return line;
   if (value === 'free') return `${line} -x`;
   if (value === 'file') return `${line} -r -F`;
-  if (isAsked(value)) return `${line} -x -a ${fishAsks(value)}`;
+  if (isAsked(value)) return value.isOptional ? line : `${line} -x -a ${fishAsks(value)}`;
   return `${line} -x -a ${quote(value.join(' '))}`;
 }
 
 function fishAsks({ ask }: Asked): string {
-  return `'(svcctl __complete ${ask} -- (commandline -ct) 2> /dev/null)'`;
+  return `'(svcctl __complete ${ask} -- (commandline -ct)${wordsFor(ask, '(commandline -opc)')} 2> /dev/null)'`;
 }
 
 function quote(text: string): string {
@@ -219,12 +236,12 @@ function zshValueCase(node: CompletionNode, { flag, value }: CompletionOption): 
   if (value === 'none' || value === 'optional') return [];
   if (value === 'free') return [`${on} return ;;`];
   if (value === 'file') return [`${on} _files; return ;;`];
-  if (isAsked(value)) return [`${on} ${zshAsks(value)}; return ;;`];
+  if (isAsked(value)) return [`${on} [[ $cur == -* ]] || { ${zshAsks(value)}; return; } ;;`];
   return [`${on} compadd -- ${value.join(' ')}; return ;;`];
 }
 
 function zshAsks({ ask }: Asked): string {
-  return `names=("\${(@f)$(svcctl __complete ${ask} -- "$cur" 2> /dev/null)}"); compadd -a names`;
+  return `names=("\${(@f)$(svcctl __complete ${ask} -- "$cur"${wordsFor(ask, `"\${words[@]}"`)} 2> /dev/null)}"); compadd -a names`;
 }
 
 function zshWordCase(node: CompletionNode): string {

@@ -169,6 +169,9 @@ export const signInOption = [
   'print the one-time sign-in link even if stdout is no terminal: whoever reads it gets in',
 ] as const;
 
+/** The option --json, with what its fields are of. */
+export type WithAnswers = Option & { answers?: Answers };
+
 /** Adds a command without a summary or a verb; the description of a noun is its summary. */
 export function addNoun(
   parent: Command,
@@ -199,6 +202,8 @@ export function fillVerb(command: Command, context: Context, described: Describe
     if (row instanceof Option) command.addOption(row);
     else addOption(command, row);
   }
+  const json: WithAnswers | undefined = command.options.find(({ long }) => long === '--json');
+  if (json?.optional && answers !== undefined) json.answers = answers;
   command.action(async (...given: unknown[]) => {
     const [word, options] = argument === undefined ? [undefined, given[0]] : given;
     const asked = options as Readonly<Record<string, unknown>>;

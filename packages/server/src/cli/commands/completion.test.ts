@@ -94,6 +94,12 @@ test.each([
   [['jobs', 'ls', '--kind', 'e'], ['export']],
   [['completion', 'z'], ['zsh']],
   [['records', 'ls', '--q', ''], []],
+  [
+    ['dlq', 'ls', '--status', '='],
+    ['pending', 'abandoned'],
+  ],
+  [['dlq', 'ls', '--status', '=', 'ab'], ['abandoned']],
+  [['records', 'ls', '--json', '--le'], ['--level']],
   [['__'], []],
 ])('bash completes %j with %j', async (words, offers) => {
   expect((await complete(words)).offers).toEqual(offers);
@@ -114,14 +120,48 @@ test.each([
   [['records', 'versions', 'rm', 'ep_'], 'records/versions'],
   [['profile', 'use', 'ep_'], 'profile'],
   [['--profile', 'ep_'], 'profile'],
+  [['exports', 'ls', '--json', 'ep_'], 'json GET /exports data'],
+  [['whoami', '--json', 'ep_'], 'json name,scopes,tenants,expires_at,url,source,profile'],
 ])('bash asks for the names that may follow in %j: %s', async (words, what) => {
   const { offers, asked } = await complete(words, ['ep_1', 'ep_2', 'other']);
   expect([offers, asked]).toEqual([['ep_1', 'ep_2'], `__complete ${what} -- ep_`]);
 });
 
-test('bash completes the names of files', async () => {
-  const { offers } = await complete(['records', 'ingest', 'nam']);
+test('bash asks for stores and months with what was typed before', async () => {
+  const words = ['records', 'ls', '--tenant', 'TX', '--store', 'D'];
+  const { offers, asked } = await complete(words, ['DFW', 'IAH']);
+  expect([offers, asked]).toEqual([['DFW'], `__complete store -- D svcctl ${words.join(' ')}`]);
+});
+
+test.each([
+  ['records ingest'],
+  ['apply'],
+  ['backup --out'],
+  ['restore'],
+  ['exports verify --file'],
+])('bash completes the names of files after %s', async (line) => {
+  const { offers } = await complete([...line.split(' '), 'nam']);
   expect(offers).toEqual(['names']);
+});
+
+test('__complete prints fields of --json, those that are chosen before the comma kept', async () => {
+  await ends(run(['__complete', 'json GET /exports data', '--', 'id,rows_d']), 0, 'id,rows_done\n');
+  await ends(run(['__complete', 'json name,url', '--', 'name,']), 0, 'name,url\n');
+});
+
+test('__complete prints the stores and months of the tenant that was named, each once', async () => {
+  const rows = [
+    { store: 'DFW', month: '2026-03' },
+    { store: 'IAH', month: '2026-03' },
+  ];
+  api.on('GET /enrichment/datasets', json({ data: rows, next_cursor: null }));
+  const words = 'svcctl records ls --tenant TX --month';
+  await ends(cli(`__complete month -- 2026 ${words}`), 0, '2026-03\n', []);
+  await ends(cli(`__complete store -- I ${words}`), 0, 'IAH\n', []);
+  expect(api.requests.map(({ query }) => query)).toEqual([
+    { tenant: 'TX', level: 'month', limit: '500', q: '2026' },
+    { tenant: 'TX', level: 'store', limit: '50', q: 'I' },
+  ]);
 });
 
 test('__complete prints ids that begin so, and profiles without asking any service', async () => {

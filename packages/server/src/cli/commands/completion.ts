@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
+import { type Answers, fieldsOf } from '../fields.ts';
+import { maxPageRows } from '../pages.ts';
 import { printable } from '../table.ts';
 import { command } from '../verb.ts';
 
@@ -7,7 +9,7 @@ const shells = ['bash', 'zsh', 'fish'] as const;
 
 export const completion = command({
   description:
-    'Prints a script that completes commands, options, files, the names of tenants and profiles, and ids.',
+    'Prints a script that completes commands, options, files, the names of tenants, stores and profiles, months, ids, and the fields of --json.',
   argument: ['<shell>', 'the shell', shells],
   examples: [
     'source <(svcctl completion bash)',
@@ -32,11 +34,11 @@ export const __complete = command({
     'Prints names that complete a prefix, one a line; nothing when the service does not answer.',
   argument: ['<words...>', 'what is asked for, and what is typed already'],
   examples: ['svcctl __complete tenant -- T'],
-  async act(context, _options, [what, prefix = '']) {
+  async act(context, _options, [what, prefix = '', ...words]) {
     const signal = AbortSignal.any([context.io.signal, AbortSignal.timeout(limitMillis)]);
     let names: readonly string[];
     try {
-      names = await find({ ...context.io, signal }, context.profile(), { what, prefix });
+      names = await find({ ...context.io, signal }, context.profile(), { what, prefix, words });
     } catch {
       // Without a service or a token, or when time is up, there is nothing to offer; an error message would only disturb
       // the command line that is being typed.
@@ -59,22 +61,41 @@ const lists = {
   tokens: 'GET /tokens',
 } as const;
 
+/** What --json may say next: the fields that were chosen, and one more. */
+async function selections(answers: string, prefix: string): Promise<readonly string[]> {
+  const fields = await fieldsOf(answers.includes('/') ? (answers as Answers) : answers.split(','));
+  const chosen = prefix.split(',').slice(0, -1);
+  const rest = fields.filter((field) => !chosen.includes(field));
+  return rest.map((field) => [...chosen, field].join(','));
+}
+
 async function find(
   io: Context['io'],
   profile: string | undefined,
-  { what = '', prefix }: { what: string | undefined; prefix: string },
+  {
+    what = '',
+    prefix,
+    words,
+  }: { what: string | undefined; prefix: string; words: readonly string[] },
 ): Promise<readonly string[]> {
+  const [, answers] = /^json (.+)$/.exec(what) ?? [];
+  if (answers !== undefined) return selections(answers, prefix);
   const [{ findConnection, readProfiles }, { createClient }] = await Promise.all([
     import('../connection.ts'),
     import('../client.ts'),
   ]);
   if (what === 'profile') return Object.keys((await readProfiles(io.env)).profiles);
   const client = createClient(io, await findConnection(io, profile));
-  if (what === 'tenant') {
+  if (what === 'tenant' || what === 'store' || what === 'month') {
+    const after = (flag: string) => words[words.indexOf(flag) + 1];
+    const of = (flag: string) => (words.includes(flag) ? after(flag) : undefined);
+    const tenant = what === 'tenant' ? undefined : of('--tenant');
+    const store = what === 'month' ? of('--store') : undefined;
+    const limit = what === 'month' ? maxPageRows : mostNames;
     const { data } = await client.json('GET /enrichment/datasets', {
-      query: { level: 'tenant', limit: mostNames, q: prefix || undefined },
+      query: { tenant, store, level: what, limit, q: prefix || undefined },
     });
-    return data.map((row) => row.tenant);
+    return [...new Set(data.map((row) => row[what] ?? ''))];
   }
   if (!Object.hasOwn(lists, what)) return [];
   const answer = await client.text(lists[what as keyof typeof lists], {});
