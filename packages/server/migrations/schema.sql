@@ -796,6 +796,23 @@ create table processes (
   constraint processes_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
 
+create table pull_places (
+  endpoint_id text collate "C" not null,
+  position bigint not null,
+  polled_at timestamp with time zone not null default now(),
+  constraint pull_places_pkey PRIMARY KEY (endpoint_id)
+);
+
+create table pulled_deliveries (
+  endpoint_id text collate "C" not null,
+  position bigint not null,
+  lane smallint not null,
+  delivery_id text collate "C" not null,
+  handed_out_at timestamp with time zone not null default now(),
+  constraint pulled_deliveries_delivery_key UNIQUE (delivery_id),
+  constraint pulled_deliveries_pkey PRIMARY KEY (endpoint_id, "position")
+);
+
 create table replays (
   id text collate "C" not null,
   state text not null,
@@ -1140,6 +1157,8 @@ create table webhook_endpoints (
 CREATE INDEX webhook_endpoints_held_idx ON public.webhook_endpoints USING btree (tenant, id) WHERE ((deleted_at IS NULL) AND (disabled_reason = 'operator'::text));
 
 CREATE INDEX webhook_endpoints_passing_idx ON public.webhook_endpoints USING btree (id) WHERE (when_stuck = 'pass'::text);
+
+CREATE INDEX webhook_endpoints_pull_idx ON public.webhook_endpoints USING btree (id) WHERE ((url = 'pull:'::text) AND (deleted_at IS NULL));
 
 CREATE INDEX webhook_endpoints_tenant_idx ON public.webhook_endpoints USING btree (tenant, id);
 

@@ -91,6 +91,7 @@ const callsOfApi: Readonly<Record<string, Call>> = {
   'endpoints rotate-secret': ['ep_1 --yes', 'object'],
   'endpoints end-old-secrets': ['ep_1 --yes'],
   'endpoints ping': ['ep_1', 'object'],
+  'endpoints poll': ['ep_1 --once'],
   'endpoints skip': ['ep_1 --key K'],
   'endpoints replay': ['ep_1 --since 2h --dry-run', 'object'],
   'endpoints test-filter': ['--tenant T', 'object'],

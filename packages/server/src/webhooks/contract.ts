@@ -24,6 +24,7 @@ import {
   triedFilterSchema,
 } from './incidents.contract.ts';
 import { orderContract } from './order.contract.ts';
+import { pullContract } from './pull.contract.ts';
 import { replaysContract } from './replays.contract.ts';
 import {
   deliveryHoursSchema,
@@ -47,6 +48,7 @@ export * from './event-types.contract.ts';
 export * from './incidents.contract.ts';
 export * from './order.contract.ts';
 export * from './overview.contract.ts';
+export * from './pull.contract.ts';
 export * from './replays.contract.ts';
 export * from './schemas.contract.ts';
 export * from './story.contract.ts';
@@ -329,6 +331,7 @@ export const webhooksContract = {
   }),
   ...eventTypesContract,
   ...orderContract,
+  ...pullContract,
   ...deadLettersContract,
   ...replaysContract,
 };

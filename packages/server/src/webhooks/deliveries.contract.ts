@@ -129,17 +129,20 @@ export const acceptedDeliverySchema = Type.Object({
 /** A ping, and what came of it. */
 export const pingedDeliverySchema = Type.Object({
   ...acceptedDeliverySchema.properties,
-  outcome: Type.Object({
-    status: nullable(Type.Integer({ description: 'null: no answer came' })),
-    failure_class: nullable(oneOf(failureClasses, 'null: delivered')),
-    error: nullable(Type.String()),
-    duration_ms: Type.Integer(),
-    response: nullable(
-      Type.String({
-        description: 'the first 4 KiB of the answer, bytes that are no text replaced',
-      }),
-    ),
-  }),
+  outcome: nullable(
+    Type.Object({
+      status: nullable(Type.Integer({ description: 'null: no answer came' })),
+      failure_class: nullable(oneOf(failureClasses, 'null: delivered')),
+      error: nullable(Type.String()),
+      duration_ms: Type.Integer(),
+      response: nullable(
+        Type.String({
+          description: 'the first 4 KiB of the answer, bytes that are no text replaced',
+        }),
+      ),
+    }),
+    'null: its receiver fetches it with its next poll',
+  ),
 });
 export type AcceptedDelivery = Static<typeof acceptedDeliverySchema>;
 

@@ -3,12 +3,14 @@ import type { StateRow } from '../platform/metrics/figures.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { waitingHeads } from './drainer/queries.ts';
 import { health } from './endpoints/queries.ts';
+import { isPolled } from './queries.ts';
 import type { DueState, EndpointHealth } from './values.ts';
 
 /** How far what is due is counted in each state: that goes along an index, but a backlog may be of any size. */
 export const mostCounted = 10_000;
 
 const dueState = sql`case when not e.enabled or e.deleted_at is not null then 'disabled'
+  when ${isPolled} then 'polled'
   when e.paused_until is not null then 'paused'
   when e.rate_limit is not null or e.throttled_until > now() then 'rate_limited' else 'ready' end`;
 

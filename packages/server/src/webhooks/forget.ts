@@ -5,6 +5,7 @@ import {
   abandonOverdue,
   type CountDelta,
   findOverdueEndpoints,
+  type Patience,
   shiftCounts,
   tryLockEndpoint,
 } from './dead-letters/queries.ts';
@@ -76,7 +77,7 @@ async function eraseSettled(
 }
 
 /**
- * Abandons, in batches, what has waited for a disabled endpoint for more than `days` days. It is then in the
+ * Abandons, in batches, what has waited for a disabled endpoint for more than `days` days, or for a poll too long. It is then in the
  * dead-letter queue and can be retried once the endpoint is enabled. The endpoint is locked, so that nothing is
  * abandoned that an operator has just let go by enabling it.
  */
@@ -89,24 +90,42 @@ export async function giveUpWaiting(
     let count = batchSize;
     while (count === batchSize && !signal.aborted) {
       count = await db.transaction(async (connection) => {
-        const locked = await tryLockEndpoint(connection, endpointId);
-        if (!locked?.is_disabled) return 0;
-        const limit = batchSize;
-        const rows = await abandonOverdue(connection, endpointId, { days, limit });
-        const count = (row: Omit<CountDelta, 'endpointId'>) => ({ endpointId, ...row });
-        await shiftCounts(
-          connection,
-          rows.flatMap(({ tenant, status, failure_class: failureClass }) => [
-            ...(status === 'pending' && failureClass !== null
-              ? [count({ tenant, status, failureClass, delta: -1 })]
-              : []),
-            count({ tenant, status: 'abandoned', failureClass: 'endpoint_disabled', delta: 1 }),
-          ]),
-        );
-        return rows.length;
+        const locked = await tryLockEndpoint(connection, endpointId, days);
+        if (!locked?.patience) return 0;
+        const patience = { ...locked.patience, limit: batchSize };
+        const deltas = await giveUp(connection, endpointId, patience);
+        await shiftCounts(connection, deltas);
+        return deltas.filter(({ delta }) => delta === 1).length;
       });
     }
   }
+}
+
+/** Abandons some of what an endpoint has waited for too long. Returns how that changes the counts of dead letters. */
+export async function giveUp(
+  db: Queryable,
+  endpointId: string,
+  patience: Patience & { limit: number },
+): Promise<CountDelta[]> {
+  const { failureClass } = patience;
+  const rows = await abandonOverdue(db, endpointId, patience);
+  return rows.flatMap((row) => [
+    ...countedOut(endpointId, row),
+    { endpointId, tenant: row.tenant, status: 'abandoned', failureClass, delta: 1 },
+  ]);
+}
+
+/** How a delivery that is no dead letter any more changes their counts, if it was one that waited for another attempt. */
+export function countedOut(
+  endpointId: string,
+  {
+    tenant,
+    status,
+    failure_class: failureClass,
+  }: Awaited<ReturnType<typeof abandonOverdue>>[number],
+): CountDelta[] {
+  if (status !== 'pending' || failureClass === null) return [];
+  return [{ endpointId, tenant, status, failureClass, delta: -1 }];
 }
 
 /**

@@ -161,6 +161,12 @@ export async function listenForDue(db: Queryable): Promise<void> {
   await db.query(sql`listen ${raw(dueChannel)}`);
 }
 
+/** The URL of an endpoint whose receiver fetches its deliveries. */
+export const pollUrl = 'pull:';
+
+/** Whether the receiver of the endpoint `e` fetches its deliveries. */
+export const isPolled = raw(`(e.url = '${pollUrl}')`);
+
 /** A number that changes whenever the endpoint `e` is changed: `updated_at` in microseconds. */
 export const configVersion = sql`(extract(epoch from e.updated_at) * 1000000)::bigint`;
 

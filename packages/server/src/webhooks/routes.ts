@@ -7,6 +7,7 @@ import { addEventTypeRoutes } from './event-types/event-types.ts';
 import { addHourRoutes } from './hours.ts';
 import { addIncidentRoutes } from './incidents/incidents.ts';
 import type { WebhookOptions } from './options.ts';
+import { addPullRoutes } from './pull/poll.ts';
 import { addReplayRoutes } from './replays/routes.ts';
 
 /** Adds all routes of the webhooks feature to the server. */
@@ -17,5 +18,6 @@ export function addWebhookRoutes(http: HttpServer, db: Database, options: Webhoo
   addIncidentRoutes(http, db, options);
   addDeadLetterRoutes(http, db, options);
   addReplayRoutes(http, db, options);
+  addPullRoutes(http, db, options);
   addHourRoutes(http, db);
 }

@@ -12,7 +12,13 @@ import {
 import { deliveryChangeSchema, deliverySettingsSchema } from './delivery-settings.contract.ts';
 import { changedNames, newNames, shownNames } from './endpoint-names.contract.ts';
 import { givenOrderSettings, orderSettings } from './order-fields.contract.ts';
-import { breakerStates, disabledReasons, endpointHealths, failureClasses } from './values.ts';
+import {
+  breakerStates,
+  disabledReasons,
+  endpointHealths,
+  endpointTypes,
+  failureClasses,
+} from './values.ts';
 
 // Ids in filters are bounded but have no pattern: an unknown id finds nothing, whatever its form.
 export const idSchema = Type.String({ minLength: 1, maxLength: 200 });
@@ -153,7 +159,10 @@ export const lastErrorProperties = {
 export const endpointSchema = Type.Object({
   id: Type.String(),
   tenant: Type.String(),
-  url: Type.String({ description: 'in lists, and in the audit log, without its query' }),
+  type: oneOf(endpointTypes, 'pull: its receiver fetches what waits'),
+  url: Type.String({
+    description: 'in lists, and in the audit log, without its query; `pull:` where it is polled',
+  }),
   description: nullable(Type.String()),
   ...shownNames,
   event_types: Type.Array(Type.String()),
@@ -233,7 +242,10 @@ export const endpointSchema = Type.Object({
 /** The body of `POST /webhook/endpoints`. What is missing gets the default of the service. */
 export const newEndpointSchema = exactly({
   tenant: newTenantSchema,
-  url: urlSchema,
+  type: Type.Optional(
+    oneOf(endpointTypes, 'push, the default, needs a `url`; pull: GET …/deliveries/poll fetches'),
+  ),
+  url: Type.Optional(urlSchema),
   event_types: Type.Optional(eventTypesSchema),
   stores: Type.Optional(storesSchema),
   where: Type.Optional(filterSchema),

@@ -51,6 +51,7 @@ export type FailureClass = (typeof failureClasses)[number];
 export const waitReasons = [
   'in_flight',
   'disabled',
+  'poll',
   'order',
   'breaker',
   'retry_after',
@@ -78,6 +79,9 @@ export const orderings = ['none', 'store', 'group'] as const;
  * next goes.
  */
 export const stuckRules = ['block', 'pass'] as const;
+
+/** Whether deliveries are sent to an endpoint's URL, or its receiver fetches them. */
+export const endpointTypes = ['push', 'pull'] as const;
 
 /** Why an endpoint is disabled: by an operator; its receiver answered 410; it failed for as long as its setting allows. */
 export const disabledReasons = ['operator', 'gone', 'failing'] as const;
@@ -158,8 +162,8 @@ export const openJobStates = ['running', 'paused'] as const satisfies readonly R
 export const endpointHealths = ['ok', 'degraded', 'failing', 'gone', 'disabled'] as const;
 export type EndpointHealth = (typeof endpointHealths)[number];
 
-/** What a delivery whose time has come waits for: a drainer, or its endpoint. */
-export const dueStates = ['ready', 'rate_limited', 'paused', 'disabled'] as const;
+/** What a delivery whose time has come waits for: a drainer, its endpoint, or its receiver's poll. */
+export const dueStates = ['ready', 'rate_limited', 'paused', 'disabled', 'polled'] as const;
 export type DueState = (typeof dueStates)[number];
 
 /**

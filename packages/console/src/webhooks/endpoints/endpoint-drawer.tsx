@@ -153,6 +153,7 @@ const shownResponse = 80;
 
 /** What came of a ping: the status or the error, how long it took, and how the answer began. */
 function pingText(url: string, outcome: PingedDelivery['outcome']): string {
+  if (outcome === null) return 'The ping waits: the receiver gets it with its next poll';
   const { status, error, duration_ms, response } = outcome;
   const what = error === null ? `answered ${status}` : `failed: ${error}`;
   const start = visibleText(response ?? '').trim();

@@ -38,6 +38,7 @@ export type Kind =
   | (typeof kindsByPath)[number][1]
   | 'disabledEndpoint'
   | 'blockedEndpoint'
+  | 'polledEndpoint'
   | 'lostSegment'
   | 'orphan'
   | 'owner';
@@ -186,6 +187,7 @@ function makersOf(
     verification: () => idOf('POST', '/retention/verify', { tenant }),
     endpoint: () => endpoint(true),
     disabledEndpoint: () => endpoint(false),
+    polledEndpoint: () => idOf('POST', '/webhook/endpoints', { tenant, type: 'pull' }),
     blockedEndpoint: async () => blockKey(service, { id: await makers.endpoint(), tenant }),
     async incident() {
       await makers.endpoint();

@@ -111,6 +111,7 @@ export const routeCalls: Readonly<
   createEndpoint: ({ tenant }) => [{ body: { tenant, url: 'http://127.0.0.1:9/new' } }],
   changeEndpoint: async ({ fresh }) => [{ id: await fresh('endpoint'), body: { enabled: false } }],
   discardBacklog: async ({ fresh }) => [{ id: await fresh('disabledEndpoint') }],
+  pollDeliveries: async ({ fresh }) => [{ id: await fresh('polledEndpoint') }],
   skipHead: async ({ fresh }) => [{ id: await fresh('blockedEndpoint'), body: { key: 'k' } }],
   eraseIncident: async ({ fresh }) => [{ id: await fresh('incident') }],
   testFilter: ({ tenant }) => [

@@ -171,6 +171,12 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   changeRetryJob: rule('admin', 'another change undoes it', '404', 'retry_job.change'),
   cancelRetryJob: rule('admin', 'leaves the rows as they are', '404', 'retry_job.cancel'),
 
+  pollDeliveries: rule(
+    'admin',
+    'what it acknowledges was handed out',
+    '404',
+    '(a receiver’s read)',
+  ),
   replayEndpoint: rule('admin', 'sends what the tenant has reported', '404', 'endpoint.replay'),
   getReplay: rule('admin', reads, '404', untold),
   changeReplay: rule('admin', 'another change undoes it', '404', 'replay.change'),

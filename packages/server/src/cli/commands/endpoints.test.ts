@@ -12,6 +12,7 @@ const { api, cli, jsonOf } = prepareCli(folder);
 const endpoint: Endpoint = {
   id: 'ep_1',
   tenant: 'TX',
+  type: 'push',
   url: 'https://hooks.acme.example/in',
   description: null,
   uid: null,

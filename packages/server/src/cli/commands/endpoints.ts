@@ -5,6 +5,7 @@ import { columnsOf } from '../columns.ts';
 import { confirm } from '../confirm.ts';
 import type { Context } from '../context.ts';
 import { formatInstant } from '../format.ts';
+import { required, usage } from '../help.ts';
 import { list } from '../list.ts';
 import { fitText, printable } from '../table.ts';
 import { type Verbs, verb } from '../verb.ts';
@@ -18,6 +19,7 @@ import {
   storyLines,
 } from '../webhooks/endpoints.ts';
 import { testFilter } from '../webhooks/test-filter.ts';
+import { poll } from './endpoints-poll.ts';
 import { replayVerb } from './endpoints-replay.ts';
 
 const argument = ['<id>', 'the endpoint’s id, as svcctl endpoints ls prints it'] as const;
@@ -71,10 +73,12 @@ const create = call('POST /webhook/endpoints', {
     'svcctl endpoints create --tenant TX --url https://hooks.acme.example/in --max-attempts 3 --retry-schedule 5,60',
     `svcctl endpoints create --tenant TX --url https://hooks.acme.example/in --event 'incident.*' --where 'score >= 0.9'`,
     'svcctl endpoints create --tenant TX --url https://hooks.acme.example/in --ordered group --when-stuck pass',
+    'svcctl endpoints create --tenant TX --pull > secret.txt',
   ],
   options: [
     ['--tenant <tenant>', 'whose incidents it gets (required)'],
-    ['--url <url>', 'where they are sent, https (required)'],
+    ['--url <url>', 'where they are sent, https; needed without --pull'],
+    ['--pull', 'send nothing: the receiver polls, as svcctl endpoints poll does'],
     ...endpointOptions,
     [
       '--secret <secret>',
@@ -82,22 +86,28 @@ const create = call('POST /webhook/endpoints', {
     ],
     ['--disabled', 'do not send to it yet'],
   ],
-  async body({ tenant, secret, disabled, ...options }, context) {
+  check({ pull, url }) {
+    if (pull && url !== undefined) throw usage('--pull and --url exclude each other.');
+    if (!pull) required(url, '--url');
+  },
+  async body({ tenant, pull, secret, disabled, ...options }, context) {
     const { headers, ...body } = await endpointBody(context, options);
     const given = Object.entries(headers ?? {}).map(([name, value]) => [name, value ?? '']);
     // A null means the default, which a new endpoint has anyway.
     const set = Object.entries(body).filter(([, value]) => value !== null);
     return {
       ...{ tenant, url: options.url, ...Object.fromEntries(set) },
+      type: pull && ('pull' as const),
       headers: headers && Object.fromEntries(given),
       enabled: disabled ? false : undefined,
       secret: await secretOf(context, secret),
     };
   },
   prints: ({ secret }) => secret,
-  done: (_, { id, tenant, url }) =>
-    `Registered ${id} of ${tenant}: ${url}. The secret is shown only this once.`,
-  next: ({ id }) => `try it: svcctl endpoints ping ${id}`,
+  done: (_, { id, tenant, type, url }) =>
+    `Registered ${id} of ${tenant}: ${type === 'pull' ? 'its receiver polls' : url}. The secret is shown only this once.`,
+  next: ({ id, type }) =>
+    type === 'pull' ? `poll: svcctl endpoints poll ${id}` : `try it: svcctl endpoints ping ${id}`,
 });
 
 async function secretOf(context: Context, given: string | undefined) {
@@ -225,6 +235,7 @@ const ping = call('POST /webhook/endpoints/:id/ping', {
   query: ({ type }) => ({ type }),
   prints: ({ id }) => id,
   done(_, { outcome }) {
+    if (outcome === null) return 'It is handed out with the next poll.';
     const { status, failure_class, error, duration_ms, response } = outcome;
     const what = failure_class === null ? `${status} delivered` : `${error} (${failure_class})`;
     const start = printable(response ?? '').trim();
@@ -232,7 +243,7 @@ const ping = call('POST /webhook/endpoints/:id/ping', {
     return `${printable(what)}, in ${duration_ms} ms.${answer}`;
   },
   next: ({ id, outcome }) =>
-    outcome.failure_class === null ? null : `it is tried again: svcctl dlq show ${id}`,
+    (outcome?.failure_class ?? null) === null ? null : `it is tried again: svcctl dlq show ${id}`,
 });
 
 const skip = call('POST /webhook/endpoints/:id/skip', {
@@ -294,6 +305,7 @@ export const endpoints: Verbs = {
   'rotate-secret': rotateSecret,
   'end-old-secrets': endOldSecrets,
   ping,
+  poll,
   skip,
   replay: replayVerb,
   'test-filter': testFilter,

@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { givenRows } from '../../platform/postgres/sql-text.ts';
 import { laneOf } from '../lanes.ts';
 import { isBehind, neverDue } from '../order/queries.ts';
-import { breakerClosed, countedByHour } from '../queries.ts';
+import { breakerClosed, countedByHour, isPolled } from '../queries.ts';
 import type { DeadLetterStatus, DeliveryStatus, FailureClass } from '../values.ts';
 
 /** A change of how many rows are in the dead-letter queue. */
@@ -148,9 +148,35 @@ export async function hasLiveRows(db: Queryable, endpointId: string): Promise<bo
   return rows[0]?.has_live ?? false;
 }
 
-/** Finds the disabled endpoints for which something has been due for more than so many days. */
+/** How long the deliveries of an endpoint may wait that is disabled, or polled, and what they are abandoned as then. */
+export type Patience = {
+  readonly seconds: number;
+  readonly failureClass: 'endpoint_disabled' | 'expired';
+  readonly text: string;
+};
+
+/** The patience of the endpoint `e`, as JSON; null where a drainer sends to it. */
+export function patienceOf(days: number): Sql {
+  const seconds = sql`${days}::int * 86400`;
+  const expires = sql`least(${seconds}, (e.delivery ->> 'expires_after_seconds')::int)`;
+  return sql`case when e.deleted_at is not null then null
+    when not e.enabled then json_build_object('seconds', ${seconds}, 'failureClass', 'endpoint_disabled',
+      'text', ${`Its endpoint was disabled, and it waited for more than ${days} days`}::text)
+    when ${isPolled} then json_build_object('seconds', ${expires}, 'failureClass', 'expired',
+      'text', 'Its receiver did not fetch it within ' || ${expires} || ' s') end`;
+}
+
+/**
+ * Finds the disabled endpoints for which something has been due for more than so many days, and those that are polled for
+ * which something has waited too long.
+ */
 export async function findOverdueEndpoints(db: Queryable, days: number): Promise<string[]> {
   const rows = await db.query<{ id: string }>(sql`
+    select id from webhook_endpoints e
+    where enabled and deleted_at is null and ${isPolled} and exists (
+        select from deliveries d where d.lane = e.lane and d.endpoint_id = e.id and d.next_attempt_at
+          < now() - make_interval(secs => (${patienceOf(days)} ->> 'seconds')::float8))
+    union all
     select id from webhook_endpoints e
     where not enabled and deleted_at is null and disabled_at < now() - make_interval(days => ${days})
       and exists (
@@ -165,30 +191,30 @@ export async function findOverdueEndpoints(db: Queryable, days: number): Promise
 }
 
 /**
- * Abandons up to `limit` deliveries of an endpoint that were due more than so many days ago, or have waited behind
+ * Abandons up to `limit` deliveries of an endpoint that were due so long ago, or have waited behind
  * another for so long, and returns what they were before.
  */
 export async function abandonOverdue(
   db: Queryable,
   endpointId: string,
-  { days, limit }: { days: number; limit: number },
+  { seconds, failureClass, text, limit }: Patience & { limit: number },
 ): Promise<{ tenant: string; status: DeliveryStatus; failure_class: FailureClass | null }[]> {
   return db.query(sql`
     with due as (
       select lane, id, tenant, status, failure_class from deliveries
       where lane = ${laneOf(endpointId)} and endpoint_id = ${endpointId}
-        and next_attempt_at < now() - make_interval(days => ${days})
+        and next_attempt_at < now() - make_interval(secs => ${seconds})
         and (leased_until is null or leased_until < now())
       order by next_attempt_at limit ${known(limit)} for update skip locked
     ), behind as (
       select lane, id, tenant, status, failure_class from deliveries d
       where endpoint_id = ${endpointId} and ${isBehind('d')}
-        and created_at < now() - make_interval(days => ${days})
+        and created_at < now() - make_interval(secs => ${seconds})
       limit ${known(limit)} for update skip locked
     ), was as (
       select * from due union all select * from behind limit ${known(limit)}
     ), changed as (
-    update deliveries d set ${givenUp('endpoint_disabled', sql`${`Its endpoint was disabled, and it waited for more than ${days} days`}`)}
+    update deliveries d set ${givenUp(failureClass, sql`${text}`)}
     from was where d.lane = was.lane and d.id = was.id
     returning d.lane, d.endpoint_id, d.status, was.tenant, was.status as status_before, was.failure_class
     ), ${countedByHour({ areAttempts: false })}
@@ -208,9 +234,10 @@ export const givenUp = (failureClass: FailureClass, error: Sql) => sql`
 export async function tryLockEndpoint(
   db: Queryable,
   endpointId: string,
-): Promise<{ is_disabled: boolean } | undefined> {
-  const rows = await db.query<{ is_disabled: boolean }>(sql`
-    select not enabled and deleted_at is null as is_disabled from webhook_endpoints
+  days = 0,
+): Promise<{ is_disabled: boolean; patience: Patience | null } | undefined> {
+  const rows = await db.query<{ is_disabled: boolean; patience: Patience | null }>(sql`
+    select not enabled and deleted_at is null as is_disabled, ${patienceOf(days)} as patience from webhook_endpoints e
     where id = ${endpointId} for update skip locked`);
   return rows[0];
 }

@@ -15,6 +15,7 @@ import {
   type SoughtInBoth,
 } from '../find-queries.ts';
 import { isBehind, neverDue } from '../order/queries.ts';
+import { isPolled } from '../queries.ts';
 import type { Scan } from '../scan.ts';
 import type { DeadLetterStatus, FailureClass, ShownOutcome } from '../values.ts';
 import { rowOutcome } from './outcome-queries.ts';
@@ -302,7 +303,8 @@ export async function findCircumstances(
       ${instantText('d.next_attempt_at')} as next_retry, d.order_key, ${waitsFor} as waits_for,
       coalesce(d.next_attempt_at > now(), false) as is_early,
       case when d.leased_until > now() then ${instantText('d.leased_until')} end as leased_until,
-      coalesce(e.enabled, false) as is_enabled, e.disabled_reason, e.disabled_by,
+      coalesce(e.enabled, false) as is_enabled, coalesce(${isPolled}, false) as is_polled,
+      (select ${instantText('polled_at')} from pull_places p where p.endpoint_id = e.id) as polled_at, e.disabled_reason, e.disabled_by,
       ${instantText('e.disabled_at')} as disabled_at,
       e.id is null or e.deleted_at is not null as is_deleted, e.rate_limit,
       coalesce(e.failures_in_row, 0) as failures_in_row,

@@ -15,6 +15,8 @@ const facts = (changes: Partial<WaitFacts>): WaitFacts => ({
   is_probe: false,
   leased_until: null,
   is_enabled: true,
+  is_polled: false,
+  polled_at: null,
   disabled_reason: null,
   disabled_at: null,
   disabled_by: null,

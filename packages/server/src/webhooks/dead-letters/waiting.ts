@@ -19,6 +19,9 @@ export type WaitFacts = {
   is_probe: boolean;
   leased_until: string | null;
   is_enabled: boolean;
+  /** Whether its receiver fetches it, and when that polled last. */
+  is_polled: boolean;
+  polled_at: string | null;
   disabled_reason: string | null;
   /** When it was disabled: a time in the past. */
   disabled_at: string | null;
@@ -60,6 +63,7 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
     }
     return { reason: 'parked', until: null, text: `${whyParked(facts)}: retry to send it again` };
   }
+  if (facts.is_polled) return { reason: 'poll', until: null, text: pollText(facts) };
   if (facts.waits_for !== null) {
     const text = `${facts.waits_for} of the same key (${facts.order_key}) goes before it`;
     return { reason: 'order', until: null, text };
@@ -74,6 +78,11 @@ export function whyWaiting(facts: WaitFacts): Waiting | 'finished' | 'ask_for_dr
   if (facts.is_early && facts.next_retry !== null) return scheduled(facts, facts.next_retry);
   if (facts.throttled_until !== null && !facts.is_probe) return throttled(facts.throttled_until);
   return 'ask_for_drainer';
+}
+
+function pollText({ polled_at: at }: WaitFacts): string {
+  const last = at === null ? 'it has never polled' : `it polled last at ${inWords(at)}`;
+  return `its receiver fetches it, or has it and has not acknowledged it; ${last}`;
 }
 
 /** The reason when the keeper of the lane is frozen or cut off. `hasOther` says whether another drainer answers. */

@@ -37,18 +37,27 @@ export function deliverOnce(
   config: EndpointConfig,
   time: { nowMillis: number; wallSeconds: number; onSent: () => void },
 ): Promise<AttemptResult> {
+  const headers = headersOf(row, config, time);
+  if (typeof headers === 'string') return Promise.resolve(unsent('unsendable', headers));
+  const { url, timeoutMillis, noRetryOn, opened } = config;
+  const how = { timeoutMillis, tls: opened?.tls ?? null, onSent: time.onSent };
+  const sent = sender.send({ url, body: row.body, headers, ...how });
+  return noRetryOn.length === 0 ? sent : sent.then((result) => finalBy(noRetryOn, result));
+}
+
+/** The headers of an attempt, signed; a sentence where they cannot be made. Times are those of `deliverOnce`. */
+export function headersOf(
+  row: Pick<ClaimedRow, 'idempotency_key' | 'body' | 'replay_of' | 'sequence'>,
+  config: EndpointConfig,
+  time: { nowMillis: number; wallSeconds: number },
+): Record<string, string> | string {
   const secrets = secretsAt(config, time.nowMillis);
-  if (secrets === null) {
-    const text = 'The secret of the endpoint cannot be decrypted. Rotate it.';
-    return Promise.resolve(unsent('unsendable', text));
-  }
+  if (secrets === null) return 'The secret of the endpoint cannot be decrypted. Rotate it.';
   if (config.headers === null) {
-    const text = 'The headers of the endpoint cannot be decrypted. Set them again.';
-    return Promise.resolve(unsent('unsendable', text));
+    return 'The headers of the endpoint cannot be decrypted. Set them again.';
   }
   if (config.opened === null) {
-    const text = 'The keys of its delivery settings cannot be decrypted. Set them again.';
-    return Promise.resolve(unsent('unsendable', text));
+    return 'The keys of its delivery settings cannot be decrypted. Set them again.';
   }
   const signature = signatureHeaders({
     id: row.idempotency_key,
@@ -59,11 +68,7 @@ export function deliverOnce(
   });
   const replayed = row.replay_of === null ? {} : { 'webhook-replay': row.replay_of };
   const numbered = row.sequence === null ? {} : { 'webhook-sequence': String(row.sequence) };
-  const headers = { ...config.headers, ...signature, ...replayed, ...numbered };
-  const { url, timeoutMillis, noRetryOn, opened } = config;
-  const how = { timeoutMillis, tls: opened.tls, onSent: time.onSent };
-  const sent = sender.send({ url, body: row.body, headers, ...how });
-  return noRetryOn.length === 0 ? sent : sent.then((result) => finalBy(noRetryOn, result));
+  return { ...config.headers, ...signature, ...replayed, ...numbered };
 }
 
 /** The result with a class of its own where its endpoint has named the status as final. */
@@ -322,7 +327,7 @@ export class EndpointConfigs {
   }
 
   /** Makes sure that `get` knows the endpoints of these rows as they were when the rows were claimed. */
-  async load(rows: readonly ClaimedRow[]): Promise<void> {
+  async load(rows: readonly Pick<ClaimedRow, 'endpoint_id' | 'config_version'>[]): Promise<void> {
     if (this.#known.size > maxRemembered) this.#known.clear();
     const stale = new Set<string>();
     for (const row of rows) {

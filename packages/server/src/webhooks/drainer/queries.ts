@@ -5,7 +5,7 @@ import { givenRows } from '../../platform/postgres/sql-text.ts';
 import type { ClaimedRow, ClaimRequest, Lease } from '../claim.ts';
 import type { DeliverySettings } from '../delivery-settings.contract.ts';
 import { allLanes } from '../lanes.ts';
-import { configVersion } from '../queries.ts';
+import { configVersion, isPolled } from '../queries.ts';
 
 /** Announces this session as a drainer's, by a lock that all drainers share as long as their sessions live. */
 export async function announceDrainer(db: Queryable): Promise<void> {
@@ -62,6 +62,7 @@ export type DueEndpoint = {
   id: string;
   lane: number;
   tenant: string;
+  /** Whether a drainer may send to it: it is enabled, and its receiver does not fetch by itself. */
   enabled: boolean;
   is_deleted: boolean;
   failures_in_row: number;
@@ -97,7 +98,7 @@ const hasProbe = sql`exists (
     where d.lane = e.lane and d.endpoint_id = e.id and d.is_probe and d.next_attempt_at is not null
   )`;
 
-const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled, e.deleted_at is not null as is_deleted,
+const endpointFacts = sql`e.id, e.lane, e.tenant, e.enabled and not ${isPolled} as enabled, e.deleted_at is not null as is_deleted,
   e.failures_in_row, e.pauses_in_row, e.rate_limit,
   (e.delivery ->> 'max_in_flight')::int as max_in_flight,
   (extract(epoch from e.paused_until - now()) * 1000)::float8 as paused_ms,
@@ -230,7 +231,8 @@ function dueOf(
       ${configVersion} as config_version
     from ${givenRows('wanted', claims, { lane: 'smallint', endpointId: 'text', count: 'int' })}
     join lanes on lanes.lane = wanted.lane and lanes.keeper = ${keeper}
-    join webhook_endpoints e on e.id = wanted.endpoint_id and e.enabled and e.deleted_at is null
+    join webhook_endpoints e on e.id = wanted.endpoint_id and e.enabled
+      and e.deleted_at is null and not ${isPolled}
     cross join lateral (
       select d.ctid as place, d.incident_id,
         (extract(epoch from now() - d.next_attempt_at) * 1000)::float8 as waited_ms
@@ -296,7 +298,7 @@ export async function isAnythingDue(db: Queryable): Promise<boolean> {
     ${waitingHeads(allLanes)}
     select exists (
       select from heads join webhook_endpoints e on e.id = heads.endpoint_id
-      where heads.next_attempt_at <= now() and e.deleted_at is null and e.enabled
+      where heads.next_attempt_at <= now() and e.deleted_at is null and e.enabled and not ${isPolled}
         and (greatest(e.paused_until, e.throttled_until - interval '1 minute') <= now() is not false
           or ${hasProbe})
     ) as is_due`);

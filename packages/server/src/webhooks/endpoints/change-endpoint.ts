@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { AppError } from '../../kernel/errors.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import { maskUrl } from '../../kernel/mask-url.ts';
 import { numberOf } from '../../kernel/values.ts';
@@ -21,6 +21,8 @@ import {
 import { changeDelivery, refuseSameHeader, type StoredDelivery } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
+import { forgetPlace } from '../pull/queries.ts';
+import { refuseUnpolled } from '../pull/settings.ts';
 import { newSecret } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
 import {
@@ -94,6 +96,11 @@ export async function changeEndpoint(
       // Enabling or disabling the endpoint ends a job that discards its backlog.
       const ended = change.enabled === undefined ? [] : await cancelBacklogJobs(connection, [id]);
       const settings = changedSettings(before, change, actor.name);
+      if (before.type === 'pull') {
+        if (settings.url !== before.url)
+          throw invalidInput('/url', 'is for endpoints of the type push');
+        refuseUnpolled(change);
+      }
       await refuseNamesake(connection, { ...settings, id, tenant: before.tenant });
       const closesBreaker = change.enabled === true;
       const isElsewhere = leadsElsewhere(before, settings);
@@ -241,6 +248,7 @@ export async function deleteEndpoint(
     // What a job had discarded of the backlog by now stands in no other entry.
     const [discarded_before] = await cancelBacklogJobs(connection, [id]);
     await cancelReplaysOf(connection, id);
+    if (before.type === 'pull') await forgetPlace(connection, id);
     const discarded = await discardOfEndpoint(connection, id, discardedAtOnce);
     const isAll = discarded < discardedAtOnce;
     const done = { id, action: 'discard', discarded, isAll, by: call.actor.name } as const;

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox';
 import { assertReach } from '../../kernel/actor.ts';
+import { invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
@@ -8,6 +9,8 @@ import { changeHeaders, sealHeaders } from '../custom-headers.ts';
 import { changeDelivery, refuseSameHeader } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
+import { refuseUnpolled } from '../pull/settings.ts';
+import { pollUrl } from '../queries.ts';
 import { newSecret, secretBytes } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
 import { type Caller, findWarnings, found, refuseNamesake } from './endpoints.ts';
@@ -29,7 +32,8 @@ export async function createEndpoint(
   await refuseHiddenNames(db, '/tenant', [{ tenant }]);
   // Throws when the caller's secret has a wrong form.
   secretBytes(secret);
-  await options.target.assertAllowed(body.url, actor);
+  const url = urlOf(body);
+  if (url !== pollUrl) await options.target.assertAllowed(url, actor);
   const id = newId('ep');
   const none = { delivery: null, delivery_keys: null };
   const sending = changeDelivery(options.secretBox(), id, none, body.delivery ?? null);
@@ -38,7 +42,7 @@ export async function createEndpoint(
     id,
     lane: laneOf(id),
     tenant,
-    url: body.url,
+    url,
     description: body.description ?? null,
     uid: body.uid ?? null,
     name: body.name ?? null,
@@ -67,4 +71,15 @@ export async function createEndpoint(
     return row;
   });
   return { ...made, secret, warnings: await findWarnings(db, made) };
+}
+
+/** The URL of a new endpoint. Throws 400 `request_invalid` where it does not go with its type. */
+function urlOf({ type = 'push', url, ...settings }: Static<typeof newEndpointSchema>): string {
+  if (type === 'pull') {
+    if (url !== undefined) throw invalidInput('/url', 'goes with the type push alone');
+    refuseUnpolled({ ordered: 'none', ...settings });
+    return pollUrl;
+  }
+  if (url === undefined) throw invalidInput('/url', 'is missing', 'field_required');
+  return url;
 }

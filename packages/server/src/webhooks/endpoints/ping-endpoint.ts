@@ -64,9 +64,12 @@ export async function pingEndpoint(
     const [queued] = made?.deliveries ?? [];
     if (queued === undefined) throw new Error('a ping made no delivery');
     await note('ping', { after: { incident_id: incident.id, delivery_id: queued.id } });
+    if (endpoint.type === 'pull') return { queued };
     return claimStored(connection, { lane: laneOf(endpointId), id: queued.id }, lease);
   });
   if (row === undefined) throw new Error('a ping made no delivery');
+  // It is handed out with the next poll.
+  if ('queued' in row) return { ...row.queued, outcome: null };
   return await attempt(db, options, row, lease.id);
 }
 

@@ -6,7 +6,7 @@ import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { endpointSchema } from '../contract.ts';
 import type { SealedHeaders } from '../custom-headers.ts';
 import type { StoredDelivery } from '../delivery-settings.ts';
-import { breakerClosed, hourNow, wantedTypes } from '../queries.ts';
+import { breakerClosed, hourNow, pollUrl, wantedTypes } from '../queries.ts';
 import { isPattern } from '../subscription.ts';
 import type { EndpointHealth } from '../values.ts';
 
@@ -77,7 +77,7 @@ export const health = sql`case
   ), failures_in_row > 0) then 'degraded'
   else 'ok' end`;
 
-export const columns = sql`id, tenant, url, description, uid, name, labels, ${wantedTypes} as event_types, stores, filter as where,
+export const columns = sql`id, tenant, case when url = ${raw(`'${pollUrl}'`)} then 'pull' else 'push' end as type, url, description, uid, name, labels, ${wantedTypes} as event_types, stores, filter as where,
   ${health} as health, enabled, disabled_reason,
   ${instantText('disabled_at')} as disabled_at, disabled_by, max_attempts, retry_schedule, rate_limit,
   disable_after_days, delivery, coalesce(ordered, 'none') as ordered, when_stuck, header_names,
@@ -183,7 +183,7 @@ export async function findTwin(
   { id, tenant, url }: { id: string; tenant: string; url: string },
 ): Promise<string | undefined> {
   const rows = await db.query<{ id: string }>(sql`
-    select id from webhook_endpoints where tenant = ${tenant} and url = ${url} and id <> ${id} and deleted_at is null
+    select id from webhook_endpoints where tenant = ${tenant} and url = ${url} and url <> ${pollUrl} and id <> ${id} and deleted_at is null
     order by id limit 1`);
   return rows[0]?.id;
 }

@@ -16,7 +16,7 @@ import {
 } from '../find-queries.ts';
 import { timeText } from '../lanes.ts';
 import { newDeliveryId, orderedParts } from '../order/insert-queries.ts';
-import { configVersion, hasRunOut, wantedTypes, wantsTypeAndStore } from '../queries.ts';
+import { configVersion, hasRunOut, isPolled, wantedTypes, wantsTypeAndStore } from '../queries.ts';
 import type { Scan } from '../scan.ts';
 import { type Judgement, wantsOf } from '../subscription.ts';
 import type { DeliveryStatus } from '../values.ts';
@@ -185,8 +185,8 @@ function receiversOf(
       ) with ordinality as reported(id, tenant, store, order_group, type, occurred_at, body, request_id, trace_parent,
         time_text, endpoint_id, key, digest, wants, list, verdicts, place)
     ), candidate as materialized (
-      select reported.id as incident_id, reported.place, reported.type, time_text, e.id, e.tenant, e.lane, e.url, e.enabled,
-        e.paused_until, e.max_attempts, ${configVersion} as config_version,
+      select reported.id as incident_id, reported.place, reported.type, time_text, e.id, e.tenant, e.lane, e.url,
+        e.enabled and not ${isPolled} as enabled, e.paused_until, e.max_attempts, ${configVersion} as config_version,
         case when ${order.isKnown} then ${passes} end as passes ${order.ofCandidate}
       from reported join webhook_endpoints e
         on e.tenant = reported.tenant and e.deleted_at is null

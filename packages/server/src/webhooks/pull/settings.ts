@@ -1,0 +1,26 @@
+import { invalidInput } from '../../kernel/errors.ts';
+
+/** What means nothing to an endpoint that is polled: it tells how to send, and nothing is sent. */
+const ofPush = [
+  'headers',
+  'rate_limit',
+  'max_attempts',
+  'retry_schedule',
+  'disable_after_days',
+] as const;
+
+type Settings = { [name in (typeof ofPush)[number]]?: unknown } & { ordered?: string | undefined };
+
+/**
+ * Throws 400 `request_invalid` for settings of an endpoint that is polled which would have no effect. Only what expires and
+ * how it is signed are settings of its delivery.
+ */
+export function refuseUnpolled(given: Settings): void {
+  const name = ofPush.find((each) => given[each] != null);
+  if (name !== undefined) throw invalidInput(`/${name}`, noEffect);
+  if ((given.ordered ?? 'none') !== 'none') {
+    throw invalidInput('/ordered', `${noEffect}; what is polled comes in the order of its reports`);
+  }
+}
+
+const noEffect = 'has no effect on an endpoint that is polled';
