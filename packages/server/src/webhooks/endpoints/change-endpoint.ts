@@ -21,8 +21,6 @@ import {
 import { changeDelivery, refuseSameHeader, type StoredDelivery } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
-import { forgetPlace } from '../pull/queries.ts';
-import { refuseUnpolled } from '../pull/settings.ts';
 import { newSecret } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
 import {
@@ -33,6 +31,7 @@ import {
   refuseNamesake,
   toEndpointId,
 } from './endpoints.ts';
+import { refuseUnpolled } from './polled-settings.ts';
 import {
   cancelReplaysOf,
   countLiveDeliveries,
@@ -40,6 +39,7 @@ import {
   type EndpointSettings,
   endOldSecrets,
   findSealed,
+  forgetPlace,
   insertDiscardJob,
   lockEndpoint,
   markDeleted,

@@ -9,11 +9,11 @@ import { changeHeaders, sealHeaders } from '../custom-headers.ts';
 import { changeDelivery, refuseSameHeader } from '../delivery-settings.ts';
 import { laneOf } from '../lanes.ts';
 import type { WebhookOptions } from '../options.ts';
-import { refuseUnpolled } from '../pull/settings.ts';
 import { pollUrl } from '../queries.ts';
 import { newSecret, secretBytes } from '../secret.ts';
 import { parseFilter } from '../subscription.ts';
 import { type Caller, findWarnings, found, refuseNamesake } from './endpoints.ts';
+import { refuseUnpolled } from './polled-settings.ts';
 import { insertEndpoint } from './queries.ts';
 
 /**

@@ -437,3 +437,9 @@ export async function cancelReplaysOf(db: Queryable, endpointId: string): Promis
     update replays set state = 'cancelled', error = 'Its endpoint was deleted', updated_at = now(), finished_at = now()
     where endpoint_id = ${endpointId} and state in ('running', 'paused')`);
 }
+
+/** Forgets where the receiver of an endpoint was, which is deleted. */
+export async function forgetPlace(db: Queryable, endpointId: string): Promise<void> {
+  await db.query(sql`delete from pulled_deliveries where endpoint_id = ${endpointId}`);
+  await db.query(sql`delete from pull_places where endpoint_id = ${endpointId}`);
+}

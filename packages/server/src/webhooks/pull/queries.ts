@@ -148,9 +148,3 @@ export async function hasWaiting(
     select from deliveries where lane = ${lane} and endpoint_id = ${id} and next_attempt_at < ${neverDue} limit 1`);
   return rows.length > 0;
 }
-
-/** Forgets where the receiver of an endpoint was, which is deleted. */
-export async function forgetPlace(db: Queryable, endpointId: string): Promise<void> {
-  await db.query(sql`delete from pulled_deliveries where endpoint_id = ${endpointId}`);
-  await db.query(sql`delete from pull_places where endpoint_id = ${endpointId}`);
-}
