@@ -88,7 +88,7 @@ export function IdentityWindowButton<Answer>(props: {
 
 function Choice({ error, children }: { error: Error | null; children: ReactNode }): ReactNode {
   return (
-    <div className="stack gap-8 below-16">
+    <div className="stack gap-8 above-8 below-16">
       {error !== null && (
         <p role="alert" className="alarm" style={{ margin: 0, padding: '8px 12px' }}>
           {signInFailure(error)}
