@@ -1,5 +1,13 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -133,6 +141,72 @@ describe('svcctl-backup', () => {
       status: 2,
       stderr: expect.stringContaining('SVC_NO_SUCH'),
     });
+  });
+});
+
+describe('svcctl-here', () => {
+  // What systemd and sudo would do is outside of this test: these tell what they were asked for.
+  const fakes = {
+    id: 'echo "$CALLER"',
+    sudo: 'exec env CALLER=0 "$@"',
+    systemctl: [
+      'name=$(echo "$2" | cut -d= -f2)',
+      'case "$4 $name" in',
+      '"svcctl.service LoadState") echo loaded ;;',
+      '*" LoadState") echo not-found ;;',
+      '*" EnvironmentFiles") echo "$(sed -n "s/^EnvironmentFile=-//p" "$UNIT") (ignore_errors=yes)" ;;',
+      '*) sed -n "s/^$name=//p" "$UNIT" ;;',
+      'esac',
+    ].join('\n'),
+    'systemd-run': 'printf "%s\\n" "$@"',
+  };
+  const here = (args, env = {}) => {
+    const folder = mkdtempSync(join(tmpdir(), 'svcctl-here-'));
+    for (const [name, text] of Object.entries(fakes)) {
+      writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    }
+    const path = `${folder}:${process.env.PATH}`;
+    const ran = spawnSync(join(root, 'packages', 'server', 'bin', 'svcctl-here'), args, {
+      encoding: 'utf8',
+      env: { PATH: path, CALLER: '1000', UNIT: join(deploy, 'svcctl.service'), ...env },
+    });
+    rmSync(folder, { recursive: true });
+    return ran;
+  };
+
+  test('runs a command as the unit runs the service', () => {
+    const { unit } = readUnit('svcctl.service');
+    const { stdout, stderr, status } = here(['restore', '/mnt/a b', '--drill']);
+    expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
+    const words = stdout.trimEnd().split('\n');
+    expect(words.slice(words.indexOf('/usr/bin/env'))).toEqual([
+      ...unit.ExecStart.split(' ').slice(0, 2),
+      ...['restore', '/mnt/a b', '--drill'],
+    ]);
+    expect(words).toEqual(
+      expect.arrayContaining([
+        ...['--wait', `--uid=${unit.User}`, `--gid=${unit.Group}`],
+        `--working-directory=${unit.WorkingDirectory}`,
+        `--property=EnvironmentFile=${unit.EnvironmentFile}`,
+        ...['Environment', 'StateDirectory', 'StateDirectoryMode', 'UMask'].map(
+          (name) => `--property=${name}=${unit[name]}`,
+        ),
+      ]),
+    );
+  });
+
+  test('says so where there is no such unit', () => {
+    const { stderr, status } = here(['version'], { SVCCTL_UNIT: 'other.service' });
+    expect({ stderr, status }).toEqual({
+      stderr: expect.stringContaining('other.service'),
+      status: 2,
+    });
+  });
+
+  test('is a program of the package', () => {
+    const manifest = join(root, 'packages', 'server', 'package.json');
+    const { bin } = JSON.parse(readFileSync(manifest, 'utf8'));
+    expect(bin['svcctl-here']).toBe('bin/svcctl-here');
   });
 });
 
