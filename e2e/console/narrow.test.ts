@@ -65,7 +65,7 @@ test.each([
   expect(await widthOf(pagesOf(page))).toBe(expected);
   for (const [group, names] of [
     ['DATA & ADMIN', ['RECORDS', 'EXPORTS', 'RETENTION', 'WEBHOOK DLQ', 'INCIDENTS']],
-    ['WEBHOOKS ADMIN ONLY', ['DELIVERIES', 'ENDPOINTS']],
+    ['WEBHOOKS', ['DELIVERIES', 'ENDPOINTS']],
   ] as const) {
     const links = page.getByRole('list', { name: group }).getByRole('link');
     expect(await links.count()).toBe(names.length);

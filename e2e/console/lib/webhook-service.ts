@@ -37,7 +37,10 @@ export const abandonedCount = 30;
 export const pendingCount = 12;
 
 /** With `isEmpty` the service has endpoints, but nothing in its dead-letter queue. */
-export async function startWebhookService(isEmpty = false): Promise<WebhookService> {
+export async function startWebhookService(
+  isEmpty = false,
+  env: Record<string, string> = {},
+): Promise<WebhookService> {
   const installation = await createInstallation();
   const { server, receiver } = await startReceiver();
   const remove = async () => {
@@ -46,7 +49,7 @@ export async function startWebhookService(isEmpty = false): Promise<WebhookServi
     server.close();
   };
   try {
-    const service = await installation.start({ SVC_ALLOW_TARGETS: '127.0.0.0/8' });
+    const service = await installation.start({ SVC_ALLOW_TARGETS: '127.0.0.0/8', ...env });
     const endpoints: Record<string, string> = {};
     for (const { tenant, path, settings, incidents } of seeds) {
       const body = { tenant, url: `${receiver.url}${path}`, ...settings };

@@ -775,6 +775,29 @@ create table order_keys (
   constraint order_keys_pkey PRIMARY KEY (endpoint_id, key)
 ) with (fillfactor=50);
 
+create table portal_links (
+  id text collate "C" not null,
+  hash bytea not null,
+  tenant text collate "C" not null,
+  scope text collate "C" not null,
+  subject text,
+  token_id text collate "C" not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  opened_at timestamp with time zone,
+  session_hash bytea,
+  address text,
+  user_agent text,
+  revoked_at timestamp with time zone,
+  constraint portal_links_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX portal_links_expires_at_idx ON public.portal_links USING btree (expires_at);
+
+CREATE UNIQUE INDEX portal_links_hash_idx ON public.portal_links USING btree (hash);
+
+CREATE UNIQUE INDEX portal_links_session_idx ON public.portal_links USING btree (session_hash);
+
 create table processes (
   id text collate "C" not null,
   host text not null,

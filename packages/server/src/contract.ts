@@ -1,4 +1,5 @@
 import { accessContract } from './access/contract.ts';
+import { portalContract } from './access/portal.contract.ts';
 import { checksContract } from './checks/contract.ts';
 import { noticesContract } from './checks/notices/contract.ts';
 import { exportsContract } from './exports/contract.ts';
@@ -18,6 +19,7 @@ import { webhooksContract } from './webhooks/contract.ts';
 /** All that clients may see of the API: routes as data, by name. */
 export const apiContract = {
   ...accessContract,
+  ...portalContract,
   ...checksContract,
   ...recordsContract,
   ...countContract,
@@ -36,6 +38,7 @@ export const apiContract = {
 } as const;
 
 export * from './access/contract.ts';
+export * from './access/portal.contract.ts';
 export * from './checks/contract.ts';
 export * from './checks/notices/contract.ts';
 export * from './exports/contract.ts';

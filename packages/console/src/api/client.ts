@@ -1,11 +1,13 @@
 import type { InputFault, Page } from './types.ts';
-import { shortWaitOf } from './values.ts';
+import { portalHeader, shortWaitOf } from './values.ts';
 
 /** Parameters of a query; those that are undefined are left out. */
 export type Params = Readonly<Record<string, string | number | undefined>>;
 
 /** The path below which the service has its API. */
 export const basePath = '/api/v1';
+/** Whether this is the portal, where people of a tenant see their webhooks: it has a session of its own. */
+export const isPortal = globalThis.location?.pathname === '/portal';
 /**
  * Time-out of a read. Reads are quick or get no answer at all, so a service that hangs is noticed by the first poll.
  */
@@ -22,7 +24,7 @@ const coldReads = [
 const writeMillis = 30_000;
 
 /** These calls send a token in their body: a 401 to them is about that token, not about the session. */
-const tokenPaths = ['/session', '/session/confirm'];
+const tokenPaths = ['/session', '/session/confirm', '/portal/session'];
 
 /** Fired on `window` when an answer says that the session has ended. */
 export const sessionEndedEvent = 'svcctl:session-ended';
@@ -231,6 +233,7 @@ async function send(
         ...headers,
         // The page asks by itself, too; only what follows a press keeps the session of somebody open.
         ...(navigator.userActivation?.isActive === true && { 'svcctl-active': '?1' }),
+        ...(isPortal && { [portalHeader]: '1' }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       body: body ?? null,

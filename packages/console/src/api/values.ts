@@ -1,6 +1,7 @@
 // The closed lists of the service, such as statuses and formats. They are its only values that the console's bundle
 // contains (import-rules.mjs).
 
+export * from '../../../server/src/access/values.ts';
 export * from '../../../server/src/checks/values.ts';
 export * from '../../../server/src/exports/values.ts';
 export * from '../../../server/src/kernel/values.ts';

@@ -116,14 +116,13 @@ export const pageGroups: readonly PageGroup[] = [
   },
   {
     name: 'WEBHOOKS',
-    isAdminOnly: true,
     pages: [
       {
         path: '/deliveries',
         name: 'DELIVERIES',
         purpose: 'Follow webhooks in every state',
         key: 'l',
-        scope: 'admin',
+        scope: 'webhooks:read',
         Icon: DeliveriesIcon,
       },
       {
@@ -131,7 +130,7 @@ export const pageGroups: readonly PageGroup[] = [
         name: 'ENDPOINTS',
         purpose: 'Where webhooks of a tenant go',
         key: 'e',
-        scope: 'admin',
+        scope: 'webhooks:read',
         Icon: EndpointsIcon,
       },
     ],

@@ -22,7 +22,8 @@ import { parseSearch, stringifySearch, validateSignInSearch } from '../ui/hash-s
 import { lazyPage, useIdlePreload } from '../ui/lazy-part.tsx';
 import { signInFailure } from '../ui/outage.ts';
 import { useSession } from '../ui/session.ts';
-import { notify, ToastList } from '../ui/toasts.tsx';
+import { notify, ToastList, Toasts } from '../ui/toasts.tsx';
+import { ZoneSwitch } from '../ui/zone-switch.tsx';
 import {
   validateDeliveriesSearch,
   validateDlqSearch,
@@ -32,6 +33,7 @@ import {
 import { Frame, KeyHelp, Menu, StepUpDialog } from './frame.tsx';
 import { type ConsolePage, pages } from './pages.ts';
 import { actorQuery, SessionGate, SignInAgain } from './session.tsx';
+import { ThemeSwitch } from './tools.tsx';
 
 const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet });
 
@@ -63,6 +65,15 @@ const DeliveriesPage = lazyPage('DeliveriesPage', () => import('../webhooks/deli
 const EndpointsPage = lazyPage('EndpointsPage', () => import('../webhooks/endpoints/page.tsx'));
 const IncidentsPage = lazyPage('IncidentsPage', () => import('../webhooks/incidents/page.tsx'));
 const AccessPage = lazyPage('AccessPage', () => import('../access/page.tsx'));
+
+/**
+ * What the portal shows that the console has loaded by now. It is given to the portal, which else would have it put into
+ * scripts of its own, and these would take more bytes and requests of whoever opens the console.
+ */
+export const portalParts = {
+  ...{ EndpointsPage, DeliveriesPage, IncidentsPage, PageFault },
+  ...{ actorQuery, ThemeSwitch, ZoneSwitch, Toasts },
+};
 
 type Raw = Record<string, unknown>;
 
@@ -154,7 +165,8 @@ function Ahead(): null {
     ...(hasScope('enrichment:read') ? [RecordsPage, RetentionPage] : []),
     ...(hasScope('analytics:read') ? [ExportsPage] : []),
     ...(hasScope('incidents:read') ? [IncidentsPage] : []),
-    ...(hasScope('admin') ? [DlqPage, DeliveriesPage, EndpointsPage, AccessPage] : []),
+    ...(hasScope('webhooks:read') ? [DeliveriesPage, EndpointsPage] : []),
+    ...(hasScope('admin') ? [DlqPage, AccessPage] : []),
   ]);
   return null;
 }

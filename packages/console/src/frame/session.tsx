@@ -3,7 +3,7 @@ import { useNavigate, useRouter } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { ApiError, api, sessionEndedEvent } from '../api/client.ts';
 import type { Actor } from '../api/types.ts';
-import type { Scope } from '../api/values.ts';
+import { includesScope } from '../api/values.ts';
 import { FailurePanel, useFailure } from '../ui/freshness.tsx';
 import { useFocusReturn } from '../ui/keys.ts';
 import { lazyPart, scriptKey } from '../ui/lazy-part.tsx';
@@ -76,7 +76,7 @@ function useSessionOf(actor: Actor | undefined): Session | null {
     if (actor === undefined) return null;
     return {
       actor,
-      hasScope: (scope) => mayUse(actor, scope),
+      hasScope: (scope) => includesScope(actor.scopes, scope),
       signOut: async (from) => {
         const ended = await api.delete<{ url: string } | undefined>('/session');
         await navigate({ to: '/sign-in', search: from === undefined ? {} : { from } });
@@ -90,11 +90,6 @@ function useSessionOf(actor: Actor | undefined): Session | null {
       },
     };
   }, [actor, client, navigate]);
-}
-
-/** Whether a token has a scope; `admin` includes all others. */
-export function mayUse(actor: Actor, scope: Scope): boolean {
-  return actor.scopes.includes('admin') || actor.scopes.includes(scope);
 }
 
 /** Identifies an actor, regardless of how long its confirmation lasts. */

@@ -103,7 +103,7 @@ const schemes = [
 export const colorSchemeKey = 'svcctl.theme';
 
 /** The choice of light, dark, or whatever the system uses. */
-function ThemeSwitch(): ReactNode {
+export function ThemeSwitch(): ReactNode {
   const { colorScheme } = useMantineColorScheme();
   const current = schemes.find(({ value }) => value === colorScheme) ?? schemes[2];
   return (

@@ -17,6 +17,7 @@ import { shortId } from '../ui/words.ts';
 import { deliveryColumns } from './delivery-columns.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { EndpointFilter } from './dlq/dlq-bar.tsx';
+import { useOnlyTenant, useOwnColumns } from './only-tenant.ts';
 import { deliveriesKey } from './query-keys.ts';
 import { type DeliveriesSearch, deliveriesPanels, validateDeliveriesSearch } from './search.ts';
 import { useDelivery, useRetries } from './use-delivery.ts';
@@ -29,6 +30,8 @@ export function DeliveriesPage(): ReactNode {
     validateDeliveriesSearch,
     deliveriesPanels,
   );
+  const tenant = useOnlyTenant();
+  const columns = useOwnColumns(deliveryColumns);
   const list = useDeliveries(search);
   const open = panel.idOf('delivery');
   const delivery = useDelivery(open);
@@ -54,6 +57,7 @@ export function DeliveriesPage(): ReactNode {
           searched="text"
           words={failureWords}
           own={{
+            ...(tenant !== undefined && { tenant: null }),
             // An id of any kind is asked for by the field `id`.
             incident: search.incident && (
               <Button
@@ -65,7 +69,7 @@ export function DeliveriesPage(): ReactNode {
             ),
             endpoint: (
               <EndpointFilter
-                tenant={search.tenant}
+                tenant={tenant ?? search.tenant}
                 value={search.endpoint}
                 onChange={(endpoint) => update({ endpoint, cursor: undefined })}
               />
@@ -90,7 +94,7 @@ export function DeliveriesPage(): ReactNode {
         label="Deliveries"
         one="delivery"
         many="deliveries"
-        columns={deliveryColumns}
+        columns={columns}
         keyOf={idOf}
         query={list}
         searching={list.searching}

@@ -15,11 +15,13 @@ import classes from '../ui/lines.module.css';
 import { Loaded } from '../ui/list.tsx';
 import { Moment } from '../ui/marks.tsx';
 import { Panel, PanelBody } from '../ui/panel.tsx';
-import { jobHref, panelHref } from '../ui/panel-place.ts';
+import { panelHref } from '../ui/panel-place.ts';
+import { useSession } from '../ui/session.ts';
 import { notify } from '../ui/toasts.tsx';
 import { formatDuration, shellLine, shortId } from '../ui/words.ts';
 import { useZone, zoneName } from '../ui/zone-switch.tsx';
-import { ErasedAt, StatusMark, statusWords, When } from './marks.tsx';
+import { ErasedAt, JobLink, StatusMark, statusWords, When } from './marks.tsx';
+import { useOnlyTenant } from './only-tenant.ts';
 import { webhooksKey } from './query-keys.ts';
 import { deliveryHref, incidentHref } from './search.ts';
 import { deliveryPath, type Retries } from './use-delivery.ts';
@@ -46,6 +48,7 @@ export function DeliveryDrawer(props: DeliveryDrawerProps): ReactNode {
 /** The content of the drawer once the delivery has been read. */
 function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retries }): ReactNode {
   const { id, status } = delivery;
+  const { hasScope } = useSession();
   const isOpen = status === 'pending' || status === 'abandoned' || status === 'queued';
   const refusal = whyNoRetry(delivery);
   return (
@@ -61,7 +64,7 @@ function Body({ delivery, retries }: { delivery: DeliveryDetail; retries: Retrie
         >
           RETRY
         </Button>
-        {isOpen && <PurgeButton id={id} />}
+        {isOpen && hasScope('admin') && <PurgeButton id={id} />}
         <span className="grow" />
         <CopyText label="Copy payload" value={() => printJson(delivery.body)} />
         <CopyText label="Copy as curl" value={() => curlLine(delivery)} />
@@ -153,17 +156,17 @@ function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }): ReactNode {
         'replay of': delivery.replay_of === null ? undefined : copied(delivery.replay_of),
         replay:
           delivery.replay_id === null ? undefined : (
-            <a href={jobHref(delivery.replay_id)}>{delivery.replay_id}</a>
+            <JobLink id={delivery.replay_id}>{delivery.replay_id}</JobLink>
           ),
         'event type': delivery.event_type,
-        tenant: delivery.tenant,
+        tenant: useOnlyTenant() === undefined ? delivery.tenant : undefined,
         'idempotency key': copied(delivery.idempotency_key),
         endpoint: copied(
           endpoint,
           <a href={panelHref('/endpoints', { kind: 'endpoint', id: endpoint })}>{endpoint}</a>,
         ),
         incident: copied(incident, <a href={incidentHref(incident)}>{incident}</a>),
-        ...(job !== null && { 'bulk job': copied(job, <a href={jobHref(job)}>{job}</a>) }),
+        ...(job !== null && { 'bulk job': copied(job, <JobLink id={job}>{job}</JobLink>) }),
       }}
     />
   );

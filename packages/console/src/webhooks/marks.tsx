@@ -9,6 +9,8 @@ import {
   QueuedIcon,
 } from '../ui/icons.tsx';
 import { Moment, usePageNow } from '../ui/marks.tsx';
+import { jobHref } from '../ui/panel-place.ts';
+import { useSession } from '../ui/session.ts';
 import { useZone } from '../ui/zone-switch.tsx';
 
 const marks = {
@@ -50,6 +52,11 @@ export function NextRetry({ at }: { at: string | null }): ReactNode {
   const now = usePageNow();
   const isDue = at !== null && Date.parse(at) <= now;
   return isDue ? <span className="ink">due</span> : <Moment at={at} />;
+}
+
+/** A link to a job in the list of all jobs; only its text for those who do not see it there. */
+export function JobLink({ id, children }: { id: string; children: ReactNode }): ReactNode {
+  return useSession().hasScope('admin') ? <a href={jobHref(id)}>{children}</a> : children;
 }
 
 /** An HTTP status, or a dash when no answer ever came. */

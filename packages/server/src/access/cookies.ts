@@ -1,4 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
+import { AppError } from '../kernel/errors.ts';
 
 export type Credentials = Pick<FastifyRequest, 'method' | 'headers' | 'protocol'>;
 
@@ -29,13 +31,39 @@ export function readCookie(
   return undefined;
 }
 
-/** Sets a cookie that scripts cannot read and other sites cannot send, for so many seconds; 0 removes it. */
+/**
+ * Sets a cookie that scripts cannot read and other sites cannot send, for so many seconds; 0 removes it. With `isFramed`
+ * browsers also send it from within a page of another site, and keep it for each of these sites apart: whoever reads it
+ * has to refuse what such pages send themselves. That takes https.
+ */
 export function cookieText(
   cookie: string,
   value: string,
-  of: { maxAge: number; request: Credentials; publicUrl: PublicUrl },
+  of: { maxAge: number; request: Credentials; publicUrl: PublicUrl; isFramed?: boolean },
 ): string {
   const isSafe = isSecure(of.request, of.publicUrl);
+  const sites = isSafe && of.isFramed === true ? 'None; Partitioned' : 'Strict';
   const secure = isSafe ? '; Secure' : '';
-  return `${prefixed(cookie, isSafe)}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${of.maxAge}${secure}`;
+  return `${prefixed(cookie, isSafe)}=${value}; HttpOnly; SameSite=${sites}; Path=/; Max-Age=${of.maxAge}${secure}`;
+}
+
+/**
+ * Refuses a session that another site's page sends. The console's cookie is SameSite=Strict, so browsers do not send it
+ * along from other sites; this is for a browser that does not know SameSite, and for the portal's in a frame.
+ */
+export function refuseForeignOrigin(headers: IncomingHttpHeaders, publicUrl: PublicUrl): void {
+  const site = headers['sec-fetch-site'];
+  const { origin, host } = headers;
+  // Behind a proxy the scheme may be another one, so without a public URL only the host can be compared.
+  const isOwnOrigin = (text: string) =>
+    publicUrl === undefined
+      ? URL.canParse(text) && new URL(text).host === host
+      : text === publicUrl;
+  const isOwn =
+    (site === undefined || site === 'same-origin') && (origin === undefined || isOwnOrigin(origin));
+  if (isOwn) return;
+  const where = publicUrl === undefined ? '' : ` It is at ${publicUrl}.`;
+  throw new AppError('cross_site_refused', {
+    detail: `A console session is only taken from the console itself.${where} Use an access token.`,
+  });
 }

@@ -1,6 +1,7 @@
 export { auditLocally, createAudit, pruneAudit } from './audit.ts';
 export { readAuditHead } from './audit-queries.ts';
 export { accessContract } from './contract.ts';
+export type { Credentials } from './cookies.ts';
 export { startAuditCopies } from './copy-audit.ts';
 export { type FailingCopy, findFailingCopy } from './copy-queries.ts';
 export { createRateLimit, createSignInGuard } from './limits.ts';

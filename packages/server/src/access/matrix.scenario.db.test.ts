@@ -7,7 +7,7 @@ import { type Answer, type CallOptions, startTestService } from '../../test/serv
 import { use } from '../../test/use.ts';
 import { apiContract, type RouteContract } from '../contract.ts';
 import { newAccessToken } from '../kernel/ids.ts';
-import { type Preset, presets, type Scope, scopes } from '../kernel/values.ts';
+import { includesScope, type Preset, presets, type Scope, scopes } from '../kernel/values.ts';
 import {
   deliveries,
   ghostOf,
@@ -198,7 +198,7 @@ function expectedOf(method: string, rule: RouteRule, caller: Caller): string {
   if (caller.isCrossSite && method !== 'GET') return '403 cross_site_refused';
   const { scope } = rule;
   const has = caller.scopes ?? [];
-  if (scope !== 'any' && !has.includes(scope) && !has.includes('admin')) {
+  if (scope !== 'any' && !includesScope(has, scope)) {
     return `403 scope_missing ${scope}`;
   }
   const isUnconfirmed = rule.session === 'confirms' && caller.session === 'unconfirmed';

@@ -7,8 +7,10 @@ import type { Database } from '../platform/postgres/database.ts';
 import { listAuditLog } from './audit.ts';
 import { verifyAuditLog } from './audit-chain.ts';
 import { accessContract } from './contract.ts';
+import { refuseForeignOrigin } from './cookies.ts';
 import type { SignInGuard } from './limits.ts';
 import { beginSignIn, forgetSignIn } from './people.ts';
+import { addPortalRoutes } from './portal.ts';
 import { listLiveTokens } from './queries.ts';
 import {
   closeSession,
@@ -16,7 +18,6 @@ import {
   endSession,
   listSessions,
   openSession,
-  refuseForeignOrigin,
   required,
   type SessionOptions,
   sessionHash,
@@ -31,6 +32,8 @@ export type AccessOptions = SessionOptions & {
   readonly guard: SignInGuard;
   /** Days after which a token that a person made expires at the latest; 0 = whenever they say. */
   readonly personTokenDays: number;
+  /** Whether pages of other sites may have the portal in a frame. */
+  readonly isFramed?: boolean;
 };
 
 /**
@@ -40,6 +43,7 @@ export type AccessOptions = SessionOptions & {
 export function addAccessRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
   const { audit, clock, cursorKey, publicUrl, personTokenDays } = options;
   addSessionRoutes(http, db, options);
+  addPortalRoutes(http, db, { ...options, actorAnswer });
   http.route(accessContract.whoAmI, async ({ actor }) => actorAnswer(actor));
   http.route(accessContract.createToken, ({ body, actor, request }) =>
     db.transaction(async (connection) => {

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { type Actor, requireScope } from '../kernel/actor.ts';
 import { AppError } from '../kernel/errors.ts';
@@ -8,8 +7,15 @@ import type { Audit } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { Session } from './contract.ts';
-import { type Credentials, cookieText, type PublicUrl, readCookie } from './cookies.ts';
+import {
+  type Credentials,
+  cookieText,
+  type PublicUrl,
+  readCookie,
+  refuseForeignOrigin,
+} from './cookies.ts';
 import { letIn, type PeopleOptions, provePresence } from './people.ts';
+import { findVisitor } from './portal.ts';
 import * as queries from './queries.ts';
 import { actorOf, authenticateToken, createFindToken, toActor } from './tokens.ts';
 
@@ -43,7 +49,7 @@ const noIdle = { idleSeconds: 0 };
 
 /**
  * Returns a function that finds the caller of a request: by the access token in its header, or else by its console
- * session. It throws 401, and 403 `cross_site_refused` when another site's page used the session.
+ * session, or that of the portal. It throws 401, and 403 `cross_site_refused` when another site's page used the session.
  */
 export function createAuthenticate(
   db: Database,
@@ -52,6 +58,10 @@ export function createAuthenticate(
   const findToken = createFindToken(db);
   return async (request) => {
     const { authorization } = request.headers;
+    if (authorization === undefined) {
+      const visitor = await findVisitor(db, request, publicUrl);
+      if (visitor !== undefined) return visitor;
+    }
     const secret = readCookie(cookie, request, publicUrl);
     if (authorization !== undefined || secret === undefined) {
       return authenticateToken(db, authorization, findToken);
@@ -264,27 +274,6 @@ async function redeemLink(db: Database, code: string): Promise<Actor> {
 
 function sessionEnded(): AppError {
   return new AppError('session_expired', { detail: 'The session has ended. Sign in again.' });
-}
-
-/**
- * Refuses a session that another site's page sends. The cookie is SameSite=Strict, so browsers do not send it along
- * from other sites; this is for a browser that does not know SameSite.
- */
-export function refuseForeignOrigin(headers: IncomingHttpHeaders, publicUrl: PublicUrl): void {
-  const site = headers['sec-fetch-site'];
-  const { origin, host } = headers;
-  // Behind a proxy the scheme may be another one, so without a public URL only the host can be compared.
-  const isOwnOrigin = (text: string) =>
-    publicUrl === undefined
-      ? URL.canParse(text) && new URL(text).host === host
-      : text === publicUrl;
-  const isOwn =
-    (site === undefined || site === 'same-origin') && (origin === undefined || isOwnOrigin(origin));
-  if (isOwn) return;
-  const where = publicUrl === undefined ? '' : ` It is at ${publicUrl}.`;
-  throw new AppError('cross_site_refused', {
-    detail: `A console session is only taken from the console itself.${where} Use an access token.`,
-  });
 }
 
 /**

@@ -128,7 +128,7 @@ export function createHttp(
     ...{ metrics, publicUrl: settings.publicUrl },
     admit: createMetricsAccess(authenticate, settings.waits.scrapeTokenMillis),
   });
-  addConsole(http);
+  addConsole(http, settings.portalOrigins);
   observe(http, host);
   if (traces !== null) traceRequests(http, traces);
   return http;
@@ -162,6 +162,7 @@ function addApi(http: HttpServer, host: Host, signIn: SessionOptions): void {
     ...{ ...tools, ...signIn },
     guard,
     personTokenDays: settings.personTokenDays,
+    isFramed: settings.portalOrigins.length > 0,
   });
   addRecordsRoutes(http, db, {
     ...tools,

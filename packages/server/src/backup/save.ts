@@ -219,6 +219,7 @@ const leftOut: readonly string[] = [
   'restored_files',
   'sessions',
   'sign_in_links',
+  'portal_links',
   'export_links',
   'limit_use',
   'processes',

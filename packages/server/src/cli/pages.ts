@@ -46,7 +46,10 @@ export type ListRoute =
   | WholeRoute;
 
 /** These answer all rows at once, and take no limit. */
-const wholeRoutes = ['GET /notify/targets', 'GET /retention/orphans', 'GET /tokens'] as const;
+const wholeRoutes = [
+  ...(['GET /notify/targets', 'GET /retention/orphans', 'GET /tokens'] as const),
+  'GET /webhook/portal-links',
+] as const;
 type WholeRoute = (typeof wholeRoutes)[number];
 
 /** Which list to walk through, and how far. */

@@ -48,6 +48,7 @@ const loaders = loading({
   logout: () => import('./commands/session.ts'),
   migrate: () => import('./commands/migrate.ts'),
   notify: () => import('./commands/notify.ts'),
+  portal: () => import('./commands/portal.ts'),
   profile: () => import('./commands/profile.ts'),
   ps: () => import('./commands/ps.ts'),
   records: () => import('./commands/records.ts'),
@@ -91,6 +92,7 @@ const groups: Readonly<Record<string, { readonly [N in Name]?: string }>> = {
     incidents: 'what webhooks report',
     deliveries: 'webhook deliveries in every state',
     listen: 'receive webhooks here, and fail if told to',
+    portal: 'links by which tenants see their webhooks',
     webhooks: 'endpoints of another service, taken over',
   },
   'Operate:': {
@@ -128,7 +130,7 @@ const groups: Readonly<Record<string, { readonly [N in Name]?: string }>> = {
 const nouns: readonly Name[] = [
   ...(['records', 'exports', 'dlq', 'analytics', 'schedules', 'retention', 'endpoints'] as const),
   ...(['incidents', 'deliveries', 'jobs', 'notify', 'tokens', 'audit', 'keys'] as const),
-  ...(['database', 'profile', 'event-types', 'webhooks'] as const),
+  ...(['database', 'profile', 'event-types', 'portal', 'webhooks'] as const),
 ];
 /** What follows the name of a command there, unless it is `[options]`. */
 const takes: { readonly [N in Name]?: string } = {

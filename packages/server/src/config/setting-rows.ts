@@ -5,6 +5,7 @@ import {
   integer,
   oneOf,
   origin,
+  origins,
   places,
   postgresUrl,
   type SettingRow,
@@ -50,6 +51,11 @@ export const settingGroups = {
       publicUrl: {
         ...origin('SVC_PUBLIC_URL'),
         help: 'Origin at which browsers reach the service behind a proxy, such as https://svcctl.example: for links and the console’s cookie; unset = where it listens.',
+        sharedBy: ['api'],
+      },
+      portalOrigins: {
+        ...origins('SVC_PORTAL_ORIGINS'),
+        help: 'Origins whose pages may have the portal in a frame, separated by commas (docs/portal.md): browsers need https for both.',
         sharedBy: ['api'],
       },
       trustedProxies: {

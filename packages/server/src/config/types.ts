@@ -94,15 +94,22 @@ export function url(env: string, schemes: readonly string[]): SettingRow<string,
  * refused.
  */
 export function origin(env: string): SettingRow<string, undefined> {
-  const parse = (value: string) => {
-    const parsed = URL.canParse(value) ? new URL(value) : null;
-    const isWeb = parsed?.protocol === 'http:' || parsed?.protocol === 'https:';
-    if (parsed === null || !isWeb || parsed.href !== `${parsed.origin}/`) {
-      throw new Error('is not an origin such as https://svcctl.example, without a path');
-    }
-    return parsed.origin;
-  };
-  return { env, type: 'origin', default: undefined, parse };
+  return { env, type: 'origin', default: undefined, parse: parseOrigin };
+}
+
+/** Origins separated by commas. The default is an empty list. */
+export function origins(env: string): SettingRow<readonly string[]> {
+  const parse = (value: string) => value.split(',').map((part) => parseOrigin(part.trim()));
+  return { env, type: 'origins separated by commas', default: [], parse };
+}
+
+function parseOrigin(value: string): string {
+  const parsed = URL.canParse(value) ? new URL(value) : null;
+  const isWeb = parsed?.protocol === 'http:' || parsed?.protocol === 'https:';
+  if (parsed === null || !isWeb || parsed.href !== `${parsed.origin}/`) {
+    throw new Error('is not an origin such as https://svcctl.example, without a path');
+  }
+  return parsed.origin;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { AppError, invalidInput } from './errors.ts';
-import type { Scope } from './values.ts';
+import { includesScope, type Scope } from './values.ts';
 
 /**
  * Who calls. `tenants` lists the only tenants that the caller may see or change; null means all of them. `expiresAt` is
@@ -39,9 +39,9 @@ export function callerOf({ tokenId, tenants }: Pick<Actor, 'tokenId' | 'tenants'
   return tenants === null ? tokenId : `tenants ${[...tenants].sort().join('/')}`;
 }
 
-/** Returns whether the actor may do what this scope allows, also by being an admin. */
+/** Returns whether the actor may do what this scope allows, also by a scope that includes it. */
 export function hasScope(actor: Actor, scope: Scope): boolean {
-  return actor.scopes.includes('admin') || actor.scopes.includes(scope);
+  return includesScope(actor.scopes, scope);
 }
 
 /** Throws 403 `scope_missing` when the actor lacks the scope. */

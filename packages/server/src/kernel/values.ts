@@ -6,6 +6,8 @@ export const scopes = [
   'datasets:write',
   'incidents:read',
   'incidents:write',
+  'webhooks:read',
+  'webhooks:manage',
   'admin',
 ] as const;
 export type Scope = (typeof scopes)[number];
@@ -19,12 +21,24 @@ export const actorKinds = ['person', 'token', 'none'] as const;
  */
 export const signInPurposes = ['page', 'window', 'confirm'] as const;
 export type SignInPurpose = (typeof signInPurposes)[number];
+/** The scopes that another one includes. */
+const included: { readonly [S in Scope]?: readonly Scope[] } = {
+  'webhooks:read': ['incidents:read'],
+  'webhooks:manage': ['webhooks:read', 'incidents:read'],
+  admin: scopes,
+};
+
+/** Returns whether what these scopes allow includes what that one does. */
+export function includesScope(has: readonly Scope[], wanted: Scope): boolean {
+  return has.some((scope) => scope === wanted || included[scope]?.includes(wanted));
+}
 
 /** Named bundles of scopes, for those who make tokens. */
 export const presets = {
   'support-readonly': ['enrichment:read', 'analytics:read'],
   pipeline: ['enrichment:write', 'incidents:write'],
   curator: ['enrichment:read', 'analytics:read', 'datasets:write'],
+  webhooks: ['webhooks:manage'],
   admin: ['admin'],
 } as const satisfies Record<string, readonly Scope[]>;
 export type Preset = keyof typeof presets;

@@ -69,7 +69,7 @@ const withSecret = Type.Object({
 export const webhooksContract = {
   ...routesUnder('Webhooks', {
     createEndpoint: {
-      scope: 'admin',
+      scope: 'webhooks:manage',
       method: 'POST',
       path: '/webhook/endpoints',
       summary: 'Register an endpoint',
@@ -83,7 +83,7 @@ export const webhooksContract = {
       },
     },
     listEndpoints: {
-      scope: 'admin',
+      scope: 'webhooks:read',
       method: 'GET',
       path: '/webhook/endpoints',
       summary: 'List the endpoints, by tenant',
@@ -104,7 +104,7 @@ export const webhooksContract = {
       responses: { 200: { description: 'One page.', schema: pageOf(endpointSchema) } },
     },
     getEndpoint: {
-      scope: 'admin',
+      scope: 'webhooks:read',
       method: 'GET',
       path: '/webhook/endpoints/:id',
       summary: 'Show an endpoint, and how it fared',
@@ -123,7 +123,7 @@ export const webhooksContract = {
       },
     },
     changeEndpoint: {
-      scope: 'admin',
+      scope: 'webhooks:manage',
       method: 'PATCH',
       path: '/webhook/endpoints/:id',
       summary: 'Change, disable or enable an endpoint',
@@ -137,7 +137,7 @@ export const webhooksContract = {
       },
     },
     discardBacklog: {
-      scope: 'admin',
+      scope: 'webhooks:manage',
       method: 'POST',
       path: '/webhook/endpoints/:id/discard-backlog',
       summary: 'Enable an endpoint without what waits for it',
@@ -150,7 +150,7 @@ export const webhooksContract = {
       },
     },
     deleteEndpoint: {
-      scope: 'admin',
+      scope: 'webhooks:manage',
       method: 'DELETE',
       path: '/webhook/endpoints/:id',
       summary: 'Delete an endpoint',
@@ -159,7 +159,7 @@ export const webhooksContract = {
       responses: { 204: { description: 'Deleted.' } },
     },
     rotateSecret: {
-      scope: 'admin',
+      scope: 'webhooks:manage',
       method: 'POST',
       path: '/webhook/endpoints/:id/rotate-secret',
       summary: 'Give an endpoint a new secret',
@@ -171,7 +171,7 @@ export const webhooksContract = {
       },
     },
     endOldSecrets: {
-      scope: 'admin',
+      scope: 'webhooks:manage',
       method: 'POST',
       path: '/webhook/endpoints/:id/end-old-secrets',
       summary: 'Let only the present secret of an endpoint sign',
@@ -183,7 +183,7 @@ export const webhooksContract = {
       },
     },
     pingEndpoint: {
-      scope: 'admin',
+      scope: 'webhooks:manage',
       method: 'POST',
       path: '/webhook/endpoints/:id/ping',
       summary: 'Send an event of type webhook.ping to an endpoint',
@@ -204,7 +204,7 @@ export const webhooksContract = {
       },
     },
     testFilter: {
-      scope: 'admin',
+      scope: 'webhooks:read',
       method: 'POST',
       path: '/webhook/filters/test',
       summary: 'Try what an endpoint would get',
@@ -279,7 +279,7 @@ export const webhooksContract = {
       },
     },
     listDeliveries: {
-      scope: 'admin',
+      scope: 'webhooks:read',
       method: 'GET',
       path: '/webhook/deliveries',
       summary: 'List deliveries in every state, newest first',
@@ -306,7 +306,7 @@ export const webhooksContract = {
       },
     },
     getDeliveryHours: {
-      scope: 'admin',
+      scope: 'webhooks:read',
       method: 'GET',
       path: '/stats/deliveries',
       summary: 'What became of attempts, hour by hour',

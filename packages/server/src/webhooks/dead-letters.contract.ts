@@ -82,7 +82,7 @@ export const bulkJobChangeSchema = exactly(
 /** The routes of the dead-letter queue: its lists, one row of it, and what is done to many at once. */
 export const deadLettersContract = routesUnder('Dead letters', {
   listDeadLetters: {
-    scope: 'admin',
+    scope: 'webhooks:read',
     method: 'GET',
     path: '/webhook/dlq',
     summary: 'List the dead-letter queue, newest failure first',
@@ -113,7 +113,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     },
   },
   listDeadLetterGroups: {
-    scope: 'admin',
+    scope: 'webhooks:read',
     method: 'GET',
     path: '/webhook/dlq/groups',
     summary: 'The dead-letter queue by endpoint and failure class, largest group first',
@@ -135,7 +135,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     },
   },
   getDeadLetter: {
-    scope: 'admin',
+    scope: 'webhooks:read',
     method: 'GET',
     path: '/webhook/dlq/:id',
     summary: 'Show one delivery, its payload, its attempts and why it is not delivered yet',
@@ -144,7 +144,7 @@ export const deadLettersContract = routesUnder('Dead letters', {
     },
   },
   retryDeadLetter: {
-    scope: 'admin',
+    scope: 'webhooks:manage',
     method: 'POST',
     path: '/webhook/dlq/:id/retry',
     summary: 'Re-arm one delivery',

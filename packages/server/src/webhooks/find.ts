@@ -1,4 +1,4 @@
-import type { Actor } from '../kernel/actor.ts';
+import { type Actor, hasScope } from '../kernel/actor.ts';
 import type { SoughtInBoth, SoughtText } from './find-queries.ts';
 import { laneOfDelivery } from './lanes.ts';
 import type { SearchKind } from './scan.ts';
@@ -33,9 +33,9 @@ export function namedBy({
   return lane === null ? { ...given, otherId: id } : { ...given, deliveryId: { lane, id } };
 }
 
-/** Answers of receivers are told to admins alone. */
+/** Answers of receivers are searched for those alone who may read them. */
 export function soughtText(text: string | undefined, actor: Actor): SoughtText | undefined {
-  return text === undefined ? undefined : { text, isInAnswers: actor.scopes.includes('admin') };
+  return text === undefined ? undefined : { text, isInAnswers: hasScope(actor, 'webhooks:read') };
 }
 
 export function searchKindOf(sought: Pick<SoughtInBoth, 'text'>): SearchKind {

@@ -44,7 +44,7 @@ const skippedSchema = Type.Object({
 /** The routes of what waits in order. */
 export const orderContract = routesUnder('Webhooks', {
   listBlockedKeys: {
-    scope: 'admin',
+    scope: 'webhooks:read',
     method: 'GET',
     path: '/webhook/endpoints/:id/blocked',
     summary: 'List the keys of an ordered endpoint whose first delivery has failed',
@@ -54,7 +54,7 @@ export const orderContract = routesUnder('Webhooks', {
     },
   },
   skipHead: {
-    scope: 'admin',
+    scope: 'webhooks:manage',
     method: 'POST',
     path: '/webhook/endpoints/:id/skip',
     summary: 'Let the next delivery of a blocked key go',

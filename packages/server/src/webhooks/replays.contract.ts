@@ -142,7 +142,7 @@ export const replayChangeSchema = exactly(
 /** The routes of replays. They are listed, and cancelled, with the jobs of all kinds. */
 export const replaysContract = routesUnder('Webhooks', {
   replayEndpoint: {
-    scope: 'admin',
+    scope: 'webhooks:manage',
     method: 'POST',
     path: '/webhook/endpoints/:id/replay',
     summary: 'Send an endpoint again what was reported in a range of time, as a job',
@@ -156,14 +156,14 @@ export const replaysContract = routesUnder('Webhooks', {
     },
   },
   getReplay: {
-    scope: 'admin',
+    scope: 'webhooks:read',
     method: 'GET',
     path: '/webhook/replays/:id',
     summary: 'Show how far a replay is, and what became of its deliveries',
     responses: { 200: { description: 'The replay.', schema: replaySchema } },
   },
   changeReplay: {
-    scope: 'admin',
+    scope: 'webhooks:manage',
     method: 'PATCH',
     path: '/webhook/replays/:id',
     summary: 'Pause, resume or pace a replay',

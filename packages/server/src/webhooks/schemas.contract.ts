@@ -64,7 +64,7 @@ export const searchFilters = {
     Type.String({
       ...{ minLength: 1, maxLength: 200 },
       description:
-        'in the payload, as its JSON spells it, or for admins in an answer that is kept; in any case',
+        'in the payload, as its JSON spells it, or with webhooks:read in an answer that is kept; in any case',
     }),
   ),
 } as const;

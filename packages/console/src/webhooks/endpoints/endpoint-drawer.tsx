@@ -15,6 +15,7 @@ import { formatInstant, visibleText } from '../../ui/format.ts';
 import { Loaded, SkeletonRows } from '../../ui/list.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useRead } from '../../ui/poll.tsx';
+import { useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
@@ -41,6 +42,7 @@ type EndpointDrawerProps = {
 /** The drawer of one endpoint: why it fails and how it fared, what can be done with it, and behind EDIT its settings. */
 export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
   const { id, known, onClose } = props;
+  const { hasScope } = useSession();
   const isNew = id === newEndpoint;
   const [secret, setSecret] = useState<EndpointWithSecret | null>(null);
   const [edited, setEdited] = useState<string | null>(null);
@@ -62,7 +64,7 @@ export function EndpointDrawer(props: EndpointDrawerProps): ReactNode {
       closeLabel="Close endpoint"
       onClose={onClose}
     >
-      {endpoint !== undefined && (
+      {endpoint !== undefined && hasScope('webhooks:manage') && (
         <EndpointActions
           endpoint={endpoint}
           isEditing={isEditing}

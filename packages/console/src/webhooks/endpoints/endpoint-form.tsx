@@ -13,6 +13,7 @@ import { orderings, stuckRules } from '../../api/values.ts';
 import { Copied } from '../../ui/copy-button.tsx';
 import { ActionForm, faultsOf } from '../../ui/form.tsx';
 import { notify } from '../../ui/toasts.tsx';
+import { useOnlyTenant } from '../only-tenant.ts';
 import { endpointsKey } from '../query-keys.ts';
 import {
   type DeliveryField,
@@ -97,6 +98,7 @@ type EndpointFormProps = {
 /** The form for the settings of an endpoint. A refusal of the service is shown at the field that it is about. */
 export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): ReactNode {
   const client = useQueryClient();
+  const only = useOnlyTenant();
   const [before, setBefore] = useState(() => valuesOf(endpoint, tenant));
   const [values, setValues] = useState(before);
   const [isOpen, setOpen] = useState(false);
@@ -158,7 +160,9 @@ export function EndpointForm({ endpoint, tenant, onMade }: EndpointFormProps): R
       fault={faults['']}
       isFaultAbove
     >
-      {endpoint === undefined && field('tenant', { label: 'Tenant', maxLength: 128 })}
+      {endpoint === undefined &&
+        only === undefined &&
+        field('tenant', { label: 'Tenant', maxLength: 128 })}
       {Object.entries(fields).map(([name, props]) => (
         <Fragment key={name}>
           {field(name as FieldName, props)}

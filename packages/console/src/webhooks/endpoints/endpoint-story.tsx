@@ -5,10 +5,11 @@ import { formatCount, formatInstant, formatShare, visibleText } from '../../ui/f
 import { stringifySearch } from '../../ui/hash-state.ts';
 import { FailingIcon, OkIcon } from '../../ui/icons.tsx';
 import { Moment, usePageNow } from '../../ui/marks.tsx';
-import { jobHref } from '../../ui/panel-place.ts';
+import { useSession } from '../../ui/session.ts';
 import { countOf, formatDistance, formatDuration, shortId } from '../../ui/words.ts';
 import { useZone, zoneName } from '../../ui/zone-switch.tsx';
-import { type DlqSearch, deliveryHref } from '../search.ts';
+import { JobLink } from '../marks.tsx';
+import { type DeliveriesSearch, type DlqSearch, deliveryHref } from '../search.ts';
 import classes from './endpoint-story.module.css';
 
 /** So many characters of an answer: about three lines. All of it is in the delivery. */
@@ -143,7 +144,10 @@ function within(millis: number | null): ReactNode {
 /** Where to look next: what waits, its dead letters by what they failed of, its deliveries and its bulk retries. */
 function Links({ id, story }: { id: string; story: EndpointStory }) {
   const { oldest_waiting: oldest, dead_letters: dead, jobs } = story;
+  const isAdmin = useSession().hasScope('admin');
   const dlqHref = (more: DlqSearch) => `#/dlq${stringifySearch({ endpoint: id, ...more })}`;
+  const deliveriesHref = (more: DeliveriesSearch = {}) =>
+    `#/deliveries${stringifySearch({ endpoint: id, ...more })}`;
   return (
     <ul className={`below-16 ${classes.links}`}>
       {oldest !== null && (
@@ -154,25 +158,29 @@ function Links({ id, story }: { id: string; story: EndpointStory }) {
       )}
       {dead.map(({ status, failure_class: failure, count }) => (
         <li key={`${status} ${failure}`}>
-          <a href={dlqHref({ status, failure })}>
+          <a
+            href={
+              isAdmin ? dlqHref({ status, failure }) : deliveriesHref({ status, class: failure })
+            }
+          >
             {formatCount(count)} {status}
           </a>
           : {failureWords[failure]}
         </li>
       ))}
       <li>
-        {dead.length > 0 && (
+        {isAdmin && dead.length > 0 && (
           <>
             <a href={dlqHref({ view: 'groups' })}>All its dead letters, to retry</a> ·{' '}
           </>
         )}
-        <a href={`#/deliveries${stringifySearch({ endpoint: id })}`}>all its deliveries</a>
+        <a href={deliveriesHref()}>all its deliveries</a>
       </li>
       {jobs.map((job) => (
         <li key={job.id}>
-          <a href={jobHref(job.id)}>
+          <JobLink id={job.id}>
             Bulk {job.action} {shortId(job.id)}
-          </a>
+          </JobLink>
           : {job.state}, {formatCount(job.rows_done)} of{' '}
           {countOf(job.rows_total, 'delivery', 'deliveries')} · <Moment at={job.created_at} />
         </li>

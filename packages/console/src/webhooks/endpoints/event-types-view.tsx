@@ -11,6 +11,7 @@ import { Empty, Loaded } from '../../ui/list.tsx';
 import { ListBar } from '../../ui/list-page.tsx';
 import { Panel, PanelBody } from '../../ui/panel.tsx';
 import { useRead } from '../../ui/poll.tsx';
+import { useSession } from '../../ui/session.ts';
 import type { Column } from '../../ui/table/column.ts';
 import { columnsOf } from '../../ui/table/columns.tsx';
 import { List } from '../../ui/table/list.tsx';
@@ -46,6 +47,12 @@ const columns: readonly Column<CatalogueType>[] = [
   column.moment('updated_at', 'CHANGED', 120, { rank: 1, card: 'fact' }),
 ];
 
+/** Whether the person may change the catalogue, which is of all tenants. */
+function useIsKeeper(): boolean {
+  const { actor, hasScope } = useSession();
+  return hasScope('admin') && actor.tenants === null;
+}
+
 /** The types of events that may be reported, and one of them in its drawer. */
 export function EventTypesView(props: {
   views: ReactNode;
@@ -54,14 +61,17 @@ export function EventTypesView(props: {
   onClose: () => void;
 }): ReactNode {
   const { views, open, onOpen, onClose } = props;
+  const isKeeper = useIsKeeper();
   const list = useEventTypes();
   const rows = list.data?.data ?? [];
   return (
     <>
       <ListBar left={views} queries={[list]}>
-        <Button variant="filled" onClick={() => onOpen(newType)}>
-          New type
-        </Button>
+        {isKeeper && (
+          <Button variant="filled" onClick={() => onOpen(newType)}>
+            New type
+          </Button>
+        )}
       </ListBar>
       <List
         queries={[list]}
@@ -70,8 +80,8 @@ export function EventTypesView(props: {
         empty={
           <Empty title="No event types yet">
             <p>
-              A type says what is reported, and how its data looks. SVC_EVENT_TYPES says what
-              becomes of a report that fits none.
+              A type says what is reported, and how its data looks.
+              {isKeeper && ' SVC_EVENT_TYPES says what becomes of a report that fits none.'}
             </p>
           </Empty>
         }
@@ -103,6 +113,7 @@ function TypePanel(props: {
   onClose: () => void;
 }): ReactNode {
   const { type, known, onMade, onClose } = props;
+  const isKeeper = useIsKeeper();
   const isNew = type === newType;
   const [isEditing, setEditing] = useState(isNew);
   const one = `${path}/${encodeURIComponent(type)}`;
@@ -122,7 +133,7 @@ function TypePanel(props: {
       closeLabel="Close event type"
       onClose={onClose}
     >
-      {row !== undefined && (
+      {row !== undefined && isKeeper && (
         <div className="drawer-actions">
           <Button aria-pressed={isEditing} onClick={() => setEditing(!isEditing)}>
             {isEditing ? 'Close form' : 'Edit'}

@@ -10,9 +10,11 @@ import classes from '../../ui/list-page.module.css';
 import { ListPage, ViewSwitch } from '../../ui/list-page.tsx';
 import { listParams } from '../../ui/list-search.ts';
 import { PollNote, useRead } from '../../ui/poll.tsx';
+import { useSession } from '../../ui/session.ts';
 import { idOf } from '../../ui/table/column.ts';
 import { List } from '../../ui/table/list.tsx';
-import { usePageSearch } from '../../ui/use-search.ts';
+import { type UpdateSearch, usePageSearch } from '../../ui/use-search.ts';
+import { useOnlyTenant, useOwnColumns } from '../only-tenant.ts';
 import { endpointsKey } from '../query-keys.ts';
 import {
   type EndpointsSearch,
@@ -31,6 +33,9 @@ export function EndpointsPage(): ReactNode {
     validateEndpointsSearch,
     endpointsPanels,
   );
+  const { hasScope } = useSession();
+  const tenant = useOnlyTenant();
+  const columns = useOwnColumns(endpointColumns);
   const list = useEndpoints(search);
   const views = (
     <ViewSwitch
@@ -73,12 +78,15 @@ export function EndpointsPage(): ReactNode {
           search={search}
           update={update}
           searched="text"
+          own={tenant === undefined ? {} : { tenant: null }}
         />
         <div className={classes.actions}>
           <PollNote queries={[list]} />
-          <Button variant="filled" onClick={() => panel.open('endpoint', newEndpoint)}>
-            New endpoint
-          </Button>
+          {hasScope('webhooks:manage') && (
+            <Button variant="filled" onClick={() => panel.open('endpoint', newEndpoint)}>
+              New endpoint
+            </Button>
+          )}
         </div>
       </div>
       <List
@@ -92,36 +100,43 @@ export function EndpointsPage(): ReactNode {
         }
         list="endpoints"
         label="Endpoints"
-        columns={endpointColumns}
+        columns={columns}
         rows={rows ?? []}
         keyOf={idOf}
         open={open}
         place={JSON.stringify([filtersOf(search, endpointFilters), search.cursor])}
         onOpen={(id) => panel.open('endpoint', id)}
       />
-      {(next !== null || search.cursor !== undefined) && (
-        <div className={classes.pager}>
-          <Button
-            disabled={search.cursor === undefined}
-            onClick={() => update({ cursor: undefined })}
-          >
-            ‹ FIRST
-          </Button>
-          <Button disabled={next === null} onClick={() => update({ cursor: next ?? undefined })}>
-            NEXT ›
-          </Button>
-        </div>
-      )}
+      <Pager next={next} search={search} update={update} />
       {open !== undefined && (
         <EndpointDrawer
           id={open}
           known={rows?.find(({ id }) => id === open)}
-          tenant={search.tenant}
+          tenant={tenant ?? search.tenant}
           onClose={panel.close}
           onMade={(id) => panel.open('endpoint', id)}
         />
       )}
     </ListPage>
+  );
+}
+
+function Pager(props: {
+  next: string | null;
+  search: EndpointsSearch;
+  update: UpdateSearch<EndpointsSearch>;
+}): ReactNode {
+  const { next, search, update } = props;
+  if (next === null && search.cursor === undefined) return null;
+  return (
+    <div className={classes.pager}>
+      <Button disabled={search.cursor === undefined} onClick={() => update({ cursor: undefined })}>
+        ‹ FIRST
+      </Button>
+      <Button disabled={next === null} onClick={() => update({ cursor: next ?? undefined })}>
+        NEXT ›
+      </Button>
+    </div>
   );
 }
 

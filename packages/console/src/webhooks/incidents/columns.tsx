@@ -24,8 +24,8 @@ export const incidentColumns: readonly Column<Incident>[] = [
   column.moment('created_at', 'REPORTED', 96, { card: 'note' }),
 ];
 
-/** The columns for admins, with RETRY where a delivery failed. */
-export const adminColumns: readonly Column<Incident>[] = [
+/** The columns for those who see the deliveries, with RETRY where a delivery failed. */
+export const retryColumns: readonly Column<Incident>[] = [
   ...incidentColumns,
   column.action(
     92,

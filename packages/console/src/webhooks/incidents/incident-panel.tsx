@@ -248,7 +248,7 @@ function FilteredOut({ ids }: { ids: readonly string[] }): ReactNode {
         {shown.map((id) => (
           <li key={id} className={classes.delivery}>
             <span className="muted">not sent</span>
-            {hasScope('admin') ? (
+            {hasScope('webhooks:read') ? (
               <a href={panelHref('/endpoints', { kind: 'endpoint', id })}>{id}</a>
             ) : (
               <span>{id}</span>
@@ -286,7 +286,7 @@ function States({ incident }: { incident: IncidentDetail }): ReactNode {
       )}
       <p className="muted below-16">
         {countOf(deliveries.length, 'delivery', 'deliveries')}. Where they go, and why one fails, is
-        for tokens with the scope admin.
+        for tokens with the scope webhooks:read.
       </p>
     </>
   );

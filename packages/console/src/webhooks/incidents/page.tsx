@@ -11,9 +11,10 @@ import { idOf } from '../../ui/table/column.ts';
 import { PagedList } from '../../ui/table/list.tsx';
 import { usePageSearch } from '../../ui/use-search.ts';
 import { EndpointFilter } from '../dlq/dlq-bar.tsx';
+import { useOnlyTenant, useOwnColumns } from '../only-tenant.ts';
 import { incidentsPanels, validateIncidentsSearch } from '../search.ts';
 import { useRetries } from '../use-delivery.ts';
-import { adminColumns, incidentColumns } from './columns.tsx';
+import { incidentColumns, retryColumns } from './columns.tsx';
 import { IncidentPanel } from './incident-panel.tsx';
 import ownClasses from './incidents.module.css';
 import { useDeliveriesOf, useIncident, useIncidents, useRetryOf } from './use-incidents.ts';
@@ -28,16 +29,18 @@ export function IncidentsPage(): ReactNode {
     validateIncidentsSearch,
     incidentsPanels,
   );
-  const isAdmin = useSession().hasScope('admin');
+  const seesDeliveries = useSession().hasScope('webhooks:read');
+  const tenant = useOnlyTenant();
+  const columns = useOwnColumns(seesDeliveries ? retryColumns : incidentColumns);
   const list = useIncidents(search);
   const open = panel.idOf('inc');
   const incident = useIncident(open);
-  const deliveries = useDeliveriesOf(isAdmin ? open : undefined);
+  const deliveries = useDeliveriesOf(seesDeliveries ? open : undefined);
   const retries = useRetries(
     (id) => deliveries.data?.data.find((delivery) => delivery.id === id)?.endpoint_id,
   );
   const retryOf = useRetryOf(retries);
-  const ofPanel: UseQueryResult[] = isAdmin ? [incident, deliveries] : [incident];
+  const ofPanel: UseQueryResult[] = seesDeliveries ? [incident, deliveries] : [incident];
   return (
     <ListPage queries={open === undefined ? [list] : [list, ...ofPanel]}>
       <div className={classes.bar}>
@@ -50,9 +53,10 @@ export function IncidentsPage(): ReactNode {
           searched="text"
           words={{ ...failureWords, failed: 'with failed deliveries' }}
           own={{
-            endpoint: isAdmin && (
+            ...(tenant !== undefined && { tenant: null }),
+            endpoint: seesDeliveries && (
               <EndpointFilter
-                tenant={search.tenant}
+                tenant={tenant ?? search.tenant}
                 value={search.endpoint}
                 onChange={(endpoint) => update({ endpoint, cursor: undefined })}
               />
@@ -65,7 +69,7 @@ export function IncidentsPage(): ReactNode {
         list="incidents"
         label="Incidents"
         one="incident"
-        columns={isAdmin ? adminColumns : incidentColumns}
+        columns={columns}
         keyOf={idOf}
         query={list}
         searching={list.searching}
@@ -75,13 +79,13 @@ export function IncidentsPage(): ReactNode {
         words={{ none: 'No incidents yet' }}
         open={open}
         onOpen={(id) => panel.open('inc', id)}
-        onRetry={isAdmin ? (id) => void retryOf(id) : undefined}
+        onRetry={seesDeliveries ? (id) => void retryOf(id) : undefined}
       />
       {open !== undefined && (
         <IncidentPanel
           id={open}
           incident={incident}
-          deliveries={isAdmin ? deliveries : undefined}
+          deliveries={seesDeliveries ? deliveries : undefined}
           retries={retries}
           onClose={panel.close}
         />

@@ -9,6 +9,7 @@ import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatCount } from '../../ui/format.ts';
 import { SkeletonText } from '../../ui/list.tsx';
 import { jobHref } from '../../ui/panel-place.ts';
+import { type Session, useSession } from '../../ui/session.ts';
 import { notify } from '../../ui/toasts.tsx';
 import { countOf } from '../../ui/words.ts';
 import { webhooksKey } from '../query-keys.ts';
@@ -52,6 +53,7 @@ const [momentHelp, typingMillis] = ['24h, a day or a time (UTC)', 400];
 
 function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }): ReactNode {
   const path = `/webhook/endpoints/${encodeURIComponent(endpoint.id)}/replay`;
+  const { hasScope } = useSession();
   const [choice, setChoice] = useState(firstChoice);
   const change = (part: Partial<Choice>) => setChoice({ ...choice, ...part });
   const { request, faults } = useRequest(choice);
@@ -66,7 +68,7 @@ function ReplayForm({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => 
     call: () => api.post<Replay>(path, request),
     onDone({ id, rows_total: total }) {
       const text = `Replays ${countOf(total, 'delivery', 'deliveries')} to ${endpoint.url}`;
-      notify({ text, href: jobHref(id), linkText: 'follow it' });
+      notify({ text, ...followed(hasScope, id) });
       onClose();
     },
     changes: (client) => client.invalidateQueries(),
@@ -204,15 +206,20 @@ function Found(props: { preview: ReplayPreview | undefined; isAsked: boolean }):
   );
 }
 
+/** Leads to a replay in the list of all jobs, for those who may see it there. */
+function followed(hasScope: Session['hasScope'], id: string) {
+  return hasScope('admin') ? { href: jobHref(id), linkText: 'follow it' } : {};
+}
+
 /** A button that sends the incident of a delivery to its endpoint again. It asks first. */
 export function useSendAgain() {
+  const { hasScope } = useSession();
   return useAct({
     call: ({ endpoint_id, incident_id }: { endpoint_id: string; incident_id: string }) =>
       api.post<Replay>(`/webhook/endpoints/${encodeURIComponent(endpoint_id)}/replay`, {
         ...{ incident_id, only: 'all', filters: 'ignore' },
       }),
-    onDone: ({ id }) =>
-      notify({ text: 'Queued once more', href: jobHref(id), linkText: 'follow it' }),
+    onDone: ({ id }) => notify({ text: 'Queued once more', ...followed(hasScope, id) }),
     failed: 'Not sent again',
     changes: webhooksKey,
   });

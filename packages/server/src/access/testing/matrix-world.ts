@@ -25,6 +25,7 @@ const kindsByPath = [
   ['/retention/moves/', 'move'],
   ['/retention/verify/', 'verification'],
   ['/webhook/endpoints/', 'endpoint'],
+  ['/webhook/portal-links/', 'portalLink'],
   ['/webhook/event-types/', 'eventType'],
   ['/incidents/', 'incident'],
   ['/webhook/dlq/retries/', 'retryJob'],
@@ -41,6 +42,8 @@ export type Kind =
   | 'polledEndpoint'
   | 'lostSegment'
   | 'orphan'
+  | 'portalCode'
+  | 'visit'
   | 'owner';
 
 /** The filters of lists that name a tenant or a thing of it. */
@@ -157,6 +160,7 @@ function makersOf(
       const { data } = await call('GET', '/sessions');
       return data.find((row: { actor: { token_id: string } }) => row.actor.token_id === id).id;
     },
+    ...portalMakers(service, call, tenant),
     tag() {
       const from = day();
       const window = { store: `S${made}`, from, to: from };
@@ -236,6 +240,21 @@ function makersOf(
     },
   };
   return makers;
+}
+
+/** Links into the portal, the codes of such, and the cookies of those that were opened. */
+function portalMakers(service: TestService, call: Caller['call'], tenant: string) {
+  const make = () => call('POST', '/webhook/portal-links', { body: { tenant } });
+  const portalCode = async (): Promise<string> => (await make()).url.split('code=').at(-1);
+  return {
+    portalLink: async (): Promise<string> => (await make()).id,
+    portalCode,
+    async visit() {
+      const options = { token: null, body: { code: await portalCode() } };
+      const { headers } = await service.call('POST', '/portal/session', options);
+      return headers.get('set-cookie')?.split(';')[0] ?? '';
+    },
+  };
 }
 
 async function makeTarget(service: TestService, url: string): Promise<string> {

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
+import { portalHeader } from '../values.ts';
 import { deliveries, type MatrixTenant, recordOf } from './matrix-world.ts';
 import type { ForeignTenant } from './route-rules.ts';
 
@@ -34,6 +35,9 @@ export const routeCalls: Readonly<
   confirmSession: ({ secret }) => [{ as: 'session', body: { token: secret } }],
   endOwnSessions: () => [{ as: 'session' }],
   createToken: ({ tenant }) => [{ body: { name: 'made', preset: 'pipeline', tenants: [tenant] } }],
+  createPortalLink: ({ tenant }) => [{ body: { tenant, subject: 'jo' } }],
+  openPortal: async ({ fresh }) => [{ as: 'nobody', body: { code: await fresh('portalCode') } }],
+  closePortal: async ({ fresh }) => [{ headers: portalHeaders(await fresh('visit')) }],
 
   ingestRecords: ({ tenant }) => [
     { body: { records: [recordOf(tenant, 1000)] } },
@@ -144,6 +148,11 @@ export const routeCalls: Readonly<
   changeRetryJob: async ({ fresh }) => [{ id: await fresh('retryJob'), body: { state: 'paused' } }],
   changeBulkJob: async ({ fresh }) => [{ id: await fresh('retryJob'), body: { state: 'paused' } }],
 };
+
+/** The headers by which the portal shows its session. */
+function portalHeaders(cookie: string) {
+  return { cookie, [portalHeader]: '1' };
+}
 
 function exportCalls({ tenant }: MatrixTenant): readonly RouteCall[] {
   return [

@@ -22,11 +22,10 @@ const policy = [
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'self'",
-  "frame-ancestors 'none'",
 ].join('; ');
 
 const securityHeaders = {
-  'content-security-policy': policy,
+  'content-security-policy': `${policy}; frame-ancestors 'none'`,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
@@ -34,9 +33,10 @@ const securityHeaders = {
 
 /**
  * Serves the files of the console. Those under assets/ carry a hash in their name, so browsers keep them for a year. If
- * the console was not built, the origin leads to the reference instead.
+ * the console was not built, the origin leads to the reference instead. The portal is the same page at a path of its own:
+ * only there may pages of these origins have it in a frame.
  */
-export function addConsole({ fastify }: HttpServer): void {
+export function addConsole({ fastify }: HttpServer, portalOrigins: readonly string[]): void {
   if (!existsSync(filesDir)) {
     fastify.get('/', async (_request, reply) => reply.redirect('/docs'));
     return;
@@ -57,5 +57,14 @@ export function addConsole({ fastify }: HttpServer): void {
         isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
       );
     },
+  });
+  const ancestors = portalOrigins.length === 0 ? "'none'" : portalOrigins.join(' ');
+  fastify.get('/portal', async (_request, reply) => {
+    reply.headers({
+      ...securityHeaders,
+      'content-security-policy': `${policy}; frame-ancestors ${ancestors}`,
+      'cache-control': 'no-cache',
+    });
+    return reply.sendFile('index.html');
   });
 }
