@@ -70,6 +70,7 @@ export function addWebhooks(
     },
     wakeUp,
     ...{ jobs, replays },
+    tenantEndpoints: settings.tenantEndpoints,
     maxAttempts: settings.webhookMaxAttempts,
     maxPayloadBytes: settings.webhookMaxBytes,
     isOnHold,

@@ -283,6 +283,11 @@ export const settingGroups = {
         help: 'Private networks that webhooks may be sent to, as CIDRs separated by commas.',
         sharedBy: ['api', 'drainer'],
       },
+      tenantEndpoints: {
+        ...integer('SVC_TENANT_ENDPOINTS', 10_000, 0, 1_000_000),
+        help: 'Webhook endpoints that a tenant may have; 0 = any number.',
+        sharedBy: ['api'],
+      },
       webhookMaxAttempts: {
         ...integer('SVC_WEBHOOK_MAX_ATTEMPTS', 8, 1, 100),
         help: 'Delivery attempts before a webhook is abandoned.',

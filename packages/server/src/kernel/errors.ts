@@ -95,6 +95,7 @@ export const errorCatalogue = {
   days_held: row(409, 'These days cannot be imported at once: ingest takes their records.'),
   tenant_busy: row(409, 'Data of the tenant is being moved at the moment.', { retryable: true }),
   idempotency_conflict: row(409, 'The idempotency key was used with another body.'),
+  endpoint_quota: row(409, 'The tenant has as many endpoints as it may have.'),
   endpoint_uid_taken: row(409, 'The tenant has an endpoint with this uid already.'),
   endpoint_not_polled: row(409, 'The deliveries of the endpoint are sent, not fetched.'),
   endpoint_disabled: row(409, 'The endpoint is disabled.'),

@@ -24,6 +24,8 @@ export type WebhookOptions = {
   /** The runner of replays. */
   readonly replays: Pick<Repeated, 'poke'>;
   readonly audit: Audit;
+  /** How many endpoints a tenant may have; 0 = any number. */
+  readonly tenantEndpoints: number;
   /** The number of attempts for endpoints that have no number of their own. */
   readonly maxAttempts: number;
   /** The largest payload, in bytes. */

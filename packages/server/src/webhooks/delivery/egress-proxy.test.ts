@@ -30,7 +30,7 @@ async function startProxy(
     sockets.add(client);
     if (refusal === 'hang') return;
     if (refusal !== undefined) {
-      client.end(`HTTP/1.1 ${refusal} No\r\n\r\n`);
+      client.end(`HTTP/1.1 ${refusal} No way from 10.0.0.7\r\n\r\n`);
       return;
     }
     const target = connect(Number(port), host, () => {
@@ -111,17 +111,23 @@ test('speaks TLS through the proxy, with the certificates of the endpoint', asyn
   expect(receiver.requests).toHaveLength(2);
 });
 
-test('what the proxy fails at is told as that; what it does not reach is the receiver’s', async () => {
+test('what the proxy fails at is told in the words of HTTP; what it does not reach is the receiver’s', async () => {
   const status = async (code: number) => {
     const proxy = await startProxy(() => code);
     const { failureClass, error } = await send(senderBy(proxy.url()), 'https://name.example/');
     return `${failureClass}: ${error}`;
   };
-  expect(await status(403)).toBe('proxy: The egress proxy refuses: 403 No');
-  expect(await status(407)).toBe('proxy: The egress proxy refuses: 407 No');
-  for (const code of [502, 503, 504]) {
+  expect(await status(403)).toBe('proxy: The egress proxy refuses: 403 Forbidden');
+  expect(await status(407)).toBe(
+    'proxy: The egress proxy refuses: 407 Proxy Authentication Required',
+  );
+  for (const [code, words] of [
+    [502, 'Bad Gateway'],
+    [503, 'Service Unavailable'],
+    [504, 'Gateway Timeout'],
+  ] as const) {
     expect(await status(code)).toBe(
-      `connect: The egress proxy did not reach name.example: ${code} No`,
+      `connect: The egress proxy did not reach name.example: ${code} ${words}`,
     );
   }
 });

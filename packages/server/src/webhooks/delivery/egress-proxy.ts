@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { connect, isIPv6, type Socket } from 'node:net';
 import { AttemptFault } from './fault.ts';
 
@@ -48,15 +49,23 @@ export async function openTunnel(
     if (status.startsWith('2')) return socket;
     socket.destroy();
     const isReached = !unreached.includes(status.slice(0, 3));
-    if (isReached) throw new AttemptFault('proxy', `The egress proxy refuses: ${status}`);
+    if (isReached) throw new AttemptFault('proxy', `The egress proxy refuses: ${plain(status)}`);
     if (i === addresses.length - 1) {
       throw new AttemptFault(
         'connect',
-        `The egress proxy did not reach ${dial.hostname}: ${status}`,
+        `The egress proxy did not reach ${dial.hostname}: ${plain(status)}`,
       );
     }
   }
   throw new AttemptFault('connect', `${dial.hostname} has no address`);
+}
+
+/**
+ * A status in the words of HTTP. Tenants read what failed, and the proxy's own words may name places in our network.
+ */
+function plain(status: string): string {
+  const code = status.slice(0, 3);
+  return `${code} ${STATUS_CODES[code] ?? ''}`.trimEnd();
 }
 
 /** Asks the proxy for one address. Resolves with what it answered, such as `200 Connection established`. */

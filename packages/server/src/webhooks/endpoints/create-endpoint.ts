@@ -1,8 +1,9 @@
 import type { Static } from 'typebox';
 import { assertReach } from '../../kernel/actor.ts';
-import { invalidInput } from '../../kernel/errors.ts';
+import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { newId } from '../../kernel/ids.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import { formatCount } from '../../kernel/values.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../../platform/postgres/known-names.ts';
 import type { newEndpointSchema } from '../contract.ts';
 import { changeHeaders, sealHeaders } from '../custom-headers.ts';
@@ -15,14 +16,16 @@ import { parseFilter } from '../subscription.ts';
 import { type Caller, findWarnings, found, refuseNamesake } from './endpoints.ts';
 import { refuseUnpolled } from './polled-settings.ts';
 import { insertEndpoint } from './queries.ts';
+import { countEndpointsOf } from './quota-queries.ts';
 
 /**
  * Registers an endpoint. The returned secret is shown only here. Throws 400 `request_invalid` (also for a tenant that
- * the token does not reach, and for a filter that is wrong), `target_invalid`, `target_blocked`, 409 `endpoint_uid_taken`.
+ * the token does not reach, and for a filter that is wrong), `target_invalid`, `target_blocked`, 409 `endpoint_uid_taken`,
+ * `endpoint_quota`.
  */
 export async function createEndpoint(
   db: Database,
-  options: Pick<WebhookOptions, 'secretBox' | 'target' | 'audit'>,
+  options: Pick<WebhookOptions, 'secretBox' | 'target' | 'audit' | 'tenantEndpoints'>,
   { actor, request, body }: Caller & { readonly body: Static<typeof newEndpointSchema> },
 ) {
   const { tenant, secret = newSecret(), enabled = true } = body;
@@ -64,6 +67,7 @@ export async function createEndpoint(
     secret: options.secretBox().seal(secret, id),
   };
   const made = await db.transaction(async (connection) => {
+    await refuseBeyondQuota(connection, tenant, options.tenantEndpoints);
     await refuseNamesake(connection, endpoint);
     const row = found(await insertEndpoint(connection, endpoint));
     const entry = { actor, request, action: 'endpoint.create', target: id, tenant, after: row };
@@ -82,4 +86,12 @@ function urlOf({ type = 'push', url, ...settings }: Static<typeof newEndpointSch
   }
   if (url === undefined) throw invalidInput('/url', 'is missing', 'field_required');
   return url;
+}
+
+/** Throws 409 `endpoint_quota` when the tenant has as many endpoints as it may have; `most` of 0 is any number. */
+async function refuseBeyondQuota(db: Queryable, tenant: string, most: number): Promise<void> {
+  if (most === 0 || (await countEndpointsOf(db, tenant, most)) < most) return;
+  throw new AppError('endpoint_quota', {
+    detail: `The tenant has ${formatCount(most)} endpoints, and may have no more. Delete one, or ask an administrator of the service.`,
+  });
 }

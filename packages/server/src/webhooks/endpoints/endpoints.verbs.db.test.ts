@@ -52,6 +52,7 @@ beforeAll(async () => {
     replays: { poke: () => {} },
     audit: async (_connection, entry) => void audited.push(entry),
     maxAttempts: 8,
+    tenantEndpoints: 0,
     maxPayloadBytes: 1000,
     isOnHold: async () => false,
     refuseHold: async () => {},
