@@ -212,8 +212,7 @@ function makersOf(
     },
     // The only segment of a tenant of its own, which is in no table any more, and was written long ago.
     async orphan() {
-      const other = `${tenant}-${++made}`;
-      const token = service.adminToken;
+      const [other, token] = [`${tenant}-${++made}`, service.adminToken];
       await call('POST', '/enrichment/records', { token, body: { records: [recordOf(other, 0)] } });
       const { id } = await call('POST', '/retention/run', { token, body: { tenant: other } });
       await untilCompleted(`/retention/runs/${id}`, { token });

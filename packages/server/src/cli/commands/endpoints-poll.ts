@@ -24,7 +24,7 @@ export const poll = verb({
     let after: string | undefined;
     let count = 0;
     for (;;) {
-      const query = { after, limit: limit as number | undefined, wait: once ? 0 : waitSeconds };
+      const query = { after, limit, wait: once ? 0 : waitSeconds };
       const call = { params: { id }, query };
       const answer = await withRetries(context.io, () =>
         client.json('GET /webhook/endpoints/:id/deliveries/poll', call),

@@ -30,7 +30,10 @@ const report = async (count: number) => {
   }
 };
 const poll = (query: Record<string, string> = {}, { id } = endpoint) =>
-  service.call('GET', `/webhook/endpoints/${id}/deliveries/poll?${new URLSearchParams(query)}`);
+  service.call(
+    'GET',
+    `/webhook/endpoints/${id}/deliveries/poll?${String(new URLSearchParams(query))}`,
+  );
 const idsOf = ({ json }: Awaited<ReturnType<typeof poll>>): string[] =>
   json.data.map(({ id }: { id: string }) => id);
 const numbersOf = ({ json }: Awaited<ReturnType<typeof poll>>): number[] =>
