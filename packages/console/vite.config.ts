@@ -54,16 +54,23 @@ function textOf(first: number, last: number): string {
   return String.fromCodePoint(...Array.from({ length: last - first + 1 }, (_, i) => first + i));
 }
 
-/** Leaves out of the first load what filters say of themselves in the help of the command line. */
-const withoutHelp: Plugin = {
-  name: 'without-help',
+/**
+ * Leaves out of the first load what filters say of themselves in the help of the command line, and what is in lists that a
+ * page does not use: to read either changes nothing.
+ */
+const withoutUnread: Plugin = {
+  name: 'without-unread',
   enforce: 'pre',
   transform: {
-    filter: { id: /\/server\/src\/.*\/view\.ts$/ },
-    handler: (code) =>
-      code
-        .replace(/\b(help|value):\s*'[^'\n]*',?/g, '')
-        .replace(/dayFilters\('[^'\n]*'\)/g, "dayFilters('')"),
+    filter: { id: /\/server\/src\/.*\/(view|values)\.ts$/ },
+    handler: (code, id) => ({
+      code: id.endsWith('view.ts')
+        ? code
+            .replace(/\b(help|value):\s*'[^'\n]*',?/g, '')
+            .replace(/dayFilters\('[^'\n]*'\)/g, "dayFilters('')")
+        : code,
+      moduleSideEffects: false,
+    }),
   },
 };
 
@@ -113,7 +120,7 @@ const preloadFont: Plugin = {
 };
 
 export default defineConfig({
-  plugins: [withoutHelp, react(), subsetFonts, preloadFont, withoutUnusedColours],
+  plugins: [withoutUnread, react(), subsetFonts, preloadFont, withoutUnusedColours],
   build: {
     target: 'es2022',
     // The policy of the service allows no inline script, and the browsers we serve know modulepreload.
