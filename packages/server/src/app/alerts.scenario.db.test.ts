@@ -295,6 +295,14 @@ describe('the alerts', { timeout: 120_000 }, () => {
     await expect.poll(firing, patient).toEqual([false, true]);
   });
 
+  test('fire for an audit log that cannot be copied', async () => {
+    await db.query(sql`
+      insert into audit_copies (location, failing_since, error) values ('s3://log', now(), 'refused')`);
+    await until('firing', 'SvcctlAuditUncopied');
+    await db.query(sql`delete from audit_copies`);
+    await until('silent', 'SvcctlAuditUncopied');
+  });
+
   test('fire for a table that somebody locks, and for a database that hangs', async () => {
     const whileLocked = (table: string, work: () => Promise<void>) =>
       db.withConnection(async ({ client }) => {
