@@ -9,12 +9,11 @@ import { usage } from './help.ts';
 import { type JsonOption, printObject, printRows } from './output.ts';
 import { parseAnswer } from './parse-answer.ts';
 import { withRetries } from './retry.ts';
+import { fieldNames, fieldsSent } from './sent-fields.ts';
 import { type Column, printable } from './table.ts';
 import {
   type Argument,
   type ArgumentOf,
-  fieldNames,
-  fieldsSent,
   flagsOf,
   type Given,
   jsonOption,

@@ -3,10 +3,11 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { apiContract } from '../contract.ts';
 import { fieldsOf } from './fields.ts';
 import { createProgram, describedAt } from './program.ts';
+import { fieldNames } from './sent-fields.ts';
 import { useReceiver } from './testing/prepare-cli.ts';
 import { json, pages, problem } from './testing/receiver.ts';
 import { ends, run } from './testing/run.ts';
-import { fieldNames, flagsOf } from './verb.ts';
+import { flagsOf } from './verb.ts';
 
 /** How a command is called, and what it prints with --json. */
 type Call = readonly [words: string, json?: 'array' | 'object'];

@@ -3,8 +3,7 @@ import { AppError } from '../kernel/errors.ts';
 import { type Filters, tenantFilter } from '../kernel/view.ts';
 import type { Route } from './client.ts';
 import type { Context } from './context.ts';
-import { type Answers, checkFields } from './fields.ts';
-import { asDefault } from './help.ts';
+import type { Answers } from './fields.ts';
 
 /**
  * An option: its flags, what the help says of it, and, unless its value is any text, the words that it may be or the
@@ -208,6 +207,8 @@ export function fillVerb(command: Command, context: Context, described: Describe
     const [word, options] = argument === undefined ? [undefined, given[0]] : given;
     const asked = options as Readonly<Record<string, unknown>>;
     requireAll(command, asked);
+    // The help alone loads none of this.
+    const { checkFields } = await import('./fields.ts');
     await checkFields(asked.json, answers);
     return described.act(context, asked as never, word as never, command);
   });
@@ -229,28 +230,6 @@ function requireAll({ options }: Command, given: Readonly<Record<string, unknown
     const advice = words.length === 0 ? '' : ` Give ${words.join(' or ')}.`;
     throw new AppError('usage_invalid', { detail: `${option.long} is missing.${advice}` });
   }
-}
-
-/** The options that say what a command does with an answer, and nothing to the service. */
-const ownOptions: readonly string[] = ['json', 'output', 'header', 'yes', 'wait', 'dryRun'];
-
-/** What options say to the service, by its names. */
-export function fieldsSent(rows: readonly OptionRow[], given: object): Record<string, unknown> {
-  const named = fieldNames(rows);
-  const sent = Object.entries(given).filter(([name]) => !ownOptions.includes(name));
-  return Object.fromEntries(
-    sent.map(([name, value]) => [named[name] ?? name, value === asDefault ? null : value]),
-  );
-}
-
-/** The names that the options have in the API, by those that commander gives them. */
-export function fieldNames(rows: readonly OptionRow[]): Record<string, string> {
-  const names = rows.map((row) => {
-    const name = new Option(flagsOf(row)).attributeName();
-    const field = row instanceof Option ? undefined : row[3];
-    return [name, field ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
-  });
-  return Object.fromEntries(names.filter(([name = '']) => !ownOptions.includes(name)));
 }
 
 export function flagsOf(row: OptionRow): string {

@@ -9,8 +9,9 @@ import { formatBytes } from '../format.ts';
 import { list } from '../list.ts';
 import { incidentFacts, remainFacts } from '../receipt.ts';
 import { withRetries } from '../retry.ts';
+import { fieldsSent } from '../sent-fields.ts';
 import { printable } from '../table.ts';
-import { fieldsSent, type Verbs } from '../verb.ts';
+import type { Verbs } from '../verb.ts';
 import { readJson } from '../webhooks/read-json.ts';
 import { report } from './incidents-report.ts';
 

@@ -4,7 +4,8 @@ import type { DeliveryChange, DeliverySettings } from '../../webhooks/contract.t
 import type { Context } from '../context.ts';
 import { type Facts, utc, whereAny } from '../details.ts';
 import { orDefault, usage, wholeNumber } from '../help.ts';
-import { fieldsSent, type Given } from '../verb.ts';
+import { fieldsSent } from '../sent-fields.ts';
+import type { Given } from '../verb.ts';
 
 /** How an endpoint is sent to, as options. */
 export const deliveryOptions = [

@@ -2,7 +2,8 @@ import { InvalidArgumentError } from 'commander';
 import { orderings, stuckRules } from '../../webhooks/values.ts';
 import type { Context } from '../context.ts';
 import { asDefault, orDefault, usage, wholeNumber } from '../help.ts';
-import { fieldNames, fieldsSent, type Given } from '../verb.ts';
+import { fieldNames, fieldsSent } from '../sent-fields.ts';
+import type { Given } from '../verb.ts';
 import { deliveryBody, deliveryOptions, textOf } from './delivery-settings.ts';
 
 /** What an endpoint gets of what is reported for its tenant. */

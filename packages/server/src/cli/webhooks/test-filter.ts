@@ -6,7 +6,8 @@ import { columnsOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { required, usage, wholeNumber } from '../help.ts';
 import { JsonText } from '../parse-answer.ts';
-import { fieldsSent, type Given } from '../verb.ts';
+import { fieldsSent } from '../sent-fields.ts';
+import type { Given } from '../verb.ts';
 import { subscriptionOptions } from './endpoint-options.ts';
 import { readJson } from './read-json.ts';
 
