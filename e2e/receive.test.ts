@@ -41,7 +41,7 @@ test('the package holds what was built of it, and nothing else', async () => {
   const files = (await readdir(home, { recursive: true })).sort();
   const modules = ['error', 'index', 'once', 'receiver', 'verify'];
   const built = modules.flatMap((name) => [`dist/${name}.d.ts`, `dist/${name}.js`]);
-  expect(files).toEqual(['README.md', 'dist', ...built, 'package.json']);
+  expect(files).toEqual(['LICENSE', 'README.md', 'dist', ...built, 'package.json']);
 });
 
 test('what the service sends is verified by a module and by a CommonJS script, and nobody else', async () => {

@@ -23,7 +23,7 @@ async function visitViews(page: Page, visit: Visit): Promise<void> {
   await page.getByRole('treeitem').first().waitFor();
   await visit('records-start', page);
   await page.goto('/#/');
-  await page.getByRole('rowheader', { name: 'TX' }).waitFor();
+  await page.getByRole('definition').filter({ hasText: 'TX' }).first().waitFor();
   await visit('overview', page);
   await page.goto(`/#${bigLeaf}`);
   await recordRows(page).first().waitFor();

@@ -189,7 +189,7 @@ test('shows readers their incidents without what is for admins, and others what 
   await signIn(reporter, token);
   const panel = drawerOf(reporter);
   await panel.getByText(/dlv_\w{20}/).waitFor();
-  await panel.getByText('is for tokens with the scope admin').waitFor();
+  await panel.getByText('for tokens with the scope webhooks:read').waitFor();
   await expect.poll(() => rowsOf(reporter).count(), patient).toBe(16);
   expect(await reporter.getByRole('button', { name: /^RETRY/ }).count()).toBe(0);
   expect(asked.filter((url) => url.includes('/webhook/'))).toEqual([]);

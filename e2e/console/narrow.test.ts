@@ -164,8 +164,8 @@ test('keeps path and figures of the records in one row each on half a screen, an
     page.getByLabel(/^Days by/),
     page.getByLabel('What must hold of a record'),
   ];
-  await expectOneRow(days, page.getByLabel('Kind, exactly'));
-  expect((await bottomOf(where)) - (await bottomOf(days))).toBe(38);
+  await expectOneRow(days, where);
+  expect((await bottomOf(days)) - (await bottomOf(page.getByLabel('Kind, exactly')))).toBe(38);
   const path = await node.getByRole('navigation').boundingBox();
   const link = await node.getByRole('button', { name: 'Copy link' }).boundingBox();
   expect(link?.y).toBeLessThan((path?.y ?? 0) + (path?.height ?? 0));

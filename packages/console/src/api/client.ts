@@ -232,7 +232,7 @@ async function send(
       headers: {
         ...headers,
         // The page asks by itself, too; only what follows a press keeps the session of somebody open.
-        ...(navigator.userActivation?.isActive === true && { 'svcctl-active': '?1' }),
+        ...(globalThis.navigator?.userActivation?.isActive === true && { 'svcctl-active': '?1' }),
         ...(isPortal && { [portalHeader]: '1' }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },

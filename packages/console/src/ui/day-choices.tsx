@@ -15,42 +15,58 @@ const quick = [
   ['quarter', 'This quarter'],
 ] as const;
 
-/** What is chosen instead of typed: ranges with a name, the quarters that have data, and a calendar. */
-export function DayChoices(props: {
+type Choosing = {
   days: Days;
   bounds: DayRange;
-  months: readonly string[] | undefined;
   /** Called with a range as a field takes it, and whether that is all. */
   onChoose: (text: string, isDone: boolean) => void;
-}): ReactNode {
-  const { days, bounds, months, onChoose } = props;
-  const inForce = rangeText(days);
-  const choice = (text: string, name: string) => {
-    const range = within(readRange(text, new Date()), bounds);
-    return (
-      <button
-        key={text}
-        type="button"
-        disabled={range === null}
-        aria-pressed={range !== null && rangeText(range) === inForce}
-        onClick={() => onChoose(text, true)}
-      >
-        {name}
-      </button>
-    );
-  };
+};
+
+/** A range that has a name; it is pressed while it is in force. */
+function Choice(props: Choosing & { text: string; name: string }): ReactNode {
+  const range = within(readRange(props.text, new Date()), props.bounds);
   return (
-    <div className={`stack gap-8 ${classes.choices}`}>
+    <button
+      type="button"
+      disabled={range === null}
+      aria-pressed={range !== null && rangeText(range) === rangeText(props.days)}
+      onClick={() => props.onChoose(props.text, true)}
+    >
+      {props.name}
+    </button>
+  );
+}
+
+/** The quarters that have data. */
+export function Quarters({
+  months,
+  ...choosing
+}: Choosing & { months: readonly string[] }): ReactNode {
+  return (
+    <fieldset className={`flex wrap gap-6 ${classes.named}`} aria-label="Quarters">
+      {quartersOf(months).map((quarter) => (
+        <Choice key={quarter} text={quarter} name={quarter.replace('-q', ' Q')} {...choosing} />
+      ))}
+    </fieldset>
+  );
+}
+
+/** What is chosen instead of typed: ranges with a name, the quarters that have data, and a calendar. */
+export function DayChoices({
+  months,
+  ...choosing
+}: Choosing & { months: readonly string[] | undefined }): ReactNode {
+  const { days, onChoose } = choosing;
+  return (
+    <div className={`stack gap-8 ${classes.choices} ${classes.named}`}>
       <fieldset className="flex wrap gap-6" aria-label="Quick choices">
-        {quick.map(([text, name]) => choice(text, name))}
+        {quick.map(([text, name]) => (
+          <Choice key={text} text={text} name={name} {...choosing} />
+        ))}
       </fieldset>
-      {months !== undefined && (
-        <fieldset className="flex wrap gap-6" aria-label="Quarters">
-          {quartersOf(months).map((quarter) => choice(quarter, quarter.replace('-q', ' Q')))}
-        </fieldset>
-      )}
-      <MonthChoice {...{ days, bounds, months, onChoose }} />
-      <button type="button" disabled={inForce === ''} onClick={() => onChoose('', true)}>
+      {months !== undefined && <Quarters months={months} {...choosing} />}
+      <MonthChoice months={months} {...choosing} />
+      <button type="button" disabled={rangeText(days) === ''} onClick={() => onChoose('', true)}>
         All days
       </button>
     </div>

@@ -133,7 +133,7 @@ describe('a link', () => {
       ['portal_link.open', 'TX'],
       ['portal_link.create', 'TX'],
     ]);
-    const by = { token_id: opened.id, name: 'portal of TX: jo' };
+    const by = { kind: 'token', token_id: opened.id, name: 'portal of TX: jo' };
     expect(data[1].actor).toEqual(by);
     expect(data[2]).toMatchObject({ actor: by, target: opened.id });
     expect(data[3]).toMatchObject({ target: opened.id, after: { tenant: 'TX', subject: 'jo' } });

@@ -12,7 +12,7 @@ test('a token is made for a colleague, who uses it, found in the log, and revoke
   expect(exported.stdout).toContain('tenant,store,month');
 
   expect(await jsonOf(`audit ls --actor ${made.id} --json action,actor`)).toEqual([
-    { action: 'export.csv', actor: { token_id: made.id, name: 'Kim' } },
+    { action: 'export.csv', actor: { kind: 'token', token_id: made.id, name: 'Kim' } },
   ]);
   expect(await cli(`tokens revoke ${made.id} --yes`)).toMatchObject({ code: 0 });
   expect(await cli('records ls', made)).toMatchObject({ code: 4 });

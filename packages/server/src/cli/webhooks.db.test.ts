@@ -30,7 +30,7 @@ async function listen(words: string) {
 test('a token without admin is refused, and a foreign or unknown id is not found', async () => {
   const { token } = await service.makeToken({ preset: 'support-readonly' });
   await ends(cli('dlq ls --status pending', { token }), 4, [
-    'lacks the scope admin (403 scope_missing)',
+    'lacks the scope webhooks:read (403 scope_missing)',
   ]);
   for (const words of ['dlq show', 'dlq retry', 'endpoints show', 'incidents show', 'dlq pause']) {
     expect(await cli(`${words} nothing`)).toMatchObject({ code: 3, stdout: '' });

@@ -3,7 +3,10 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Tagged } from '../../api/types.ts';
 import type { DatasetName } from '../../api/values.ts';
+import { Quarters } from '../../ui/day-choices.tsx';
 import { DayField } from '../../ui/day-field.tsx';
+import { readRange } from '../../ui/day-range.ts';
+import { earliestDay, latestDay } from '../../ui/days.ts';
 import { ActionForm, faultText } from '../../ui/form.tsx';
 import { formatBytes, formatCount } from '../../ui/format.ts';
 import { useFailure } from '../../ui/freshness.tsx';
@@ -21,6 +24,8 @@ import { useCreateTag, useTagPreview } from './tag-acts.ts';
 import { sliceOfTag, type TagPlace, type TagValues, tagOf, valuesOf } from './tag-window.ts';
 import classes from './tags.module.css';
 import { DatasetChoice } from './tags-view.tsx';
+
+const allDays = { from: earliestDay, to: latestDay };
 
 export type TagPanelProps = {
   place: TagPlace;
@@ -78,6 +83,12 @@ function TagForm({ place, where, digest, onClose }: TagPanelProps): ReactNode {
           months={months}
           onChange={({ from, to }) => set({ from, to })}
         />
+        {months !== undefined && (
+          <Quarters
+            {...{ days: values, months, bounds: allDays }}
+            onChoose={(quarter) => set({ ...readRange(quarter, new Date()) })}
+          />
+        )}
         <p className="muted small">
           {values.from === undefined && values.to === undefined
             ? 'All days, with those to come.'

@@ -132,6 +132,7 @@ test('a new endpoint takes every type, is enabled, and shows its secret once', a
   expect(made).toEqual({
     id: expect.stringMatching(/^ep_\w{16}$/),
     tenant: 'first',
+    type: 'push',
     url,
     description: null,
     uid: null,
