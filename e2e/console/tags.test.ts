@@ -413,6 +413,8 @@ test('gives axe nothing to find', async () => {
   await page.getByText(/will be in both datasets/).waitFor();
   await check('records-tag');
   await page.keyboard.press('Escape');
+  // To close it changes the address, which must not come after the next one.
+  await drawerOf(page).waitFor({ state: 'detached' });
   await page.goto('/#/records?tenant=CA&view=facts');
   await page.getByText('Fields of all 1,200 records').waitFor();
   await check('records-facts');
