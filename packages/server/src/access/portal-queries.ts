@@ -2,11 +2,14 @@ import sql from 'sql-template-tag';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { PortalLink } from './portal.contract.ts';
+import { isRevoked } from './queries.ts';
 import type { PortalScope } from './values.ts';
 
-/** What is there beyond the portal: a link counts as long as the token that made it. */
+/** A link counts as long as whoever made it may do what it allows. */
 const counts = sql`portal_links.revoked_at is null and portal_links.expires_at > now()
-  and maker.revoked_at is null and (maker.expires_at is null or maker.expires_at > now())`;
+  and not ${isRevoked('maker')} and coalesce(maker.expires_at > now(), true)
+  and maker.scopes && array['admin', 'webhooks:manage', portal_links.scope]::text[]
+  and (maker.tenants is null or portal_links.tenant = any(maker.tenants))`;
 
 const columns = sql`portal_links.id, tenant, scope, portal_links.subject,
   case when not (${counts}) then 'ended' when opened_at is null then 'new' else 'open' end as state,

@@ -88,6 +88,36 @@ describe('a link', () => {
     expect((await open(unopened.code)).json.code).toBe('portal_link_invalid');
   });
 
+  test.each([
+    ['is shut out', sql`update access_tokens set revoked_at = now() where id = 'usr_portal'`],
+    [
+      'may do less',
+      sql`update access_tokens set scopes = '{incidents:read}' where id = 'usr_portal'`,
+    ],
+    ['reaches others', sql`update access_tokens set tenants = '{CA}' where id = 'usr_portal'`],
+  ])('ends when the person who made it, or its token, %s', async (_what, change) => {
+    const { db } = service;
+    await db.query(sql`delete from portal_links where token_id = 'usr_portal'`);
+    await db.query(sql`update access_tokens set person_id = null where person_id = 'usr_portal'`);
+    await db.query(sql`delete from access_tokens where id = 'usr_portal'`);
+    await db.query(sql`
+      insert into access_tokens (id, hash, name, scopes, tenants, issuer, subject)
+      values ('usr_portal', sha256('portal'), 'Ada', '{webhooks:manage}', '{TX}', 'https://id.example', 'ada')`);
+    const maker = await service.makeToken({ scopes: ['webhooks:manage'], tenants: ['TX'] });
+    await db.query(sql`
+      update access_tokens set person_id = 'usr_portal' where id = ${maker.id}`);
+    const byToken = await visit({}, maker.token);
+    const byPerson = await visit({}, maker.token);
+    await db.query(sql`
+      update portal_links set token_id = 'usr_portal' where id = ${byPerson.id}`);
+    expect([await codeOf(byToken), await codeOf(byPerson)]).toEqual([undefined, undefined]);
+    await db.query(change);
+    expect([await codeOf(byToken), await codeOf(byPerson)]).toEqual([
+      'portal_ended',
+      'portal_ended',
+    ]);
+  });
+
   test('is left by whoever opened it, and then is over', async () => {
     const opened = await visit();
     const answer = await callAs(opened, 'DELETE', '/portal/session');

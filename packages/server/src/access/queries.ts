@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { raw, type Sql } from 'sql-template-tag';
 import { newId } from '../kernel/ids.ts';
 import type { Scope } from '../kernel/values.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
@@ -24,16 +24,23 @@ export type TokenState = Pick<TokenRow, 'id' | 'name' | 'scopes' | 'tenants' | '
   is_use_stale: boolean;
 };
 
-// This is read at every request, so it holds only what an actor is made of. What a person made counts only while the
-// person may do as much: they may have been shut out since, or let in with less.
+/**
+ * Whether a token, by its name in a statement, counts no more. What a person made counts only while the person may do as
+ * much: they may have been shut out since, or let in with less.
+ */
+export function isRevoked(name: string): Sql {
+  const token = raw(name);
+  return sql`(${token}.revoked_at is not null or exists (
+    select from access_tokens person where person.id = ${token}.person_id and (person.revoked_at is not null
+      or not (person.scopes @> ${token}.scopes or 'admin' = any(person.scopes))
+      or not (person.tenants is null or coalesce(${token}.tenants <@ person.tenants, false)))))`;
+}
+
+// This is read at every request, so it holds only what an actor is made of.
 const state = sql`id, name, scopes, tenants,
   ${instantText('access_tokens.expires_at')} as expires_at,
   coalesce(access_tokens.expires_at <= now(), false) as is_expired,
-  revoked_at is not null or exists (
-    select from access_tokens person where person.id = access_tokens.person_id and (person.revoked_at is not null
-      or not (person.scopes @> access_tokens.scopes or 'admin' = any(person.scopes))
-      or not (person.tenants is null or coalesce(access_tokens.tenants <@ person.tenants, false)))
-  ) as is_revoked,
+  ${isRevoked('access_tokens')} as is_revoked,
   coalesce(last_used_at < now() - interval '1 minute', true) as is_use_stale`;
 
 /**
