@@ -20,7 +20,7 @@ type Polled = Static<typeof polledSchema>;
 
 /** So many polls may wait at once. */
 const waiting = { total: 256, each: 32 };
-/** How often a poll that waits looks for deliveries, and whether its caller may still poll. */
+/** How often a poll that waits looks for deliveries, and whether its caller may still poll what is still enabled. */
 const [lookMillis, recheckMillis] = [200, 1000];
 
 export function addPullRoutes(http: HttpServer, db: Database, options: Options): void {
@@ -33,7 +33,7 @@ export function addPullRoutes(http: HttpServer, db: Database, options: Options):
     const { after, limit = 100, wait = 0 } = query;
     const id = toEndpointId(params.id);
     const reach = { reach: actor.tenants, days: options.deliveryDays };
-    await findPolled(db, id, reach);
+    const endpoint = await findPolled(db, id, reach);
     // Only who reads the answer acknowledges anything.
     if (request.method === 'HEAD') return reply.type('application/json').send('');
     const scope = { list: 'poll', filters: { endpoint: id } };
@@ -51,9 +51,9 @@ export function addPullRoutes(http: HttpServer, db: Database, options: Options):
         await delay(lookMillis, undefined, { signal }).catch(() => {});
         if (performance.now() > recheckAt) {
           await recheck();
+          await findPolled(db, id, reach);
           recheckAt = performance.now() + recheckMillis;
         }
-        const endpoint = await findPolled(db, id, reach);
         if (await queries.hasWaiting(db, endpoint)) ({ data, last } = await take());
       }
       const key = last === undefined ? undefined : [last];
