@@ -29,6 +29,15 @@ type Line = { held: number; readonly waiters: Waiter[] };
 /** The name of the process itself. It has no share: it looks up the tokens of all, and works for all. */
 const itself = '';
 
+/** Who asks, and of which turns. */
+type Caller = { readonly turns: object; readonly name: string; readonly isHolding: boolean };
+
+/**
+ * The caller of whatever runs. There is one for the whole process: each that has ever been used costs every promise a
+ * property, for good.
+ */
+const current = new AsyncLocalStorage<Caller>();
+
 /** A caller who has asked for nothing for so long is not there any more. */
 const presentMillis = 1000;
 
@@ -40,7 +49,6 @@ export function createTurns(options: {
   now?: () => number;
 }): Turns {
   const { share, patienceMillis, now = () => performance.now() } = options;
-  const current = new AsyncLocalStorage<{ name: string; isHolding: boolean }>();
   const lines = new Lines(share, now);
   const first: Waiter[] = [];
   let free = options.places;
@@ -67,9 +75,15 @@ export function createTurns(options: {
     };
   }
 
+  /** A caller of other turns is none of these. */
+  function readCaller(): Omit<Caller, 'turns'> {
+    const caller = current.getStore();
+    return caller?.turns === lines ? caller : { name: itself, isHolding: false };
+  }
+
   return {
     async take() {
-      const { name = itself, isHolding = false } = current.getStore() ?? {};
+      const { name, isHolding } = readCaller();
       lines.noteCall(name);
       // Whoever waits while a place is free may not have it, so nobody is overtaken.
       if (free > 0 && (isHolding || lines.mayTake(name))) return occupy(name);
@@ -93,11 +107,9 @@ export function createTurns(options: {
         waiting += 1;
       });
     },
-    as: (name, work) => current.run({ name, isHolding: false }, work),
-    holding(work) {
-      const { name = itself } = current.getStore() ?? {};
-      return current.run({ name, isHolding: true }, work);
-    },
+    as: (name, work) => current.run({ turns: lines, name, isHolding: false }, work),
+    holding: (work) =>
+      current.run({ turns: lines, name: readCaller().name, isHolding: true }, work),
     waiting: () => waiting,
   };
 }
