@@ -36,6 +36,7 @@ export async function startOwnPostgres({
     async waitForStandbys(names) {
       await db.pool.query(`alter system set synchronous_standby_names = '${names}'`);
       await db.pool.query('select pg_reload_conf()');
+      if (names !== '') await untilWritesWait(db);
     },
     async setReadOnly(isReadOnly) {
       await db.withConnection(async ({ client }) => {
@@ -56,4 +57,24 @@ export async function startOwnPostgres({
       await rm(dataDir, { recursive: true });
     },
   };
+}
+
+/** Until one process of the server has read the setting anew, writes of all sessions end at once. */
+async function untilWritesWait(db: Database): Promise<void> {
+  for (let hasWaited = false; !hasWaited; ) {
+    let hasEnded = false;
+    const write = db.pool
+      .query(`select pg_logical_emit_message(true, 'a write', '')`)
+      .catch(() => {})
+      .finally(() => {
+        hasEnded = true;
+      });
+    while (!hasEnded && !hasWaited) {
+      const ended = await db.pool.query(`
+        select pg_cancel_backend(pid) from pg_stat_activity
+        where wait_event = 'SyncRep' and query like '%a write%' and pid <> pg_backend_pid()`);
+      hasWaited = ended.rows.length > 0;
+    }
+    await write;
+  }
 }
