@@ -81,8 +81,8 @@ test('writes that wait for a standby that is away end as 503, hold no reader, an
     };
     await expect.poll(look, { timeout: 20_000 }).toBeGreaterThan(3);
     expect((await service.call('GET', '/enrichment/datasets')).status).toBe(200);
-    for (const { status, json } of await Promise.all(writes)) {
-      expect([status, json.code]).toEqual([503, 'database_unavailable']);
+    for (const { status, json, text } of await Promise.all(writes)) {
+      expect([status, json.code], text).toEqual([503, 'database_unavailable']);
       expect(json.detail).toContain('waits for a standby');
     }
     const finding = await findingOf();
