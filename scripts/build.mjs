@@ -144,9 +144,14 @@ async function bundleProgram(dist) {
   const { dependencies } = JSON.parse(
     readFileSync(existsSync(manifestBefore) ? manifestBefore : manifest, 'utf8'),
   );
-  const installedBeside = Object.keys(dependencies);
+  // DuckDB's library is installed for the demo. The service has it in its own file, which loads five times as fast as
+  // the 180 files of the library, without the machine code below.
+  const installedBeside = Object.keys(dependencies).filter((name) => name !== '@duckdb/node-api');
   await bundle({
-    input: join(dist, 'app.js'),
+    input: {
+      app: join(dist, 'app.js'),
+      'duckdb-worker': join(dist, 'platform', 'duckdb-worker.js'),
+    },
     external: (id) =>
       id === 'pg-native' ||
       installedBeside.some((name) => id === name || id.startsWith(`${name}/`)),

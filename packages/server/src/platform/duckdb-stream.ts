@@ -1,5 +1,5 @@
 import { DuckDbError } from './duckdb.ts';
-import { type TypedColumn, type TypeJson, toColumnType } from './duckdb-types.ts';
+import { describeColumns, type TypedColumn } from './duckdb-types.ts';
 
 /**
  * A DuckDB in this process, for commands that read files. It hands rows on as they come, and reads no faster than they
@@ -36,22 +36,8 @@ export async function openDuckDbStream(options: {
   await connection.run("set global timezone = 'UTC'");
   const stop = () => connection.interrupt();
   options.signal.addEventListener('abort', stop);
-  const named = (type: LibraryType): TypeJson => ({
-    ...type,
-    kind: DuckDBTypeId[type.typeId] ?? 'unknown',
-    entryTypes: type.entryTypes?.map(named),
-    keyType: type.keyType && named(type.keyType),
-    valueType: type.valueType && named(type.valueType),
-  });
   return {
-    describe: (query) =>
-      translated(async () => {
-        const result = await connection.stream(`select * from (${query}) limit 0`);
-        return result.columnNames().map((name, index) => {
-          const json = result.columnTypeJson(index) as unknown as LibraryType;
-          return { name, type: toColumnType(named(json), result.columnType(index).toString()) };
-        });
-      }),
+    describe: (query) => translated(() => describeColumns(connection, query, DuckDBTypeId)),
     async *rows(query) {
       const result = await translated(() => connection.stream(query));
       for (;;) {
@@ -77,13 +63,6 @@ export async function openDuckDbStream(options: {
     },
   };
 }
-
-type LibraryType = Omit<TypeJson, 'kind' | 'entryTypes' | 'keyType' | 'valueType'> & {
-  typeId: number;
-  entryTypes?: LibraryType[];
-  keyType?: LibraryType;
-  valueType?: LibraryType;
-};
 
 async function translated<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -1,3 +1,5 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+
 /** A type of a column: its kind as DuckDB spells it (`BIGINT`, `STRUCT`, …), and of nested ones what they consist of. */
 export type ColumnType = {
   readonly kind: string;
@@ -13,26 +15,38 @@ export type ColumnType = {
 
 export type TypedColumn = { readonly name: string; readonly type: ColumnType };
 
-/** A type as the library tells it, with the name of its kind. */
-export type TypeJson = {
-  readonly kind: string;
+/** A type as the library tells it. */
+type LibraryType = {
+  readonly typeId: number;
   readonly alias?: string | undefined;
   readonly entryNames?: readonly string[] | undefined;
-  readonly entryTypes?: readonly TypeJson[] | undefined;
-  readonly keyType?: TypeJson | undefined;
-  readonly valueType?: TypeJson | undefined;
+  readonly entryTypes?: readonly LibraryType[] | undefined;
+  readonly keyType?: LibraryType | undefined;
+  readonly valueType?: LibraryType | undefined;
 };
 
-export function toColumnType(
-  { kind, alias, entryNames, ...type }: TypeJson,
-  text: string,
-): ColumnType {
-  const parts = type.entryTypes ?? [type.keyType, type.valueType].filter((part) => part != null);
-  return {
-    kind,
-    isJson: alias === 'JSON',
-    names: entryNames ?? [],
-    parts: parts.map((part) => toColumnType(part, '')),
-    text,
+/**
+ * Returns the columns of what a query selects. `kinds` spells the kinds of types, which are numbers in the library: its
+ * `DuckDBTypeId`, which is a parameter because the service itself does not load the library.
+ */
+export async function describeColumns(
+  connection: DuckDBConnection,
+  query: string,
+  kinds: Readonly<Record<number, string>>,
+): Promise<TypedColumn[]> {
+  const toType = (type: LibraryType, text: string): ColumnType => {
+    const parts = type.entryTypes ?? [type.keyType, type.valueType].filter((part) => part != null);
+    return {
+      kind: kinds[type.typeId] ?? 'unknown',
+      isJson: type.alias === 'JSON',
+      names: type.entryNames ?? [],
+      parts: parts.map((part) => toType(part, '')),
+      text,
+    };
   };
+  const result = await connection.stream(`select * from (${query}) limit 0`);
+  return result.columnNames().map((name, index) => {
+    const type = result.columnTypeJson(index) as unknown as LibraryType;
+    return { name, type: toType(type, result.columnType(index).toString()) };
+  });
 }
