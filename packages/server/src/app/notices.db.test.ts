@@ -1,9 +1,9 @@
 import sql from 'sql-template-tag';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { answer, type Receiver } from '../../test/receiver.ts';
 import type { TestService } from '../../test/service.ts';
 import { evaluate } from '../checks/notices/evaluate.ts';
-import { claimSends } from '../checks/notices/queries.ts';
+import { claimSends, insertSends } from '../checks/notices/queries.ts';
 import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
 import { createGate } from '../webhooks/drainer/testing/world.ts';
 import { failFor, type Looking, recover, startLooking } from './testing/looking.ts';
@@ -187,6 +187,29 @@ test('what a process that was killed has stored, or begun to send, another one s
   const ids = target.messages().map((message) => message.id);
   expect(new Set(ids).size).toBe(1);
   expect(target.messages()[0]?.body).toBe(target.messages()[1]?.body);
+});
+
+test('a target that is removed while it is to be told leaves no message, whichever comes first', async () => {
+  const { db } = service;
+  const queued = () => db.query(sql`select target_id from notice_sends`);
+  const [first, second] = [await add(), await add()];
+  const toTell = ({ id }: { id: string }) => [
+    { id: `nts_${id}`, targetId: id, items: [], more: 0 },
+  ];
+  await service.call('DELETE', `/notify/targets/${first.id}`);
+  await insertSends(db, toTell(first));
+  expect(await queued()).toEqual([]);
+  let removing: ReturnType<TestService['call']> | undefined;
+  await db.transaction(async (connection) => {
+    await insertSends(connection, toTell(second));
+    removing = service.call('DELETE', `/notify/targets/${second.id}`);
+    await vi.waitUntil(async () => {
+      const waiting = await db.query(sql`select from pg_locks where not granted`);
+      return waiting.length > 0;
+    });
+  });
+  expect((await removing)?.status).toBe(204);
+  expect(await queued()).toEqual([]);
 });
 
 test('a target that is down is tried for a day, and then others are told of it until a test arrives', async () => {

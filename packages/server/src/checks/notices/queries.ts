@@ -192,14 +192,21 @@ export type Item = Omit<ToldRow, 'ref'> & { telling: Telling };
 
 export type NewSend = { id: string; targetId: string; items: readonly Item[]; more: number };
 
+/**
+ * Queues messages. Their targets stay until the end of the transaction: whoever removes one then removes its message, too,
+ * and what was removed before gets none, as nobody would ever take it out of the queue.
+ */
 export async function insertSends(db: Queryable, sends: readonly NewSend[]): Promise<void> {
   if (sends.length === 0) return;
   await db.query(sql`
+    with kept as (
+      select id from notify_targets where id = any(${sends.map(({ targetId }) => targetId)}::text[]) for key share
+    )
     insert into notice_sends (id, target_id, items, more, next_attempt_at)
-    select id, target_id, items, more, now()
+    select given.id, target_id, items, more, now()
     from unnest(${sends.map(({ id }) => id)}::text[], ${sends.map(({ targetId }) => targetId)}::text[],
       ${sends.map(({ items }) => JSON.stringify(items))}::json[], ${sends.map(({ more }) => more)}::int[]
-    ) as given (id, target_id, items, more)`);
+    ) as given (id, target_id, items, more) join kept on kept.id = target_id`);
 }
 
 /** A message that is to be sent now. */
