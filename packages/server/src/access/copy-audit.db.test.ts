@@ -39,11 +39,19 @@ const act = (target: string) =>
 
 const location = () => `file://${folder}`;
 
-const copy = (openStore: () => Promise<ObjectStore> = async () => createFileStore(folder)) =>
-  copyAudit(db, {
-    ...{ openStore, location: location(), spoolDir: dir, log: { warn: () => {} } },
-    signal: new AbortController().signal,
+const copy = (
+  openStore: () => Promise<ObjectStore> = async () => createFileStore(folder),
+  { from = db, signal = new AbortController().signal } = {},
+) =>
+  copyAudit(from, {
+    ...{ openStore, location: location(), spoolDir: dir, log: { warn: () => {} }, signal },
   });
+
+/** A store that puts an object otherwise. */
+const storeWith = (put: (store: ObjectStore) => ObjectStore['put']) => async () => {
+  const store = createFileStore(folder);
+  return { ...store, put: put(store) };
+};
 
 /** The objects of the store by their names, and the places that each has. */
 async function copied() {
@@ -85,21 +93,29 @@ test('entries are copied once each, as an export has them, under names that tell
 
 test('a process that dies behind the object leaves no gap', async () => {
   await act('d');
-  const dying = async () => {
-    const store = createFileStore(folder);
-    return Object.assign(Object.create(store) as ObjectStore, {
-      put: async (...given: Parameters<ObjectStore['put']>) => {
-        await store.put(...given);
-        throw new Error('killed');
-      },
-    });
-  };
+  const dying = storeWith((store) => async (...given) => {
+    await store.put(...given);
+    throw new Error('killed');
+  });
   await expect(copy(dying)).rejects.toThrow('killed');
   await act('e');
   await copy();
   const { lines } = await copied();
   const places = [...new Set(placesOf(lines))];
   expect(places).toEqual(placesOf([await stored()]));
+});
+
+test('a stop in the middle is not told as a fault, and another process goes on at once', async () => {
+  await act('s');
+  const stopping = new AbortController();
+  const stopped = storeWith(() => async (_key, _path, signal) => {
+    stopping.abort(new Error('the process stops'));
+    signal?.throwIfAborted();
+  });
+  await expect(copy(stopped, { signal: stopping.signal })).rejects.toThrow('the process stops');
+  expect(await findFailingCopy(db)).toBeUndefined();
+  await copy();
+  expect((await copied()).lines.flat()).toEqual(await stored());
 });
 
 test('one process copies at a time, and another goes on when its lease is over', async () => {

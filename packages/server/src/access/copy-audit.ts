@@ -32,7 +32,8 @@ export function startAuditCopies(db: Queryable, options: Options): Repeated {
 /**
  * Copies the entries that the store does not have, as NDJSON in the order of their chain, as `svcctl audit export` writes
  * them. The name of an object says which places it has. The position is kept when the object is whole, so that a process
- * that is killed in between leaves entries that the next one copies again, into another object or the same.
+ * that is killed in between leaves entries that the next one copies again, into another object or the same. Whoever stops
+ * it finds that the store was not at fault.
  */
 export async function copyAudit(
   db: Queryable,
@@ -58,7 +59,9 @@ export async function copyAudit(
     }
     await queries.endCopy(db, location, null);
   } catch (error) {
-    await queries.endCopy(db, location, error instanceof Error ? error.message : String(error));
+    if (signal.aborted) await queries.releaseCopy(db, location);
+    else
+      await queries.endCopy(db, location, error instanceof Error ? error.message : String(error));
     throw error;
   } finally {
     await store?.close();

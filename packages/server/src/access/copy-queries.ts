@@ -33,6 +33,11 @@ export async function noteCopied(
   return row ?? { place };
 }
 
+/** Gives the copying back, and says nothing of the store. */
+export async function releaseCopy(db: Queryable, location: string): Promise<void> {
+  await db.query(sql`update audit_copies set leased_until = null where location = ${location}`);
+}
+
 /** Gives the copying back, with what was wrong; null: nothing. */
 export async function endCopy(
   db: Queryable,
