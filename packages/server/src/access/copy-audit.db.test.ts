@@ -30,8 +30,8 @@ beforeEach(async () => {
   await mkdir(folder);
 });
 
-const act = (target: string) =>
-  auditLocally(db, 'tester', {
+const act = (target: string, into = db) =>
+  auditLocally(into, 'tester', {
     action: 'endpoint.update',
     target,
     after: { url: `https://h/${target}?key=s3cret` },
@@ -82,12 +82,12 @@ test('entries are copied once each, as an export has them, under names that tell
   const { names, lines } = await copied();
   expect(lines.flat()).toEqual(await stored());
   expect(lines.flat().join()).not.toContain('s3cret');
-  const places = lines.map((each) => [placesOf([each])[0], placesOf([each]).at(-1)]);
-  expect(names.map((name) => name.slice(11))).toEqual(
-    places.map(
-      (ends) => `${ends.map((place) => String(place).padStart(15, '0')).join('-')}.ndjson`,
-    ),
-  );
+  const expected = lines.map((each) => {
+    const [first, last] = [each[0], each.at(-1)].map((line) => JSON.parse(line ?? ''));
+    const ends = [first, last].map(({ place }) => String(place).padStart(15, '0'));
+    return `${ends.join('-')}-${last.hash.slice(0, 8)}.ndjson`;
+  });
+  expect(names.map((name) => name.slice(11))).toEqual(expected);
   expect(names).toHaveLength(2);
 });
 
@@ -116,6 +116,19 @@ test('a stop in the middle is not told as a fault, and another process goes on a
   expect(await findFailingCopy(db)).toBeUndefined();
   await copy();
   expect((await copied()).lines.flat()).toEqual(await stored());
+});
+
+test('databases that wrote other entries at the same places replace none of each other’s', async () => {
+  const others = [await createTestDatabase(), await createTestDatabase()];
+  for (const [index, from] of others.entries()) {
+    await act(`of ${index}`, from);
+    await copy(undefined, { from });
+    await from.drop();
+  }
+  const { lines } = await copied();
+  expect(placesOf(lines)).toEqual([1, 1]);
+  const targets = lines.flat().map((line) => (JSON.parse(line) as { target: string }).target);
+  expect(targets.sort()).toEqual(['of 0', 'of 1']);
 });
 
 test('one process copies at a time, and another goes on when its lease is over', async () => {

@@ -6,6 +6,7 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import { type Repeated, repeat } from '../platform/work/repeat.ts';
 import { toEntry } from './audit.ts';
 import { listAuditEntriesAfter } from './audit-queries.ts';
+import type { AuditEntry } from './contract.ts';
 import * as queries from './copy-queries.ts';
 
 /** Entries that one object has, at most. */
@@ -54,7 +55,7 @@ export async function copyAudit(
       const lines = entries.map((entry) => `${JSON.stringify(toEntry(entry, null))}\n`);
       await writeFile(path, lines.join(''), { mode: 0o600 });
       store ??= await openStore();
-      await store.put(keyOf(first.at, first.place, last.place), path, signal);
+      await store.put(keyOf(first, last), path, signal);
       lease = await queries.noteCopied(db, location, last.place);
     }
     await queries.endCopy(db, location, null);
@@ -69,8 +70,11 @@ export async function copyAudit(
   }
 }
 
-/** By day and place, so that names sort as entries do. */
-function keyOf(at: string, first: number, last: number): string {
-  const padded = (place: number) => String(place).padStart(15, '0');
-  return `audit/${at.slice(0, 10)}/${padded(first)}-${padded(last)}.ndjson`;
+/**
+ * By day and place, so that names sort as entries do. The last hash tells the logs of two databases apart, one of which is
+ * a copy of the other or was set back: their places are the same, and neither may replace what the other has copied.
+ */
+function keyOf(first: AuditEntry, last: AuditEntry): string {
+  const ends = [first, last].map(({ place }) => String(place).padStart(15, '0'));
+  return `audit/${first.at.slice(0, 10)}/${ends.join('-')}-${last.hash?.slice(0, 8)}.ndjson`;
 }
