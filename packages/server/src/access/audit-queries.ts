@@ -1,5 +1,5 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
-import type { Queryable } from '../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { AuditEntry } from './contract.ts';
 
@@ -65,9 +65,7 @@ export async function deleteOldAuditEntries(
       (select ${chainEnd('pruned_place', 'pruned_hash')} from audit_chain) as pruned_before,
       (select ${chainEnd('place', 'hash')} from newest) as pruned_to
     from gone`);
-  const [pruning] = rows;
-  if (pruning === undefined) throw new Error('a pruning of the audit log told nothing');
-  return pruning;
+  return onlyRow(rows);
 }
 
 /** A place and its hash, as text. */
@@ -77,11 +75,8 @@ function chainEnd(place: string, hash: string): Sql {
 
 /** The newest place of the chain and its hash, `place:hash`: whoever notes it elsewhere can prove the log later. */
 export async function readAuditHead(db: Queryable): Promise<string> {
-  const [chain] = await db.query<{ head: string }>(
-    sql`select ${chainEnd('last_place', 'last_hash')} as head from audit_chain`,
-  );
-  if (chain === undefined) throw new Error('the chain of the audit log has no ends');
-  return chain.head;
+  const { last_place, last_hash } = await readAuditChain(db);
+  return `${last_place}:${last_hash}`;
 }
 
 /** Both ends of the chain of the audit log; hashes are hex. */
@@ -93,12 +88,11 @@ export type AuditChain = {
 };
 
 export async function readAuditChain(db: Queryable): Promise<AuditChain> {
-  const [chain] = await db.query<AuditChain>(sql`
+  const rows = await db.query<AuditChain>(sql`
     select last_place, encode(last_hash, 'hex') as last_hash, pruned_place,
       encode(pruned_hash, 'hex') as pruned_hash
     from audit_chain`);
-  if (chain === undefined) throw new Error('the chain of the audit log has no ends');
-  return chain;
+  return onlyRow(rows);
 }
 
 export type AuditLink = {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { newId } from '../kernel/ids.ts';
 import type { Scope } from '../kernel/values.ts';
-import type { Queryable } from '../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 
 /** Who a person is to the identity server that vouches for them. */
 export type Vouched = { readonly issuer: string; readonly subject: string };
@@ -22,9 +22,7 @@ export async function letPersonIn(
     on conflict (issuer, subject) do update
       set name = excluded.name, scopes = excluded.scopes, tenants = excluded.tenants, revoked_at = null
     returning id`);
-  const id = rows[0]?.id;
-  if (id === undefined) throw new Error('the person just noted was not answered');
-  return id;
+  return onlyRow(rows).id;
 }
 
 /**

@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import type { Queryable } from '../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { PortalLink } from './portal.contract.ts';
 import { isRevoked } from './queries.ts';
@@ -37,7 +37,7 @@ export async function insertPortalLink(
     makerId: string;
     seconds: number;
   },
-): Promise<PortalLink | undefined> {
+): Promise<PortalLink> {
   await db.query(sql`delete from portal_links where expires_at < now() - interval '7 days'`);
   await db.query(sql`
     insert into portal_links (id, hash, tenant, scope, subject, token_id, expires_at)
@@ -47,7 +47,7 @@ export async function insertPortalLink(
   const rows = await db.query<PortalLink>(sql`
     select ${columns} from portal_links join access_tokens maker on maker.id = token_id
     where portal_links.id = ${link.id}`);
-  return rows[0];
+  return onlyRow(rows);
 }
 
 export async function listPortalLinks(

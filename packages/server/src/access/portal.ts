@@ -123,7 +123,6 @@ async function createLink(
       ...link,
       ...{ tenant, scope, subject, seconds },
     });
-    if (row === undefined) throw new Error('the link just made was not answered');
     const after = { tenant, scope, subject, expires_at: row.expires_at };
     const entry = { actor, request, action: 'portal_link.create', target: link.id, tenant, after };
     await audit(connection, entry);

@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { newId } from '../kernel/ids.ts';
 import type { Scope } from '../kernel/values.ts';
-import type { Queryable } from '../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { advisoryLocks } from '../platform/postgres/locks.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import { kindOf } from './audit-queries.ts';
@@ -220,7 +220,7 @@ export async function insertToken(
     expiresAt: string | null;
     creatorId: string | null;
   },
-): Promise<TokenRow | undefined> {
+): Promise<TokenRow> {
   const rows = await db.query<TokenRow>(sql`
     insert into access_tokens (id, hash, name, scopes, tenants, expires_at, creator_id, person_id)
     values (${token.id}, ${token.hash}, ${token.name}, ${token.scopes}, ${token.tenants}, ${token.expiresAt},
@@ -228,7 +228,7 @@ export async function insertToken(
         select case when maker.issuer is null then maker.person_id else maker.id end
         from access_tokens maker where maker.id = ${token.creatorId}))
     returning ${columns}`);
-  return rows[0];
+  return onlyRow(rows);
 }
 
 /**
@@ -276,7 +276,7 @@ export async function touchToken(db: Queryable, id: string): Promise<void> {
 
 export async function countTokens(db: Queryable): Promise<number> {
   const rows = await db.query<{ count: number }>(sql`select count(*) as count from access_tokens`);
-  return rows[0]?.count ?? 0;
+  return onlyRow(rows).count;
 }
 
 /**
@@ -299,6 +299,5 @@ export async function findOrMakeSigningKey(
   const rows = await db.query<{ key: Buffer }>(
     sql`select key from signing_keys where name = ${name}`,
   );
-  if (rows[0] === undefined) throw new Error(`signing key ${name} vanished`);
-  return rows[0].key;
+  return onlyRow(rows).key;
 }

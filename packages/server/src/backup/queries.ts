@@ -1,6 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { type Applied, replaced } from '../platform/postgres/baseline.ts';
-import type { Queryable } from '../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import type { Triple } from '../records/segments.ts';
 import type { RecordMonth, SavedSequence } from './manifest.ts';
 
@@ -26,21 +26,19 @@ export type LastBackup = {
  * a replica takes over.
  */
 export async function findDatabaseId(db: Queryable): Promise<string> {
-  const [row] = await db.query<{ id: string }>(sql`
+  const rows = await db.query<{ id: string }>(sql`
     select left(encode(sha256(convert_to(concat_ws(' ', system_identifier,
       (select oid from pg_database where datname = current_database()),
       (select extract(epoch from max(started_at)) from restores)), 'UTF8')), 'hex'), 12) as id
     from pg_control_system()`);
-  if (row === undefined) throw new Error('the database has no number');
-  return row.id;
+  return onlyRow(rows).id;
 }
 
 /** The time of the database, as backups begin their ids with it: `20260305T140709123Z`. */
 export async function readClock(db: Queryable): Promise<string> {
-  const [row] = await db.query<{ text: string }>(sql`
+  const rows = await db.query<{ text: string }>(sql`
     select to_char(clock_timestamp() at time zone 'UTC', 'YYYYMMDD"T"HH24MISSMS"Z"') as text`);
-  if (row === undefined) throw new Error('the database has no clock');
-  return row.text;
+  return onlyRow(rows).text;
 }
 
 /** Whether the database has begun the backup with this id. */
@@ -199,20 +197,19 @@ export async function sumMonth(
 
 /** What the counters of all tenants say. */
 export async function sumCounters(db: Queryable): Promise<Triple & { hot: number }> {
-  const [sums] = await db.query<Triple & { hot: number }>(sql`
+  const rows = await db.query<Triple & { hot: number }>(sql`
     select coalesce(sum(count), 0)::bigint as count, coalesce(sum(bytes), 0)::bigint as bytes,
       mod(coalesce(sum(digest), 0), 18446744073709551616)::text as digest,
       coalesce(sum(count - cold_count), 0)::bigint as hot
     from leaf_tenants`);
-  if (sums === undefined) throw new Error('the counters cannot be summed');
-  return sums;
+  return onlyRow(rows);
 }
 
 export async function countObjects(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ count: number }>(sql`
+  const rows = await db.query<{ count: number }>(sql`
     select (select count(*) from segments) + (select count(*) from export_parts)
       + (select count(*) from exports where ends is not null) as count`);
-  return row?.count ?? 0;
+  return onlyRow(rows).count;
 }
 
 /** The migrations that make the schema of a backup: not those that the baseline stands for. */

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import sql, { raw } from 'sql-template-tag';
 import { longestTimerMillis } from '../platform/postgres/client.ts';
-import type { Connection, Queryable } from '../platform/postgres/database.ts';
+import { type Connection, onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { partitionName } from '../records/index.ts';
 
 // The statements that only a restore needs.
@@ -100,11 +100,11 @@ export async function makeMonths({ client }: Connection, months: readonly string
  */
 export async function finishMonth(connection: Connection, month: string): Promise<void> {
   const table = pg.escapeIdentifier(partitionName(month));
-  const [found] = await connection.query<{ key: string; is_attached: boolean }>(sql`
+  const rows = await connection.query<{ key: string; is_attached: boolean }>(sql`
     select pg_get_constraintdef(oid) as key,
       exists (select from pg_inherits where inhrelid = ${table}::regclass) as is_attached
     from pg_constraint where conrelid = 'enrichment_records'::regclass and contype = 'p'`);
-  if (found === undefined) throw new Error('records have no key');
+  const found = onlyRow(rows);
   const first = `timestamptz ${pg.escapeLiteral(`${month}-01T00:00:00Z`)}`;
   const analyzing = `analyze ${table}`;
   const making = [
@@ -149,10 +149,10 @@ export async function endRestore(
 
 /** How many deliveries a drainer will attempt. */
 export async function countOpenDeliveries(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ count: number }>(
+  const rows = await db.query<{ count: number }>(
     sql`select count(*) as count from deliveries where next_attempt_at is not null`,
   );
-  return row?.count ?? 0;
+  return onlyRow(rows).count;
 }
 
 /** Gathers what the planner needs to know: a restored table is planned for as an empty one until then. */

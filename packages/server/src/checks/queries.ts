@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { StoreState } from '../kernel/values.ts';
-import type { Queryable } from '../platform/postgres/database.ts';
+import { onlyRow, type Queryable } from '../platform/postgres/database.ts';
 import { newestApplied } from '../platform/postgres/migrate.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { ProcessRow } from './contract.ts';
@@ -32,7 +32,7 @@ export type Beat = {
  * at the first beat, or after the process was frozen for so long that it was forgotten.
  */
 export async function writeBeat(db: Queryable, beat: Beat): Promise<number> {
-  const [row] = await db.query<{ now_millis: number }>(sql`
+  const rows = await db.query<{ now_millis: number }>(sql`
     insert into processes (id, host, pid, version, migration, node, command, roles, url, settings, secret_keys, clock_ahead_millis, disk_free_bytes,
       disk_total_bytes, store_state)
     values (${beat.id}, ${beat.host}, ${beat.pid}, ${beat.version}, ${beat.migration}, ${beat.node}, ${beat.command}, ${beat.roles}, ${beat.url},
@@ -42,8 +42,7 @@ export async function writeBeat(db: Queryable, beat: Beat): Promise<number> {
       disk_free_bytes = excluded.disk_free_bytes, disk_total_bytes = excluded.disk_total_bytes,
       store_state = excluded.store_state
     returning extract(epoch from clock_timestamp())::double precision * 1000 as now_millis`);
-  if (row === undefined) throw new Error('a beat left no row');
-  return row.now_millis;
+  return onlyRow(rows).now_millis;
 }
 
 export async function removeProcess(db: Queryable, id: string): Promise<void> {
@@ -70,11 +69,10 @@ export async function listProcesses(db: Queryable): Promise<ProcessRow[]> {
 }
 
 export async function readDatabase(db: Queryable) {
-  const [row] = await db.query<{ version: string; size_bytes: number; migration: string }>(sql`
+  const rows = await db.query<{ version: string; size_bytes: number; migration: string }>(sql`
     select current_setting('server_version') as version, pg_database_size(current_database()) as size_bytes,
       (${newestApplied}) as migration`);
-  if (row === undefined) throw new Error('the database says nothing of itself');
-  return row;
+  return onlyRow(rows);
 }
 
 /** A machine whose disk with the data folder is nearly full, by what a live process of it measured. */
@@ -94,13 +92,13 @@ export async function countConnectionsOf(
   db: Queryable,
   pid: number,
 ): Promise<{ connections: number; locks: number }> {
-  const [row] = await db.query<{ connections: number; locks: number }>(sql`
+  const rows = await db.query<{ connections: number; locks: number }>(sql`
     select count(*) as connections,
       coalesce(sum((select count(*) from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and l.granted)), 0)::bigint
         as locks
     from pg_stat_activity a
     where a.application_name = ${`svcctl:${pid}`} and a.datname = current_database()`);
-  return row ?? { connections: 0, locks: 0 };
+  return onlyRow(rows);
 }
 
 /** As the server, the database and the role have it: what our own connections set is not meant. */
@@ -130,23 +128,22 @@ export async function listInvalidIndexes(db: Queryable): Promise<string[]> {
 }
 
 export async function countConnections(db: Queryable): Promise<{ used: number; most: number }> {
-  const [row] = await db.query<{ used: number; most: number }>(sql`
+  const rows = await db.query<{ used: number; most: number }>(sql`
     select (select count(*) from pg_stat_activity where backend_type = 'client backend') as used,
       current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint as most`);
-  return row ?? { used: 0, most: 1 };
+  return onlyRow(rows);
 }
 
 export type LockTable = { room: number; used: number; months: number; per_transaction: number };
 
 export async function readLockTable(db: Queryable): Promise<LockTable> {
-  const [row] = await db.query<LockTable>(sql`
+  const rows = await db.query<LockTable>(sql`
     select current_setting('max_locks_per_transaction')::bigint as per_transaction,
       current_setting('max_locks_per_transaction')::bigint
         * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint) as room,
       (select count(*) from pg_locks where not fastpath) as used,
       (select count(*) from pg_inherits where inhparent = 'enrichment_records'::regclass) as months`);
-  if (row === undefined) throw new Error('the server says nothing of its locks');
-  return row;
+  return onlyRow(rows);
 }
 
 /** What has kept vacuum from removing rows for so many seconds: transactions, prepared ones, replication slots. */
@@ -178,7 +175,7 @@ export type Vacuum = {
 
 /** Tables with far more dead rows than autovacuum leaves, and those it should have frozen long ago. */
 export async function readVacuum(db: Queryable): Promise<Vacuum> {
-  const [setting] = await db.query<{ value: string }>(
+  const settings = await db.query<{ value: string }>(
     sql`select current_setting('autovacuum') as value`,
   );
   const tables = await db.query<{ name: string; dead: number; live: number }>(sql`
@@ -191,7 +188,7 @@ export async function readVacuum(db: Queryable): Promise<Vacuum> {
     where relnamespace = current_schema()::regnamespace and relkind in ('r', 't', 'm')
       and age(relfrozenxid) > 3 * current_setting('autovacuum_freeze_max_age')::bigint
     order by 2 desc limit 10`);
-  return { isOn: setting?.value === 'on', tables, ages };
+  return { isOn: onlyRow(settings).value === 'on', tables, ages };
 }
 
 /**
@@ -199,7 +196,7 @@ export async function readVacuum(db: Queryable): Promise<Vacuum> {
  * attempt can take. It looks at so many of those that wait, in the order of the index.
  */
 export async function countStuckLeases(db: Queryable, looked: number): Promise<number> {
-  const [row] = await db.query<{ count: number }>(sql`
+  const rows = await db.query<{ count: number }>(sql`
     select count(*) as count from (
       select endpoint_id, leased_until from deliveries where next_attempt_at is not null
       order by lane, endpoint_id, next_attempt_at limit ${looked}::bigint
@@ -207,7 +204,7 @@ export async function countStuckLeases(db: Queryable, looked: number): Promise<n
     where leased_until > now() + interval '15 minutes'
       or (leased_until < now() - interval '5 minutes' and e.enabled and e.deleted_at is null
         and coalesce(greatest(e.paused_until, e.throttled_until) < now() - interval '5 minutes', true))`);
-  return row?.count ?? 0;
+  return onlyRow(rows).count;
 }
 
 /** So many segments are counted that were not verified. */
@@ -220,17 +217,17 @@ export const mostUnverified = 10_000;
 export type Overdue = { lastQueuedMillis: number; waiting: number; unverified: number };
 
 export async function readOverdue(db: Queryable, verifyDays: number): Promise<Overdue> {
-  const [row] = await db.query<{ last: number; waiting: number }>(sql`
+  const runs = await db.query<{ last: number; waiting: number }>(sql`
     select (extract(epoch from coalesce(
         (select max(requested_at) from retention_runs where tenant is null and tenants is null and before is null),
         (select min(applied_at) from schema_migrations))) * 1000)::float8 as last,
       (select count(*) from retention_runs where state = 'queued' and requested_at < now() - interval '1 hour') as waiting`);
   // A cluster spreads this table and not those above, so it is read by itself.
-  const [segments] = await db.query<{ unverified: number }>(sql`
+  const segments = await db.query<{ unverified: number }>(sql`
     select count(*) as unverified from (
       select id from segments where ${verifyDays}::int > 0
         and coalesce(verified_at, created_at) < now() - make_interval(days => 2 * ${verifyDays}::int + 2) limit ${mostUnverified}::int
     ) unverified`);
-  const { last = 0, waiting = 0 } = row ?? {};
-  return { lastQueuedMillis: last, waiting, unverified: segments?.unverified ?? 0 };
+  const { last, waiting } = onlyRow(runs);
+  return { lastQueuedMillis: last, waiting, unverified: onlyRow(segments).unverified };
 }

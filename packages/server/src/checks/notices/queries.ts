@@ -1,5 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
-import type { Connection, Queryable } from '../../platform/postgres/database.ts';
+import { type Connection, onlyRow, type Queryable } from '../../platform/postgres/database.ts';
 import { advisoryLocks } from '../../platform/postgres/locks.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import type { TargetKind, Telling } from '../values.ts';
@@ -11,7 +11,7 @@ export async function tryLockNotices(connection: Connection): Promise<boolean> {
   const rows = await connection.query<{ is_locked: boolean }>(
     sql`select pg_try_advisory_xact_lock(${advisoryLocks.notices}) as is_locked`,
   );
-  return rows[0]?.is_locked ?? false;
+  return onlyRow(rows).is_locked;
 }
 
 const ageOf = (column: string) => raw(`extract(epoch from now() - ${column})::float8`);
@@ -278,7 +278,7 @@ export async function findNextDue(db: Queryable): Promise<number | null> {
   const rows = await db.query<{ millis: number | null }>(sql`
     select extract(epoch from min(next_attempt_at) - now())::float8 * 1000 as millis
     from notice_sends where next_attempt_at is not null`);
-  return rows[0]?.millis ?? null;
+  return onlyRow(rows).millis;
 }
 
 /** The address and the sealed secret of a target. */
@@ -340,7 +340,7 @@ export async function listNotices(
 export async function findLastEvent(db: Queryable): Promise<string | null> {
   const rows = await db.query<{ at: string | null }>(sql`
     select ${instantText('max(since)')} as at from notices where kind in ('export_done', 'export_failed')`);
-  return rows[0]?.at ?? null;
+  return onlyRow(rows).at;
 }
 
 /** Whether some target is to be told each day how far the audit log is, and none was for a day. */
@@ -350,7 +350,7 @@ export async function isHeadAwaited(db: Queryable): Promise<boolean> {
         where enabled and min_severity = 'info' and (kinds is null or 'audit_head' = any(kinds)))
       and not exists (select from notices
         where kind = 'audit_head' and created_at > now() - interval '1 day') as is_awaited`);
-  return rows[0]?.is_awaited ?? false;
+  return onlyRow(rows).is_awaited;
 }
 
 /** The targets that have a secret, sealed. */

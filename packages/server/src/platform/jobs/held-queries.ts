@@ -1,5 +1,5 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
-import type { Queryable, Row, Session } from '../postgres/database.ts';
+import { onlyRow, type Queryable, type Row, type Session } from '../postgres/database.ts';
 import { type AdvisoryLock, advisoryLocks, isHeldLock } from '../postgres/locks.ts';
 
 /** Where the jobs of a kind are stored, in the columns that all such tables have. In its statements it is called `j`. */
@@ -38,7 +38,7 @@ export async function hasFreeJob(db: Queryable, { name, lock }: HeldTable): Prom
       select from ${raw(name)} j where state in ('queued', 'running')
         and ${isDue} and not ${isLocked(lock)}
     ) as has_free`);
-  return rows[0]?.has_free ?? false;
+  return onlyRow(rows).has_free;
 }
 
 /**

@@ -1,7 +1,7 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
 import type { ErrorCode } from '../../kernel/errors.ts';
 import type { StateRow } from '../metrics/figures.ts';
-import type { Queryable, Row } from '../postgres/database.ts';
+import { onlyRow, type Queryable, type Row } from '../postgres/database.ts';
 import { hasFreeShare, heldLocks } from '../postgres/shares.ts';
 import { instantText } from '../postgres/sql-text.ts';
 import { findJobRow, type JobSource, type ListedTable, listJobRows } from './listed-queries.ts';
@@ -113,7 +113,7 @@ export async function deleteOldJobs(
         order by j.requested_at limit ${limit})
       returning id
     ) select count(*) as count from gone`);
-  return rows[0]?.count ?? 0;
+  return onlyRow(rows).count;
 }
 
 /** The job that processes are at work on, or else the next one: of each kind one is done at a time. */

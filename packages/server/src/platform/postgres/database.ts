@@ -5,6 +5,12 @@ import type { SlowStatement } from './slow-statements.ts';
 /** A row, its values by the names of their columns. */
 export type Row = Record<string, unknown>;
 
+/** The row of a statement that always answers one, as sums do, and what is inserted. */
+export function onlyRow<R>([row]: readonly R[]): R {
+  if (row === undefined) throw new Error('a statement answered no row');
+  return row;
+}
+
 /** Whatever can run one statement: the pool, or the one connection of a transaction. */
 export type Queryable = {
   /**

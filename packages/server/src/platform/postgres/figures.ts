@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { createGate } from '../../kernel/gate.ts';
 import type { Figure, FigureSource } from '../metrics/figures.ts';
-import type { Database, Queryable } from './database.ts';
+import { type Database, onlyRow, type Queryable } from './database.ts';
 import { newestApplied } from './migrate.ts';
 import { findMissingStandbys, isReadOnly } from './replication.ts';
 
@@ -60,19 +60,20 @@ export const ownFigures = databaseFigures({
     },
   },
   async read(db) {
-    const [found] = await db.query<{ size: number; migration: string; partitions: number }>(sql`
+    const rows = await db.query<{ size: number; migration: string; partitions: number }>(sql`
       select pg_database_size(current_database()) as size,
         (${newestApplied}) as migration,
         (select count(*) from pg_inherits where inhparent = 'enrichment_records'::regclass) as partitions`);
+    const { size, migration, partitions } = onlyRow(rows);
     return {
       svcctl_database_up: 1,
       svcctl_database_read_only: Number(await isReadOnly(db)),
       svcctl_standby_missing: Object.fromEntries(
         (await findMissingStandbys(db)).map((name) => [name, 1]),
       ),
-      svcctl_database_size_bytes: found?.size ?? null,
-      svcctl_database_schema_info: found === undefined ? null : { [found.migration]: 1 },
-      svcctl_record_partitions: found?.partitions ?? null,
+      svcctl_database_size_bytes: size,
+      svcctl_database_schema_info: { [migration]: 1 },
+      svcctl_record_partitions: partitions,
     };
   },
 });

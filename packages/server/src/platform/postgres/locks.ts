@@ -1,5 +1,5 @@
 import sql, { type Sql } from 'sql-template-tag';
-import type { Queryable } from './database.ts';
+import { onlyRow, type Queryable } from './database.ts';
 
 /**
  * The advisory locks of svcctl. They stand in one place, so that no two are the same by mistake. While one release
@@ -72,7 +72,7 @@ export async function tryLock(
         ? sql`select pg_try_advisory_lock_shared(${number}) as is_locked`
         : sql`select pg_try_advisory_lock(${number}) as is_locked`,
   );
-  return rows[0]?.is_locked ?? false;
+  return onlyRow(rows).is_locked;
 }
 
 /** Frees one lock that the session has. */

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import sql, { raw } from 'sql-template-tag';
 import { AppError } from '../../kernel/errors.ts';
 import { randomText } from '../../kernel/ids.ts';
-import type { Database, Queryable, Session } from './database.ts';
+import { type Database, onlyRow, type Queryable, type Session } from './database.ts';
 import { sqlState } from './errors.ts';
 import { advisoryLocks } from './locks.ts';
 
@@ -44,7 +44,7 @@ type Server = {
 };
 
 async function readServer(db: Queryable): Promise<Server> {
-  const [server] = await db.query<Server>(sql`
+  const rows = await db.query<Server>(sql`
     select current_setting('server_version') as version,
       current_setting('server_version_num')::int as version_number,
       current_setting('server_encoding') as encoding, current_database() as name, current_user as role,
@@ -59,8 +59,7 @@ async function readServer(db: Queryable): Promise<Server> {
         select pg_get_userbyid(relowner) from pg_class
         where oid = to_regclass('enrichment_records') and not pg_has_role(relowner, 'usage')
       ) as foreign_owner`);
-  if (server === undefined) throw new Error('the server says nothing of itself');
-  return server;
+  return onlyRow(rows);
 }
 
 function refuseServer(server: Server): void {
@@ -152,11 +151,11 @@ type Sight = { pid: number; mark: string | null; is_locked: boolean };
 
 /** Looks which backend serves the session, what mark is set there, and whether it gets the lock. A mark that is given is set. */
 async function look(session: Queryable, place: number, mark?: string): Promise<Sight> {
-  const [sight] = await session.query<Sight>(sql`
+  const rows = await session.query<Sight>(sql`
     select pg_backend_pid() as pid,
       ${mark === undefined ? raw(`current_setting('svcctl.probe', true)`) : sql`set_config('svcctl.probe', ${mark}, false)`} as mark,
       pg_try_advisory_lock(${advisoryLocks.probes}, ${place}) as is_locked`);
-  return sight ?? { pid: 0, mark: null, is_locked: false };
+  return onlyRow(rows);
 }
 
 /** The prepared statement of this session is not there, or is there already: another session's backend serves it. */

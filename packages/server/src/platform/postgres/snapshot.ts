@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import type { Connection, Database } from './database.ts';
+import { type Connection, type Database, onlyRow } from './database.ts';
 import { instantText } from './sql-text.ts';
 
 /** One moment of the database, which several connections can see. */
@@ -24,10 +24,11 @@ export async function openSnapshot(db: Database): Promise<Snapshot> {
   const session = await db.openSession();
   try {
     await session.query(sql`begin isolation level repeatable read read only`);
-    const [row] = await session.query<{ id: string; taken_at: string }>(
-      sql`select pg_export_snapshot() as id, ${instantText('now()')} as taken_at`,
+    const row = onlyRow(
+      await session.query<{ id: string; taken_at: string }>(
+        sql`select pg_export_snapshot() as id, ${instantText('now()')} as taken_at`,
+      ),
     );
-    if (row === undefined) throw new Error('no snapshot was exported');
     return {
       takenAt: row.taken_at,
       lost: session.lost,

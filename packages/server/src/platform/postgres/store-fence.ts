@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import type { Database, Queryable } from './database.ts';
+import { type Database, onlyRow, type Queryable } from './database.ts';
 import { advisoryLocks } from './locks.ts';
 
 /** The tokens of the store that this database knows as its own; platform/objects/fence.ts explains them. */
@@ -35,10 +35,7 @@ export async function withFenceLock<T>(
 }
 
 export async function readFence(db: Queryable): Promise<Fence> {
-  const rows = await db.query<Fence>(sql`select confirmed, pending, version from store_fence`);
-  const [fence] = rows;
-  if (fence === undefined) throw new Error('the row of store_fence is gone');
-  return fence;
+  return onlyRow(await db.query<Fence>(sql`select confirmed, pending, version from store_fence`));
 }
 
 /** Notes a token before the store is asked to take it. After very many failures the oldest are dropped. */
