@@ -40,13 +40,13 @@ export {
   checkOwnSchema,
   createLocalToken,
   migrateOwnDatabase,
-  nameSchema,
   recountRecords,
   withCluster,
 } from './app/local-commands.ts';
 export { restoreBackup } from './app/restore.ts';
 export { drainOnce } from './app/webhooks.ts';
 export { createLog } from './platform/log.ts';
+export { newestMigration } from './platform/postgres/migrate.ts';
 export { openImporter } from './records/import/open-file.ts';
 export { createDayTally } from './records/import/tally-days.ts';
 

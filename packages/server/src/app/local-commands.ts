@@ -55,11 +55,6 @@ export async function recountRecords(
   });
 }
 
-/** Returns the last migration of this release: the name of its schema. */
-export async function nameSchema(): Promise<string> {
-  return (await listMigrations()).at(-1) ?? '';
-}
-
 /**
  * Does to the schema what a start does before it is ready, in a database that may come later. Returns the migrations that
  * it applied, and the last one that the database has now.

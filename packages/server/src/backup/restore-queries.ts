@@ -6,18 +6,6 @@ import { partitionName } from '../records/index.ts';
 
 // The statements that only a restore needs.
 
-/** A restore into this database that has not ended; undefined when there is none, or not even its table. */
-export async function findOpenRestore(
-  db: Queryable,
-): Promise<{ backup_id: string; place: string } | undefined> {
-  const [table] = await db.query(sql`select where to_regclass('restores') is not null`);
-  if (table === undefined) return undefined;
-  const [open] = await db.query<{ backup_id: string; place: string }>(
-    sql`select backup_id, place from restores where finished_at is null`,
-  );
-  return open;
-}
-
 /** Which of these tables exist. */
 export async function listPresent(db: Queryable, tables: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ name: string }>(

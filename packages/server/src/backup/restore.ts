@@ -9,7 +9,12 @@ import {
 import { usualLimits } from '../platform/postgres/client.ts';
 import { copyIntoTable } from '../platform/postgres/copy.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { migrate, readJournal, readMigrations } from '../platform/postgres/migrate.ts';
+import {
+  findOpenRestore,
+  migrate,
+  readJournal,
+  readMigrations,
+} from '../platform/postgres/migrate.ts';
 import { busy, withSessionLock } from '../platform/work/session-lock.ts';
 import { partitionName } from '../records/index.ts';
 import type { Manifest, PackedFile, Step } from './manifest.ts';
@@ -118,7 +123,7 @@ async function refuseForeignSchema({ migrations, release }: Manifest): Promise<v
  * of svcctl, or only empty ones of the same schema, which may lack some: those of a restore that was killed early.
  */
 async function checkTarget({ id, migrations, tables }: Manifest, db: Database): Promise<boolean> {
-  const open = await restoring.findOpenRestore(db);
+  const open = await findOpenRestore(db);
   if (open?.backup_id === id) return true;
   if (open !== undefined) {
     throw notEmpty(

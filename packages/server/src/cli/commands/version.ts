@@ -24,7 +24,7 @@ export const version = command({
     const release = {
       version: readRelease(),
       node: process.version,
-      schema: await app.nameSchema(),
+      schema: await app.newestMigration(),
     };
     let state: State | null = null;
     if (checkSchema) {

@@ -113,8 +113,7 @@ type JournalRow = Applied & { readonly needs: string | null };
 
 /** Returns what was applied, by name; nothing where there is no table of it yet. */
 export async function readJournal(db: Queryable): Promise<JournalRow[]> {
-  const [table] = await db.query(sql`select where to_regclass('schema_migrations') is not null`);
-  if (table === undefined) return [];
+  if (!(await hasTable(db, 'schema_migrations'))) return [];
   return db.query(sql`
     select name, checksum, to_jsonb(row) ->> 'needs' as needs from schema_migrations row order by name`);
 }
@@ -144,13 +143,24 @@ async function noteBaseline(
     insert into schema_migrations (name, checksum, needs) values (${baseline}, ${checksum}, ${lastReplaced})`);
 }
 
-/** Throws `database_unusable` while a restore into this database has not ended. */
-async function refuseHalfRestored(db: Queryable): Promise<void> {
-  const [table] = await db.query(sql`select where to_regclass('restores') is not null`);
-  if (table === undefined) return;
+async function hasTable(db: Queryable, name: string): Promise<boolean> {
+  return (await db.query(sql`select where to_regclass(${name}) is not null`)).length > 0;
+}
+
+/** A restore into this database that has not ended; undefined when there is none, or not even its table. */
+export async function findOpenRestore(
+  db: Queryable,
+): Promise<{ backup_id: string; place: string } | undefined> {
+  if (!(await hasTable(db, 'restores'))) return undefined;
   const [open] = await db.query<{ backup_id: string; place: string }>(
     sql`select backup_id, place from restores where finished_at is null`,
   );
+  return open;
+}
+
+/** Throws `database_unusable` while a restore into this database has not ended. */
+async function refuseHalfRestored(db: Queryable): Promise<void> {
+  const open = await findOpenRestore(db);
   if (open === undefined) return;
   throw new AppError('database_unusable', {
     detail: `The database is half restored: the restore of ${open.backup_id} out of ${open.place} has not ended. Run the same svcctl restore again, which goes on; or use an empty database.`,
@@ -184,8 +194,7 @@ export async function requireSurvivors(
   db: Queryable,
   missing: readonly Migration[],
 ): Promise<void> {
-  const [table] = await db.query(sql`select where to_regclass('processes') is not null`);
-  if (missing.length === 0 || table === undefined) return;
+  if (missing.length === 0 || !(await hasTable(db, 'processes'))) return;
   const seen = await db.query<{ host: string; pid: number; version: string; known: string | null }>(
     sql`
     select host, pid, version, migration as known
