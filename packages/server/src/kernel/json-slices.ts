@@ -1,7 +1,7 @@
 // Cuts JSON text into the texts of its parts without building values: `JSON.parse` and `JSON.stringify` would change
 // integers above 2^53 and the spelling of numbers. It does not validate: text that is not JSON throws `NotJson` or comes
 // out as it came in. Offsets are UTF-16 units.
-import { type JsonFault, JsonScanner } from './json-text.ts';
+import { isSpace, type JsonFault, JsonScanner } from './json-text.ts';
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
@@ -220,8 +220,4 @@ function skipSpace(text: string, start: number): number {
   // Most text has no white space here, so this loop usually ends at once.
   while (isSpace(text.charCodeAt(position))) position += 1;
   return position;
-}
-
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }

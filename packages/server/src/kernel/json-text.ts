@@ -364,7 +364,8 @@ function removeSpace(bytes: Buffer, start: number, end: number): number {
   return kept;
 }
 
-function isSpace(byte: number): boolean {
+/** Whether this is white space of JSON: a byte of it, or a UTF-16 unit. */
+export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 

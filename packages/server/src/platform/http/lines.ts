@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { isSpace } from '../../kernel/json-text.ts';
 import { assertText } from './body.ts';
 
 /** A line of NDJSON that is not blank. `text` is null when the line cannot be read at all. */
@@ -122,7 +123,7 @@ class LineCutter {
   #skip(bytes: Buffer): void {
     this.#skippedBytes += bytes.length;
     this.#overlongBytes += bytes.length;
-    for (const byte of bytes) if (isBlank(byte)) this.#blankBytes += 1;
+    for (const byte of bytes) if (isSpace(byte)) this.#blankBytes += 1;
   }
 
   #endSkipping(): void {
@@ -189,9 +190,4 @@ class LineCutter {
     this.#index += 1;
     this.#offset += sizeBytes + 1;
   }
-}
-
-/** Whether a byte is white space of JSON. */
-export function isBlank(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { JsonScanner } from '../../kernel/json-text.ts';
+import { isSpace, JsonScanner } from '../../kernel/json-text.ts';
 import { assertText } from '../../platform/http/body.ts';
-import { isBlank } from '../../platform/http/lines.ts';
 import { lineSlip, slipAt } from './hints.ts';
 import {
   type IncomingRecord,
@@ -319,13 +318,13 @@ export class JsonWindow {
         depth -= 1;
         if (depth <= 0) return depth === 0 ? 'last' : 'behind';
       }
-      return depth === 0 && (byte === 0x2c || isBlank(byte)) ? 'behind' : 'inside';
+      return depth === 0 && (byte === 0x2c || isSpace(byte)) ? 'behind' : 'inside';
     };
     for (let place = 'inside'; place === 'inside'; ) {
       let blanks = 0;
       while (place === 'inside' && this.#position < this.scanner.sizeBytes) {
         const byte = this.#bytes[this.#position] ?? 0;
-        if (!isInString && isBlank(byte)) blanks += 1;
+        if (!isInString && isSpace(byte)) blanks += 1;
         place = passByte(byte);
         if (place !== 'behind') this.#position += 1;
       }
