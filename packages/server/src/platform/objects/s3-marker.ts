@@ -1,17 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { S3Client } from '@aws-sdk/client-s3';
 import { markerName, storeUnavailable } from './objects.ts';
-import { optionsOf, type S3Sdk } from './s3-client.ts';
+import { locate, optionsOf, type S3Store } from './s3-client.ts';
 import { isMissingKey, statusOf } from './s3-errors.ts';
 import { bodyOf } from './s3-upload.ts';
-
-export type MarkerStore = {
-  readonly sdk: S3Sdk;
-  readonly client: S3Client;
-  readonly location: string;
-  /** The bucket and the full key for a key below the store's root. It takes the marker's key as well. */
-  readonly at: (key: string) => { readonly Bucket: string; readonly Key: string };
-};
 
 type Condition = { readonly IfMatch: string | undefined } | { readonly IfNoneMatch: '*' };
 
@@ -19,11 +10,14 @@ const mostBytes = 1024;
 
 /** Reads the marker and the ETag that a conditional write needs; null when there is no marker. */
 export async function readMarker(
-  { sdk, client, at, location }: MarkerStore,
+  { sdk, client, place, location }: S3Store,
   signal: AbortSignal | undefined,
 ): Promise<{ text: string; etag: string | undefined } | null> {
   try {
-    const command = new sdk.GetObjectCommand({ ...at(markerName), Range: `bytes=0-${mostBytes}` });
+    const command = new sdk.GetObjectCommand({
+      ...locate(place, markerName),
+      Range: `bytes=0-${mostBytes}`,
+    });
     const { Body, ETag } = await client.send(command, optionsOf(signal));
     if (Body === undefined || ETag === undefined) {
       throw storeUnavailable(`The marker of ${location} cannot be read`, 'it has no ETag');
@@ -40,7 +34,7 @@ export async function readMarker(
  * Returns whether the marker is now `text`.
  */
 export async function swapMarker(
-  store: MarkerStore,
+  store: S3Store,
   { expected, text }: { expected: string | null; text: string },
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
@@ -62,11 +56,12 @@ const racers = 4;
  * Throws 503 `cold_tier_unavailable`.
  */
 export async function tryConditions(
-  store: MarkerStore,
+  store: S3Store,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { sdk, client, at, location } = store;
+  const { sdk, client, place, location } = store;
   const key = `${markerName}.try-${randomUUID()}`;
+  const target = locate(place, key);
   const what = `Nothing can be written to ${location}`;
   const advice =
     'Use a store that has conditional writes (If-None-Match and If-Match of PutObject), or a newer release of its server.';
@@ -85,7 +80,7 @@ export async function tryConditions(
     if (made === 0) {
       throw storeUnavailable(what, 'it refuses a new object with If-None-Match', { advice });
     }
-    const { ETag } = await client.send(new sdk.HeadObjectCommand(at(key)), optionsOf(signal));
+    const { ETag } = await client.send(new sdk.HeadObjectCommand(target), optionsOf(signal));
     const changed = await race({ IfMatch: ETag });
     if (changed === 0) {
       throw storeUnavailable(what, 'it refuses a change with If-Match', { advice });
@@ -107,7 +102,7 @@ export async function tryConditions(
       ? storeUnavailable(what, 'it knows no conditional writes', { advice, cause: error })
       : error;
   } finally {
-    await client.send(new sdk.DeleteObjectCommand(at(key)), optionsOf(signal)).catch(() => {});
+    await client.send(new sdk.DeleteObjectCommand(target), optionsOf(signal)).catch(() => {});
   }
 }
 
@@ -116,12 +111,12 @@ export async function tryConditions(
  * came in between.
  */
 async function putIf(
-  { sdk, client, at }: MarkerStore,
+  { sdk, client, place }: S3Store,
   { key, text, condition }: { key: string; text: string; condition: Condition },
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const command = new sdk.PutObjectCommand({
-    ...at(key),
+    ...locate(place, key),
     ...bodyOf(Buffer.from(text)),
     ...condition,
     ContentType: 'text/plain',

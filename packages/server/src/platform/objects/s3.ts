@@ -12,7 +12,7 @@ import {
   watchClock,
 } from './s3-client.ts';
 import { fromS3, isMissingKey, statusOf } from './s3-errors.ts';
-import { type MarkerStore, readMarker, swapMarker, tryConditions } from './s3-marker.ts';
+import { readMarker, swapMarker, tryConditions } from './s3-marker.ts';
 import { get, head, listPage, listUploadsPage, type UploadMarker } from './s3-read.ts';
 import { abortUpload, createGrowth, type Growth, uploadFile, wholeFile } from './s3-upload.ts';
 import { invalidBlobUrl, parseS3Url, type S3Place } from './s3-url.ts';
@@ -152,17 +152,12 @@ function uploadsOf(store: S3Store): Pick<ObjectStore, 'listUploads' | 'endUpload
 }
 
 /** The marker, and the test whether the server has the conditional writes that it needs. */
-function markerOf({
-  sdk,
-  client,
-  place,
-  location,
-}: S3Store): Pick<ObjectStore, 'marker' | 'tryWrite'> {
-  const beside: MarkerStore = { sdk, client, location, at: (key) => locate(place, key) };
+function markerOf(store: S3Store): Pick<ObjectStore, 'marker' | 'tryWrite'> {
+  const { location } = store;
   let isTried = false;
   const tryWrite = async (signal: AbortSignal | undefined) => {
     await guarded(`Nothing can be written to ${location}`, signal, () =>
-      tryConditions(beside, signal),
+      tryConditions(store, signal),
     );
     isTried = true;
   };
@@ -173,14 +168,14 @@ function markerOf({
         guarded(
           `The marker of ${location} cannot be read`,
           signal,
-          async () => (await readMarker(beside, signal))?.text ?? null,
+          async () => (await readMarker(store, signal))?.text ?? null,
         ),
       async swap(expected, text, signal) {
         // The store is tried before the first swap: a server that ignores the condition would make every swap look as
         // if it had succeeded.
         if (!isTried) await tryWrite(signal);
         return guarded(`The marker of ${location} cannot be written`, signal, () =>
-          swapMarker(beside, { expected, text }, signal),
+          swapMarker(store, { expected, text }, signal),
         );
       },
     },
