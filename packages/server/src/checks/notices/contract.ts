@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox';
 import { routesUnder } from '../../platform/http/contract.ts';
 import {
-  cursorSchema,
+  exactly,
   instantSchema,
-  limitSchema,
   nullable,
   oneOf,
   onePage,
+  paging,
 } from '../../platform/http/schemas.contract.ts';
 import { noticeKinds, sendStates, severities, targetKinds } from '../values.ts';
 
@@ -44,36 +44,33 @@ export const targetSchema = Type.Object({
 export type NotifyTarget = Static<typeof targetSchema>;
 
 /** The body of `POST /notify/targets`. */
-export const newTargetSchema = Type.Object(
-  {
-    kind: oneOf(targetKinds),
-    url: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 2000, description: 'of a webhook: where it is sent' }),
-    ),
-    to: Type.Optional(
-      Type.String({
-        minLength: 3,
-        maxLength: 254,
-        pattern: '^[^\\s@<>(),:;"\\u0000-\\u001f]+@[^\\s@<>(),:;"\\u0000-\\u001f]+$',
-        description: 'of an e-mail: one address',
-      }),
-    ),
-    kinds: Type.Optional(nullable(kindsSchema)),
-    min_severity: Type.Optional(
-      oneOf(severities, 'the least that is told; default: warning, or info when kinds are named'),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const newTargetSchema = exactly({
+  kind: oneOf(targetKinds),
+  url: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2000, description: 'of a webhook: where it is sent' }),
+  ),
+  to: Type.Optional(
+    Type.String({
+      minLength: 3,
+      maxLength: 254,
+      pattern: '^[^\\s@<>(),:;"\\u0000-\\u001f]+@[^\\s@<>(),:;"\\u0000-\\u001f]+$',
+      description: 'of an e-mail: one address',
+    }),
+  ),
+  kinds: Type.Optional(nullable(kindsSchema)),
+  min_severity: Type.Optional(
+    oneOf(severities, 'the least that is told; default: warning, or info when kinds are named'),
+  ),
+});
 
 /** The body of `PATCH /notify/targets/:id`. Only what is named changes. */
-export const targetChangeSchema = Type.Object(
+export const targetChangeSchema = exactly(
   {
     kinds: Type.Optional(nullable(kindsSchema)),
     min_severity: Type.Optional(severitySchema),
     enabled: Type.Optional(Type.Boolean()),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { minProperties: 1 },
 );
 
 export const testResultSchema = Type.Object({
@@ -166,10 +163,7 @@ export const noticesContract = routesUnder('Notices', {
     summary: 'List what was told, the newest first',
     description: forAll,
     scope: 'admin',
-    query: Type.Object(
-      { limit: Type.Optional(limitSchema), cursor: Type.Optional(cursorSchema) },
-      { additionalProperties: false },
-    ),
+    query: exactly(paging),
     responses: onePage(noticeSchema),
   },
 });

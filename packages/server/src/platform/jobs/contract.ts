@@ -40,7 +40,7 @@ export const listedJobSchema = Type.Object({
 });
 export type ListedJob = Static<typeof listedJobSchema>;
 
-const job = { 200: { description: 'The job.', schema: listedJobSchema }, 404: problem } as const;
+const job = { 200: { description: 'The job.', schema: listedJobSchema } } as const;
 /** The routes of the one list of all jobs. */
 export const jobsContract = routesUnder('Jobs', {
   listJobs: {
