@@ -53,7 +53,7 @@ export async function auditRefusal(
   });
 }
 
-function userAgentOf({ headers }: FastifyRequest): string | null {
+export function userAgentOf({ headers }: FastifyRequest): string | null {
   return headers['user-agent']?.slice(0, maxUserAgentLength) ?? null;
 }
 

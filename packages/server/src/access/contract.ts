@@ -2,15 +2,15 @@ import { type Static, Type } from 'typebox';
 import { actorKinds, presets, scopes, signInPurposes } from '../kernel/values.ts';
 import { routesUnder } from '../platform/http/contract.ts';
 import {
-  cursorSchema,
   dateSchema,
+  exactly,
   instantSchema,
-  limitSchema,
   nameSchema,
   newTenantSchema,
   nullable,
   oneOf,
-  pageOf,
+  onePage,
+  paging,
   problem,
   tenantSchema,
 } from '../platform/http/schemas.contract.ts';
@@ -51,7 +51,7 @@ export const tokenSchema = Type.Object({
 });
 export type TokenRow = Static<typeof tokenSchema>;
 
-export const newTokenSchema = Type.Object(
+export const newTokenSchema = exactly(
   {
     name: nameSchema,
     preset: Type.Optional(presetSchema),
@@ -62,11 +62,12 @@ export const newTokenSchema = Type.Object(
     expires_at: Type.Optional(instantSchema),
   },
   {
-    additionalProperties: false,
     description:
       'Give either preset or scopes. A caller limited to tenants can only make tokens limited to some of them.',
   },
 );
+/** What a token is asked for. */
+export type NewToken = Static<typeof newTokenSchema>;
 
 const answerSchema = Type.Optional(
   Type.String({
@@ -79,25 +80,29 @@ const answerSchema = Type.Optional(
  * What opens a console session: an access token, the code of a one-time sign-in link, or an answer of the identity
  * server.
  */
-export const signInSchema = Type.Object(
+export const signInSchema = exactly(
   {
     token: Type.Optional(Type.String({ maxLength: 200 })),
     code: Type.Optional(Type.String({ maxLength: 200 })),
     answer: answerSchema,
   },
-  { additionalProperties: false, minProperties: 1, maxProperties: 1 },
+  { minProperties: 1, maxProperties: 1 },
 );
 
+export type SignIn = Static<typeof signInSchema>;
+
 /** What confirms a console session: its access token, given once more, or an answer of the identity server. */
-export const confirmationSchema = Type.Object(
+export const confirmationSchema = exactly(
   {
     token: Type.Optional(
       Type.String({ maxLength: 200, description: 'the one that the session stands for' }),
     ),
     answer: answerSchema,
   },
-  { additionalProperties: false, minProperties: 1, maxProperties: 1 },
+  { minProperties: 1, maxProperties: 1 },
 );
+
+export type Confirmation = Static<typeof confirmationSchema>;
 
 const nullableText = nullable(Type.String());
 
@@ -157,10 +162,9 @@ const headSchema = Type.String({
   description: 'PLACE:HASH of the newest entry, as a verification told it.',
 });
 
-export const auditCheckSchema = Type.Object(
+export const auditCheckSchema = exactly(
   { head: Type.Optional(headSchema) },
   {
-    additionalProperties: false,
     description: 'With `head` the entry that was newest then must still be there as it was.',
   },
 );
@@ -187,39 +191,35 @@ export const auditVerdictSchema = Type.Object({
   ),
 });
 
-export const auditQuerySchema = Type.Object(
-  {
-    actor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 100,
-        pattern: '^[!-~]+$',
-        description: 'the id of a token or a person',
-      }),
-    ),
-    action: Type.Optional(
-      Type.String({
-        maxLength: 100,
-        pattern: '^[a-z_]+[.]([a-z_]+[.])*([a-z_]+)?$',
-        description: 'an action such as token.create, or all that begin alike: token.',
-      }),
-    ),
-    tenant: Type.Optional(tenantSchema),
-    from: Type.Optional(dateSchema),
-    to: Type.Optional(dateSchema),
-    after: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description:
-          'Only entries after this place in the chain, in its order: the oldest first. The last place read leads on, and there is no cursor. A token limited to tenants gives 0, and then the cursor, which it always gets.',
-      }),
-    ),
-    limit: Type.Optional(limitSchema),
-    cursor: Type.Optional(cursorSchema),
-  },
-  { additionalProperties: false },
-);
+export const auditQuerySchema = exactly({
+  actor: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      pattern: '^[!-~]+$',
+      description: 'the id of a token or a person',
+    }),
+  ),
+  action: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      pattern: '^[a-z_]+[.]([a-z_]+[.])*([a-z_]+)?$',
+      description: 'an action such as token.create, or all that begin alike: token.',
+    }),
+  ),
+  tenant: Type.Optional(tenantSchema),
+  from: Type.Optional(dateSchema),
+  to: Type.Optional(dateSchema),
+  after: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        'Only entries after this place in the chain, in its order: the oldest first. The last place read leads on, and there is no cursor. A token limited to tenants gives 0, and then the cursor, which it always gets.',
+    }),
+  ),
+  ...paging,
+});
 
 export const accessContract = routesUnder('Access', {
   listSignIns: {
@@ -246,7 +246,7 @@ export const accessContract = routesUnder('Access', {
     description:
       'For browsers: sets a cookie that knows the answer again, within ten minutes, and answers where to go. What comes back to /sign-in/callback opens a session (`POST /session`) or, begun to confirm, confirms one (`POST /session/confirm`).',
     scope: null,
-    body: Type.Object({ purpose: oneOf(signInPurposes) }, { additionalProperties: false }),
+    body: exactly({ purpose: oneOf(signInPurposes) }),
     responses: {
       200: {
         description: 'Go there.',
@@ -296,7 +296,6 @@ export const accessContract = routesUnder('Access', {
     body: confirmationSchema,
     responses: {
       200: { description: 'Confirmed.', schema: Type.Object({ confirmed_until: instantSchema }) },
-      400: problem,
       401: { ...problem, description: 'No session, or not what it was opened with.' },
     },
   },
@@ -321,7 +320,6 @@ export const accessContract = routesUnder('Access', {
         description: 'Made.',
         schema: Type.Object({ ...tokenSchema.properties, token: Type.String() }),
       },
-      400: problem,
     },
   },
   listTokens: {
@@ -345,7 +343,7 @@ export const accessContract = routesUnder('Access', {
     scope: 'admin',
     stepUp: true,
     params: Type.Object({ id: Type.String() }),
-    responses: { 204: { description: 'Revoked.' }, 404: problem },
+    responses: { 204: { description: 'Revoked.' } },
   },
   listSessions: {
     method: 'GET',
@@ -367,7 +365,7 @@ export const accessContract = routesUnder('Access', {
     description: 'Whoever is in it has to sign in again. Its token stays valid.',
     scope: 'admin',
     params: Type.Object({ id: Type.String() }),
-    responses: { 204: { description: 'Ended.' }, 404: problem },
+    responses: { 204: { description: 'Ended.' } },
   },
   endOwnSessions: {
     method: 'DELETE',
@@ -385,13 +383,7 @@ export const accessContract = routesUnder('Access', {
       'Every write by an operator, and every export and download. A token limited to tenants sees only what concerns one of those tenants.',
     scope: 'admin',
     query: auditQuerySchema,
-    responses: {
-      200: {
-        description: 'One page.',
-        schema: pageOf(auditEntrySchema),
-      },
-      400: problem,
-    },
+    responses: onePage(auditEntrySchema),
   },
   verifyAuditLog: {
     method: 'POST',
@@ -403,7 +395,6 @@ export const accessContract = routesUnder('Access', {
     body: auditCheckSchema,
     responses: {
       200: { description: 'What was found.', schema: auditVerdictSchema },
-      400: problem,
     },
   },
 });

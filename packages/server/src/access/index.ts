@@ -1,6 +1,6 @@
 export { auditLocally, createAudit, pruneAudit } from './audit.ts';
 export { readAuditHead } from './audit-queries.ts';
-export { accessContract } from './contract.ts';
+export { accessContract, type NewToken } from './contract.ts';
 export type { Credentials } from './cookies.ts';
 export { startAuditCopies } from './copy-audit.ts';
 export { type FailingCopy, findFailingCopy } from './copy-queries.ts';
@@ -13,4 +13,4 @@ export {
   createSignInCode,
   type SessionOptions,
 } from './sessions.ts';
-export { createToken, describeToken, makeFirstAdminToken, type NewToken } from './tokens.ts';
+export { createToken, describeToken, makeFirstAdminToken } from './tokens.ts';

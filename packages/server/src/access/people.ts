@@ -25,7 +25,7 @@ const cookie = 'svc_sign_in';
 /** So long a sign-in at the identity server may take. */
 const cookieSeconds = 600;
 
-/** A request, with what a person's part of it is put on record by. */
+/** A request that begins, changes or ends a session, and what puts it on record. */
 export type Visit = {
   readonly request: FastifyRequest;
   readonly audit: Audit;
@@ -36,7 +36,7 @@ export type Visit = {
 export async function beginSignIn(
   { server }: PeopleOptions,
   purpose: SignInPurpose,
-  { request, publicUrl }: Visit,
+  { request, publicUrl }: Pick<Visit, 'request' | 'publicUrl'>,
 ): Promise<{ url: string; cookie: string }> {
   const secret = randomText(43);
   return {
@@ -46,7 +46,7 @@ export async function beginSignIn(
 }
 
 /** The cookie that ends what `beginSignIn` began: an answer is taken once. */
-export function forgetSignIn({ request, publicUrl }: Visit): string {
+export function forgetSignIn({ request, publicUrl }: Pick<Visit, 'request' | 'publicUrl'>): string {
   return cookieText(cookie, '', { maxAge: 0, request, publicUrl });
 }
 

@@ -7,6 +7,7 @@ import { clientAddress } from '../platform/http/client-address.ts';
 import type { HttpServer } from '../platform/http/server.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../platform/postgres/known-names.ts';
+import { userAgentOf } from './audit.ts';
 import {
   type Credentials,
   cookieText,
@@ -17,6 +18,7 @@ import {
 import type { SignInGuard } from './limits.ts';
 import { type NewPortalLink, portalContract } from './portal.contract.ts';
 import * as queries from './portal-queries.ts';
+import { actorAnswer } from './tokens.ts';
 import { portalHeader } from './values.ts';
 
 const cookie = 'svc_portal';
@@ -28,8 +30,7 @@ export type PortalOptions = {
   readonly guard: SignInGuard;
   readonly publicUrl?: PublicUrl;
   /** Whether pages of other sites may have the portal in a frame. */
-  readonly isFramed?: boolean;
-  readonly actorAnswer: (actor: Actor) => unknown;
+  readonly isFramed: boolean;
 };
 
 /** Adds the routes by which people of a tenant are let into the portal. */
@@ -54,16 +55,13 @@ export function addPortalRoutes(http: HttpServer, db: Database, options: PortalO
       openLink(db, options, { code: body.code, request }),
     );
     reply.header('set-cookie', opened.cookie);
-    return options.actorAnswer(opened.actor);
+    return actorAnswer(opened.actor);
   });
   http.route(portalContract.closePortal, async ({ request, reply }) => {
-    const { publicUrl, isFramed = false } = options;
+    const { publicUrl, isFramed } = options;
     const actor = await findVisitor(db, request, publicUrl).catch(ignoreEnded);
     if (actor !== undefined) await revokeLink(db, options, { actor, request, id: actor.tokenId });
-    reply.header(
-      'set-cookie',
-      cookieText(cookie, '', { ...{ maxAge: 0, request, publicUrl }, isFramed }),
-    );
+    reply.header('set-cookie', cookieText(cookie, '', { maxAge: 0, request, publicUrl, isFramed }));
     return reply.send();
   });
 }
@@ -156,7 +154,7 @@ async function revokeLink(
 
 async function openLink(
   db: Database,
-  { audit, publicUrl, isFramed = false }: PortalOptions,
+  { audit, publicUrl, isFramed }: PortalOptions,
   { code, request }: { code: string; request: FastifyRequest },
 ): Promise<{ actor: Actor; cookie: string }> {
   const secret = randomText(43);
@@ -164,7 +162,7 @@ async function openLink(
     const opened = await queries.takePortalLink(connection, hashSecret(code), {
       hash: hashSecret(secret),
       address: clientAddress(request),
-      userAgent: request.headers['user-agent']?.slice(0, 200) ?? null,
+      userAgent: userAgentOf(request),
     });
     if (opened === undefined) {
       throw new AppError('portal_link_invalid', {
@@ -178,8 +176,7 @@ async function openLink(
     return {
       actor,
       cookie: cookieText(cookie, secret, {
-        ...{ maxAge: opened.seconds, request, publicUrl },
-        isFramed,
+        ...{ maxAge: opened.seconds, request, publicUrl, isFramed },
       }),
     };
   });

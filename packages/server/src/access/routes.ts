@@ -1,4 +1,4 @@
-import { type Actor, isPerson, requireAllTenants } from '../kernel/actor.ts';
+import { requireAllTenants } from '../kernel/actor.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Audit } from '../platform/audit.ts';
 import { type HttpServer, untilGone } from '../platform/http/server.ts';
@@ -23,7 +23,7 @@ import {
   sessionHash,
   signOutEverywhere,
 } from './sessions.ts';
-import { createToken, describeToken, revokeToken } from './tokens.ts';
+import { actorAnswer, createToken, describeToken, revokeToken } from './tokens.ts';
 
 export type AccessOptions = SessionOptions & {
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export type AccessOptions = SessionOptions & {
   /** Days after which a token that a person made expires at the latest; 0 = whenever they say. */
   readonly personTokenDays: number;
   /** Whether pages of other sites may have the portal in a frame. */
-  readonly isFramed?: boolean;
+  readonly isFramed: boolean;
 };
 
 /**
@@ -43,7 +43,7 @@ export type AccessOptions = SessionOptions & {
 export function addAccessRoutes(http: HttpServer, db: Database, options: AccessOptions): void {
   const { audit, clock, cursorKey, publicUrl, personTokenDays } = options;
   addSessionRoutes(http, db, options);
-  addPortalRoutes(http, db, { ...options, actorAnswer });
+  addPortalRoutes(http, db, options);
   http.route(accessContract.whoAmI, async ({ actor }) => actorAnswer(actor));
   http.route(accessContract.createToken, ({ body, actor, request }) =>
     db.transaction(async (connection) => {
@@ -122,14 +122,14 @@ function addSessionRoutes(http: HttpServer, db: Database, options: AccessOptions
   });
   http.route(accessContract.beginSignIn, async ({ body, request, reply }) => {
     refuseForeignOrigin(request.headers, publicUrl);
-    const visit = { request, audit, publicUrl };
+    const visit = { request, publicUrl };
     const { url, cookie } = await beginSignIn(required(people), body.purpose, visit);
     reply.header('set-cookie', cookie);
     return { url };
   });
   http.route(accessContract.signIn, async ({ body, request, reply }) => {
     if (body.answer !== undefined) {
-      reply.header('set-cookie', forgetSignIn({ request, audit, publicUrl }));
+      reply.header('set-cookie', forgetSignIn({ request, publicUrl }));
     }
     const { cookie, actor } = await guard.attempt(request, () =>
       openSession(db, body, { request, audit, ...sessions }),
@@ -144,7 +144,7 @@ function addSessionRoutes(http: HttpServer, db: Database, options: AccessOptions
   });
   http.route(accessContract.confirmSession, async ({ body, actor, request, reply }) => {
     if (body.answer !== undefined) {
-      reply.header('set-cookie', forgetSignIn({ request, audit, publicUrl }));
+      reply.header('set-cookie', forgetSignIn({ request, publicUrl }));
     }
     const until = await guard.attempt(
       request,
@@ -153,11 +153,4 @@ function addSessionRoutes(http: HttpServer, db: Database, options: AccessOptions
     );
     return { confirmed_until: until };
   });
-}
-
-function actorAnswer(actor: Actor) {
-  const { name, scopes, tenants, expiresAt, session } = actor;
-  const kind = isPerson(actor) ? 'person' : 'token';
-  const confirmed_until = session?.confirmedUntil ?? null;
-  return { kind, name, scopes, tenants, expires_at: expiresAt, confirmed_until };
 }

@@ -6,7 +6,8 @@ import type { Scope } from '../kernel/values.ts';
 import type { Audit } from '../platform/audit.ts';
 import { clientAddress } from '../platform/http/client-address.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
-import type { Session } from './contract.ts';
+import { userAgentOf } from './audit.ts';
+import type { Confirmation, Session, SignIn } from './contract.ts';
 import {
   type Credentials,
   cookieText,
@@ -14,17 +15,10 @@ import {
   readCookie,
   refuseForeignOrigin,
 } from './cookies.ts';
-import { letIn, type PeopleOptions, provePresence } from './people.ts';
+import { letIn, type PeopleOptions, provePresence, type Visit } from './people.ts';
 import { findVisitor } from './portal.ts';
 import * as queries from './queries.ts';
 import { actorOf, authenticateToken, createFindToken, toActor } from './tokens.ts';
-
-/** What is needed to write down a request that changes a session. */
-type Audited = {
-  readonly request: FastifyRequest;
-  readonly audit: Audit;
-  readonly publicUrl: PublicUrl;
-};
 
 /** How sessions begin and end. */
 export type SessionOptions = {
@@ -45,7 +39,6 @@ const linkSeconds = 60 * 60;
 /** How long a session may do what is destructive after it has given its token again. */
 const confirmationSeconds = 10 * 60;
 const safeMethods = new Set(['GET', 'HEAD']);
-const noIdle = { idleSeconds: 0 };
 
 /**
  * Returns a function that finds the caller of a request: by the access token in its header, or else by its console
@@ -53,7 +46,7 @@ const noIdle = { idleSeconds: 0 };
  */
 export function createAuthenticate(
   db: Database,
-  { publicUrl, idleSeconds }: Pick<SessionOptions, 'publicUrl' | 'idleSeconds'> = noIdle,
+  { publicUrl, idleSeconds }: Pick<SessionOptions, 'publicUrl' | 'idleSeconds'>,
 ): (request: Credentials) => Promise<Actor> {
   const findToken = createFindToken(db);
   return async (request) => {
@@ -78,14 +71,11 @@ export function createAuthenticate(
   };
 }
 
-/** What opens a session: a token, the code of a one-time sign-in link, or the answer of the identity server. */
-type Opening = { token?: string; code?: string; answer?: string };
-
 /** Opens a session. Returns who the caller is and the cookie to set. Throws 401, and 403 `person_refused`. */
 export async function openSession(
   db: Database,
-  given: Opening,
-  { request, audit, publicUrl, idleSeconds, people }: Audited & SessionOptions,
+  given: SignIn,
+  { request, audit, publicUrl, idleSeconds, people }: Visit & SessionOptions,
 ): Promise<{ actor: Actor; cookie: string }> {
   const { by, actor, idToken } = await findOpener(db, given, { request, audit, publicUrl, people });
   const seconds = by === 'identity' && people !== null ? people.sessionSeconds : sessionSeconds;
@@ -96,7 +86,7 @@ export async function openSession(
       tokenId: actor.tokenId,
       ...{ seconds, idleSeconds, idToken },
       address: clientAddress(request),
-      userAgent: request.headers['user-agent']?.slice(0, 200) ?? null,
+      userAgent: userAgentOf(request),
     });
     await audit(connection, {
       actor,
@@ -111,8 +101,8 @@ export async function openSession(
 
 async function findOpener(
   db: Database,
-  { token, code, answer }: Opening,
-  { people, ...visit }: Audited & Pick<SessionOptions, 'people'>,
+  { token, code, answer }: SignIn,
+  { people, ...visit }: Visit & Pick<SessionOptions, 'people'>,
 ): Promise<{ by: 'token' | 'link' | 'identity'; actor: Actor; idToken: string | null }> {
   if (answer !== undefined) {
     refuseForeignOrigin(visit.request.headers, visit.publicUrl);
@@ -138,8 +128,8 @@ export function required(people: PeopleOptions | null): PeopleOptions {
  */
 export async function confirmSession(
   db: Database,
-  { token, answer }: Pick<Opening, 'token' | 'answer'>,
-  { actor, people, ...visit }: Audited & Pick<SessionOptions, 'people'> & { actor: Actor },
+  { token, answer }: Confirmation,
+  { actor, people, ...visit }: Visit & Pick<SessionOptions, 'people'> & { actor: Actor },
 ): Promise<string> {
   const { request, audit, publicUrl } = visit;
   const secret = readCookie(cookie, request, publicUrl);
@@ -179,7 +169,7 @@ async function proveToken(db: Database, token: string, actor: Actor): Promise<vo
  */
 export async function closeSession(
   db: Database,
-  { request, audit, publicUrl, people }: Audited & Pick<SessionOptions, 'people'>,
+  { request, audit, publicUrl, people }: Visit & Pick<SessionOptions, 'people'>,
 ): Promise<{ cookie: string; endUrl: string | null }> {
   const secret = readCookie(cookie, request, publicUrl);
   let idToken: string | null = null;
@@ -236,10 +226,10 @@ export async function endSession(
 /** Ends all sessions of the caller's own token. Returns the cookie that clears the browser's. */
 export async function signOutEverywhere(
   db: Database,
-  { actor, request, audit, publicUrl }: Audited & { actor: Actor },
+  { actor, request, audit, publicUrl }: Visit & { actor: Actor },
 ): Promise<string> {
   await db.transaction(async (connection) => {
-    const own = { tokenId: actor.tokenId ?? '', reach: null };
+    const own = { tokenId: actor.tokenId, reach: null };
     const ended = await queries.endSessions(connection, own);
     const after = { sessions: ended.length };
     await audit(connection, { actor, request, action: 'session.end_all', target: null, after });

@@ -6,21 +6,13 @@ import { AppError, invalidInput } from '../kernel/errors.ts';
 import { hashSecret, isAccessToken, newAccessToken, newId } from '../kernel/ids.ts';
 import { formatMicros, parseInstant } from '../kernel/instant.ts';
 import { isReservedName } from '../kernel/names.ts';
-import { type Preset, presets, type Scope } from '../kernel/values.ts';
+import { presets } from '../kernel/values.ts';
 import { newNameLimits } from '../platform/http/schemas.contract.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { refuseHiddenNames } from '../platform/postgres/known-names.ts';
 import { auditLocally } from './audit.ts';
-import type { TokenRow } from './contract.ts';
+import type { NewToken, TokenRow } from './contract.ts';
 import * as queries from './queries.ts';
-
-export type NewToken = {
-  name: string;
-  preset?: Preset;
-  scopes?: readonly Scope[];
-  tenants?: readonly string[];
-  expires_at?: string;
-};
 
 /**
  * Makes a token; the result is the only place where its secret ever shows. The token reaches no further than its
@@ -149,6 +141,14 @@ export async function toActor(db: Database, row: queries.TokenState | undefined)
 /** Makes an actor of a token without checking that it is valid; `toActor` checks. */
 export function actorOf({ id, name, scopes, tenants, expires_at }: queries.TokenState): Actor {
   return { tokenId: id, name, scopes, tenants, expiresAt: expires_at };
+}
+
+/** Who calls, as they are told. */
+export function actorAnswer(actor: Actor) {
+  const { name, scopes, tenants, expiresAt, session } = actor;
+  const kind = isPerson(actor) ? 'person' : 'token';
+  const confirmed_until = session?.confirmedUntil ?? null;
+  return { kind, name, scopes, tenants, expires_at: expiresAt, confirmed_until };
 }
 
 /**

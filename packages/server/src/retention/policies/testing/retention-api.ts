@@ -52,7 +52,7 @@ export async function startRetentionApi(): Promise<RetentionApi> {
   let pokes = 0;
   const http = createHttpServer({
     log,
-    authenticate: createAuthenticate(db),
+    authenticate: createAuthenticate(db, { idleSeconds: 0 }),
     admit: () => {},
     jsonBodyMaxBytes: 2 ** 20,
     connections: usualLimits,
@@ -63,7 +63,7 @@ export async function startRetentionApi(): Promise<RetentionApi> {
   const guard = createSignInGuard(db, { clock: systemClock, log });
   addAccessRoutes(http, db, {
     ...{ clock: systemClock, cursorKey: () => key, audit, guard },
-    ...{ idleSeconds: 0, people: null, personTokenDays: 0 },
+    ...{ idleSeconds: 0, people: null, personTokenDays: 0, isFramed: false },
   });
   const objects = createFileStore(dir);
   const fence = createStoreFence({ db, store: objects, isKnown: async () => true });
