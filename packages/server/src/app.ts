@@ -7,8 +7,8 @@ import {
   makeFirstAdminToken,
   readAuditHead,
 } from './access/index.ts';
+import { createAuditCopies } from './app/access.ts';
 import { announce, originOf } from './app/announce.ts';
-import { createAuditCopies } from './app/audit-copies.ts';
 import { openColdTier } from './app/cold-tier.ts';
 import { makeDataDir, openOwnDatabase, untilReachable } from './app/database.ts';
 import { createExportJobs } from './app/exports.ts';

@@ -28,6 +28,7 @@ import { rejectCodes } from '../records/contract.ts';
 import { addRecordsRoutes, addTagRoutes, createIngest } from '../records/index.ts';
 import { retentionContract } from '../retention/contract.ts';
 import { describeWebhooks, listAllTypes } from '../webhooks/index.ts';
+import { signInOptions } from './access.ts';
 import { addExports, type ExportJobs } from './exports.ts';
 import { type Host, notReady, routeTools } from './host.ts';
 import { addJobs } from './jobs.ts';
@@ -36,8 +37,8 @@ import { addNotices, type Notices } from './notices.ts';
 import { addOverview } from './overview.ts';
 import { addStatus } from './presence.ts';
 import { addRetention, type Retention } from './retention.ts';
-import { signInOptions } from './sign-in.ts';
-import { addVersions, type Counting } from './versions.ts';
+
+import { addVersions } from './versions.ts';
 import { addWebhooks } from './webhooks.ts';
 
 /** Returns what the service serves: the routes of its roles, health, the reference and the console. */
@@ -46,7 +47,7 @@ export function createHttp(
   works: {
     presence: Presence;
     retention: Retention;
-    counting: Counting;
+    counting: Work;
     jobs: ExportJobs;
     bulkJobs: Work;
     replays: Work;

@@ -57,8 +57,7 @@ export function createNotices(host: NoticesHost): Notices {
   };
   const channel: Channel = (to, message) => channels[to.kind](to, message);
   const find = createFind(host);
-  const work = startLater(() => {
-    if (!settings.roles.includes('api')) return undefined;
+  const work = startLater(settings.roles.includes('api'), () => {
     const open = (sealed: Buffer, id: string) => secretBox(host).open(sealed, id);
     const notices = startNotices(db, { find, historyDays, channel, open, timeoutSeconds, log });
     notices.poke();

@@ -55,8 +55,7 @@ const hiddenFromTenants = {
 
 /** Sums up what was stored, in every process with the role `api`: those that are asked for it. */
 export function createSumming({ settings, log, db }: Host): Work {
-  return startLater(() => {
-    if (!settings.roles.includes('api')) return undefined;
+  return startLater(settings.roles.includes('api'), () => {
     const summing = startSumming(db, { log });
     summing.poke();
     return summing;

@@ -95,8 +95,7 @@ export function createRetention({ settings, log, db, cold, paceOf }: Host): Rete
     });
   return {
     mover,
-    ...startLater(() => {
-      if (!settings.roles.includes('retention')) return undefined;
+    ...startLater(settings.roles.includes('retention'), () => {
       const works = [
         // A read-only process may verify segments, but it moves and removes nothing.
         ...(cold.fence.isReadOnly ? [] : [startRuns()]),

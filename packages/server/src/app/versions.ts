@@ -5,24 +5,20 @@ import { addVersionRoutes, startCounting } from '../records/index.ts';
 import { type Host, routeTools } from './host.ts';
 
 /** The background counting of dataset versions. It runs only in a process that has the role `exports`. */
-export type Counting = Work;
-
-export function createCounting({ settings, log, db, cold, paceOf }: Host): Counting {
-  return startLater(() =>
-    settings.roles.includes('exports')
-      ? startCounting({
-          db,
-          cold: { duckdb: cold.moverDuckdb, objects: cold.objects },
-          clock: systemClock,
-          log,
-          pace: paceOf('versions'),
-        })
-      : undefined,
+export function createCounting({ settings, log, db, cold, paceOf }: Host): Work {
+  return startLater(settings.roles.includes('exports'), () =>
+    startCounting({
+      db,
+      cold: { duckdb: cold.moverDuckdb, objects: cold.objects },
+      clock: systemClock,
+      log,
+      pace: paceOf('versions'),
+    }),
   );
 }
 
 /** Adds the routes of dataset versions. A new version pokes `counting`, so that it is counted without delay. */
-export function addVersions(http: HttpServer, host: Host, counting: Counting): void {
+export function addVersions(http: HttpServer, host: Host, counting: Work): void {
   addVersionRoutes(http, host.db, {
     ...routeTools(host),
     cold: host.cold,

@@ -30,8 +30,7 @@ import { createOwnPresence } from './presence.ts';
 
 /** Makes the work on bulk jobs of dead letters, and the looks at what became of them. It runs only in a process that has the role `api`. */
 export function createBulkJobs({ settings, log, db, wakeUp, paceOf }: Host): Work {
-  return startLater(() => {
-    if (!settings.roles.includes('api')) return undefined;
+  return startLater(settings.roles.includes('api'), () => {
     const pace = paceOf('retries');
     const jobs = startBulkJobs(db, { wakeUp, audit: auditLocally, isOnHold, log, pace });
     const settling = startSettling(db, log);
@@ -42,13 +41,11 @@ export function createBulkJobs({ settings, log, db, wakeUp, paceOf }: Host): Wor
 /** Makes the work on replays. It runs only in a process that has the role `api`. */
 export function createReplays({ settings, log, db, wakeUp, paceOf }: Host): Work {
   const { deliveryDays, waits } = settings;
-  return startLater(() =>
-    settings.roles.includes('api')
-      ? startReplays(db, {
-          ...{ wakeUp, deliveryDays, log, pace: paceOf('retries') },
-          settleMillis: waits.replaySettleMillis,
-        })
-      : undefined,
+  return startLater(settings.roles.includes('api'), () =>
+    startReplays(db, {
+      ...{ wakeUp, deliveryDays, log, pace: paceOf('retries') },
+      settleMillis: waits.replaySettleMillis,
+    }),
   );
 }
 

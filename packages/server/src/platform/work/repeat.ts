@@ -13,12 +13,12 @@ export type Repeated = {
 /** Background work of a process. It is started only when the database is ready. */
 export type Work = Repeated & { start(): void };
 
-/** Work that `begin` begins; undefined in a process that does none of it. */
-export function startLater(begin: () => Repeated | undefined): Work {
+/** Work that `begin` begins, in a process that does it; in all others nothing comes of it. */
+export function startLater(isDoneHere: boolean, begin: () => Repeated): Work {
   let begun: Repeated | undefined;
   return {
     start() {
-      begun = begin();
+      if (isDoneHere) begun = begin();
     },
     poke: () => begun?.poke(),
     stop: async () => begun?.stop(),

@@ -1,6 +1,9 @@
-import type { SessionOptions } from '../access/index.ts';
+import { type SessionOptions, startAuditCopies } from '../access/index.ts';
 import type { Settings } from '../config/settings.ts';
 import { openIdentityServer } from '../platform/identity-server.ts';
+import { openObjectStore } from '../platform/objects/open-store.ts';
+import { startLater, type Work } from '../platform/work/repeat.ts';
+import type { Host } from './host.ts';
 
 /** How people sign in, and how long they stay, as the settings say. */
 export function signInOptions(settings: Settings): SessionOptions {
@@ -27,4 +30,19 @@ function peopleOf(settings: Settings): SessionOptions['people'] {
     name: settings.oidcName,
     sessionSeconds: settings.oidcSessionMinutes * 60,
   };
+}
+
+/** Copies the audit log to the store that a setting names, in every process with the role `api`. */
+export function createAuditCopies({ settings, db, cold, log }: Host): Work {
+  const { auditCopyUrl: url = '', dataDir, roles } = settings;
+  return startLater(url !== '' && roles.includes('api'), () => {
+    const copies = startAuditCopies(db, {
+      openStore: () => openObjectStore(url, dataDir),
+      location: url.replace(/\?.*/s, ''),
+      spoolDir: cold.spoolDir,
+      log,
+    });
+    copies.poke();
+    return copies;
+  });
 }
