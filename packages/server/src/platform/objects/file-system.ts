@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { syncFolder } from '../sync-folder.ts';
 import {
   assertObjectKey,
   type ByteSink,
@@ -206,15 +207,6 @@ async function makeFolder(path: string, mode: number): Promise<void> {
 async function syncFolders(from: string, upTo: string): Promise<void> {
   await syncFolder(from);
   if (from !== upTo && dirname(from) !== from) await syncFolders(dirname(from), upTo);
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 type Walk = { root: string; prefix: string; signal: AbortSignal | undefined };

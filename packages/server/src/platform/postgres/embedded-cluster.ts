@@ -3,19 +3,22 @@ import {
   chown,
   lchown,
   mkdtemp,
-  open,
   readdir,
   readFile,
   realpath,
   rename,
   rm,
   stat,
+  writeFile,
 } from 'node:fs/promises';
 import path from 'node:path';
+import { syncFolder } from '../sync-folder.ts';
 import { exists, isCode, unusable } from './embedded-binaries.ts';
 import { describe, type Owner, type ProgramUser, runProgram } from './embedded-user.ts';
 
 const initdbTimeoutMillis = 120_000;
+/** For files that only their owner reads, and that are on the disk once they are written. */
+const newFile = { flag: 'wx', mode: 0o600, flush: true };
 const passwordName = 'svcctl-password';
 /** The prefix of unfinished clusters. Whatever has such a name may be deleted once `postgres` exists. */
 const unfinishedPrefix = 'postgres.new';
@@ -67,8 +70,8 @@ export async function giveCluster(clusterDir: string, owner: Owner): Promise<voi
   const { uid } = await stat(clusterDir);
   if (uid === owner.uid && !(await exists(mark))) return;
   try {
-    await writeDurably(mark, '').catch(unless('EEXIST'));
-    await syncDirectory(dataDir);
+    await writeFile(mark, '', newFile).catch(unless('EEXIST'));
+    await syncFolder(dataDir);
     await giveTree(await realpath(clusterDir), owner);
     await rm(mark, { force: true });
   } catch (cause) {
@@ -113,7 +116,7 @@ async function createCluster(
   try {
     const newDir = path.join(workDir, 'cluster');
     const passwordFile = path.join(workDir, passwordName);
-    await writeDurably(passwordFile, randomBytes(24).toString('base64url'));
+    await writeFile(passwordFile, randomBytes(24).toString('base64url'), newFile);
     if (user.owner !== undefined) {
       await chown(passwordFile, user.owner.uid, user.owner.gid);
       await chown(workDir, user.owner.uid, user.owner.gid);
@@ -126,9 +129,9 @@ async function createCluster(
       { timeoutMillis: initdbTimeoutMillis, signal: options.signal },
     );
     await rename(passwordFile, path.join(newDir, passwordName));
-    if (options.fsync) await syncDirectory(newDir);
+    if (options.fsync) await syncFolder(newDir);
     await rename(newDir, clusterDir);
-    if (options.fsync) await syncDirectory(dataDir);
+    if (options.fsync) await syncFolder(dataDir);
   } finally {
     await rm(workDir, { recursive: true, force: true, maxRetries: 3 });
   }
@@ -168,27 +171,4 @@ function unreadable(clusterDir: string, cause: unknown): Error {
       'choose another data directory.',
     cause,
   );
-}
-
-/**
- * Writes a new file that only its owner can read. Its content is on the disk when it returns. Throws EEXIST when the
- * file exists.
- */
-async function writeDurably(file: string, content: string): Promise<void> {
-  const handle = await open(file, 'wx', 0o600);
-  try {
-    await handle.writeFile(content);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-async function syncDirectory(dir: string): Promise<void> {
-  const handle = await open(dir, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

@@ -3,6 +3,7 @@ import { open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/pr
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isRunning } from '../is-running.ts';
 import { isCode, unusable } from './embedded-binaries.ts';
 import { type ProgramUser, programOptions, runProgram } from './embedded-user.ts';
 
@@ -175,7 +176,7 @@ export async function waitUntil(
  */
 async function isServing(pid: number, clusterDir: string): Promise<boolean> {
   if (process.platform !== 'linux') {
-    if (!mayBeSignalled(pid)) return false;
+    if (!isRunning(pid)) return false;
     const name = await runProgram({ prefix: [] }, ['ps', '-o', 'comm=', '-p', String(pid)], {
       timeoutMillis: 5_000,
     }).catch(() => '');
@@ -211,14 +212,6 @@ async function sendSignal(user: ProgramUser, pid: number, signal: NodeJS.Signals
     if (!isCode(error, 'EPERM')) throw error;
     const command = `kill -s ${signal.slice('SIG'.length)} ${pid}`;
     await runProgram(user, ['sh', '-c', command], { timeoutMillis: 5_000 });
-  }
-}
-
-function mayBeSignalled(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
   }
 }
 
