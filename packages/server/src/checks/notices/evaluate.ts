@@ -83,31 +83,28 @@ async function storeTroubles(
     [...changes.kept, ...changes.over].map(({ id, tells }) => [id, tells] as const),
   );
   return [
-    ...begun.filter(({ isTold }) => isTold).map((change) => toItem(change, 'begun')),
+    ...begun
+      .filter(({ isTold }) => isTold)
+      .map(({ id, found: each }) => toItem({ id, ...each }, 'begun')),
     ...kept.flatMap((change) => {
       const telling = tellings.get(change.id);
-      return telling ? [toItem(change, telling)] : [];
+      return telling ? [toItem({ id: change.id, ...change.found }, telling)] : [];
     }),
-    ...ended.flatMap((row) => (tellings.get(row.id) === 'over' ? [toldItem(row, 'over')] : [])),
+    ...ended.flatMap((row) => (tellings.get(row.id) === 'over' ? [toItem(row, 'over')] : [])),
   ];
 }
 
 async function storeEvents(db: Queryable, found: readonly Found[]): Promise<queries.Item[]> {
   const changes = found.map((each) => ({ id: newId('ntc'), found: each, isTold: true }));
   const isNew = await queries.insertEvents(db, changes);
-  return changes.filter(({ id }) => isNew.has(id)).map((change) => toItem(change, 'event'));
+  return changes
+    .filter(({ id }) => isNew.has(id))
+    .map((each) => toItem({ id: each.id, ...each.found }, 'event'));
 }
 
-function toItem(
-  { id, found }: { id: string; found: Omit<queries.ToldRow, 'id'> },
-  telling: Telling,
-): queries.Item {
-  const { severity, kind, subject, tenant, title, advice, place, since } = found;
+function toItem(row: queries.ToldRow, telling: Telling): queries.Item {
+  const { id, severity, kind, subject, tenant, title, advice, place, since } = row;
   return { id, telling, severity, kind, subject, tenant, title, advice, place, since };
-}
-
-function toldItem({ id, ...found }: queries.ToldRow, telling: Telling): queries.Item {
-  return toItem({ id, found }, telling);
 }
 
 /** So many notices stand in one message; of the others it says how many there are. */
@@ -121,7 +118,7 @@ async function tell(db: Queryable, items: readonly queries.Item[]): Promise<void
   const fresh = await queries.briefTargets(db);
   const open = fresh.size === 0 ? [] : await queries.listTold(db);
   if (items.length + open.length === 0) return;
-  const all = [...items, ...open.map((row) => toldItem(row, 'begun'))].toSorted(
+  const all = [...items, ...open.map((row) => toItem(row, 'begun'))].toSorted(
     (a, b) => rank(b) - rank(a),
   );
   const news = all.filter((item) => items.includes(item));
