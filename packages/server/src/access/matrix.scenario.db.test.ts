@@ -17,7 +17,7 @@ import {
   type MatrixTenant,
   seedTenant,
 } from './testing/matrix-world.ts';
-import { type RouteCall, routeCalls } from './testing/route-calls.ts';
+import { portalHeaders, type RouteCall, routeCalls } from './testing/route-calls.ts';
 import { type ForeignTenant, type RouteRule, routeRules } from './testing/route-rules.ts';
 
 const routes = Object.values<RouteContract>(apiContract);
@@ -172,6 +172,15 @@ async function makeCallers(): Promise<Record<string, Caller>> {
     options: { token: null, headers },
     ...more,
   });
+  const visitor = async (scope: Scope): Promise<Caller> => {
+    const { json } = await service.call('POST', '/webhook/portal-links', {
+      body: { tenant: 'one', scope },
+    });
+    const body = { code: json.url.split('code=')[1] };
+    const { headers } = await service.call('POST', '/portal/session', { token: null, body });
+    const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';
+    return { options: { token: null, headers: portalHeaders(cookie) }, scopes: [scope] };
+  };
   const all = { scopes: ['admin'] } as const;
   return {
     ...callers,
@@ -185,6 +194,8 @@ async function makeCallers(): Promise<Record<string, Caller>> {
     'a session of a lesser token': inSession(pipeline, {
       ...{ scopes: presets.pipeline, session: 'unconfirmed' },
     }),
+    'a visitor of the portal': await visitor('webhooks:manage'),
+    'a visitor who only looks': await visitor('webhooks:read'),
     'a session that another site uses': inSession(
       { ...confirmed, ...elsewhere },
       { ...all, session: 'confirmed', isCrossSite: true },

@@ -150,7 +150,7 @@ export const routeCalls: Readonly<
 };
 
 /** The headers by which the portal shows its session. */
-function portalHeaders(cookie: string) {
+export function portalHeaders(cookie: string) {
   return { cookie, [portalHeader]: '1' };
 }
 
