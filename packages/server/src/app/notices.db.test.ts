@@ -6,8 +6,8 @@ import { evaluate } from '../checks/notices/evaluate.ts';
 import { claimSends, insertSends } from '../checks/notices/queries.ts';
 import { seedDeliveries, seedEndpoint } from '../webhooks/dead-letters/testing/seed.ts';
 import { createGate } from '../webhooks/drainer/testing/world.ts';
-import { failFor, type Looking, recover, startLooking } from './testing/looking.ts';
-import { type NoticesWorld, noticesEnv, startNoticesWorld } from './testing/notices-world.ts';
+import { failFor, type Looking, recover } from './testing/looking.ts';
+import { type NoticesWorld, startNoticesWorld } from './testing/notices-world.ts';
 
 let world: NoticesWorld;
 let service: TestService;
@@ -327,54 +327,4 @@ test('a target that is added or enabled meanwhile is told of what is open, once,
     ['begun deliveries_abandoned', `begun endpoints_failing ${id}`],
   ]);
   expect([first, second, choosy].map(({ messages }) => messages().length)).toEqual([2, 2, 0]);
-});
-
-test('a disk is told as nearly full when less than the share that is set was free for five minutes', async () => {
-  const strict = await startLooking(service, { ...noticesEnv, SVC_NOTIFY_DISK_PERCENT: '10' });
-  const target = await add({ kinds: ['disk_nearly_full'] });
-  const beat = (id: string, free: number, secondsAgo: number) =>
-    service.db.query(sql`
-      insert into processes (id, host, pid, version, node, roles, settings, disk_free_bytes, disk_total_bytes, seen_at)
-      values (${id}, ${`host-${id}`}, 1, '1', '22', '{api}', '{}', ${free}, 100,
-        now() - make_interval(secs => ${secondsAgo}))`);
-  await beat('full', 9, 0);
-  await beat('roomy', 10, 0);
-  await beat('silent', 1, 200);
-  await strict.look();
-  expect(target.told()).toEqual([]);
-  // The service beside it has no such setting, and may have forgotten what was held back.
-  await expect
-    .poll(
-      async () => {
-        await strict.pass(300);
-        await strict.look();
-        return target.messages().length;
-      },
-      { timeout: 120_000 },
-    )
-    .toBeGreaterThan(0);
-  const told = target.told()[0]?.filter((each) => each.includes('host-'));
-  expect(told).toEqual(['begun disk_nearly_full host-full']);
-  expect(target.messages()[0]?.body).toContain('has 9 % of its room left');
-  await strict.stop();
-  await service.db.query(sql`delete from processes where id in ('full', 'roomy', 'silent')`);
-});
-
-test('a backup is told as overdue when the last good one is too old, or older data has none', async () => {
-  const target = await add({ kinds: ['backup_overdue'] });
-  await process.look();
-  await service.db.query(sql`
-    insert into incidents (id, tenant, type, occurred_at, body, created_at)
-    values ('inc_old', 'TX', 'a.b', now(), '{}', now() - interval '49 hours')`);
-  await process.look();
-  await receiver.waitUntil(() => target.messages().length > 0);
-  await service.db.query(sql`
-    insert into backups (id, place, is_incremental, taken_at, finished_at)
-    values ('bak_1', '/b', false, now() - interval '47 hours', now())`);
-  await process.look();
-  await process.pass(900);
-  await process.look();
-  await receiver.waitUntil(() => target.messages().length > 1);
-  expect(target.told()).toEqual([['begun backup_overdue'], ['over backup_overdue']]);
-  for (const table of ['backups', 'incidents']) await service.db.pool.query(`delete from ${table}`);
 });

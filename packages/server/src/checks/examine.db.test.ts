@@ -92,6 +92,7 @@ test('tells a clock that is off, and a disk with less free than OVERVIEW wants',
   const disk = (free: number) => ({ disk_free_bytes: free, disk_total_bytes: 1000 });
   await join('a', { host: 'other-a', clock_ahead_millis: 5000, ...disk(100) });
   await join('b', { host: 'other-b', clock_ahead_millis: -90_000, ...disk(99) });
+  await join('silent', { host: 'other-silent', seen_at: ago(200), ...disk(1) });
   expect((await found('clocks')).map((each) => [each.severity, each.found])).toEqual([
     ['warning', 'the clock of other-a:999999 is 5.0 s ahead of the database’s'],
     ['problem', 'the clock of other-b:999999 is 90.0 s behind the database’s'],

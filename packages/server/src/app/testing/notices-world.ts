@@ -5,7 +5,7 @@ import { startTestService, type TestService } from '../../../test/service.ts';
 import { type Looking, startLooking } from './looking.ts';
 
 /** The settings of all processes that tell notices. */
-export const noticesEnv = {
+const noticesEnv = {
   SVC_ALLOW_TARGETS: '127.0.0.0/8',
   SVC_NOTIFY_DEAD_LETTERS: '3',
   SVC_ABANDONED_DAYS: '30',
