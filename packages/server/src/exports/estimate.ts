@@ -6,7 +6,7 @@ import {
   readTagWindows,
   type Slice,
   sampleRecords,
-  sumColdBytes,
+  sumLeafDays,
   type TagWindows,
 } from '../records/index.ts';
 import { datasetNames } from '../records/values.ts';
@@ -52,8 +52,8 @@ export async function estimateExport(
       : null;
   if (rows === 0) return { rows, bytes, files: { csv: 0, ndjson: 0, parquet: 0 }, long_records };
   const sample = await sampleRecords(source, tagged, sampleSize);
-  const stored = await sumColdBytes(db, tagged);
-  const parquetShare = stored.bytes === 0 ? usualParquetShare : stored.stored_bytes / stored.bytes;
+  const { cold_bytes, cold_stored_bytes } = await sumLeafDays(db, tagged);
+  const parquetShare = cold_bytes === 0 ? usualParquetShare : cold_stored_bytes / cold_bytes;
   return {
     rows,
     bytes,

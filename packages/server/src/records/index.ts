@@ -8,9 +8,8 @@ export { type Finding, Findings } from './ingest/findings.ts';
 export { createIngest, createLint, type Ingest } from './ingest/ingest.ts';
 export { numberWarning } from './ingest/lint-record.ts';
 export { partitionName } from './ingest/store-part.ts';
-export type { RecordRow } from './queries.ts';
+export { type RecordRow, sumLeafDays } from './queries.ts';
 export { sampleRecords } from './read/pages.ts';
-export { sumColdBytes } from './read/queries.ts';
 export { countSlice, measureSlice } from './read/sum-segments.ts';
 export { addRecordsRoutes } from './routes.ts';
 export { type ColdReader, sumTriples, type Triple } from './segments/segment.ts';
@@ -25,7 +24,6 @@ export {
 } from './slice/slice.ts';
 export { type Chunk, type CutOptions, type Step, usualCut } from './steps/cut-steps.ts';
 export { type OpenSegments, openSegments, planSteps } from './steps/plan-steps.ts';
-export { sumTiers } from './steps/queries.ts';
 export { readStored, startSumming } from './stored/stored.ts';
 export { addTagRoutes } from './tags/tags.ts';
 export { readTagWindows } from './tags/windows.ts';
@@ -37,7 +35,8 @@ export {
   noteGoneRecords,
   removeErasedTags,
 } from './versions/note-gone-records.ts';
-export { cutParts, pinSlice, usualPart, withPin } from './versions/pin-slice.ts';
+export { cutParts, usualPart } from './versions/pin-queries.ts';
+export { pinSlice, withPin } from './versions/pin-slice.ts';
 export { readVersionSlice, type VersionSlice } from './versions/version.ts';
 export { addVersionRoutes } from './versions/versions.ts';
 export { joinWheres, parseWhere } from './where/parse.ts';

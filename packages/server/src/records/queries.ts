@@ -3,6 +3,7 @@ import type { Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
 import type { DatasetRow, MonthSum } from './contract.ts';
 import { digestSum } from './segments/queries.ts';
+import { emptyTriple, type Triple } from './segments/segment.ts';
 import {
   dayTable,
   fromDays,
@@ -144,31 +145,38 @@ export async function listStoreMonths(
     ) own`);
 }
 
-/** Returns the records, bytes and digest (decimal text) of a slice of whole days, from the counters. */
-export async function sumLeafDays(
-  db: Queryable,
-  slice: Slice,
-): Promise<{ count: number; bytes: number; digest: string }> {
-  const rows = await db.query<{ count: number; bytes: number; digest: string }>(sql`
+/** What the counters of days add up to. The digest is decimal text. */
+export type DaySums = Triple &
+  Pick<DatasetCounters, 'cold_count' | 'cold_bytes' | 'cold_stored_bytes'>;
+
+/** Returns what the days of a slice have, of any kind, from their counters. */
+export async function sumLeafDays(db: Queryable, slice: Slice): Promise<DaySums> {
+  const [sums] = await db.query<DaySums>(sql`
     select coalesce(sum(count), 0)::bigint as count, coalesce(sum(bytes), 0)::bigint as bytes,
-      mod(coalesce(sum(digest), 0), 18446744073709551616)::text as digest
+      mod(coalesce(sum(digest), 0), 18446744073709551616)::text as digest,
+      coalesce(sum(cold_count), 0)::bigint as cold_count, coalesce(sum(cold_bytes), 0)::bigint as cold_bytes,
+      coalesce(sum(cold_stored_bytes), 0)::bigint as cold_stored_bytes
     ${fromDays(dayTable(slice), slice)}`);
-  return rows[0] ?? { count: 0, bytes: 0, digest: '0' };
+  if (sums === undefined) throw new Error('the counters of days could not be summed');
+  return sums;
 }
 
-/** Counts and sums the hot records of a slice for which the counters cannot answer. The digest is decimal text. */
-export async function sumRecords(
-  db: Queryable,
-  slice: Slice,
-): Promise<{ count: number; bytes: number; digest: string }> {
-  const rows = await db.query<{ count: number; bytes: number; digest: string }>(
+/** Returns of these sums what proves that a copy is complete. */
+export async function sumTriple(db: Queryable, slice: Slice): Promise<Triple> {
+  const { count, bytes, digest } = await sumLeafDays(db, slice);
+  return { count, bytes, digest };
+}
+
+/** Counts and sums the hot records of a slice for which the counters cannot answer. */
+export async function sumRecords(db: Queryable, slice: Slice): Promise<Triple> {
+  const rows = await db.query<Triple>(
     sql`
     select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes,
       coalesce(${digestSum}, 0)::text as digest
     ${fromRecords(slice)}`,
     plannedFor(slice),
   );
-  return rows[0] ?? { count: 0, bytes: 0, digest: '0' };
+  return rows[0] ?? emptyTriple;
 }
 
 /** A record as text. Answers are put together from it, and every value stays spelled as it was sent. */

@@ -7,7 +7,7 @@ import { useTestDatabase } from '../../../test/database.ts';
 import { runs } from '../../../test/runs.ts';
 import { createGate } from '../../kernel/gate.ts';
 import { openDatabase } from '../../platform/postgres/open-database.ts';
-import { type CutOptions, type Slice, sumTiers } from '../../records/index.ts';
+import { type CutOptions, type Slice, sumLeafDays } from '../../records/index.ts';
 import { numberedRecords } from '../../records/ingest/testing/post-records.ts';
 import { type ColdStore, useColdStore } from '../../records/read/testing/cold-store.ts';
 import { compact, freeze } from '../../records/read/testing/freeze.ts';
@@ -167,7 +167,7 @@ test('a cold export holds no connection while its reader rests, and no file once
     const chunks = csv.chunks();
     expect((await chunks.next()).done).toBe(false);
     // There is but one connection.
-    expect(await sumTiers(narrow, { tenant: 'BULK', tenants: null })).toEqual({
+    expect(await sumLeafDays(narrow, { tenant: 'BULK', tenants: null })).toMatchObject({
       count: bulk,
       cold_count: bulk,
     });

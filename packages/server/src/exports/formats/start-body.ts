@@ -1,12 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { Connection } from '../../platform/postgres/database.ts';
-import {
-  countSlice,
-  isCounted,
-  readTagWindows,
-  type Slice,
-  sumTiers,
-} from '../../records/index.ts';
+import { countSlice, readTagWindows, type Slice, sumLeafDays } from '../../records/index.ts';
 import type { Snapshot } from '../encode/both-tiers.ts';
 import type { RowPiece } from '../encode/chunk-files.ts';
 import type { ExportSource, TierRows } from '../encode/rows.ts';
@@ -131,11 +125,10 @@ async function openSnapshot(asked: Snapshot): Promise<Snapshot & { isHot: boolea
     asked.slice.tags ??
     (tenant === undefined ? undefined : await readTagWindows(connection, tenant));
   const slice = { ...asked.slice, tags };
-  const { cold_count } = await sumTiers(connection, slice);
+  const { cold_count } = await sumLeafDays(connection, slice);
   return { ...asked, slice, isHot: cold_count === 0 };
 }
 
 async function countRows({ connection, slice, cold }: Snapshot): Promise<number> {
-  if (isCounted(slice)) return (await sumTiers(connection, slice)).count;
   return (await countSlice(connection, slice, cold)).count;
 }

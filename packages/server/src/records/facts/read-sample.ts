@@ -143,10 +143,7 @@ async function lookAtAll(
     takes,
     hot: await queries.listHotRecords(db, own, toWholeStretches(takes)),
     // A few records may stand in very many places, so whole segments are searched for them instead.
-    readCold: ({ cold }) => {
-      const parts = segments.map((segment) => ({ segment }));
-      return queryInGroups(cold, parts, (paths) => sliceSql(paths, slice, own));
-    },
+    readCold: ({ cold }) => queryInGroups(cold, segments, (paths) => sliceSql(paths, slice, own)),
   };
 }
 

@@ -33,29 +33,27 @@ export async function withSegments<T>(
   );
 }
 
+export type GroupOptions = NonNullable<Parameters<DuckDb['run']>[1]> & {
+  /** Is awaited after each group, so that others go first. */
+  readonly rest?: () => Promise<void>;
+};
+
 /**
  * Runs a statement on each group of segments that may be open at the same time, and returns the rows of all. `sqlOf`
- * gets the local paths of a group. `rest` is awaited after each group, so that others go first.
+ * gets the local paths of a group.
  */
-export async function queryInGroups<
-  Row extends Record<string, unknown>,
-  Part extends { readonly segment: Segment },
->(
+export async function queryInGroups<Row extends Record<string, unknown>>(
   cold: ColdReader,
-  parts: readonly Part[],
-  sqlOf: (paths: readonly string[], group: readonly Part[]) => string,
-  {
-    rest,
-    ...options
-  }: NonNullable<Parameters<DuckDb['run']>[1]> & { rest?: () => Promise<void> } = {},
+  segments: readonly Segment[],
+  sqlOf: (paths: readonly string[]) => string,
+  { rest, ...options }: GroupOptions = {},
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  for (let at = 0; at < parts.length; at += maxSegments) {
+  for (let at = 0; at < segments.length; at += maxSegments) {
     options.signal?.throwIfAborted();
-    const group = parts.slice(at, at + maxSegments);
-    const segments = group.map(({ segment }) => segment);
-    const read = (paths: string[]) => cold.duckdb.run<Row>(sqlOf(paths, group), options);
-    rows.push(...(await withSegments(cold, segments, read)));
+    const group = segments.slice(at, at + maxSegments);
+    const read = (paths: string[]) => cold.duckdb.run<Row>(sqlOf(paths), options);
+    rows.push(...(await withSegments(cold, group, read)));
     await rest?.();
   }
   return rows;

@@ -7,7 +7,6 @@ import type { SegmentPiece } from '../segments/pieces.ts';
 import type { LiveSegment } from '../segments/segment.ts';
 import {
   dayConditions,
-  dayTable,
   fromDays,
   tenantConditions,
   unnestWindows,
@@ -240,18 +239,6 @@ const tierSums: Record<Tier, Sql> = {
   cold: sql`sum(cold_count)::bigint as count, sum(cold_bytes)::bigint as bytes, ${dayTimes}`,
 };
 
-/** Returns the bytes of the cold records on a slice's days, as NDJSON and as they are stored. */
-export async function sumColdBytes(
-  db: Queryable,
-  slice: Slice,
-): Promise<{ bytes: number; stored_bytes: number }> {
-  const rows = await db.query<{ bytes: number; stored_bytes: number }>(sql`
-    select coalesce(sum(cold_bytes), 0)::bigint as bytes,
-      coalesce(sum(cold_stored_bytes), 0)::bigint as stored_bytes
-    ${fromDays(dayTable(slice), slice)}`);
-  return rows[0] ?? { bytes: 0, stored_bytes: 0 };
-}
-
 /**
  * Returns the segments that may hold an event of a slice in the order of their tenants, one more than `limit` at most:
  * those of at least as many segments as `filters` says, tenant by tenant, of all or of those beyond one. `last` is the
@@ -313,7 +300,7 @@ function beside([tenant, store, day]: DayKey, comparison: string): Sql {
 
 /**
  * Returns the conditions for segments that may hold records of a slice: by their days, and also by their stores when
- * the slice names stores.
+ * the slice names stores or is a range of them.
  */
 function segmentConditions(slice: Slice): Sql[] {
   const { tenant, store, from, until, range, dataset } = slice;
@@ -331,7 +318,9 @@ function segmentConditions(slice: Slice): Sql[] {
     conditions.push(each.length === 0 ? raw('false') : sql`(${join(each, ' or ')})`);
   }
   const isOfStores =
-    store !== undefined || windows?.every((window) => window.store !== null) === true;
+    store !== undefined ||
+    range !== undefined ||
+    windows?.every((window) => window.store !== null) === true;
   if (tenant !== undefined && isOfStores) {
     conditions.push(sql`id in (select segment_id ${fromDays('segment_days', slice)})`);
   }

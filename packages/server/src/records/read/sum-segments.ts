@@ -1,9 +1,9 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { sumLeafDays, sumRecords } from '../queries.ts';
+import { sumRecords, sumTriple } from '../queries.ts';
 import { type ColdReader, sumTriples, type Triple } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 import { withTags } from '../tags/windows.ts';
-import { queryInGroups, readTwice } from './open-segments.ts';
+import { type GroupOptions, queryInGroups, readTwice } from './open-segments.ts';
 import { listSegmentsOf, type WholeSegment } from './queries.ts';
 import { sumSql } from './scan-sql.ts';
 
@@ -54,29 +54,50 @@ async function measure(
   slice: Slice,
   { cold, hasDigest }: { cold: ColdReader | undefined; hasDigest: boolean },
 ): Promise<Triple> {
-  if (isCounted(slice)) return inSnapshot(db, slice, sumLeafDays);
-  return readTwice(async () => {
-    // Both tiers are read in one snapshot: a record that moves in between would otherwise be counted twice or not at
-    // all.
-    const { hot, segments, tagged } = await inSnapshot(db, slice, async (connection, tagged) => ({
-      hot: await sumRecords(connection, tagged),
-      segments: await listSliceSegments(connection, tagged),
-      tagged,
-    }));
-    if (segments.length === 0) return hot;
-    if (cold === undefined) throw new Error('the slice has cold records and nothing to read them');
-    const parts = segments.map((segment) => ({ segment }));
-    const rows = await queryInGroups<SegmentSum, (typeof parts)[number]>(cold, parts, (paths) =>
-      sumSql(paths, tagged, { hasDigest }),
-    );
-    const sums = rows.map(({ count, bytes, digest }) => ({
-      ...{ count: Number(count), bytes: Number(bytes), digest },
-    }));
-    return sumTriples([hot, ...sums]);
-  });
+  if (isCounted(slice)) {
+    const isOneStatement = slice.dataset === undefined || slice.tags !== undefined;
+    return isOneStatement ? sumTriple(db, slice) : inSnapshot(db, slice, sumTriple);
+  }
+  const { hot, found } = await readBothTiers<Triple, Record<keyof Triple, string>>(
+    { db, cold },
+    slice,
+    {
+      readHot: sumRecords,
+      coldSql: (paths, tagged) => sumSql(paths, tagged, { hasDigest }),
+    },
+  );
+  const sums = found.map(({ count, bytes, digest }) => ({
+    ...{ count: Number(count), bytes: Number(bytes), digest },
+  }));
+  return sumTriples([hot, ...sums]);
 }
 
-type SegmentSum = { count: string; bytes: string; digest: string };
+/**
+ * Reads a slice in both tiers: `readHot` in a snapshot, and then DuckDB's statement on the segments which that snapshot
+ * names, a few of them at a time. A record that moves in between would otherwise be read twice or not at all. Throws 500
+ * `segment_damaged`.
+ */
+export function readBothTiers<Hot, Row extends Record<string, unknown>>(
+  { db, cold }: { db: Database | Queryable; cold: ColdReader | undefined },
+  slice: Slice,
+  options: GroupOptions & {
+    readonly readHot: (snapshot: Queryable, tagged: Slice) => Promise<Hot>;
+    readonly coldSql: (paths: readonly string[], tagged: Slice) => string;
+  },
+): Promise<{ hot: Hot; found: Row[] }> {
+  const { readHot, coldSql, ...others } = options;
+  return readTwice(async () => {
+    const { hot, segments, tagged } = await inSnapshot(db, slice, async (snapshot, tagged) => ({
+      hot: await readHot(snapshot, tagged),
+      segments: await listSliceSegments(snapshot, tagged),
+      tagged,
+    }));
+    if (segments.length === 0) return { hot, found: [] };
+    if (cold === undefined) throw new Error('the slice has cold records and nothing to read them');
+    const statementOf = (paths: readonly string[]) => coldSql(paths, tagged);
+    return { hot, found: await queryInGroups<Row>(cold, segments, statementOf, others) };
+  });
+}
 
 function inSnapshot<T>(
   db: Database | Queryable,
@@ -84,7 +105,6 @@ function inSnapshot<T>(
   work: (db: Queryable, tagged: Slice) => Promise<T>,
 ): Promise<T> {
   const run = async (connection: Queryable) => work(connection, await withTags(connection, slice));
-  const isOneStatement = isCounted(slice) && (slice.dataset === undefined || slice.tags);
-  if (!('transaction' in db) || isOneStatement) return run(db);
+  if (!('transaction' in db)) return run(db);
   return db.transaction(run, { isolation: 'repeatable read' });
 }

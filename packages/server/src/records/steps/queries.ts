@@ -1,20 +1,8 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { StoreDay } from '../segments/segment.ts';
-import { dayTable, fromDays } from '../slice/queries.ts';
+import { fromDays } from '../slice/queries.ts';
 import type { Slice } from '../slice/slice.ts';
-
-/** Returns how many records the slice's days have, of any kind, and how many of these are cold. */
-export async function sumTiers(
-  db: Queryable,
-  slice: Slice,
-): Promise<{ count: number; cold_count: number }> {
-  const rows = await db.query<{ count: number; cold_count: number }>(sql`
-    select coalesce(sum(count), 0)::bigint as count,
-      coalesce(sum(cold_count), 0)::bigint as cold_count
-    ${fromDays(dayTable(slice), slice)}`);
-  return rows[0] ?? { count: 0, cold_count: 0 };
-}
 
 /**
  * Neighbouring store-days that lie in the same way: either all hot, or with their rows one after another in the same

@@ -3,7 +3,7 @@ import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { RecordCount } from '../count.contract.ts';
 import { countSlice } from '../read/sum-segments.ts';
-import type { ColdReader, StoreDay } from '../segments/segment.ts';
+import type { ColdReader } from '../segments/segment.ts';
 import { isCounted, isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
 import { withTags } from '../tags/windows.ts';
 import { findStretch, type StretchSize } from './pin-queries.ts';
@@ -46,16 +46,12 @@ export async function countRecords(
   const next = { direction: 'next', key: [at, last.store, last.day] } as const;
   return {
     ...{ count, bytes, looked },
-    searched_to: isMore ? toPlace(last) : null,
+    searched_to: isMore ? last : null,
     next_cursor: isMore ? encodeCursor(cursorKey, scope, next) : null,
   };
 }
 
 const emptyCount = { count: 0, bytes: 0, looked: 0, searched_to: null, next_cursor: null };
-
-function toPlace({ store, day }: StoreDay): { store: string; day: string } {
-  return { store, day };
-}
 
 /** Returns the time before which everything is stored that there is now. */
 function timeOf(db: Database, tenant: string): Promise<string> {

@@ -6,7 +6,8 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Pace, Rest } from '../../platform/work/pace.ts';
 import { type Repeated, repeat } from '../../platform/work/repeat.ts';
 import { withSessionLock } from '../../platform/work/session-lock.ts';
-import { queryInGroups, readTwice } from '../read/open-segments.ts';
+import { sumLeafDays } from '../queries.ts';
+import { readBothTiers } from '../read/sum-segments.ts';
 import {
   type ColdReader,
   emptyTriple,
@@ -17,10 +18,9 @@ import {
 import { digestSql, digestSumOf, readSegments } from '../segments/segment-sql.ts';
 import { coldConditions, coldOwnGroupSql, coldSplitSql } from '../slice/cold-sql.ts';
 import { isSplit, type KeyRange, type Slice } from '../slice/slice.ts';
-import { sumTiers } from '../steps/queries.ts';
 import { splitNames } from '../values.ts';
 import * as queries from './queries.ts';
-import { type Counted, listSegmentsWith, type SplitSum, sumHotContent } from './queries.ts';
+import { type Counted, type SplitSum, sumHotContent } from './queries.ts';
 import { readVersionSlice } from './version.ts';
 
 export type CountingOptions = ContentTools & { readonly clock: Clock; readonly log: Log };
@@ -149,38 +149,29 @@ export async function readContent(
   signal: AbortSignal,
 ): Promise<Counted> {
   const rest = pace.begin();
-  return readTwice(async () => {
-    // Both tiers are read in one snapshot: a record that moves in between would otherwise be counted twice or not at
-    // all.
-    const { hot, segments } = await db.transaction(
-      async (connection) => ({
-        hot: await sumHot(connection, { slice, parts: ranges, rest }, signal),
-        segments: await listSegmentsWith(connection, slice),
-      }),
-      { isolation: 'repeatable read' },
-    );
-    const parts = segments.map((segment) => ({ segment }));
-    const found = await queryInGroups<Record<keyof SplitSum, string>, (typeof parts)[number]>(
-      cold,
-      parts,
-      (paths) => sumContentSql(paths, slice),
-      { signal, timeoutMillis: coldMillis, rest: () => rest(signal) },
-    );
-    const sums = [
-      ...hot,
-      ...found.map(({ split, digest, ...sum }) => ({
-        ...{ split, digest, count: Number(sum.count), bytes: Number(sum.bytes) },
-        ungrouped: Number(sum.ungrouped),
-      })),
-    ];
-    const { shares, groupBy } = slice;
-    return {
-      triple: sumTriples(sums),
-      splits: shares === undefined ? null : bySplit(sums),
-      ungrouped:
-        groupBy === undefined ? null : sums.reduce((all, { ungrouped }) => all + ungrouped, 0),
-    };
-  });
+  const { hot, found } = await readBothTiers<SplitSum[], Record<keyof SplitSum, string>>(
+    { db, cold },
+    slice,
+    {
+      readHot: (connection) => sumHot(connection, { slice, parts: ranges, rest }, signal),
+      coldSql: (paths) => sumContentSql(paths, slice),
+      ...{ signal, timeoutMillis: coldMillis, rest: () => rest(signal) },
+    },
+  );
+  const sums = [
+    ...hot,
+    ...found.map(({ split, digest, ...sum }) => ({
+      ...{ split, digest, count: Number(sum.count), bytes: Number(sum.bytes) },
+      ungrouped: Number(sum.ungrouped),
+    })),
+  ];
+  const { shares, groupBy } = slice;
+  return {
+    triple: sumTriples(sums),
+    splits: shares === undefined ? null : bySplit(sums),
+    ungrouped:
+      groupBy === undefined ? null : sums.reduce((all, { ungrouped }) => all + ungrouped, 0),
+  };
 }
 
 /** Sums the hot records part by part, so that no statement takes long. */
@@ -193,7 +184,7 @@ async function sumHot(
   for (const range of parts) {
     signal.throwIfAborted();
     const ranged = { ...slice, range };
-    const { count, cold_count } = await sumTiers(db, ranged);
+    const { count, cold_count } = await sumLeafDays(db, ranged);
     if (count > cold_count) sums.push(...(await sumHotContent(db, ranged)));
     await rest(signal);
   }

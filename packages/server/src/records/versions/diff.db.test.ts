@@ -8,7 +8,7 @@ import { freeze } from '../read/testing/freeze.ts';
 import { bothTiers, ingest } from '../read/testing/walk.ts';
 import type { Difference, NewVersion } from '../versions.contract.ts';
 import { diffVersions, joinDifferences, planDiff } from './diff.ts';
-import { cutParts } from './pin-slice.ts';
+import { cutParts } from './pin-queries.ts';
 import { addTag, freezeVersion, type TestTag } from './testing/freeze-version.ts';
 import { readVersionSlice } from './version.ts';
 

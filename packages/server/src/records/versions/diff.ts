@@ -3,7 +3,7 @@ import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts';
 import { AppError, invalidInput } from '../../kernel/errors.ts';
 import { compareText } from '../../kernel/names.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { queryInGroups, readTwice } from '../read/open-segments.ts';
+import { readBothTiers } from '../read/sum-segments.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { instantSql, readSegments } from '../segments/segment-sql.ts';
 import { coldConditions } from '../slice/cold-sql.ts';
@@ -34,10 +34,11 @@ export async function diffVersions(
   actor: Actor,
   { id, to, limit = usualLimit, cursor }: DiffRequest,
 ): Promise<VersionDiff> {
-  const { cursorKey } = tools;
+  const { db, cursorKey } = tools;
+  const find = (own: string) => readVersionSlice(db, { id: own, tenants: actor.tenants });
   const scope = { list: 'version-diff', filters: { id, to } };
   const [at = '0', known] = cursor === undefined ? [] : decodeCursor(cursorKey, scope, cursor).key;
-  const [own, other] = [await find(tools, actor, id), await find(tools, actor, to)];
+  const [own, other] = [await find(id), await find(to)];
   if (own.slice.tenant !== other.slice.tenant) {
     throw invalidInput('?to', 'is a version of another tenant');
   }
@@ -62,7 +63,7 @@ export async function diffVersions(
     moved: plans.moved === null ? null : await read(plans.moved),
   };
   // What went between two reads of this page is in one of them.
-  const [ownNow, otherNow] = [await find(tools, actor, id), await find(tools, actor, to)];
+  const [ownNow, otherNow] = [await find(id), await find(to)];
   assertUnchanged(changes, `${ownNow.changedAt} ${otherNow.changedAt}`);
   const done = Math.min(number + 1, total);
   const next = done < total ? ({ direction: 'next', key: [String(done), changes] } as const) : null;
@@ -75,16 +76,6 @@ export async function diffVersions(
 }
 
 const nothing: Difference = { count: 0, records: [] };
-
-type Found = VersionSlice & { readonly changedAt: string | null };
-
-async function find({ db }: Tools, actor: Actor, id: string): Promise<Found> {
-  const { tenants } = actor;
-  const row = /^\w{1,100}$/.test(id) ? await queries.findVersion(db, id, tenants) : undefined;
-  const tenant = row?.tenant ?? '';
-  const version = await readVersionSlice(db, { tenant, id, tenants });
-  return { ...version, changedAt: row?.changed_at ?? null };
-}
 
 /** The records that are read, and in which stretches; none where no record can be among them. */
 type Plan = { readonly slice: Slice; readonly parts: readonly KeyRange[] };
@@ -117,6 +108,8 @@ function withBeside({ slice }: VersionSlice, beside: Beside): Slice {
   return { ...slice, beside };
 }
 
+type FoundRow = { count: string; records: string | null };
+
 const coldMillis = 60_000;
 
 /** Counts the records of a slice in both tiers, and names the first. Throws 500 `segment_damaged`. */
@@ -125,31 +118,20 @@ async function readDifference(
   slice: Slice,
   limit: number,
 ): Promise<Difference> {
-  return readTwice(async () => {
-    const { hot, segments } = await db.transaction(
-      async (connection) => {
-        const count = await queries.countHotRecords(connection, slice);
-        const records = count === 0 ? [] : await queries.listFirstRecords(connection, slice, limit);
-        return {
-          hot: { count, records },
-          segments: await queries.listSegmentsWith(connection, slice),
-        };
-      },
-      { isolation: 'repeatable read' },
-    );
-    const parts = segments.map((segment) => ({ segment }));
-    const found = await queryInGroups<{ count: string; records: string | null }, (typeof parts)[0]>(
-      cold,
-      parts,
-      (paths) => differenceSql(paths, slice, limit),
-      { timeoutMillis: coldMillis },
-    );
-    const each = found.map(({ count, records }) => ({
-      count: Number(count),
-      records: JSON.parse(records ?? '[]') as Difference['records'],
-    }));
-    return joinDifferences([hot, ...each], limit);
+  const { hot, found } = await readBothTiers<Difference, FoundRow>({ db, cold }, slice, {
+    async readHot(connection) {
+      const count = await queries.countHotRecords(connection, slice);
+      const records = count === 0 ? [] : await queries.listFirstRecords(connection, slice, limit);
+      return { count, records };
+    },
+    coldSql: (paths) => differenceSql(paths, slice, limit),
+    timeoutMillis: coldMillis,
   });
+  const each = found.map(({ count, records }) => ({
+    count: Number(count),
+    records: JSON.parse(records ?? '[]') as Difference['records'],
+  }));
+  return joinDifferences([hot, ...each], limit);
 }
 
 /** Adds up the counts, and keeps the first records. */

@@ -99,15 +99,19 @@ export async function inTransaction<T>(connection: Connection, work: () => Promi
 }
 
 /**
- * Cuts a slice into stretches of the key order, with the help of the counters. A stretch has at most the given number
- * of records or bytes, or half of both, and up to one store-day more. Of what was stored since a time each stretch lies in
- * one month: a few late records would otherwise have all days read that lie between them and the others.
+ * A part of this size is large enough that its own costs do not matter, and small enough that a kill wastes little
+ * work.
  */
-export async function listPinnedParts(
-  db: Queryable,
-  slice: Slice,
-  size: { rows: number; bytes: number },
-): Promise<KeyRange[]> {
+export const usualPart = { rows: 250_000, bytes: 96 * 1024 * 1024 };
+
+/**
+ * Cuts a slice into stretches of whole store-days, in the order of the keys, with the help of the counters. A stretch has
+ * at most the given number of records or bytes, or half of both, and up to one store-day more. Of what was stored since a
+ * time each stretch lies in one month: a few late records would otherwise have all days read that lie between them and
+ * the others. Records that arrive later may fall between two stretches and would be missed: cut the slice before they can
+ * arrive, or pin it.
+ */
+export async function cutParts(db: Queryable, slice: Slice, size = usualPart): Promise<KeyRange[]> {
   const month = raw(slice.recordedFrom === undefined ? 'null::date' : `date_trunc('month', day)`);
   const rows = await db.query<{
     first_store: string;

@@ -13,8 +13,8 @@ import { createIngest } from '../ingest/ingest.ts';
 import { bodyOf, ingestLimits } from '../ingest/testing/post-records.ts';
 import type { Slice } from '../slice/slice.ts';
 import { readContent } from './counting.ts';
-import { lockPins } from './pin-queries.ts';
-import { cutParts, type PinnedSlice, pinSlice, withPin } from './pin-slice.ts';
+import { cutParts, lockPins } from './pin-queries.ts';
+import { type PinnedSlice, pinSlice, withPin } from './pin-slice.ts';
 import { addTag } from './testing/freeze-version.ts';
 
 const mover = use(startTestMover, (started) => started.stop());

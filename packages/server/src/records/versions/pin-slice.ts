@@ -1,10 +1,9 @@
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { mayTryAgain } from '../../platform/postgres/errors.ts';
-import { sumLeafDays } from '../queries.ts';
-import { isCounted, type KeyRange, type Slice, type TagWindows } from '../slice/slice.ts';
+import { sumTriple } from '../queries.ts';
+import { isCounted, type Slice, type TagWindows } from '../slice/slice.ts';
 import { readTagWindows } from '../tags/windows.ts';
 import * as queries from './pin-queries.ts';
-import { listPinnedParts } from './pin-queries.ts';
 
 export type PinnedSlice = {
   /**
@@ -65,24 +64,6 @@ export async function pinSlice(
 ): Promise<PinnedSlice> {
   const tags = slice.tags ?? (await readTagWindows(snapshot, slice.tenant));
   const pinned = { ...slice, tags };
-  const triple = isCounted(slice) ? await sumLeafDays(snapshot, pinned) : null;
+  const triple = isCounted(slice) ? await sumTriple(snapshot, pinned) : null;
   return { slice: { ...pinned, recordedBefore }, triple };
-}
-
-/**
- * A part of this size is large enough that its own costs do not matter, and small enough that a kill wastes little
- * work.
- */
-export const usualPart = { rows: 250_000, bytes: 96 * 1024 * 1024 };
-
-/**
- * Cuts a slice into stretches of whole store-days, in the order of the keys. Records that arrive later may fall between
- * two stretches and would be missed: cut the slice before they can arrive, or pin it.
- */
-export function cutParts(
-  db: Queryable,
-  slice: Slice,
-  size: { rows: number; bytes: number } = usualPart,
-): Promise<KeyRange[]> {
-  return listPinnedParts(db, slice, size);
 }

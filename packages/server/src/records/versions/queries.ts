@@ -2,16 +2,8 @@ import sql, { join, raw, type Sql } from 'sql-template-tag';
 import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-queries.ts';
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
-import type { Segment } from '../read/queries.ts';
 import { digestSum } from '../segments/queries.ts';
-import {
-  fromDays,
-  fromRecords,
-  ownGroupSql,
-  splitSql,
-  tenantConditions,
-  where,
-} from '../slice/queries.ts';
+import { fromRecords, ownGroupSql, splitSql, tenantConditions, where } from '../slice/queries.ts';
 import {
   beyondLastDay,
   type DayWindow,
@@ -27,14 +19,14 @@ import type { Difference, Shares, Version } from '../versions.contract.ts';
 /** A tag as it was when the version was frozen. */
 export type FrozenTag = Version['slices'][number];
 
-/** Returns the tags of a tenant in the order in which they were made: at most a thousand. */
+/** Returns the tags of a dataset in the order in which they were made: at most a thousand. */
 export async function listTags(
   db: Queryable,
-  tenant: string,
-): Promise<(FrozenTag & { dataset: DatasetName })[]> {
+  { tenant, dataset }: { tenant: string; dataset: DatasetName },
+): Promise<FrozenTag[]> {
   return db.query(sql`
-    select dataset, id as tag_id, store, first_day::text as "from", last_day::text as "to", note
-    from tags where tenant = ${tenant} order by created_at, id`);
+    select id as tag_id, store, first_day::text as "from", last_day::text as "to", note
+    from tags where tenant = ${tenant} and dataset = ${dataset} order by created_at, id`);
 }
 
 export async function hasName(db: Queryable, tenant: string, name: string): Promise<boolean> {
@@ -44,13 +36,14 @@ export async function hasName(db: Queryable, tenant: string, name: string): Prom
   return rows.length > 0;
 }
 
+/** The columns of the shares, which are null without shares. */
+export type SharesRow = 'train_share' | 'validation_share' | 'test_share';
+
 /** A version as it is stored. Digests are decimal text. */
 export type StoredVersion = Pick<Version, 'tenant' | 'id' | 'dataset' | 'name' | 'note'> &
   Pick<Version, 'group_by' | 'recorded_before' | 'state' | 'splits' | 'ungrouped' | 'error'> &
-  Pick<Version, 'change' | 'changed_at' | 'created_at' | 'created_by'> & {
-    train_share: number | null;
-    validation_share: number | null;
-    test_share: number | null;
+  Pick<Version, 'change' | 'changed_at' | 'created_at' | 'created_by'> &
+  Record<SharesRow, number | null> & {
     where_text: string | null;
     /** False while count, bytes and digest are not known, and 0. */
     is_counted: boolean;
@@ -154,17 +147,14 @@ export async function listVersions(
     order by dataset_versions.created_at desc, id desc limit ${raw(String(page.limit))}`);
 }
 
-/**
- * Returns the version with this id; undefined when there is none or when its tenant is not one of `tenants`. Null means
- * any.
- */
+/** Returns the version with this id; undefined when there is none, or not of these tenants. */
 export async function findVersion(
   db: Queryable,
   id: string,
-  tenants: readonly string[] | null,
+  reach: Reach,
 ): Promise<StoredVersion | undefined> {
   const rows = await db.query<StoredVersion>(
-    sql`select ${columns} from dataset_versions where ${join(ofId(id, tenants), ' and ')}`,
+    sql`select ${columns} from dataset_versions where ${join(ofId(id, reach), ' and ')}`,
   );
   return rows[0];
 }
@@ -173,11 +163,11 @@ export async function findVersion(
 export async function deleteVersion(
   connection: Connection,
   id: string,
-  tenants: readonly string[] | null,
+  reach: Reach,
 ): Promise<StoredVersion | undefined> {
   const rows = await connection.query<StoredVersion>(sql`
     with gone as (
-      delete from dataset_versions where ${join(ofId(id, tenants), ' and ')} returning *
+      delete from dataset_versions where ${join(ofId(id, reach), ' and ')} returning *
     ), windows as (
       delete from dataset_version_windows own using gone
       where own.tenant = gone.tenant and own.version_id = gone.id
@@ -185,8 +175,11 @@ export async function deleteVersion(
   return rows[0];
 }
 
-function ofId(id: string, tenants: readonly string[] | null): Sql[] {
-  return [sql`id = ${id}`, ...tenantConditions({ tenants })];
+/** The tenant whose version it must be, if it is known, and those that the caller may see; null means all. */
+export type Reach = { tenant?: string; tenants: readonly string[] | null };
+
+function ofId(id: string, reach: Reach): Sql[] {
+  return [sql`id = ${id}`, ...tenantConditions(reach)];
 }
 
 /** A version that is to be counted. Digests are decimal text. */
@@ -239,16 +232,6 @@ export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitS
     ) own group by split`,
     { isPlannedAnew: slice.where !== undefined || slice.groupBy !== undefined },
   );
-}
-
-/** Returns the segments of the catalogue that have records on days of the slice. */
-export async function listSegmentsWith(db: Queryable, slice: Slice): Promise<Segment[]> {
-  return db.query<Segment>(sql`
-    select tenant, id as segment_id, object_key, size_bytes, sha256, first_day::text as first_day,
-      last_day::text as last_day
-    from segments where tenant = ${slice.tenant} and id in (
-      select segment_id ${fromDays('segment_days', slice)}
-    ) order by segments.first_day, id`);
 }
 
 /** Counts the hot records of a slice. */
@@ -321,28 +304,23 @@ function unchanged({ tenant, id, changed_at }: CountingVersion): Sql {
     and changed_at is not distinct from ${changed_at}::timestamptz`;
 }
 
-export type FrozenSlice = {
-  name: string;
-  dataset: DatasetName;
-  train_share: number | null;
-  validation_share: number | null;
-  test_share: number | null;
-  group_by: string | null;
-  where_text: string | null;
-  tags: TagWindows;
-  recorded_before: string;
-  parts: KeyRange[];
-};
+/** What says which records a version has. */
+export type FrozenSlice = Pick<StoredVersion, 'tenant' | 'id' | 'name' | 'dataset' | 'changed_at'> &
+  Pick<StoredVersion, 'group_by' | 'where_text' | 'recorded_before' | SharesRow> & {
+    tags: TagWindows;
+    parts: KeyRange[];
+  };
 
-/** Says which records a dataset version has. */
+/** Says which records the version with this id has; undefined when there is none, or not of these tenants. */
 export async function findFrozenSlice(
   db: Queryable,
-  version: { tenant: string; id: string },
+  id: string,
+  reach: Reach,
 ): Promise<FrozenSlice | undefined> {
   const rows = await db.query<FrozenSlice>(sql`
-    select name, dataset, train_share, validation_share, test_share, group_by, where_text, tags,
-      ${instantText('recorded_before')} as recorded_before, parts
-    from dataset_versions where tenant = ${version.tenant} and id = ${version.id}`);
+    select tenant, id, name, dataset, train_share, validation_share, test_share, group_by, where_text, tags,
+      ${instantText('recorded_before')} as recorded_before, ${instantText('changed_at')} as changed_at, parts
+    from dataset_versions where ${join(ofId(id, reach), ' and ')}`);
   return rows[0];
 }
 

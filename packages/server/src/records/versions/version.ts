@@ -5,7 +5,21 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import type { KeyRange, Slice } from '../slice/slice.ts';
 import { type DatasetName, splitNames } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';
-import { findFrozenSlice, type StoredVersion } from './queries.ts';
+import { findFrozenSlice, type SharesRow, type StoredVersion } from './queries.ts';
+
+/** Whether it may be the id of a version. */
+export function isVersionId(text: string): boolean {
+  return /^\w{1,100}$/.test(text);
+}
+
+export function versionNotFound(sought?: { tenant: string; id: string } | ''): AppError {
+  const missing = sought
+    ? `The tenant ${sought.tenant} has no dataset version with the id ${sought.id}`
+    : 'There is no dataset version of this id, or no longer';
+  return new AppError('version_not_found', {
+    detail: `${missing}. GET /enrichment/dataset-versions lists them.`,
+  });
+}
 
 /** Returns a version as answers show it. */
 export function toVersion(row: StoredVersion): Version {
@@ -88,8 +102,6 @@ export function warningsOf(
   return warnings;
 }
 
-type SharesRow = 'train_share' | 'validation_share' | 'test_share';
-
 function toSplits({ train, validation, test }: NonNullable<StoredVersion['splits']>) {
   return { train: toSplit(train), validation: toSplit(validation), test: toSplit(test) };
 }
@@ -113,39 +125,29 @@ export type VersionSlice = {
   readonly where: string | null;
   /** The stretches of the key order into which its exports are cut. */
   readonly parts: KeyRange[];
+  /** When records of it were erased or deleted last. */
+  readonly changedAt: string | null;
   /** Its records, with the tags as they were when it was frozen. Nothing that changes later changes this slice. */
   readonly slice: Slice & { readonly tenant: string; readonly dataset: DatasetName };
 };
 
 /**
- * Returns the records that a dataset version froze. `tenants` are those that the caller may see; null means all. Throws
- * 404 `version_not_found`, also for versions of other tenants.
+ * Returns the records that a dataset version froze, of whichever tenant where none is said. `tenants` are those that the
+ * caller may see; null means all. Throws 404 `version_not_found`, also for versions of other tenants.
  */
 export async function readVersionSlice(
   db: Queryable,
-  version: { tenant: string; id: string; tenants: readonly string[] | null },
+  { id, ...reach }: { tenant?: string; id: string; tenants: readonly string[] | null },
 ): Promise<VersionSlice> {
-  const { tenant, id, tenants } = version;
-  const mayTouch = tenants === null || tenants.includes(tenant);
-  const found = mayTouch ? await findFrozenSlice(db, { tenant, id }) : undefined;
-  if (found === undefined) {
-    throw new AppError('version_not_found', {
-      detail: `The tenant ${tenant} has no dataset version with the id ${id}. GET /enrichment/dataset-versions lists them.`,
-    });
-  }
+  const found = isVersionId(id) ? await findFrozenSlice(db, id, reach) : undefined;
+  if (found === undefined) throw versionNotFound(reach.tenant && { tenant: reach.tenant, id });
   const shares = sharesOf(found);
-  const { name, dataset, tags, group_by, where_text, parts } = found;
-  const recordedBefore = found.recorded_before;
+  const { tenant, name, dataset, tags, group_by, where_text, parts } = found;
   return {
-    id,
-    name,
-    dataset,
-    shares,
-    groupBy: group_by,
-    where: where_text,
-    parts,
+    ...{ id, name, dataset, shares, groupBy: group_by, where: where_text, parts },
+    changedAt: found.changed_at,
     slice: {
-      ...{ tenant, dataset, tags, recordedBefore, tenants },
+      ...{ tenant, dataset, tags, recordedBefore: found.recorded_before, tenants: reach.tenants },
       ...{ shares: shares ?? undefined, groupBy: group_by ?? undefined },
       where: where_text ?? undefined,
     },

@@ -127,8 +127,10 @@ test('answers 409 where no record is tagged', async () => {
 test('records are stored while a version is summed and cut, and are not in it', async () => {
   await seed('busy', 6);
   await tag('busy');
-  // The tags are the first of what is read of the frozen slice.
-  const db = beforeStatement(service.db, /from tags/, () => seed('busy', 2, { store: 'LATE' }));
+  // The windows of the tags are the first of what is read of the frozen slice.
+  const db = beforeStatement(service.db, /until\s+from tags/, () =>
+    seed('busy', 2, { store: 'LATE' }),
+  );
   const { id, count } = await freezeVersion(db, 'busy');
   expect(count).toBe(6);
   // Its digest too: read from content, which has two records more by now.

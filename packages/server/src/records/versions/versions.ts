@@ -8,21 +8,14 @@ import { type Act, type Audit, noteAct } from '../../platform/audit.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import {
-  beyondLastDay,
-  type DayWindow,
-  firstDay,
-  type KeyRange,
-  type TagWindows,
-} from '../slice/slice.ts';
-import { mergeWindows } from '../tags/windows.ts';
-import type { DatasetName } from '../values.ts';
+import { beyondLastDay, type DayWindow, firstDay, type KeyRange } from '../slice/slice.ts';
 import { type NewVersion, type Version, versionsContract } from '../versions.contract.ts';
 import { parseGroup, parseWhere } from '../where/parse.ts';
 import { diffVersions } from './diff.ts';
-import { cutParts, pinSlice, withPin } from './pin-slice.ts';
+import { cutParts } from './pin-queries.ts';
+import { pinSlice, withPin } from './pin-slice.ts';
 import * as queries from './queries.ts';
-import { toVersion } from './version.ts';
+import { isVersionId, toVersion, versionNotFound } from './version.ts';
 
 export type VersionOptions = {
   readonly cursorKey: () => Buffer;
@@ -76,32 +69,21 @@ async function listVersions(
 
 /** Returns one version. Throws 404 `version_not_found`. */
 async function getVersion(db: Queryable, actor: Actor, id: string): Promise<Version> {
-  const row = isId(id) ? await queries.findVersion(db, id, actor.tenants) : undefined;
-  if (row === undefined) throw notFound();
+  const row = isVersionId(id) ? await queries.findVersion(db, id, actor) : undefined;
+  if (row === undefined) throw versionNotFound();
   return toVersion(row);
 }
 
 /** Deletes a version and writes that to the audit log. Throws 404 `version_not_found`. */
 async function deleteVersion(db: Database, act: Act, id: string): Promise<void> {
   await db.transaction(async (connection) => {
-    const row = isId(id)
-      ? await queries.deleteVersion(connection, id, act.actor.tenants)
+    const row = isVersionId(id)
+      ? await queries.deleteVersion(connection, id, act.actor)
       : undefined;
-    if (row === undefined) throw notFound();
+    if (row === undefined) throw versionNotFound();
     const { tenant, name, dataset, count, bytes, digest } = toVersion(row);
     const before = { name, dataset, count, bytes, digest };
     await noteAct(connection, act, { action: 'version.delete', target: id, tenant, before });
-  });
-}
-
-function isId(text: string): boolean {
-  return /^\w{1,100}$/.test(text);
-}
-
-function notFound(): AppError {
-  return new AppError('version_not_found', {
-    detail:
-      'There is no dataset version of this id, or no longer. GET /enrichment/dataset-versions lists them.',
   });
 }
 
@@ -152,13 +134,8 @@ async function freeze(
   { wanted, recordedBefore }: { wanted: NewVersion; recordedBefore: string },
 ): Promise<queries.NewVersion> {
   const { tenant, dataset, name, shares, group_by, where, note } = wanted;
-  const tags = await queries.listTags(snapshot, tenant);
-  const windows = {
-    training: windowsOf(tags, 'training'),
-    fine_tuning: windowsOf(tags, 'fine_tuning'),
-  };
-  const wholeSlice = { tenant, dataset, tags: windows, tenants: actor.tenants };
-  const { triple } = await pinSlice(snapshot, wholeSlice, recordedBefore);
+  const whole = { tenant, dataset, tenants: actor.tenants };
+  const { slice, triple } = await pinSlice(snapshot, whole, recordedBefore);
   if (triple === null) throw new Error('the counters do not tell what a dataset holds');
   if (triple.count === 0) {
     throw new AppError('dataset_empty', {
@@ -174,11 +151,11 @@ async function freeze(
     shares: shares ?? null,
     groupBy: group_by ?? null,
     where: where ?? null,
-    slices: tags.filter((tag) => tag.dataset === dataset).map(withoutDataset),
-    tags: windows,
+    slices: await queries.listTags(snapshot, whole),
+    tags: slice.tags,
     recordedBefore,
     triple: where === undefined ? triple : null,
-    parts: await cutParts(snapshot, wholeSlice),
+    parts: await cutParts(snapshot, slice),
     createdBy: actor.name,
   };
 }
@@ -205,28 +182,6 @@ function clipWindows(
       until: until < beyond ? until : beyond,
     }))
     .filter(({ from, until }) => from < until);
-}
-
-function windowsOf(
-  tags: readonly (queries.FrozenTag & { dataset: DatasetName })[],
-  dataset: DatasetName,
-): TagWindows[DatasetName] {
-  return mergeWindows(
-    tags
-      .filter((tag) => tag.dataset === dataset)
-      .map(({ store, from, to }) => ({
-        store,
-        from: from ?? firstDay,
-        until: to === null || to >= beyondLastDay ? beyondLastDay : dayAfter(to),
-      })),
-  );
-}
-
-function withoutDataset({
-  dataset: _dataset,
-  ...tag
-}: queries.FrozenTag & { dataset: DatasetName }): queries.FrozenTag {
-  return tag;
 }
 
 function nameTaken(tenant: string, name: string): AppError {
