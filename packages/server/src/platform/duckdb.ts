@@ -18,10 +18,10 @@ export type DuckDb = {
    */
   run<R extends Record<string, unknown>>(
     statements: string | readonly string[],
-    options?: { signal?: AbortSignal; timeoutMillis?: number },
+    options?: { signal?: AbortSignal | undefined; timeoutMillis?: number },
   ): Promise<R[]>;
   /** Returns the columns of what a query selects. Throws what `run` throws. */
-  describe(query: string, options?: { signal?: AbortSignal }): Promise<TypedColumn[]>;
+  describe(query: string, options?: { signal?: AbortSignal | undefined }): Promise<TypedColumn[]>;
   /** Returns the id of the process that runs now; undefined when none does. */
   pid(): number | undefined;
   /** Ends the process. What still runs in it fails. */
@@ -126,7 +126,10 @@ export function createDuckDb(options: DuckDbOptions): DuckDb {
   /** Sends a task to the process, which is started if need be, and returns what it answers. */
   function ask<R>(
     task: { statements: readonly string[] } | { describe: string },
-    { signal, timeoutMillis = queryMillis }: { signal?: AbortSignal; timeoutMillis?: number },
+    {
+      signal,
+      timeoutMillis = queryMillis,
+    }: { signal?: AbortSignal | undefined; timeoutMillis?: number },
   ): Promise<R[]> {
     if (isClosed) return Promise.reject(unavailable(new Error('DuckDB is closed')));
     if (signal?.aborted === true) return Promise.reject(signal.reason);

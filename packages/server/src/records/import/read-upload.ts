@@ -1,6 +1,12 @@
 import { isHiddenName, isReservedName } from '../../kernel/names.ts';
 import { type DuckDb, DuckDbError } from '../../platform/duckdb.ts';
-import { dayOfRow, type Misplaced, misplacedSql, parseText } from '../segments/read-segment.ts';
+import {
+  dayOfRow,
+  isForWantOfSpace,
+  type Misplaced,
+  misplacedSql,
+  parseText,
+} from '../segments/read-segment.ts';
 import type { DayTriple } from '../segments/segment.ts';
 import { digestSql, digestSumOf, readSegments } from '../segments/segment-sql.ts';
 import { columnsFault, recordsSql } from './typed-rows.ts';
@@ -58,9 +64,7 @@ export async function readUpload(
     }
     return { rows, days: days.map((day) => toTriple(tenant, day)) };
   } catch (error) {
-    if (!(error instanceof DuckDbError) || /out of memory|no space left/i.test(error.message)) {
-      throw error;
-    }
+    if (!(error instanceof DuckDbError) || isForWantOfSpace(error)) throw error;
     throw new UploadFault('it cannot be read as Parquet', { cause: error });
   }
 }

@@ -88,7 +88,7 @@ async function cutDay(
   const rows = await duckdb.run<{ micros: string }>(
     `select unnest(approx_quantile(epoch_us(occurred_at), [${shares.join(', ')}]))::bigint as micros
       from ${readSegments(paths)} where ${filterOf({ from, until })}`,
-    signal === undefined ? {} : { signal },
+    { signal },
   );
   const cuts = [...new Set(rows.map(({ micros }) => Number(micros)))]
     .filter((micros) => micros > from.micros && micros < until.micros)

@@ -91,12 +91,10 @@ async function runOn<Row extends Record<string, unknown>>(
   sql: string,
   signal: AbortSignal | undefined,
 ): Promise<Row[]> {
-  return duckdb
-    .run<Row>(sql, { timeoutMillis, ...(signal === undefined ? {} : { signal }) })
-    .catch((error: unknown) => {
-      if (!(error instanceof DuckDbError) || isForWantOfSpace(error)) throw error;
-      throw new SegmentFault('unreadable', `it cannot be read: ${error.message}`, error);
-    });
+  return duckdb.run<Row>(sql, { timeoutMillis, signal }).catch((error: unknown) => {
+    if (!(error instanceof DuckDbError) || isForWantOfSpace(error)) throw error;
+    throw new SegmentFault('unreadable', `it cannot be read: ${error.message}`, error);
+  });
 }
 
 /** Returns whether rows of other days stand among those of a day. */
@@ -118,7 +116,7 @@ export function toSegmentDay(row: DayOfFile): SegmentDay {
 }
 
 /** Returns whether DuckDB ran out of memory or disk, which is not a fault of the segment. */
-function isForWantOfSpace(error: DuckDbError): boolean {
+export function isForWantOfSpace(error: DuckDbError): boolean {
   return /out of memory|no space left|interrupted/i.test(error.message);
 }
 
@@ -191,7 +189,7 @@ export async function* readSegmentKeys(
     const rows = await duckdb.run<{ occurred_at: string; event_id: string }>(
       `select ${instantSql('occurred_at')} as occurred_at, to_json(event_id)::varchar as event_id
        from ${readSegments([path])} where file_row_number between ${row} and ${last}`,
-      signal === undefined ? {} : { signal },
+      { signal },
     );
     yield {
       occurredAt: rows.map((key) => key.occurred_at),

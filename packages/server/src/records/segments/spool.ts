@@ -67,9 +67,8 @@ async function copyStores(
       }
     }
   };
-  await pipeline(rows, createWriteStream(path, { mode: 0o600, highWaterMark: 1024 * 1024 }), {
-    ...(signal === undefined ? {} : { signal }),
-  });
+  const file = createWriteStream(path, { mode: 0o600, highWaterMark: 1024 * 1024 });
+  await pipeline(rows, file, { signal });
 }
 
 /** The stores of these days, which are in the order of stores and days, each from its first day to its last. */
@@ -85,18 +84,15 @@ function rangesOf(tenant: string, days: readonly DayTriple[]): Iterable<StoreRan
 /** A file of rows in the order of their keys, from which one segment is written. `bytes` is the size of the file. */
 export type SpoolPart = { readonly path: string; readonly count: number; readonly bytes: number };
 
-export type SplitOptions = {
-  readonly signal?: AbortSignal | undefined;
-  /** Is awaited again and again, to give way to others. */
-  readonly rest?: () => Promise<void>;
-};
-
 /**
  * Cuts a file of `spoolHotRows` where its records are so large that even the smallest row group of DuckDB would not fit
  * into its memory. Such records get files of their own, each of one row group at most. Usually nothing is cut, and the
  * file itself is the only part.
  */
-export async function splitSpool(path: string, options: SplitOptions = {}): Promise<SpoolPart[]> {
+export async function splitSpool(
+  path: string,
+  options: Pick<SpoolOptions, 'signal' | 'rest'> = {},
+): Promise<SpoolPart[]> {
   const { signal, rest } = options;
   const splitter = createSplitter({ rows: vectorRows, bytes: rowGroupBytes });
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024, signal })) {
@@ -113,7 +109,7 @@ export async function splitSpool(path: string, options: SplitOptions = {}): Prom
     await pipeline(
       createReadStream(path, { start, end: start + cut.bytes - 1 }),
       createWriteStream(part, { mode: 0o600 }),
-      { ...(signal === undefined ? {} : { signal }) },
+      { signal },
     );
     parts.push({ path: part, ...cut });
     start += cut.bytes;

@@ -121,7 +121,7 @@ export async function writeSegmentFromRecords(
  */
 async function write(duckdb: DuckDb, target: Target, rows: string): Promise<void> {
   const { count, bytes, signal } = target;
-  const options = { timeoutMillis, ...(signal === undefined ? {} : { signal }) };
+  const options = { timeoutMillis, signal };
   const copy = (format: string) =>
     duckdb.run(`copy (${rows}) to ${literal(target.target)} (${format})`, options);
   try {
