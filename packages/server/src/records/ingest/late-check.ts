@@ -4,6 +4,7 @@ import { isObjectFault, ObjectMissing } from '../../platform/objects/objects.ts'
 import type { Database } from '../../platform/postgres/database.ts';
 import { segmentDamaged } from '../read/open-segments.ts';
 import { isLiveSegment } from '../segments/queries.ts';
+import { joinRanges, type RowRange, rangesSql } from '../segments/row-ranges.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { digestSql, readSegments, rowGroupRows } from '../segments/segment-sql.ts';
 import { type ColdPlace, listColdPlaces, listMayHold } from './late-check-queries.ts';
@@ -170,10 +171,7 @@ async function lookUp(
   const [place] = places;
   if (place === undefined) return [];
   const { object_key: key, size_bytes: sizeBytes, sha256 } = place;
-  const ranges = places.map(({ first_row, count }) => ({
-    first: first_row,
-    last: first_row + count - 1,
-  }));
+  const ranges = places.map(({ first_row, count }): RowRange => [first_row, first_row + count - 1]);
   try {
     const object = await objects.open({ key, sizeBytes, sha256 });
     try {
@@ -205,9 +203,6 @@ function readFault(error: unknown, places: readonly ColdPlace[]): unknown {
   });
 }
 
-/** Rows of a segment, from `first` to `last`, both inclusive. */
-type RowRange = { first: number; last: number };
-
 type LateHit = { ordinal: number; is_same: boolean };
 
 /**
@@ -227,9 +222,8 @@ function findLateSql(
     late_digest: late.map((record) => record.digest),
   };
   const lists = Object.keys(columns).map((name) => `unnest(lists.${name}) as ${name}`);
-  const rows = mergeRanges(ranges).map(
-    ({ first, last }) => `file_row_number between ${first} and ${last}`,
-  );
+  // Of ranges that are nearer to each other than a row group nothing could be skipped between them.
+  const rows = rangesSql(joinRanges(ranges, rowGroupRows));
   return `
     with late as (
       select ${lists.join(', ')}
@@ -238,7 +232,7 @@ function findLateSql(
     select late_ordinal as ordinal, ${digestSql} = late_digest as is_same
     from late join ${readSegments([path])}
       on store = late_store and epoch_us(occurred_at) = late_at and event_id = late_id
-    where ${rows.join(' or ')}`;
+    where ${rows.join(' and ')}`;
 }
 
 const columnTypes = JSON.stringify({
@@ -248,18 +242,3 @@ const columnTypes = JSON.stringify({
   late_id: 'VARCHAR[]',
   late_digest: 'UBIGINT[]',
 });
-
-/**
- * Sorts the ranges and joins those that are nearer to each other than a row group, because nothing could be skipped
- * between them.
- */
-export function mergeRanges(ranges: readonly RowRange[]): RowRange[] {
-  const merged: RowRange[] = [];
-  for (const range of [...ranges].sort((a, b) => a.first - b.first)) {
-    const before = merged.at(-1);
-    if (before !== undefined && range.first - before.last <= rowGroupRows) {
-      before.last = Math.max(before.last, range.last);
-    } else merged.push({ ...range });
-  }
-  return merged;
-}

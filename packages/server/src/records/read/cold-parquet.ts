@@ -1,12 +1,12 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
+import { keyOf, pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
+import { clip } from '../segments/row-ranges.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 import { planColdTimes } from './by-time.ts';
 import { readTwice, type SegmentRows, withRows } from './open-segments.ts';
 import {
   beyondTenant,
-  clip,
   firstDayBeyond,
   isDayOf,
   maxSegments,
@@ -20,8 +20,8 @@ import type { DayInSegment } from './queries.ts';
 import * as queries from './queries.ts';
 import { fetchSql, findSql, type Located, locateSql, positionSql } from './scan-sql.ts';
 import {
-  compareRows,
-  compareRowTimes,
+  compareKeys,
+  compareTimes,
   cutAt,
   type Scan,
   type ScanLimits,
@@ -221,8 +221,8 @@ async function readPlan(
     }
     const rows =
       parts.length === 0 ? [] : await fetchRows(tiers.cold, fetchSql(parts, slice, bound));
-    const compare = isByTime ? compareRowTimes : compareRows;
-    rows.sort((a, b) => (descending ? -compare(a, b) : compare(a, b)));
+    const compare = isByTime ? compareTimes : compareKeys;
+    rows.sort((a, b) => (descending ? -1 : 1) * compare(keyOf(a), keyOf(b)));
     const shown = rows.slice(0, limit);
     return { rows: shown, end: cutAt(shown, limit) ?? end };
   });

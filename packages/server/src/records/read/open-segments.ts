@@ -11,8 +11,9 @@ import {
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Times } from '../queries.ts';
 import { groupsAt, piecesOf, rowsAt, type SegmentPiece } from '../segments/pieces.ts';
+import { clip, type RowRange } from '../segments/row-ranges.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import { clip, maxSegments, type RowRange } from './plan-scan.ts';
+import { maxSegments } from './plan-scan.ts';
 import { listPieces, type Segment } from './queries.ts';
 import type { FilePart } from './scan-sql.ts';
 

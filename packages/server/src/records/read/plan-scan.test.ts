@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { boundary, clip, firstDayBeyond, maxSegments, planScan } from './plan-scan.ts';
+import { clip } from '../segments/row-ranges.ts';
+import { boundary, firstDayBeyond, maxSegments, planScan } from './plan-scan.ts';
 import type { DayInSegment } from './queries.ts';
 import { compareKeys } from './tier.ts';
 

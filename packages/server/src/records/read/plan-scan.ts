@@ -1,10 +1,8 @@
 import { addDays } from '../../kernel/day.ts';
 import type { RecordKey, Times } from '../queries.ts';
+import { joinRanges, type RowRange } from '../segments/row-ranges.ts';
 import { firstDay } from '../slice/slice.ts';
 import type { DayInSegment, DayKey, Segment } from './queries.ts';
-
-/** Rows of a segment's object, counted from 0; both ends are included. */
-export type RowRange = readonly [first: number, last: number];
 
 type SegmentPart = {
   readonly segment: Segment;
@@ -72,7 +70,7 @@ export function planScan(days: readonly DayInSegment[], options: PlanOptions): S
   const last = picked.at(-1);
   return {
     days: picked,
-    parts: [...ranges.values()].map((part) => ({ ...part, ranges: coalesce(part.ranges) })),
+    parts: [...ranges.values()].map((part) => ({ ...part, ranges: joinRanges(part.ranges) })),
     rowCount,
     bytes,
     end: (isFull || options.mayBeMore) && last !== undefined ? boundary(last, descending) : null,
@@ -115,13 +113,6 @@ export function tenantsBeyond([, store]: RecordKey, descending: boolean): '>=' |
   return store === '' ? '<' : '<=';
 }
 
-/** Keeps of the ranges what lies between `first` and `last`. */
-export function clip(ranges: readonly RowRange[], [first, last]: RowRange): RowRange[] {
-  return ranges
-    .filter((range) => range[1] >= first && range[0] <= last)
-    .map((range) => [Math.max(range[0], first), Math.min(range[1], last)]);
-}
-
 /** Returns whether a key belongs to this day of a store. */
 export function isDayOf(day: DayInSegment, key: RecordKey): boolean {
   return isSameDay(day, storeDayOf(key));
@@ -150,18 +141,4 @@ function segmentKey(day: DayInSegment): string {
 function rangeOf(day: DayInSegment, rows: number, descending: boolean): RowRange {
   const skipped = descending ? day.count - rows : 0;
   return [day.first_row + skipped, day.first_row + skipped + rows - 1];
-}
-
-/** Returns the ranges in ascending order; those that touch are joined. */
-function coalesce(ranges: readonly RowRange[]): RowRange[] {
-  const whole: RowRange[] = [];
-  for (const range of [...ranges].sort((a, b) => a[0] - b[0])) {
-    const before = whole.at(-1);
-    if (before !== undefined && range[0] <= before[1] + 1) {
-      whole[whole.length - 1] = [before[0], Math.max(before[1], range[1])];
-    } else {
-      whole.push(range);
-    }
-  }
-  return whole;
 }

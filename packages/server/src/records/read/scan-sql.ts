@@ -1,9 +1,9 @@
 import { literal } from '../../platform/duckdb.ts';
 import { pageBytes, type RecordKey } from '../queries.ts';
+import { type RowRange, rangesSql, spanSql } from '../segments/row-ranges.ts';
 import { digestSumSql, instantSql, readSegments, segmentOrder } from '../segments/segment-sql.ts';
 import { coldConditions, coldLabelConditions, coldPlaceConditions } from '../slice/cold-sql.ts';
 import type { Slice } from '../slice/slice.ts';
-import type { RowRange } from './plan-scan.ts';
 
 // This file makes DuckDB's SQL that reads records out of segments.
 
@@ -153,15 +153,10 @@ export function sumSql(
 
 /** Selects the rows of a file that meet conditions. */
 function rowsOf({ path, ranges, rows }: FilePart, conditions: readonly string[]): string {
-  const first = ranges[0]?.[0] ?? 0;
-  const last = ranges.at(-1)?.[1] ?? -1;
-  // DuckDB chooses the row groups by this condition, so the whole span is given as a condition of its own.
-  const all = [`file_row_number between ${first} and ${last}`, ...conditions];
-  if (rows) all.push(`file_row_number in (${rows.join(', ')})`);
-  else if (ranges.length > 1) {
-    const each = ranges.map(([from, to]) => `file_row_number between ${from} and ${to}`);
-    all.push(`(${each.join(' or ')})`);
-  }
+  const known = rows
+    ? [spanSql(ranges), `file_row_number in (${rows.join(', ')})`]
+    : rangesSql(ranges);
+  const all = [...known, ...conditions];
   return `${readSegments([path])} where ${all.join(' and ')}`;
 }
 

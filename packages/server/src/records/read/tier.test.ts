@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compareText } from '../../kernel/names.ts';
 import { keyOf, type RecordRow } from '../queries.ts';
-import { compareKeys, compareRows, mergeTiers, type Scan, type Tier } from './tier.ts';
+import { compareKeys, mergeTiers, type Scan, type Tier } from './tier.ts';
+
+const compareRows = (a: RecordRow, b: RecordRow) => compareKeys(keyOf(a), keyOf(b));
 
 function row(store: string, event_id: string, bytes = 100): RecordRow {
   const at = '2001-01-01T00:00:00.000000Z';

@@ -71,22 +71,9 @@ export function compareKeys(a: RecordKey, b: RecordKey): number {
   );
 }
 
-export function compareRows(a: RecordRow, b: RecordRow): number {
-  return (
-    compareText(a.tenant, b.tenant) ||
-    compareText(a.store, b.store) ||
-    compareText(a.occurred_at, b.occurred_at) ||
-    compareText(a.event_id, b.event_id)
-  );
-}
-
 /** Returns the order of keys by time, in which those of one tenant can be. */
 export function compareTimes(a: RecordKey, b: RecordKey): number {
   return compareText(a[2], b[2]) || compareText(a[1], b[1]) || compareText(a[3], b[3]);
-}
-
-export function compareRowTimes(a: RecordRow, b: RecordRow): number {
-  return compareTimes(keyOf(a), keyOf(b));
 }
 
 /** Returns the last key of rows that were cut because of their number or their bytes; null when they were not cut. */

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { type DuckDb, literal } from '../../platform/duckdb.ts';
 import type { ObjectPiece } from '../../platform/objects/objects.ts';
 import { hashFile } from '../../platform/thread-hash.ts';
+import type { RowRange } from './row-ranges.ts';
 import { instantSql } from './segment-sql.ts';
 
 /**
@@ -30,7 +31,7 @@ export async function readPieces(
   { path, signal }: { readonly path: string; readonly signal?: AbortSignal | undefined },
 ): Promise<SegmentPiece[] | null> {
   const { size } = await stat(path);
-  const groups = await duckdb.run<GroupOfFile>(groupsSql(path), signal && { signal });
+  const groups = await duckdb.run<GroupOfFile>(groupsSql(path), { signal });
   if (groups.length < 2) return null;
   // Between two row groups there may be bytes that belong to neither.
   const starts = [0, ...groups.slice(1).map(({ start }) => Number(start))];
@@ -60,12 +61,10 @@ function groupsSql(path: string): string {
     from parquet_metadata(${literal(path)}) group by row_group_id order by row_group_id`;
 }
 
-type Rows = readonly [first: number, last: number];
-
 /** Returns the pieces that are needed to read rows; undefined when that is all of them. */
 export function piecesOf(
   pieces: readonly SegmentPiece[],
-  ranges: readonly Rows[],
+  ranges: readonly RowRange[],
 ): ObjectPiece[] | undefined {
   const wanted = placed(pieces).filter(
     ({ rows, row }) =>
@@ -83,12 +82,12 @@ export function piecesOf(
 export function groupsAt(
   pieces: readonly SegmentPiece[],
   { first_at, last_at }: { readonly first_at: string; readonly last_at: string },
-): Rows[] {
+): RowRange[] {
   return placed(pieces)
     .filter((piece) => piece.rows > 0)
     .filter((piece) => piece.first_at === null || piece.first_at <= last_at)
     .filter((piece) => piece.last_at === null || piece.last_at >= first_at)
-    .map(({ row, rows }): Rows => [row, row + rows - 1]);
+    .map(({ row, rows }): RowRange => [row, row + rows - 1]);
 }
 
 /**
@@ -96,7 +95,11 @@ export function groupsAt(
  * and so all those of this time, too. The rows are in the order of their times; of the first and the last row group
  * they may be a part only.
  */
-export function rowsAt(pieces: readonly SegmentPiece[], [first, last]: Rows, at: string): Rows {
+export function rowsAt(
+  pieces: readonly SegmentPiece[],
+  [first, last]: RowRange,
+  at: string,
+): RowRange {
   const groups = placed(pieces).filter(
     ({ rows, row }) => rows > 0 && row <= last && row + rows > first,
   );

@@ -1,3 +1,4 @@
+import { joinRanges, type RowRange, spanSql } from '../segments/row-ranges.ts';
 import { readSegments, segmentOrder } from '../segments/segment-sql.ts';
 import { coldLabelConditions } from '../slice/cold-sql.ts';
 import type { Slice } from '../slice/slice.ts';
@@ -37,30 +38,23 @@ export function chunkRows(
   return { rows, order: order.join(', ') };
 }
 
-/** The first and the last row, both included. */
-type RowRange = { first: number; last: number };
-
 /** Returns the rows of each segment, in ascending stretches that are as long as possible. */
 function rangesOf(runs: readonly RowRun[]): Map<string, RowRange[]> {
   const bySegment = new Map<string, RowRange[]>();
   for (const { segmentId, firstRow, count } of runs) {
     const ranges = bySegment.get(segmentId) ?? [];
-    const before = ranges.at(-1);
-    const last = firstRow + count - 1;
-    if (before !== undefined && before.last + 1 === firstRow) before.last = last;
-    else ranges.push({ first: firstRow, last });
+    ranges.push([firstRow, firstRow + count - 1]);
     bySegment.set(segmentId, ranges);
   }
-  return bySegment;
+  return new Map([...bySegment].map(([id, ranges]) => [id, joinRanges(ranges)]));
 }
 
-/** DuckDB chooses the row groups by the span of all rows. With a list of ranges alone it would read all of them. */
+/** A chunk may have a thousand ranges, which are joined as rows. */
 function rangeConditions(ranges: readonly RowRange[]): string[] {
-  const span = `file_row_number between ${ranges[0]?.first ?? 0} and ${ranges.at(-1)?.last ?? -1}`;
-  if (ranges.length === 1) return [span];
-  const values = ranges.map(({ first, last }) => `(${first}, ${last + 1})`).join(', ');
+  if (ranges.length === 1) return [spanSql(ranges)];
+  const values = ranges.map(([first, last]) => `(${first}, ${last + 1})`).join(', ');
   return [
-    span,
+    spanSql(ranges),
     `file_row_number in (select unnest(range(v.first, v.beyond)) from (values ${values}) v(first, beyond))`,
   ];
 }
