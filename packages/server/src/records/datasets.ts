@@ -7,6 +7,7 @@ import { emptyPage, type Page, toKeyset, toPage } from '../kernel/page.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { DatasetRow, MonthSum, recordsContract } from './contract.ts';
 import * as queries from './queries.ts';
+import { untagged } from './tags/counters.ts';
 import { type Coverage, readCoverage } from './tags/coverage.ts';
 import { tierOf } from './values.ts';
 
@@ -70,11 +71,7 @@ function names(row: queries.DatasetCounters): string[] {
 }
 
 function toDatasetRow(row: queries.DatasetCounters, coverage: Coverage | undefined): DatasetRow {
-  const { covered, training, fine_tuning } = coverage ?? {
-    covered: 0,
-    training: 0,
-    fine_tuning: 0,
-  };
+  const { covered, training, fine_tuning } = coverage ?? untagged;
   return {
     tenant: row.tenant,
     store: row.store,

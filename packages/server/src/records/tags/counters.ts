@@ -11,6 +11,8 @@ export type Weight = {
   readonly fine_tuning: number;
 };
 
+export const untagged: Weight = { covered: 0, training: 0, fine_tuning: 0 };
+
 /** The days of a tenant, or of one of its stores when `store` is not null. */
 export type CounterScope = { readonly tenant: string; readonly store: string | null };
 

@@ -1,8 +1,8 @@
 import { dayAfter } from '../../kernel/day.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Span, TagWindows } from '../slice/slice.ts';
-import type { CounterScope, Weight } from './counters.ts';
-import { planRow, type RowPlan, untagged } from './plan-row.ts';
+import { type CounterScope, untagged, type Weight } from './counters.ts';
+import { planRow, type RowPlan } from './plan-row.ts';
 import { type TenantStretches, toStretches, type WeightedSpan } from './stretches.ts';
 import { type Place, type Share, sumShares } from './sums.ts';
 import { readTagsOf } from './windows.ts';
@@ -15,7 +15,7 @@ export type CountedRow = CounterScope & {
 };
 
 /** How many records lie in at least one tagged window, and how many in those of each dataset. */
-export type Coverage = { covered: number; training: number; fine_tuning: number };
+export type Coverage = { -readonly [kind in keyof Weight]: number };
 
 /**
  * Returns how many records of each row are tagged. The numbers are exact; they come from the counters of the snapshot
@@ -47,7 +47,7 @@ export function planCoverage(
   tags: ReadonlyMap<string, TagWindows>,
 ): CoveragePlan {
   const stretches = new Map([...tags].map(([tenant, own]) => [tenant, toStretches(own)]));
-  const known = rows.map(() => ({ covered: 0, training: 0, fine_tuning: 0 }));
+  const known = rows.map(() => ({ ...untagged }));
   const plans = rememberPlans();
   const added = rows.flatMap((row, i) => {
     const own = stretches.get(row.tenant);

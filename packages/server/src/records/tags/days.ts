@@ -5,7 +5,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { type SliceRequest, toSlice } from '../slice/slice.ts';
 import type { DayRow } from '../tags.contract.ts';
 import { tierOf } from '../values.ts';
-import type { CounterScope } from './counters.ts';
+import { type CounterScope, untagged } from './counters.ts';
 import { addCoverage, type Coverage } from './coverage.ts';
 import { type DayCounters, listCountedDays, sumRunsByDay } from './queries.ts';
 import { clipStretches, type TenantStretches, toStretches } from './stretches.ts';
@@ -51,13 +51,11 @@ async function withCoverage(
   const coverage =
     tags === undefined ? new Map() : await coverDays(snapshot, scope, rows, toStretches(tags));
   return rows.map(({ day, count, bytes, cold_count }) => {
-    const { covered, training, fine_tuning }: Coverage = coverage.get(day) ?? nothing;
+    const { covered, training, fine_tuning }: Coverage = coverage.get(day) ?? untagged;
     const tier = tierOf({ count, cold_count });
     return { day, count, bytes, tier, covered, by_dataset: { training, fine_tuning } };
   });
 }
-
-const nothing: Coverage = { covered: 0, training: 0, fine_tuning: 0 };
 
 async function coverDays(
   snapshot: Queryable,
@@ -67,7 +65,7 @@ async function coverDays(
 ): Promise<Map<string, Coverage>> {
   const [first, last] = [rows[0]?.day, rows.at(-1)?.day];
   if (first === undefined || last === undefined) return new Map();
-  const coverage = new Map(rows.map(({ day }) => [day, { ...nothing }]));
+  const coverage = new Map(rows.map(({ day }) => [day, { ...untagged }]));
   const add = (day: string, sum: Coverage, times: number) => {
     const own = coverage.get(day);
     if (own !== undefined) addCoverage(own, sum, times);

@@ -1,6 +1,13 @@
 import { firstOfMonth, firstOfNextMonth } from '../../kernel/day.ts';
 import type { Span } from '../slice/slice.ts';
-import { type CounterSpan, daysBetween, spansOf, spanTables, type Weight } from './counters.ts';
+import {
+  type CounterSpan,
+  daysBetween,
+  spansOf,
+  spanTables,
+  untagged,
+  type Weight,
+} from './counters.ts';
 import { clipStretches, type WeightedSpan } from './stretches.ts';
 
 /**
@@ -9,8 +16,6 @@ import { clipStretches, type WeightedSpan } from './stretches.ts';
  */
 export type RowPlan = { readonly whole: Weight; readonly parts: readonly WeightedCounters[] };
 export type WeightedCounters = { readonly run: CounterSpan; readonly weight: Weight };
-
-export const untagged: Weight = { covered: 0, training: 0, fine_tuning: 0 };
 
 /**
  * Lets all records of a row count as most of its months do, and all records of a month as most of its days do; then it

@@ -1,7 +1,7 @@
-import type { DayWindow, Span, TagWindows } from '../slice/slice.ts';
+import type { Span, TagWindows } from '../slice/slice.ts';
 import { datasetNames } from '../values.ts';
-import type { Weight } from './counters.ts';
-import { mergeSpans, subtractSpans } from './windows.ts';
+import { untagged, type Weight } from './counters.ts';
+import { mergeSpans, spansByStore, subtractSpans } from './windows.ts';
 
 /** Days on which all records count in the same way, from `from` to before `until`. */
 export type WeightedSpan = Span & { readonly weight: Weight };
@@ -21,8 +21,8 @@ export type TenantStretches = {
  * so `added` holds only the days that `ofAll` does not cover.
  */
 export function toStretches({ training, fine_tuning }: TagWindows): TenantStretches {
-  const trained = byStore(training);
-  const tuned = byStore(fine_tuning);
+  const trained = spansByStore(training);
+  const tuned = spansByStore(fine_tuning);
   const all = weightedSpans(trained.get(null) ?? [], tuned.get(null) ?? []);
   const ofAll = stretchesOf(all);
   const stores = new Set([...trained.keys(), ...tuned.keys()].filter((name) => name !== null));
@@ -63,16 +63,6 @@ function weightedSpans(training: readonly Span[], fine_tuning: readonly Span[]):
   return { covered: mergeSpans([...training, ...fine_tuning]), training, fine_tuning };
 }
 
-function byStore(windows: readonly DayWindow[]): Map<string | null, Span[]> {
-  const spans = new Map<string | null, Span[]>();
-  for (const { store, from, until } of windows) {
-    const own = spans.get(store) ?? [];
-    own.push({ from, until });
-    spans.set(store, own);
-  }
-  return spans;
-}
-
 const kinds = ['covered', ...datasetNames] as const;
 
 /** Cuts merged spans wherever one of them begins or ends. */
@@ -86,7 +76,7 @@ function stretchesOf(spans: WeightedSpans): WeightedSpan[] {
     )
     .sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0));
   const stretches: WeightedSpan[] = [];
-  const weight = { covered: 0, training: 0, fine_tuning: 0 };
+  const weight = { ...untagged };
   let from = '';
   for (const { day, kind, by } of changes) {
     if (day > from && kinds.some((one) => weight[one] > 0)) {

@@ -1,5 +1,7 @@
+import { compareText } from '../../kernel/names.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { DayWindow, Slice, Span, TagWindows } from '../slice/slice.ts';
+import type { DatasetName } from '../values.ts';
 import { listTaggedDays } from './queries.ts';
 
 /**
@@ -8,23 +10,27 @@ import { listTaggedDays } from './queries.ts';
  * group is in the order of days.
  */
 export function mergeWindows(windows: readonly DayWindow[]): DayWindow[] {
-  const byStore = new Map<string | null, Span[]>();
+  const spans = spansByStore(windows);
+  const ofAll = mergeSpans(spans.get(null) ?? []);
+  // No store has an empty name.
+  return [...spans.keys()]
+    .sort((a, b) => compareText(a ?? '', b ?? ''))
+    .flatMap((store) => {
+      const own = mergeSpans(spans.get(store) ?? []);
+      const left = store === null ? own : subtractSpans(own, ofAll);
+      return left.map((span) => ({ store, ...span }));
+    });
+}
+
+/** Returns the days of the windows by their stores; null stands for all stores. */
+export function spansByStore(windows: readonly DayWindow[]): Map<string | null, Span[]> {
+  const spans = new Map<string | null, Span[]>();
   for (const { store, from, until } of windows) {
-    const spans = byStore.get(store) ?? [];
-    spans.push({ from, until });
-    byStore.set(store, spans);
+    const own = spans.get(store) ?? [];
+    own.push({ from, until });
+    spans.set(store, own);
   }
-  const ofAll = mergeSpans(byStore.get(null) ?? []);
-  byStore.delete(null);
-  const stores = [...byStore].sort(([a], [b]) =>
-    Buffer.compare(Buffer.from(a ?? ''), Buffer.from(b ?? '')),
-  );
-  return [
-    ...ofAll.map((span) => ({ store: null, ...span })),
-    ...stores.flatMap(([store, spans]) =>
-      subtractSpans(mergeSpans(spans), ofAll).map((span) => ({ store, ...span })),
-    ),
-  ];
+  return spans;
 }
 
 /** Returns spans in order, none of which overlap or touch. */
@@ -67,19 +73,16 @@ export async function readTagsOf(
   db: Queryable,
   tenants: readonly string[],
 ): Promise<Map<string, TagWindows>> {
-  const tagged = new Map<string, Awaited<ReturnType<typeof listTaggedDays>>>();
-  for (const window of await listTaggedDays(db, tenants)) {
-    const own = tagged.get(window.tenant) ?? [];
-    own.push(window);
-    tagged.set(window.tenant, own);
+  const tags = new Map<string, Record<DatasetName, DayWindow[]>>();
+  for (const { tenant, dataset, ...window } of await listTaggedDays(db, tenants)) {
+    const own = tags.get(tenant) ?? { training: [], fine_tuning: [] };
+    own[dataset].push(window);
+    tags.set(tenant, own);
   }
   return new Map(
-    [...tagged].map(([tenant, windows]) => [
+    Array.from(tags, ([tenant, { training, fine_tuning }]) => [
       tenant,
-      {
-        training: mergeWindows(windows.filter(({ dataset }) => dataset === 'training')),
-        fine_tuning: mergeWindows(windows.filter(({ dataset }) => dataset === 'fine_tuning')),
-      },
+      { training: mergeWindows(training), fine_tuning: mergeWindows(fine_tuning) },
     ]),
   );
 }
