@@ -1,6 +1,5 @@
 import { JsonScanner } from '../../kernel/json-text.ts';
-import { recordFields } from '../values.ts';
-import { createRoles, hasWholeEnrichment, type Mapping } from './mapping.ts';
+import { createRoles, givenMembers, hasWholeEnrichment, type Mapping } from './mapping.ts';
 import { createSpelling } from './spell-field.ts';
 
 /**
@@ -12,10 +11,7 @@ import { createSpelling } from './spell-field.ts';
 export function createLineMapper(mapping: Mapping): (line: string) => string {
   const scanner = new JsonScanner('');
   const spell = createSpelling(mapping.timeUnit);
-  const given = recordFields.flatMap((field) => {
-    const value = mapping.values[field];
-    return value === undefined ? [] : [`"${field}":${spell(field, JSON.stringify(value))}`];
-  });
+  const given = givenMembers(mapping);
   return (line) => {
     const members = readMembers(scanner, line);
     if (members === null) return line;

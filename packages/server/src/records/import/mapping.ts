@@ -1,6 +1,6 @@
 import type { RecordField } from '../values.ts';
 import { recordFields } from '../values.ts';
-import type { TimeUnit } from './spell-field.ts';
+import { createSpelling, type TimeUnit } from './spell-field.ts';
 
 /** How the columns of files become records. */
 export type Mapping = {
@@ -51,6 +51,15 @@ export function hasWholeEnrichment(mapping: Mapping, names: readonly string[]): 
   const { columns, values, skipped } = mapping;
   if (columns.enrichment !== undefined || values.enrichment !== undefined) return true;
   return names.includes('enrichment') && !skipped.includes('enrichment');
+}
+
+/** Returns the members that are the same in all records, spelled. */
+export function givenMembers({ values, timeUnit }: Mapping): string[] {
+  const spell = createSpelling(timeUnit);
+  return recordFields.flatMap((field) => {
+    const value = values[field];
+    return value === undefined ? [] : [`"${field}":${spell(field, JSON.stringify(value))}`];
+  });
 }
 
 const required = ['tenant', 'store', 'event_id', 'occurred_at'] as const;

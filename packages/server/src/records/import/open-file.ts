@@ -6,14 +6,19 @@ import { DuckDbError, isOutOfMemory, literal } from '../../platform/duckdb.ts';
 import { type DuckDbStream, openDuckDbStream } from '../../platform/duckdb-stream.ts';
 import { splitLines } from '../../platform/http/lines.ts';
 import type { ImportFormat, RecordField } from '../values.ts';
-import { recordFields } from '../values.ts';
 import { jsonSql } from './json-sql.ts';
 import { createLineMapper } from './map-line.ts';
-import { createRoles, hasWholeEnrichment, type Mapping, mappingFaults } from './mapping.ts';
+import {
+  createRoles,
+  givenMembers,
+  hasWholeEnrichment,
+  type Mapping,
+  mappingFaults,
+} from './mapping.ts';
 import { createRemoteFiles, isRemote } from './remote-files.ts';
 import { createSpelling } from './spell-field.ts';
 import { createStage, restSql, type Stage, type Stretch, type TypedSource } from './stage.ts';
-import { typedColumns } from './typed-rows.ts';
+import { textType, typedColumns } from './typed-rows.ts';
 
 /** Some records as lines of NDJSON. Each row of the file is one line, so rows are found again by their numbers. */
 export type Piece = { readonly text: Buffer; readonly rows: number };
@@ -345,10 +350,7 @@ async function* readRows(
   { mapping, fields, first }: { mapping: Mapping; fields: readonly RecordField[]; first?: number },
 ): AsyncGenerator<Piece> {
   const spell = createSpelling(mapping.timeUnit);
-  const given = recordFields.flatMap((field) => {
-    const value = mapping.values[field];
-    return value === undefined ? [] : [`"${field}":${spell(field, JSON.stringify(value))}`];
-  });
+  const given = givenMembers(mapping);
   let next = first ?? 0;
   for await (const { count, columns } of duckdb.rows(query)) {
     let text = '';
@@ -404,8 +406,6 @@ async function describeParquet(duckdb: DuckDbStream, path: string): Promise<Tabl
     })),
   };
 }
-
-const textType = { kind: 'VARCHAR', isJson: false, names: [], parts: [], text: 'text' };
 
 /** Nothing of a CSV file is guessed, for DuckDB's guesses may drop rows: its first row has the names. */
 async function describeCsv(duckdb: DuckDbStream, path: string, delimiter: string): Promise<Table> {

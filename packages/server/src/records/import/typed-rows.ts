@@ -142,7 +142,7 @@ export function typedColumns(
   for (const field of recordFields) {
     const value = mapping.values[field];
     if (value === undefined) continue;
-    const given = { type: givenType, sql: literal(value), timeUnit: undefined };
+    const given = { type: textType, sql: literal(value), timeUnit: undefined };
     fields.set(field, fieldSql(field, given));
   }
   // DuckDB tells the fields of a STRUCT apart without regard to case.
@@ -160,7 +160,10 @@ export function typedColumns(
     .join(', ');
 }
 
-const givenType: ColumnType = { kind: 'VARCHAR', isJson: false, names: [], parts: [], text: '' };
+/** The type of a column of CSV, and of a value that is given for all rows. */
+export const textType: ColumnType = {
+  ...{ kind: 'VARCHAR', isJson: false, names: [], parts: [], text: 'text' },
+};
 
 const wholeNumbers: ReadonlySet<string> = new Set([
   ...['TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'UTINYINT', 'USMALLINT', 'UINTEGER', 'UBIGINT'],
