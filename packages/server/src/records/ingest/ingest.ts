@@ -92,26 +92,24 @@ export function createIngest(db: Database, options: IngestOptions): Ingest {
     weigh: ({ part }) => part.count + part.sizeBytes / bytesOfRow,
     mostWeight: 2 * fewRows,
   });
-  return takeRecords(
-    options,
-    (actor, isDryRun) => (all) =>
-      withoutHidden(db, all, (part) => {
-        if (isDryRun) return foreseePart(db, part, storing);
-        const sent = { part, novelty: noveltyOf(actor.tokenId) };
-        return maySharePart(part, storing) ? small.run(sent) : storeAlone(sent);
-      }),
+  return takeRecords(options, (all, { actor, isDryRun }) =>
+    withoutHidden(db, all, (part) => {
+      if (isDryRun) return foreseePart(db, part, storing);
+      const sent = { part, novelty: noveltyOf(actor.tokenId) };
+      return maySharePart(part, storing) ? small.run(sent) : storeAlone(sent);
+    }),
   );
 }
 
 /** Checks records as an empty service with these limits would. There is none, and nothing is stored. */
 export function createLint(limits: IngestLimits): Ingest {
-  return takeRecords(limits, () => async (part) => foreseeAlone(part));
+  return takeRecords(limits, async (part) => foreseeAlone(part));
 }
 
 /** Reads and checks records, and gives them to whatever stores them. */
 function takeRecords(
   options: IngestLimits,
-  storerFor: (actor: Actor, isDryRun: boolean) => (part: Part) => Promise<PartOutcome>,
+  store: (part: Part, by: { actor: Actor; isDryRun: boolean }) => Promise<PartOutcome>,
 ): Ingest {
   const { maxRecords, maxBatchBytes, maxEnrichmentBytes } = options;
   const { inFlightBytes: total, inFlightBytesPerCaller: each = total } = options;
@@ -141,7 +139,7 @@ function takeRecords(
         }).catch(refuseEnvelope);
         if (part.count > 0) {
           await recheck();
-          tally.add(part, await storerFor(actor, findings !== undefined)(part));
+          tally.add(part, await store(part, { actor, isDryRun: findings !== undefined }));
         }
         return tally.answer();
       }),
@@ -150,10 +148,10 @@ function takeRecords(
       const own = budget.of(callerOf(actor));
       return withReserve(own, body, (reserve) => {
         reserve(streamShareBytes);
-        const store = storerFor(actor, findings !== undefined);
+        const isDryRun = findings !== undefined;
         return storeStream(body, {
-          ...{ actor, budget: own, maxRecords, maxLineBytes: maxRecordBytes, limits, store },
-          ...{ recheck, findings },
+          ...{ actor, budget: own, maxRecords, maxLineBytes: maxRecordBytes, limits },
+          ...{ recheck, findings, store: (part) => store(part, { actor, isDryRun }) },
         });
       });
     },

@@ -212,21 +212,20 @@ export function createPartitions(db: Database): Partitions {
   /** Partitions are never dropped while months are written to, so one that was seen once still exists. */
   const known = new Set<string>();
   const missingOf = (months: Iterable<string>) =>
-    [...new Set(months)].filter((month) => !known.has(partitionName(month)));
+    [...new Set(months)].filter((month) => !known.has(month));
   return {
     areKnown: (months) => missingOf(months).length === 0,
     forget(months) {
-      for (const month of months) known.delete(partitionName(month));
+      for (const month of months) known.delete(month);
     },
     async ensure(months) {
-      const missing = missingOf(months);
-      if (missing.length === 0) return;
-      for (const name of await listPartitions(db)) known.add(name);
-      const unmade = missing.filter((month) => !known.has(partitionName(month))).sort();
+      if (missingOf(months).length === 0) return;
+      for (const name of await listPartitions(db)) known.add(monthOf(name));
+      const unmade = missingOf(months).sort();
       for (let at = 0; at < unmade.length; at += monthsAtOnce) {
-        const months = unmade.slice(at, at + monthsAtOnce);
-        await make(db, months);
-        for (const month of months) known.add(partitionName(month));
+        const some = unmade.slice(at, at + monthsAtOnce);
+        await make(db, some);
+        for (const month of some) known.add(month);
       }
     },
   };
@@ -254,6 +253,10 @@ function boundsOf(month: string): { from: string; until: string } {
 /** The table of the records of a month. */
 export function partitionName(month: string): string {
   return `enrichment_records_${month.replace('-', '_')}`;
+}
+
+function monthOf(name: string): string {
+  return name.slice(-'YYYY-MM'.length).replace('_', '-');
 }
 
 /** A sender that repeats records is believed to go on so for at most this many parts. */
