@@ -2,7 +2,7 @@ import type { Actor } from '../../kernel/actor.ts';
 import { compareText } from '../../kernel/names.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import type { SliceRequest } from '../slice/slice.ts';
+import type { TenantSliceRequest } from '../slice/slice.ts';
 import type { Facts } from '../tags.contract.ts';
 import type { SampleSize } from './pick-days.ts';
 import { fittingShare } from './read-fields.ts';
@@ -16,7 +16,7 @@ export const usualSize: SampleSize = {
 export async function readFacts(
   tiers: { db: Database; cold: ColdReader },
   actor: Actor,
-  request: SliceRequest & { tenant: string },
+  request: TenantSliceRequest,
   size = usualSize,
 ): Promise<Facts> {
   const sample = await readSample(tiers, actor, request, { size, textBytes: 0 });

@@ -3,7 +3,7 @@ import { createGate } from '../../kernel/gate.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Field, Fields, Look, Share } from '../fields.contract.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import type { SliceRequest } from '../slice/slice.ts';
+import type { TenantSliceRequest } from '../slice/slice.ts';
 import { datasetNames } from '../values.ts';
 import {
   type Collected,
@@ -19,7 +19,7 @@ import { measureDrift } from './measure-drift.ts';
 import type { SampleSize } from './pick-days.ts';
 import { readSample, type Sample, type SampleOptions } from './read-sample.ts';
 
-export type FieldsRequest = SliceRequest & { tenant: string; against?: string };
+export type FieldsRequest = TenantSliceRequest & { against?: string };
 
 /** More places than for the labels: they say how large the error is, and months have some days each. */
 const usualSize: SampleSize = { records: 10_000, places: 40, mostPlaces: 200, keysEach: 10 };
@@ -50,10 +50,7 @@ export function createFieldsReader(
 }
 
 /** Returns the slice that `against` means: what it does not say is as in the first one. */
-export function otherSlice(
-  slice: SliceRequest & { tenant: string },
-  against: string,
-): SliceRequest & { tenant: string } {
+function otherSlice(slice: TenantSliceRequest, against: string): TenantSliceRequest {
   const { month, from, to, dataset, ...place } = slice;
   const days = { ...(month && { month }), ...(from && { from }), ...(to && { to }) };
   if (against === 'all') return { ...place, ...days };
@@ -72,7 +69,7 @@ const recordsATurn = 500;
 async function look(
   tiers: { db: Database; cold: ColdReader },
   actor: Actor,
-  { slice, options }: { slice: SliceRequest & { tenant: string }; options: SampleOptions },
+  { slice, options }: { slice: TenantSliceRequest; options: SampleOptions },
 ): Promise<Looked> {
   const sample = await readSample(tiers, actor, slice, options);
   const collected = emptyCollection();

@@ -8,7 +8,13 @@ import { listSliceSegments } from '../read/sum-segments.ts';
 import { type ColdReader, dayKey } from '../segments/segment.ts';
 import { readSegments, vectorRows } from '../segments/segment-sql.ts';
 import { coldConditions } from '../slice/cold-sql.ts';
-import { isOutOfReach, type Slice, type SliceRequest, toSlice } from '../slice/slice.ts';
+import {
+  isOutOfReach,
+  type Slice,
+  type TenantSlice,
+  type TenantSliceRequest,
+  toSlice,
+} from '../slice/slice.ts';
 import { withTags } from '../tags/windows.ts';
 import { coldWhereSql } from '../where/cold-sql.ts';
 import { parseWhere } from '../where/parse.ts';
@@ -54,7 +60,7 @@ const fewestRecords = 100;
 export async function readSample(
   tiers: Tiers,
   actor: Actor,
-  request: SliceRequest & { tenant: string },
+  request: TenantSliceRequest,
   options: SampleOptions,
 ): Promise<Sample> {
   const { tenant } = request;
@@ -66,7 +72,7 @@ export async function readSample(
 /** Does the same for a slice that was checked. Only its tenant, store, days, tags and `where` count. Throws 500 `segment_damaged`. */
 export async function readSliceSample(
   tiers: Tiers,
-  { where, ...slice }: Slice & { readonly tenant: string },
+  { where, ...slice }: TenantSlice,
   options: SampleOptions,
 ): Promise<Sample> {
   const { tenant } = slice;
@@ -116,8 +122,6 @@ async function fitSize(
   const fitting = Math.floor((textBytes * count) / Math.max(1, bytes));
   return { ...size, records: Math.min(size.records, Math.max(fewestRecords, fitting)) };
 }
-
-type TenantSlice = Slice & { readonly tenant: string };
 
 /** What the snapshot told. The rest must be read from segments. */
 type Look = {

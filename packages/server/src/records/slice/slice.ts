@@ -22,6 +22,8 @@ export type SliceRequest = {
   dataset?: DatasetName;
 };
 
+export type TenantSliceRequest = SliceRequest & { readonly tenant: string };
+
 /**
  * Which records are meant, after all checks: whole UTC days from `from` to before `until`. What is undefined does not
  * restrict the slice.
@@ -61,6 +63,9 @@ export type Slice = {
   /** The tenants that the caller may see; null means all. */
   readonly tenants: readonly string[] | null;
 };
+
+/** A slice of one tenant. */
+export type TenantSlice = Slice & { readonly tenant: string };
 
 /**
  * `outside`: records that the other version has not; `moved`: records that it has in another split. `unlike` is what can

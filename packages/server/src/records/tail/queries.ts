@@ -3,13 +3,10 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { type RecordRow, recordColumns } from '../queries.ts';
 import { where } from '../slice/queries.ts';
-import type { Slice } from '../slice/slice.ts';
+import type { TenantSlice } from '../slice/slice.ts';
 import { tailHours } from '../stored/queries.ts';
 import { parseWhere } from '../where/parse.ts';
 import { whereSql } from '../where/queries.ts';
-
-/** The slice of a tail: records of one tenant. */
-export type TailSlice = Slice & { readonly tenant: string };
 
 /**
  * How far a tail has told what was stored: everything up to a time, or up to a day of a store in the part of that time,
@@ -36,7 +33,7 @@ export type StoredDay = {
 /** Lists the next days that parts have stored of a slice, in the order of their commits. */
 export async function listStoredDays(
   db: Queryable,
-  slice: TailSlice,
+  slice: TenantSlice,
   { after, limit }: { after: Place; limit: number },
 ): Promise<StoredDay[]> {
   const { tenant, store, from, until } = slice;
@@ -80,7 +77,7 @@ export type PartRecord = RecordRow & { readonly number: number; readonly fits: b
  */
 export async function listStoredRecords(
   db: Queryable,
-  { tenant, where: own }: TailSlice,
+  { tenant, where: own }: TenantSlice,
   { days, limit }: { days: readonly DayToRead[]; limit: number },
 ): Promise<{ rows: PartRecord[]; isCut: boolean }> {
   const of = (pick: (day: DayToRead) => string) => days.map(pick);

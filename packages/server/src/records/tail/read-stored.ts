@@ -2,7 +2,8 @@ import { addDays } from '../../kernel/day.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { keyOf, type RecordKey, type RecordRow } from '../queries.ts';
 import { compareKeys, type Tier } from '../read/tier.ts';
-import type { DayToRead, Place, StoredDay, TailSlice } from './queries.ts';
+import type { TenantSlice } from '../slice/slice.ts';
+import type { DayToRead, Place, StoredDay } from './queries.ts';
 import * as queries from './queries.ts';
 
 /** Some records in the order in which they were committed. */
@@ -28,7 +29,7 @@ const most = { records: 500, days: 200 };
  */
 export async function readStored(
   { db, records }: StoredSource,
-  slice: TailSlice,
+  slice: TenantSlice,
   after: Place,
 ): Promise<StoredPage> {
   // Days, and whether they have cold records, are of the same moment as the hot records.
@@ -114,7 +115,7 @@ const mostScans = 20;
  */
 async function readBothTiers(
   records: Tier,
-  { tenant, where }: TailSlice,
+  { tenant, where }: TenantSlice,
   run: readonly [DayToRead, ...DayToRead[]],
 ): Promise<{ rows: RecordRow[]; end: Place }> {
   const [first] = run;

@@ -9,11 +9,12 @@ import { ReaderGone, watchCaller, write } from '../../platform/http/long-answer.
 import type { HttpServer } from '../../platform/http/server.ts';
 import type { Log } from '../../platform/log.ts';
 import { translateDatabaseError } from '../../platform/postgres/errors.ts';
+import { rest } from '../../platform/work/repeat.ts';
 import type { RecordRow } from '../queries.ts';
 import { recordJson } from '../read/pages.ts';
-import { isOutOfReach, toSlice } from '../slice/slice.ts';
+import { isOutOfReach, type TenantSlice, toSlice } from '../slice/slice.ts';
 import { type TailRequest, tailContract } from '../tail.contract.ts';
-import { findLastStored, isForgotten, type Place, type TailSlice } from './queries.ts';
+import { findLastStored, isForgotten, type Place } from './queries.ts';
 import type { StoredSource } from './read-stored.ts';
 import { createSharedTail, type SharedTail } from './tail.ts';
 
@@ -71,7 +72,7 @@ type Call = {
 };
 
 type Tail = {
-  readonly slice: TailSlice;
+  readonly slice: TenantSlice;
   readonly shared: SharedTail;
   /** Whether the caller may see the tenant; otherwise it looks like one of which nothing is stored. */
   readonly isReached: boolean;
@@ -218,17 +219,20 @@ async function isNews(
   { shared, slice, place, isReached, waits }: Tail,
   signal: AbortSignal,
 ): Promise<boolean> {
+  if (!isReached) {
+    await rest(waits.quietMillis, signal);
+    return false;
+  }
   const quiet = new AbortController();
   const timer = setTimeout(() => quiet.abort(), waits.quietMillis);
   timer.unref();
   const either = AbortSignal.any([signal, quiet.signal]);
-  if (isReached) await shared.untilNews(slice.tenant, place, either);
-  else await new Promise((resolve) => either.addEventListener('abort', resolve));
+  await shared.untilNews(slice.tenant, place, either);
   clearTimeout(timer);
   return !either.aborted;
 }
 
-function isWanted({ kind, source, eventId }: TailSlice, record: RecordRow): boolean {
+function isWanted({ kind, source, eventId }: TenantSlice, record: RecordRow): boolean {
   return (
     (kind === undefined || record.kind === kind) &&
     (source === undefined || record.source === source) &&

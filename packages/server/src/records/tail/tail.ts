@@ -1,13 +1,14 @@
 import type { Log } from '../../platform/log.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { rest } from '../../platform/work/repeat.ts';
-import { listLastStored, type Place, type TailSlice } from './queries.ts';
+import type { TenantSlice } from '../slice/slice.ts';
+import { listLastStored, type Place } from './queries.ts';
 import { readStored, type StoredPage, type StoredSource } from './read-stored.ts';
 
 /** What the tails of this process share, however many they are. */
 export type SharedTail = {
   /** Reads on from a place. Those who ask for the same at the same time get one answer. */
-  read(slice: TailSlice, after: Place): Promise<StoredPage>;
+  read(slice: TenantSlice, after: Place): Promise<StoredPage>;
   /** Returns when a part of the tenant was stored after this place, or the signal aborts. */
   untilNews(tenant: string, after: Place, signal: AbortSignal): Promise<void>;
 };

@@ -1,7 +1,7 @@
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { mayTryAgain } from '../../platform/postgres/errors.ts';
 import { sumTriple } from '../queries.ts';
-import { isCounted, type Slice, type TagWindows } from '../slice/slice.ts';
+import { isCounted, type TagWindows, type TenantSlice } from '../slice/slice.ts';
 import { readTagWindows } from '../tags/windows.ts';
 import * as queries from './pin-queries.ts';
 
@@ -10,11 +10,7 @@ export type PinnedSlice = {
    * The slice with the tags as they are and the time before which its records were stored. It gives the same records
    * whenever it is read.
    */
-  readonly slice: Slice & {
-    readonly tenant: string;
-    readonly tags: TagWindows;
-    readonly recordedBefore: string;
-  };
+  readonly slice: TenantSlice & { readonly tags: TagWindows; readonly recordedBefore: string };
   /** What the slice holds, from the counters; null where they cannot tell (with a kind, a source or a split). */
   readonly triple: { count: number; bytes: number; digest: string } | null;
 };
@@ -59,7 +55,7 @@ export async function withPin<P, T>(
 /** Pins a slice of one tenant as it is in the snapshot of a pin. */
 export async function pinSlice(
   snapshot: Queryable,
-  slice: Slice & { readonly tenant: string },
+  slice: TenantSlice,
   recordedBefore: string,
 ): Promise<PinnedSlice> {
   const tags = slice.tags ?? (await readTagWindows(snapshot, slice.tenant));

@@ -2,7 +2,7 @@ import { formatDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { numberOf } from '../../kernel/values.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import type { KeyRange, Slice } from '../slice/slice.ts';
+import type { KeyRange, TenantSlice } from '../slice/slice.ts';
 import { type DatasetName, splitNames } from '../values.ts';
 import type { Shares, Version } from '../versions.contract.ts';
 import { findFrozenSlice, type SharesRow, type StoredVersion } from './queries.ts';
@@ -128,7 +128,7 @@ export type VersionSlice = {
   /** When records of it were erased or deleted last. */
   readonly changedAt: string | null;
   /** Its records, with the tags as they were when it was frozen. Nothing that changes later changes this slice. */
-  readonly slice: Slice & { readonly tenant: string; readonly dataset: DatasetName };
+  readonly slice: TenantSlice & { readonly dataset: DatasetName };
 };
 
 /**
