@@ -83,13 +83,6 @@ describe('with segments', () => {
     expect(two).toEqual(one);
   });
 
-  test('tables of several tenants have the same id at every load, and others have others', async () => {
-    const id = async (tenants: string[] | null) =>
-      (await loadTable(world.tools, tenants)).metadata['table-uuid'];
-    expect(await id(['ZZ', 'TX'])).toBe(await id(['TX', 'ZZ']));
-    expect(new Set([await id(null), await id(['TX']), await id(['TX', 'ZZ'])]).size).toBe(3);
-  });
-
   test('a table limited to tenants names nothing of others, nor that they changed', async () => {
     const before = await world.readTable(['TX']);
     expect(before.paths).toEqual(await world.livePaths(['TX']));

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { AppError } from '../kernel/errors.ts';
 import type { Gate } from '../kernel/gate.ts';
-import { type ListedSnapshot, tableMetadata } from './metadata.ts';
+import { tableMetadata } from './metadata.ts';
 import type { Scope } from './queries.ts';
 import * as queries from './queries.ts';
 import { bringUpToDate, folderOf, putBytes, type SnapshotTools, uriOf } from './write-snapshot.ts';
@@ -14,7 +14,7 @@ export type TableTools = SnapshotTools & {
 };
 
 /** So many snapshots are told at most. */
-const listed = 100;
+const mostTold = 100;
 /** The first snapshot of very many tenants takes long. */
 const timeoutMillis = 300_000;
 
@@ -45,20 +45,16 @@ export async function loadTable(tools: TableTools, tenants: readonly string[] | 
 /** Returns what the metadata's file holds, and where it is; null when its snapshot was swept away. */
 async function describe(tools: TableTools, scope: Scope, signal: AbortSignal) {
   const { db, store } = tools;
-  const rows = await queries.listSnapshots(db, scope, listed);
+  const rows = await queries.listSnapshots(db, scope, mostTold);
   const [newest, oldest] = [rows[0], rows.at(-1)];
   if (newest === undefined || oldest === undefined) return null;
   if ((await store.head(newest.manifest_list, signal)) === null) return null;
   await queries.noteAsked(db, scope, newest.id);
-  const toListed = (row: queries.SnapshotRow): ListedSnapshot => ({
-    ...{ id: row.id, parentId: row.parent_id, summary: row.summary },
-    manifestList: uriOf(store, row.manifest_list),
-  });
+  const listed = rows.map((row) => ({ ...row, manifest_list: uriOf(store, row.manifest_list) }));
   const metadata = tableMetadata({
     id: toUuid(createHmac('sha256', tools.key()).update(`iceberg ${scope.name}`).digest('hex')),
     location: uriOf(store, `iceberg/${scope.name}`),
-    newest: toListed(newest),
-    snapshots: rows.map(toListed).reverse(),
+    ...{ newest, snapshots: listed.reverse() },
   });
   const key = `${folderOf(scope)}/${newest.id}-${oldest.id}.metadata.json`;
   if ((await store.head(key, signal)) === null) {

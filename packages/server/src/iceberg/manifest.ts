@@ -34,9 +34,8 @@ export type ManifestCounts = Readonly<
   >
 >;
 
-/** A manifest as the list of a snapshot names it. */
+/** What the list of a snapshot tells of a manifest, beside where it is. */
 export type ListedManifest = {
-  readonly path: string;
   readonly size_bytes: number;
   /** The snapshot that wrote it. */
   readonly snapshot_id: number;
@@ -158,8 +157,8 @@ export function countEntries(
 
 /** Returns the list of the manifests of a snapshot. */
 export function encodeManifestList(
-  snapshot: { readonly id: number; readonly parentId: number },
-  manifests: readonly ListedManifest[],
+  snapshot: { readonly id: number; readonly parent_id: number },
+  manifests: readonly (ListedManifest & { readonly path: string })[],
 ): Buffer {
   const rows = manifests.map(({ path, size_bytes, snapshot_id, oldest_id, tenant, counts }) => ({
     manifest_path: path,
@@ -181,7 +180,7 @@ export function encodeManifestList(
   }));
   const metadata = {
     'snapshot-id': String(snapshot.id),
-    'parent-snapshot-id': snapshot.parentId === 0 ? 'null' : String(snapshot.parentId),
+    'parent-snapshot-id': snapshot.parent_id === 0 ? 'null' : String(snapshot.parent_id),
     'sequence-number': String(snapshot.id),
     'format-version': '2',
   };

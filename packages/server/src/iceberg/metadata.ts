@@ -40,23 +40,23 @@ export const partitionSpec = {
 /** Segments have no ids of columns, so readers find a column by its name. */
 const nameMapping = columns.map(([name], index) => ({ 'field-id': index + 1, names: [name] }));
 
-/** A snapshot as the metadata tells of it. */
-export type ListedSnapshot = {
+export type SnapshotRow = {
   readonly id: number;
-  readonly parentId: number;
-  /** Where its list of manifests is, as a URI. */
-  readonly manifestList: string;
+  readonly parent_id: number;
+  /** The key of its list of manifests, or the URI by which readers find it. */
+  readonly manifest_list: string;
   readonly summary: Readonly<Record<string, string>>;
 };
 
 /**
- * Returns the metadata of the table as its file holds it, with these snapshots, the newest of which is last. `location` is a URI.
+ * Returns the metadata of the table as its file holds it, with these snapshots, the newest of which is last. Where the
+ * table and its lists are is given as URIs.
  */
 export function tableMetadata(table: {
   readonly id: string;
   readonly location: string;
-  readonly newest: ListedSnapshot;
-  readonly snapshots: readonly ListedSnapshot[];
+  readonly newest: SnapshotRow;
+  readonly snapshots: readonly SnapshotRow[];
 }) {
   const { newest, snapshots } = table;
   const millis = (id: number) => Math.floor(id / 1000);
@@ -76,12 +76,12 @@ export function tableMetadata(table: {
     'default-sort-order-id': 0,
     properties: { 'schema.name-mapping.default': JSON.stringify(nameMapping) },
     'current-snapshot-id': newest.id,
-    snapshots: snapshots.map(({ id, parentId, manifestList, summary }) => ({
+    snapshots: snapshots.map(({ id, parent_id, manifest_list, summary }) => ({
       'snapshot-id': id,
-      ...(parentId === 0 ? {} : { 'parent-snapshot-id': parentId }),
+      ...(parent_id === 0 ? {} : { 'parent-snapshot-id': parent_id }),
       'sequence-number': id,
       'timestamp-ms': millis(id),
-      'manifest-list': manifestList,
+      'manifest-list': manifest_list,
       summary,
       'schema-id': 0,
     })),

@@ -1,18 +1,11 @@
 import sql from 'sql-template-tag';
 import type { Connection, Queryable } from '../platform/postgres/database.ts';
 import { instantText } from '../platform/postgres/sql-text.ts';
-import type { ManifestCounts } from './manifest.ts';
+import type { ListedManifest } from './manifest.ts';
+import type { SnapshotRow } from './metadata.ts';
 
 /** Whose segments a table shows: `tenants` null means those of all. */
 export type Scope = { readonly name: string; readonly tenants: readonly string[] | null };
-
-export type SnapshotRow = {
-  readonly id: number;
-  readonly parent_id: number;
-  /** The key of its object. */
-  readonly manifest_list: string;
-  readonly summary: Readonly<Record<string, string>>;
-};
 
 /** A segment as it stands in a manifest. */
 export type ToldFile = {
@@ -26,16 +19,11 @@ export type ToldFile = {
   readonly digest: string;
 };
 
-export type ManifestRow = {
-  readonly tenant: string;
-  readonly snapshot_id: number;
+/** A manifest, with the key of its object. */
+export type ManifestRow = ListedManifest & {
   readonly object_key: string;
-  readonly size_bytes: number;
-  /** The oldest snapshot that added one of the files. */
-  readonly oldest_id: number;
   readonly fingerprint: string;
   readonly files: readonly ToldFile[];
-  readonly counts: ManifestCounts;
 };
 
 /** The moment of a transaction, in microseconds since 1970. */

@@ -7,8 +7,8 @@ import type { StoreFence } from '../platform/objects/fence.ts';
 import type { ObjectStore } from '../platform/objects/objects.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { type Bounds, countEntries, encodeManifest, encodeManifestList } from './manifest.ts';
-import { columnId } from './metadata.ts';
-import type { CatalogueFile, ManifestRow, Scope, SnapshotRow, ToldFile } from './queries.ts';
+import { columnId, type SnapshotRow } from './metadata.ts';
+import type { CatalogueFile, ManifestRow, Scope, ToldFile } from './queries.ts';
 import * as queries from './queries.ts';
 
 export type SnapshotTools = {
@@ -99,7 +99,6 @@ async function writeSnapshot(
   const { db, store, fence, graceSeconds } = tools;
   // Snapshots a millisecond apart have different times, by which readers find them.
   const id = Math.max(seen.moment, (seen.newest?.id ?? 0) + 1000);
-  const parentId = seen.newest?.id ?? 0;
   const attempt = `${folderOf(scope)}/${id}-${randomText(8)}`;
   await fence.advance(signal);
   const changes = seen.changed.map((tenant) => changesOf(id, tenant));
@@ -129,14 +128,13 @@ async function writeSnapshot(
     ...written,
   ];
   const listed = manifests.map((row) => ({ ...row, path: uriOf(store, row.object_key) }));
-  const manifestList = `${attempt}-list.avro`;
-  await putBytes(tools, manifestList, encodeManifestList({ id, parentId }, listed), signal);
+  const row = { id, parent_id: seen.newest?.id ?? 0, manifest_list: `${attempt}-list.avro` };
+  await putBytes(tools, row.manifest_list, encodeManifestList(row, listed), signal);
   const entries = changes.flatMap((change) => change.entries);
   const firstRemoval = await queries.findFirstRemoval(
     db,
     entries.filter(({ isGone }) => isGone),
   );
-  const row = { id, parent_id: parentId, manifest_list: manifestList };
   const summary = summaryOf(id, entries, manifests);
   return db.transaction(async (connection) => {
     const snapshot = { ...row, summary, manifests: written };
