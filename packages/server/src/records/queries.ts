@@ -329,9 +329,8 @@ function stretchRows(slice: Slice, stretches: readonly Stretch[], options: ScanO
     // The stretches begin at the cursor's time, so only the records of that very time must be told apart. A comparison
     // of rows instead would make PostgreSQL choose a worse index scan.
     const [, store, occurredAt, eventId] = options.after;
-    const isBeyond = raw((options.descending ? '<' : '>') + (options.isInclusive ? '=' : ''));
     conditions.push(
-      sql`(occurred_at <> ${occurredAt}::timestamptz or store <> ${store} or event_id ${isBeyond} ${eventId})`,
+      sql`(occurred_at <> ${occurredAt}::timestamptz or store <> ${store} or event_id ${beyond(options)} ${eventId})`,
     );
   }
   return sql`select record.* from (
@@ -372,9 +371,8 @@ function timeRows(slice: Slice, { first_at, last_at }: Times, options: ScanOptio
   ];
   if (options.after !== null) {
     const [, store, occurredAt, eventId] = options.after;
-    const isBeyond = raw((options.descending ? '<' : '>') + (options.isInclusive ? '=' : ''));
     conditions.push(
-      sql`(occurred_at <> ${occurredAt}::timestamptz or (store, event_id) ${isBeyond} (${store}, ${eventId}))`,
+      sql`(occurred_at <> ${occurredAt}::timestamptz or (store, event_id) ${beyond(options)} (${store}, ${eventId}))`,
     );
   }
   return sql`select record.* from (
@@ -389,9 +387,8 @@ function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
   const conditions = recordConditions(slice);
   if (options.after === null) return conditions;
   const [tenant, store, occurredAt, eventId] = options.after;
-  const isBeyond = raw((options.descending ? '<' : '>') + (options.isInclusive ? '=' : ''));
   conditions.push(
-    sql`(tenant, store, occurred_at, event_id) ${isBeyond} (${tenant}, ${store}, ${occurredAt}::timestamptz, ${eventId})`,
+    sql`(tenant, store, occurred_at, event_id) ${beyond(options)} (${tenant}, ${store}, ${occurredAt}::timestamptz, ${eventId})`,
   );
   if (slice.tenant !== undefined && slice.store !== undefined) {
     // This repeats the condition in a form that lets PostgreSQL leave out whole months.
@@ -399,6 +396,11 @@ function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
     conditions.push(sql`occurred_at ${bound} ${occurredAt}::timestamptz`);
   }
   return conditions;
+}
+
+/** The comparison with the key after which reading goes on, or at which it begins. */
+function beyond({ descending, isInclusive }: ScanOptions): Sql {
+  return raw((descending ? '<' : '>') + (isInclusive ? '=' : ''));
 }
 
 /**
