@@ -1,4 +1,3 @@
-import sql from 'sql-template-tag';
 import { beforeAll, expect, test } from 'vitest';
 import { useTestService } from '../../test/service.ts';
 import { storeRecords } from './ingest/testing/post-records.ts';
@@ -185,32 +184,6 @@ test('a cursor goes with its own filters only, and limit and token may change', 
     const answer = await service.call('GET', `/enrichment/${other}`);
     expect(answer.json, other).toMatchObject({ status: 400, code: 'cursor_invalid' });
   }
-});
-
-test('kind filters pages', async () => {
-  const late = await service.call('GET', '/enrichment/records?kind=late&limit=500');
-  expect(late.json.data).toHaveLength(48);
-  expect(late.json.next_cursor).toBeNull();
-});
-
-test('dataset filters pages and facts by what is tagged', async () => {
-  const pages = '/enrichment/records?tenant=TX&dataset=training&limit=500';
-  const facts = '/enrichment/facts?tenant=TX&dataset=training';
-  const nothing = { data: [], next_cursor: null, prev_cursor: null, searched_to: null };
-  expect((await service.call('GET', pages)).json).toEqual(nothing);
-  await service.db.query(sql`
-    insert into tags (tenant, id, store, first_day, last_day, dataset, created_by)
-    values ('TX', '1', 'B', '2001-01-02', '2001-02-28', 'training', 'test')`);
-  const { data } = (await service.call('GET', pages)).json;
-  expect(data.length).toBeGreaterThan(1);
-  for (const row of data) {
-    expect(row.store).toBe('B');
-    expect(row.occurred_at >= '2001-01-02' && row.occurred_at < '2001-03-01').toBe(true);
-  }
-  expect((await service.call('GET', facts)).json).toMatchObject({
-    ...{ count: data.length, sampled: data.length, is_exact: true },
-    sources: [{ value: null, count: data.length }],
-  });
 });
 
 test('NEXT and PREV lead over the same pages, and the first has no way back', async () => {

@@ -121,8 +121,3 @@ test.each([
     ]);
   },
 );
-
-test('a share below one never rounds to one', () => {
-  const most = fc.integer({ min: 2, max: Number.MAX_SAFE_INTEGER });
-  fc.assert(fc.property(most, (count) => (count - 1) / count < 1 && 1 / count > 0));
-});
