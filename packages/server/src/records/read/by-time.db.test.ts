@@ -8,7 +8,7 @@ import { numberedRecords } from '../ingest/testing/post-records.ts';
 import type { PageRequest } from './pages.ts';
 import { useColdStore } from './testing/cold-store.ts';
 import { freeze } from './testing/freeze.ts';
-import { bothTiers, ingest, page, type TestTier } from './testing/walk.ts';
+import { bothTiers, ingest, page, pagesOf, type TestTier } from './testing/walk.ts';
 import { usualLimits } from './tier.ts';
 
 const db = useTestDatabase();
@@ -26,15 +26,7 @@ const byTime = (a: Key, b: Key) =>
 
 /** The records of all pages in one direction, in the order of the list. */
 async function walk(tiers: TestTier, request: PageRequest, way: 'next' | 'prev' = 'next') {
-  const pages: string[][] = [];
-  for (let cursor: string | null | undefined; cursor !== null; ) {
-    const { start: _start, ...rest } = request;
-    const asked = cursor === undefined ? request : { ...rest, cursor };
-    const shown: Awaited<ReturnType<typeof page>> = await page(tiers, asked);
-    pages.push(shown.data.map(nameOf));
-    cursor = shown[way];
-    if (pages.length > 300) throw new Error('the walk does not end');
-  }
+  const pages = (await pagesOf(tiers, request, { way })).map(({ data }) => data.map(nameOf));
   return way === 'next' ? pages.flat() : pages.toReversed().flat();
 }
 

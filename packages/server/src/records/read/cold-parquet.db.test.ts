@@ -16,7 +16,7 @@ import { maxSegments } from './plan-scan.ts';
 import { measureSlice } from './sum-segments.ts';
 import { useColdStore } from './testing/cold-store.ts';
 import { compact, freeze } from './testing/freeze.ts';
-import { bothTiers, ingest, page, walk } from './testing/walk.ts';
+import { bothTiers, ingest, page, pagesOf, walk } from './testing/walk.ts';
 import { mergeTiers, usualLimits } from './tier.ts';
 
 const db = useTestDatabase();
@@ -284,21 +284,14 @@ test('many tiny segments are opened a few at a time, and the page is full all th
   await db.query(sql`update segments set event_filter = null where tenant = any(${names})`);
   for (const order of ['asc', 'desc'] as const) {
     for (const eventId of [String(some('tiny19', 2)[0]?.event_id), 'none']) {
-      let request: PageRequest | null = { event_id: eventId, limit: 500, order };
-      const shown: string[] = [];
-      let pages = 0;
-      while (request !== null) {
-        const { data, next }: Awaited<ReturnType<typeof page>> = await page(
-          tiers,
-          request,
-          limited,
-        );
-        shown.push(...data.map(({ tenant }) => tenant));
-        pages += 1;
-        request = next === null ? null : { ...request, cursor: next };
-      }
+      const pages = await pagesOf(
+        tiers,
+        { event_id: eventId, limit: 500, order },
+        { actor: limited },
+      );
+      const shown = pages.flatMap(({ data }) => data.map(({ tenant }) => tenant));
       expect(shown.sort()).toEqual(eventId === 'none' ? [] : names.toSorted());
-      expect(pages).toBe(2);
+      expect(pages).toHaveLength(2);
     }
   }
   expect([opened, most]).toEqual([0, maxSegments]);

@@ -4,7 +4,7 @@ import { useTestDatabase } from '../../../test/database.ts';
 import type { PageRequest } from './pages.ts';
 import { useColdStore } from './testing/cold-store.ts';
 import { freeze } from './testing/freeze.ts';
-import { bothTiers, ingest, page } from './testing/walk.ts';
+import { bothTiers, ingest, type page, pagesOf } from './testing/walk.ts';
 import { usualLimits } from './tier.ts';
 
 const db = useTestDatabase();
@@ -25,6 +25,8 @@ const linesOf = (tenant: string) =>
     }).flat(),
   );
 const one = { filtered: 1, bytes: 1, filters: 1 };
+const keysOf = ({ data }: Awaited<ReturnType<typeof page>>) =>
+  data.map((row) => `${row.store} ${row.occurred_at.slice(8, 10)}`);
 const found = ['A 05', 'B 05', 'B 10', 'C 05'];
 
 test.each([
@@ -34,19 +36,8 @@ test.each([
   await ingest(db, cold, [linesOf(tenant)]);
   const tiers = bothTiers(db, cold, limits);
   const search = async (more: Partial<PageRequest>) => {
-    const keys: string[] = [];
-    let pages = 0;
-    let cursor: string | null = null;
-    do {
-      const shown: Awaited<ReturnType<typeof page>> = await page(tiers, {
-        ...{ tenant, event_id: 'wanted', limit: 3, ...more },
-        ...(cursor !== null && { cursor }),
-      });
-      keys.push(...shown.data.map((row) => `${row.store} ${row.occurred_at.slice(8, 10)}`));
-      pages += 1;
-      cursor = shown.next;
-    } while (cursor !== null);
-    return { keys, pages };
+    const pages = await pagesOf(tiers, { tenant, event_id: 'wanted', limit: 3, ...more });
+    return { keys: pages.flatMap(keysOf), pages: pages.length };
   };
   const check = async () => {
     const all = await search({});
@@ -81,20 +72,10 @@ test.each([
   await ingest(db, cold, [linesOf(tenant)]);
   const tiers = bothTiers(db, cold, { ...usualLimits, ...limits });
   const search = async (more: Partial<PageRequest>) => {
-    const keys: string[] = [];
-    const looks: unknown[] = [];
-    let cursor: string | null = null;
-    do {
-      const request = { tenant, where: 'event_id = "wanted"', limit: 500, ...more };
-      const shown: Awaited<ReturnType<typeof page>> = await page(tiers, {
-        ...request,
-        ...(cursor !== null && { cursor }),
-      });
-      keys.push(...shown.data.map((row) => `${row.store} ${row.occurred_at.slice(8, 10)}`));
-      looks.push((JSON.parse(shown.text) as { searched_to: unknown }).searched_to);
-      cursor = shown.next;
-    } while (cursor !== null);
-    return { keys, looks };
+    const request = { tenant, where: 'event_id = "wanted"', limit: 500, ...more };
+    const pages = await pagesOf(tiers, request);
+    const looks = pages.map(({ text }): unknown => JSON.parse(text).searched_to);
+    return { keys: pages.flatMap(keysOf), looks };
   };
   const check = async () => {
     const { keys, looks } = await search({});

@@ -10,7 +10,7 @@ import { datasetNames } from '../values.ts';
 import type { PageRequest } from './pages.ts';
 import { useColdStore } from './testing/cold-store.ts';
 import { freeze } from './testing/freeze.ts';
-import { bothTiers, ingest, page, walk } from './testing/walk.ts';
+import { bothTiers, ingest, page, pagesOf, walk } from './testing/walk.ts';
 
 const db = useTestDatabase();
 const cold = useColdStore();
@@ -167,16 +167,7 @@ test('a page is full however few of the days are tagged, and its end is told', a
   });
   const check = async () => {
     const request = { tenant: 'sparse', dataset: 'training', limit: 500 } as const;
-    const sizes: number[] = [];
-    let cursor: string | null = null;
-    do {
-      const shown: Awaited<ReturnType<typeof page>> = await page(records, {
-        ...request,
-        ...(cursor !== null && { cursor }),
-      });
-      sizes.push(shown.data.length);
-      cursor = shown.next;
-    } while (cursor !== null);
+    const sizes = (await pagesOf(records, request)).map(({ data }) => data.length);
     expect(sizes).toEqual([500, 500, 50]);
     // More days than are looked up for one page: it is short, but the walk goes on.
     const rare = await walked({ ...request, dataset: 'fine_tuning', kind: 'rare' });

@@ -3,7 +3,7 @@ import { useTestDatabase } from '../../../test/database.ts';
 import { numberedRecords } from '../ingest/testing/post-records.ts';
 import { useColdStore } from './testing/cold-store.ts';
 import { freeze } from './testing/freeze.ts';
-import { bothTiers, ingest, page } from './testing/walk.ts';
+import { bothTiers, ingest, page, pagesOf } from './testing/walk.ts';
 
 const db = useTestDatabase();
 const cold = useColdStore();
@@ -38,13 +38,8 @@ describe.each(order)('%s', (order) => {
     return { ids: data.map(({ event_id }) => event_id), next, prev };
   };
   const walk = async (more: object, way: 'next' | 'prev') => {
-    const first = await read(more);
-    const pages = [first.ids];
-    for (let cursor = first[way]; cursor !== null; ) {
-      const { ids, ...more } = await read({ cursor });
-      pages.push(ids);
-      cursor = more[way];
-    }
+    const shown = await pagesOf(tiers, { ...slice, order, limit: 3, ...more }, { way });
+    const pages = shown.map(({ data }) => data.map(({ event_id }) => event_id));
     return way === 'next' ? pages.flat() : pages.toReversed().flat();
   };
 

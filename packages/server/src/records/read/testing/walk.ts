@@ -1,4 +1,5 @@
 import { testActor } from '../../../../test/actor.ts';
+import type { Actor } from '../../../kernel/actor.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { createIngest } from '../../ingest/ingest.ts';
@@ -42,20 +43,30 @@ export async function page(records: TestTier, request: PageRequest, actor = test
   return { text, next: next_cursor, prev: prev_cursor, data };
 }
 
+/** All pages that lead one way from the first. */
+export async function pagesOf(
+  records: TestTier,
+  { start, ...request }: PageRequest,
+  { way = 'next', actor = testActor }: { way?: 'next' | 'prev'; actor?: Actor } = {},
+) {
+  const pages = [await page(records, { ...request, ...(start && { start }) }, actor)];
+  for (let step = 0; step <= 500; step++) {
+    const cursor = pages.at(-1)?.[way] ?? null;
+    if (cursor === null) return pages;
+    pages.push(await page(records, { ...request, cursor }, actor));
+  }
+  throw new Error('the walk does not end');
+}
+
 const untagged: Queryable = {
   query: () => Promise.reject(new Error('there is no database to look tags up in')),
 };
 
 /** The texts of all pages there are, first onwards to the end, then back to the beginning. */
 export async function walk(records: TestTier, request: PageRequest): Promise<string[]> {
-  const pages = [await page(records, request)];
-  for (const direction of ['next', 'prev'] as const) {
-    for (let step = 0; ; step++) {
-      const cursor = pages.at(-1)?.[direction] ?? null;
-      if (cursor === null) break;
-      if (step > 500) throw new Error('the walk does not end');
-      pages.push(await page(records, { ...request, cursor }));
-    }
-  }
-  return pages.map(({ text }) => text);
+  const on = await pagesOf(records, request);
+  const cursor = on.at(-1)?.prev ?? null;
+  const back =
+    cursor === null ? [] : await pagesOf(records, { ...request, cursor }, { way: 'prev' });
+  return [...on, ...back].map(({ text }) => text);
 }
