@@ -1,8 +1,7 @@
 import type { Actor } from '../../kernel/actor.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sumLeafDays } from '../queries.ts';
-import { queryInGroups, readTwice, withRows } from '../read/open-segments.ts';
-import { maxSegments } from '../read/plan-scan.ts';
+import { maxSegments, queryInGroups, readTwice, withRows } from '../read/open-segments.ts';
 import type { DayInSegment, Segment } from '../read/queries.ts';
 import { listSliceSegments } from '../read/sum-segments.ts';
 import { type ColdReader, dayKey } from '../segments/segment.ts';

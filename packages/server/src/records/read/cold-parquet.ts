@@ -4,12 +4,11 @@ import { clip } from '../segments/row-ranges.ts';
 import type { ColdReader } from '../segments/segment.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 import { planColdTimes } from './by-time.ts';
-import { readTwice, type SegmentRows, withRows } from './open-segments.ts';
+import { maxSegments, readTwice, type SegmentRows, withRows } from './open-segments.ts';
 import {
   beyondTenant,
   firstDayBeyond,
   isDayOf,
-  maxSegments,
   type PlanOptions,
   planScan,
   type ScanPlan,

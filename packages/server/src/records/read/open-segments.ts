@@ -13,7 +13,6 @@ import type { Times } from '../queries.ts';
 import { groupsAt, piecesOf, rowsAt, type SegmentPiece } from '../segments/pieces.ts';
 import { clip, type RowRange } from '../segments/row-ranges.ts';
 import type { ColdReader } from '../segments/segment.ts';
-import { maxSegments } from './plan-scan.ts';
 import { listPieces, type Segment } from './queries.ts';
 import type { FilePart } from './scan-sql.ts';
 
@@ -33,6 +32,9 @@ export async function withSegments<T>(
     read,
   );
 }
+
+/** So many segments are open at the same time; more only when a single day of a store lies in more. */
+export const maxSegments = 16;
 
 export type GroupOptions = NonNullable<Parameters<DuckDb['run']>[1]> & {
   /** Is awaited after each group, so that others go first. */

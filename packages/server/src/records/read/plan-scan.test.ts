@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { clip } from '../segments/row-ranges.ts';
-import { boundary, firstDayBeyond, maxSegments, planScan } from './plan-scan.ts';
+import { maxSegments } from './open-segments.ts';
+import { boundary, firstDayBeyond, planScan } from './plan-scan.ts';
 import type { DayInSegment } from './queries.ts';
 import { compareKeys } from './tier.ts';
 

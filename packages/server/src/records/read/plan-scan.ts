@@ -1,21 +1,15 @@
 import { addDays } from '../../kernel/day.ts';
-import type { RecordKey, Times } from '../queries.ts';
+import type { RecordKey } from '../queries.ts';
 import { joinRanges, type RowRange } from '../segments/row-ranges.ts';
 import { firstDay } from '../slice/slice.ts';
+import { maxSegments, type SegmentRows } from './open-segments.ts';
 import type { DayInSegment, DayKey, Segment } from './queries.ts';
-
-type SegmentPart = {
-  readonly segment: Segment;
-  readonly ranges: readonly RowRange[];
-  /** Of these rows only those between two times are read. */
-  readonly times?: Times;
-};
 
 /** Which rows of which segments one scan reads, and how far it gets with them. */
 export type ScanPlan = {
   /** The days that the plan reads, whole or as much of them as the limit needs. */
   readonly days: readonly DayInSegment[];
-  readonly parts: readonly SegmentPart[];
+  readonly parts: readonly SegmentRows[];
   /** Upper bounds of what is read. */
   readonly rowCount: number;
   readonly bytes: number;
@@ -35,9 +29,6 @@ export type PlanOptions = {
   /** Whether no day is read in part, as it must be where all rows of the plan are searched. */
   areWhole?: boolean;
 };
-
-/** One scan opens at most this many segments. It opens more only when a single day of a store lies in more. */
-export const maxSegments = 16;
 
 /**
  * Picks from days in the order of reading as many as hold `limit` records, and from these days the rows that may be
