@@ -197,7 +197,8 @@ export type RecordRow = {
 /** The identity of a record, which is also its place in the order of reading: tenant, store, occurred_at, event_id. */
 export type RecordKey = readonly [string, string, string, string];
 
-export type ScanOptions = {
+/** How records of a table are read; `ScanOptions` of tier.ts is what is asked of a tier. */
+export type RowScan = {
   /** The record after which reading goes on. With `isInclusive` it begins at that record itself. */
   after: RecordKey | null;
   isInclusive?: boolean | undefined;
@@ -233,7 +234,7 @@ export const pageBytes = 8 * 1024 * 1024;
 export async function listRecords(
   db: Queryable,
   slice: Slice,
-  options: ScanOptions,
+  options: RowScan,
 ): Promise<RecordRow[]> {
   const order = recordOrder(options);
   const isFiltered = options.scanLimit !== null;
@@ -266,7 +267,7 @@ function plannedFor(slice: Slice) {
 export async function findScanEnd(
   db: Queryable,
   slice: Slice,
-  options: ScanOptions & { scanLimit: number },
+  options: RowScan & { scanLimit: number },
 ): Promise<RecordKey | undefined> {
   const { scanLimit, scanBytes } = options;
   const last =
@@ -280,7 +281,7 @@ export async function findScanEnd(
 }
 
 /** Returns the records that a page with a `where` looks at: as many as may be, or fewer if they are large. */
-function lookedRows(slice: Slice, options: ScanOptions): Sql {
+function lookedRows(slice: Slice, options: RowScan): Sql {
   const before = sql`over (order by ${recordOrder(options)} rows unbounded preceding)`;
   return sql`select * from (
       select *, sum(bytes) ${before} - bytes as looked_before, row_number() ${before} as number
@@ -302,7 +303,7 @@ export async function findRecord(db: Queryable, key: RecordKey): Promise<RecordR
 }
 
 /** Returns the records of a slice that follow the cursor, in the order of reading. */
-function scanRows(slice: Slice, options: ScanOptions): Sql {
+function scanRows(slice: Slice, options: RowScan): Sql {
   const order = recordOrder(options);
   if (options.times !== undefined) return timeRows(slice, options.times, options);
   if (options.stretches !== undefined) return stretchRows(slice, options.stretches, options);
@@ -316,7 +317,7 @@ function scanTable({ eventId }: Slice): Sql {
 }
 
 /** Goes from stretch to stretch along the index of the key, so what lies between them costs nothing. */
-function stretchRows(slice: Slice, stretches: readonly Stretch[], options: ScanOptions): Sql {
+function stretchRows(slice: Slice, stretches: readonly Stretch[], options: RowScan): Sql {
   const of = (name: keyof Stretch) => stretches.map((stretch) => stretch[name]);
   const times = [...of('first_at'), ...of('last_at')].sort();
   const conditions = [
@@ -347,7 +348,7 @@ function stretchRows(slice: Slice, stretches: readonly Stretch[], options: ScanO
  * Without a limit, or with one given as a parameter, the planner would expect whole months in each stretch. There are
  * only a few limits, so that only a few statements are prepared.
  */
-function innerLimit({ scanLimit, limit }: ScanOptions): Sql {
+function innerLimit({ scanLimit, limit }: RowScan): Sql {
   const wanted = scanLimit ?? limit;
   return raw(String([101, 501, 10_000].find((size) => size >= wanted) ?? wanted));
 }
@@ -356,7 +357,7 @@ function innerLimit({ scanLimit, limit }: ScanOptions): Sql {
  * Reads all stores of a tenant by time. No index has the records in this order, but the counters say which stores have
  * some between these times, and of each of them the index of the key finds the next ones.
  */
-function timeRows(slice: Slice, { first_at, last_at }: Times, options: ScanOptions): Sql {
+function timeRows(slice: Slice, { first_at, last_at }: Times, options: RowScan): Sql {
   const between = sql`between ${first_at}::timestamptz and ${last_at}::timestamptz`;
   const days = [
     sql`day between ${first_at.slice(0, 10)}::date and ${last_at.slice(0, 10)}::date`,
@@ -383,7 +384,7 @@ function timeRows(slice: Slice, { first_at, last_at }: Times, options: ScanOptio
     ) record order by ${recordOrder(options)}`;
 }
 
-function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
+function scanConditions(slice: Slice, options: RowScan): Sql[] {
   const conditions = recordConditions(slice);
   if (options.after === null) return conditions;
   const [tenant, store, occurredAt, eventId] = options.after;
@@ -399,7 +400,7 @@ function scanConditions(slice: Slice, options: ScanOptions): Sql[] {
 }
 
 /** The comparison with the key after which reading goes on, or at which it begins. */
-function beyond({ descending, isInclusive }: ScanOptions): Sql {
+function beyond({ descending, isInclusive }: RowScan): Sql {
   return raw((descending ? '<' : '>') + (isInclusive ? '=' : ''));
 }
 
@@ -407,7 +408,7 @@ function beyond({ descending, isInclusive }: ScanOptions): Sql {
  * The columns are qualified: a bare occurred_at would mean the formatted output column, and PostgreSQL would sort
  * instead of reading along the key.
  */
-function recordOrder({ descending, times }: Pick<ScanOptions, 'descending' | 'times'>): Sql {
+function recordOrder({ descending, times }: Pick<RowScan, 'descending' | 'times'>): Sql {
   const columns =
     times === undefined
       ? ['tenant', 'store', 'occurred_at', 'event_id']

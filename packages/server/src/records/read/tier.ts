@@ -1,16 +1,10 @@
 import { compareText } from '../../kernel/names.ts';
-import { keyOf, pageBytes, type RecordKey, type RecordRow } from '../queries.ts';
+import { keyOf, pageBytes, type RecordKey, type RecordRow, type RowScan } from '../queries.ts';
 import { isCounted, type Slice } from '../slice/slice.ts';
 
-export type ScanOptions = {
-  /** The key after which reading goes on. With `isInclusive` it begins at that key itself. */
-  after: RecordKey | null;
-  isInclusive?: boolean | undefined;
-  descending: boolean;
+export type ScanOptions = Pick<RowScan, 'after' | 'isInclusive' | 'descending' | 'limit'> & {
   /** Whether the records of a tenant are read by their times, instead of store by store. */
   isByTime?: boolean | undefined;
-  /** How many records are wanted at most. */
-  limit: number;
   /** Records after this key are not wanted. */
   until?: RecordKey | null | undefined;
 };
