@@ -178,7 +178,10 @@ test('refuses what is no version, or of another tenant, and cursors of other pai
     diffVersions(tools, actor, request);
   const fails = (request: Parameters<typeof diff>[0], code: string, actor = testActor) =>
     expect(diff(request, actor)).rejects.toMatchObject({ code });
-  await fails({ id, to: 'ver_none' }, 'version_not_found');
+  // Of no version it is known whose it would be.
+  await expect(diff({ id, to: 'ver_none' })).rejects.toMatchObject({
+    ...{ code: 'version_not_found', detail: expect.stringMatching(/^There is no dataset version/) },
+  });
   await fails({ id: '%00', to }, 'version_not_found');
   await fails({ id, to: foreign }, 'request_invalid');
   await fails({ id, to }, 'version_not_found', { ...testActor, tenants: ['other'] });
