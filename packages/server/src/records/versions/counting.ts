@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { AppError, type ErrorCode, isDatabaseAway } from '../../kernel/errors.ts';
+import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import { mayPass } from '../../platform/objects/s3-errors.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
@@ -72,7 +72,7 @@ export async function countVersions(
       } catch (error) {
         if (ending.aborted || isDatabaseAway(error)) throw error;
         // The version was deleted while it was read.
-        if (isFault(error, 'version_not_found')) continue;
+        if (error instanceof AppError && error.code === 'version_not_found') continue;
         const about = { tenant: version.tenant, version: version.id };
         // A store that is away for a moment is nobody's mistake.
         const level = mayPass(error) ? 'warn' : 'error';
@@ -104,13 +104,11 @@ async function countVersion(
   else log.error({ tenant, version: id, difference }, 'a dataset version is not what was frozen');
 }
 
-type CountedTriple = queries.Counted['triple'];
-
 /**
  * Says what is wrong. Null when all records are there, or when fewer are and some are known to have gone. A version that is
  * counted for the first time has what is found.
  */
-function differenceOf(version: queries.CountingVersion, found: CountedTriple): string | null {
+function differenceOf(version: queries.CountingVersion, found: Triple): string | null {
   if (!version.is_counted) {
     return found.count > 0
       ? null
@@ -121,12 +119,8 @@ function differenceOf(version: queries.CountingVersion, found: CountedTriple): s
   return `${tell(version)} were frozen, ${tell(found)} are read. svcctl retention verify tells where data differs from its counters; freeze a new version once that is mended.`;
 }
 
-function tell({ count, bytes, digest }: CountedTriple): string {
+function tell({ count, bytes, digest }: Triple): string {
   return `${count} records (${bytes} bytes, digest ${BigInt(digest).toString(16).padStart(16, '0')})`;
-}
-
-function isFault(error: unknown, code: ErrorCode): boolean {
-  return error instanceof AppError && error.code === code;
 }
 
 function reasonOf(error: unknown): string {

@@ -1,6 +1,7 @@
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import { mayTryAgain } from '../../platform/postgres/errors.ts';
 import { sumTriple } from '../queries.ts';
+import type { Triple } from '../segments/segment.ts';
 import { isCounted, type TagWindows, type TenantSlice } from '../slice/slice.ts';
 import { readTagWindows } from '../tags/windows.ts';
 import * as queries from './pin-queries.ts';
@@ -12,7 +13,7 @@ export type PinnedSlice = {
    */
   readonly slice: TenantSlice & { readonly tags: TagWindows; readonly recordedBefore: string };
   /** What the slice holds, from the counters; null where they cannot tell (with a kind, a source or a split). */
-  readonly triple: { count: number; bytes: number; digest: string } | null;
+  readonly triple: Triple | null;
 };
 
 type PinWork<P, T> = {

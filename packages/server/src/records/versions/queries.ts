@@ -3,6 +3,7 @@ import { isOfTenants, type ListedTable } from '../../platform/jobs/listed-querie
 import type { Connection, Queryable } from '../../platform/postgres/database.ts';
 import { instantText } from '../../platform/postgres/sql-text.ts';
 import { digestSum } from '../segments/queries.ts';
+import { emptyTriple, type Triple } from '../segments/segment.ts';
 import { fromRecords, ownGroupSql, splitSql, tenantConditions, where } from '../slice/queries.ts';
 import {
   beyondLastDay,
@@ -43,14 +44,12 @@ export type SharesRow = 'train_share' | 'validation_share' | 'test_share';
 export type StoredVersion = Pick<Version, 'tenant' | 'id' | 'dataset' | 'name' | 'note'> &
   Pick<Version, 'group_by' | 'recorded_before' | 'state' | 'splits' | 'ungrouped' | 'error'> &
   Pick<Version, 'change' | 'changed_at' | 'created_at' | 'created_by'> &
-  Record<SharesRow, number | null> & {
+  Record<SharesRow, number | null> &
+  Triple & {
     where_text: string | null;
     /** False while count, bytes and digest are not known, and 0. */
     is_counted: boolean;
     slices: FrozenTag[];
-    count: number;
-    bytes: number;
-    digest: string;
     current_count: number | null;
     current_bytes: number | null;
     current_digest: string | null;
@@ -85,7 +84,7 @@ export type NewVersion = {
   tags: TagWindows;
   recordedBefore: string;
   /** Null where only counting its records can tell. */
-  triple: { count: number; bytes: number; digest: string } | null;
+  triple: Triple | null;
   parts: readonly KeyRange[];
   createdBy: string;
 };
@@ -96,7 +95,7 @@ export async function insertVersion(
   version: NewVersion,
 ): Promise<StoredVersion | undefined> {
   const { shares } = version;
-  const { count, bytes, digest } = version.triple ?? { count: 0, bytes: 0, digest: '0' };
+  const { count, bytes, digest } = version.triple ?? emptyTriple;
   const rows = await connection.query<StoredVersion>(sql`
     with dataset_versions as (
       insert into dataset_versions (tenant, id, dataset, name, note, train_share, validation_share,
@@ -183,12 +182,9 @@ function ofId(id: string, reach: Reach): Sql[] {
 }
 
 /** A version that is to be counted. Digests are decimal text. */
-export type CountingVersion = {
+export type CountingVersion = Triple & {
   tenant: string;
   id: string;
-  count: number;
-  bytes: number;
-  digest: string;
   /** False until it is counted for the first time, where only that can tell what it has. */
   is_counted: boolean;
   change: Version['change'];
@@ -210,13 +206,7 @@ export async function findCounting(
 }
 
 /** `ungrouped`: how many of them are a group by themselves. */
-export type SplitSum = {
-  split: string;
-  count: number;
-  ungrouped: number;
-  bytes: number;
-  digest: string;
-};
+export type SplitSum = Triple & { split: string; ungrouped: number };
 
 /** Sums the hot records of a slice by split, computed from content. Without shares the split is the empty text. */
 export async function sumHotContent(db: Queryable, slice: Slice): Promise<SplitSum[]> {
@@ -258,7 +248,7 @@ export async function listFirstRecords(
 }
 
 export type Counted = {
-  triple: { count: number; bytes: number; digest: string };
+  triple: Triple;
   splits: Readonly<Record<string, { count: number; digest: string }>> | null;
   /** How many records are in no group; null where there are no groups. */
   ungrouped: number | null;
