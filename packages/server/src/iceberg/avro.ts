@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
  * A schema of Avro 1.11, as far as the files of Iceberg need it. The ids of fields are those that Iceberg's specification
  * gives them.
  */
-export type AvroType =
+type AvroType =
   | 'boolean'
   | 'int'
   | 'long'
@@ -20,7 +20,7 @@ export type AvroRecord = {
   readonly fields: readonly AvroField[];
 };
 
-export type AvroField = {
+type AvroField = {
   readonly name: string;
   readonly type: AvroType;
   readonly default?: null;

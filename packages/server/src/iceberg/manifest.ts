@@ -11,7 +11,7 @@ export type Bounds = readonly {
 }[];
 
 /** A segment in a manifest. */
-export type ManifestEntry = {
+type ManifestEntry = {
   /** Where it is, as a URI. */
   readonly path: string;
   readonly tenant: string;
@@ -26,7 +26,7 @@ export type ManifestEntry = {
 };
 
 /** How many files and records of a manifest were added by its snapshot, stayed, and were deleted. */
-export type ManifestCounts = Readonly<
+type ManifestCounts = Readonly<
   Record<
     | `${'added' | 'existing' | 'deleted'}_files_count`
     | `${'added' | 'existing' | 'deleted'}_rows_count`,

@@ -27,7 +27,7 @@ export type DatasetCounters = Pick<
   cold_stored_bytes: number;
 };
 
-export type DatasetFilter = {
+type DatasetFilter = {
   tenant?: string | undefined;
   store?: string | undefined;
   month?: string | undefined;

@@ -28,7 +28,6 @@ export {
   spansOf,
 } from './segments/replace-segments.ts';
 export {
-  type ColdReader,
   type DayTriple,
   dayKey,
   isSameTriple,
@@ -50,7 +49,6 @@ export {
   writeSegmentFromSegments,
   writeSegmentFromSpool,
 } from './segments/write-segment.ts';
-export type { DayWindow } from './slice/slice.ts';
 export { beyondLastDay, firstDay } from './slice/slice.ts';
 export type { Gone, GoneEffects } from './versions/note-gone-records.ts';
 export { lockRemovals } from './versions/pin-queries.ts';

@@ -8,7 +8,7 @@ const shownValues = 20;
 const mostCodes = 20;
 const percents = [5, 25, 50, 75, 95];
 
-export type Scalar = string | number | boolean;
+type Scalar = string | number | boolean;
 
 /** Says what the records of a sample have in a field. `edges` are those of the buckets of its numbers. */
 export function describeField(

@@ -273,14 +273,14 @@ function toRecord({ labels, enrichment }: ColdRow): SampledRecord {
 type ColdRow = { labels: string; enrichment: string | null };
 
 /** Selects all records of a slice in whole segments. */
-export function sliceSql(paths: readonly string[], slice: Slice, read: ShownOptions): string {
+function sliceSql(paths: readonly string[], slice: Slice, read: ShownOptions): string {
   const conditions = coldConditions(slice);
   return `select ${shown(read)} from ${readSegments(paths)}
     where ${['true', ...conditions].join(' and ')}`;
 }
 
 /** Some rows of a local file, in ascending order. */
-export type FileRows = { readonly path: string; readonly rows: readonly number[] };
+type FileRows = { readonly path: string; readonly rows: readonly number[] };
 
 /** Selects some rows of segments. */
 export function rowsSql(files: readonly FileRows[], read: ShownOptions): string {

@@ -42,7 +42,7 @@ export function createRoles(mapping: Mapping, hasEnrichment: boolean): (name: st
   };
 }
 
-export function isField(name: string): name is RecordField {
+function isField(name: string): name is RecordField {
   return (recordFields as readonly string[]).includes(name);
 }
 

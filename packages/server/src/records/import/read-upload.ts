@@ -23,7 +23,7 @@ export type Upload = {
 export class UploadFault extends Error {}
 
 /** A file holds at most so many days of stores. */
-export const mostUploadDays = 20_000;
+const mostUploadDays = 20_000;
 
 const timeoutMillis = 600_000;
 
@@ -95,6 +95,6 @@ function toTriple(tenant: string, row: DayOfUpload): DayTriple {
 }
 
 /** Whether a new tenant or store may have this name, and JSON spells it without escapes. */
-export function isPlainName(name: string): boolean {
+function isPlainName(name: string): boolean {
   return /^[^\p{Cc}/"\\]{1,128}$/u.test(name) && !isReservedName(name) && !isHiddenName(name);
 }

@@ -11,7 +11,7 @@ import { openObjectStore } from '../../platform/objects/open-store.ts';
 import type { ImportFormat } from '../values.ts';
 
 /** Files in buckets of S3, named as `s3://bucket/folder/*.parquet?endpoint=…&region=…`. */
-export type RemoteFiles = {
+type RemoteFiles = {
   /** The URLs of the files that are meant: one file, all in a folder, or those that fit a pattern. */
   find(url: string): Promise<string[]>;
   /**

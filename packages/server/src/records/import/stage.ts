@@ -22,7 +22,7 @@ export type Stretch = {
 };
 
 /** Days of a store on which rows fall. */
-export type StagedLeaf = { readonly store: string; readonly days: string[] };
+type StagedLeaf = { readonly store: string; readonly days: string[] };
 
 /**
  * The tables of an import between its files and the service. Rows are staged, and those of free days are taken out and
@@ -47,7 +47,7 @@ export type Stage = {
   close(): Promise<void>;
 };
 
-export type FreeDays = { readonly tenant: string; readonly leaves: readonly StagedLeaf[] };
+type FreeDays = { readonly tenant: string; readonly leaves: readonly StagedLeaf[] };
 
 /** SQL of the numbers of the rows that are kept of a file. */
 export const restSql = (file: number) => `(select row from rest where file = ${file})`;

@@ -12,7 +12,7 @@ export type LeafRows = {
 };
 
 /** So many leaves are told apart. Rows of further ones are passed over. */
-export const mostLeaves = 10_000;
+const mostLeaves = 10_000;
 
 /** Notes the leaves and days that records fall into. */
 export function createDayTally(nowMillis: number): {

@@ -11,13 +11,13 @@ import {
   type RecordReading,
 } from './record-reader.ts';
 
-export type BatchLimits = RecordLimits & {
+type BatchLimits = RecordLimits & {
   maxRecords: number;
   /** A longer element is rejected without being held in memory, as is a line of NDJSON. */
   maxRecordBytes: number;
 };
 
-export type BatchHandlers = {
+type BatchHandlers = {
   /** `index` is the position in `records`, from 0. `takenBytes` is the space that the record took up in the body. */
   onRecord: (index: number, record: IncomingRecord, takenBytes: number) => void;
   onFault: (index: number, fault: RecordFault, takenBytes: number) => void;
@@ -236,7 +236,7 @@ const cutBytes = 16;
  * A part of a JSON text that moves forward as the text arrives. However long the text is, little of it is held in
  * memory, and other requests are served while more of it is awaited.
  */
-export class JsonWindow {
+class JsonWindow {
   readonly scanner = new JsonScanner('');
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #maxValueBytes: number;
@@ -383,7 +383,7 @@ export class JsonWindow {
 const byteOrderMark = Buffer.from('\ufeff');
 
 /** Thrown when the body is not UTF-8. */
-export class NotUtf8 extends Error {}
+class NotUtf8 extends Error {}
 
 /** Returns the number of bytes without the last character if that is incomplete. */
 function wholeBytes(bytes: Buffer): number {

@@ -25,7 +25,7 @@ import {
 } from './store-part.ts';
 import { storeStream, streamShareBytes } from './stream.ts';
 
-export type IngestLimits = {
+type IngestLimits = {
   maxRecords: number;
   maxBatchBytes: number;
   maxEnrichmentBytes: number;
@@ -41,7 +41,7 @@ export type IngestOptions = IngestLimits & {
   cold: ColdReader;
 };
 
-export type TakeOptions = {
+type TakeOptions = {
   /** Is called before anything is stored, and throws 401 when the actor may not go on. */
   recheck?: (() => Promise<unknown>) | undefined;
   /** Makes it a dry run: everything is checked and noted there, and nothing is stored. */

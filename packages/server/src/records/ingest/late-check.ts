@@ -12,7 +12,7 @@ import type { Part } from './part.ts';
 import type { ColdDay } from './queries.ts';
 
 /** What is needed to find a record again in a segment. */
-export type LateRecord = {
+type LateRecord = {
   ordinal: number;
   tenant: string;
   store: string;

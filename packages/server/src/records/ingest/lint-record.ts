@@ -5,7 +5,7 @@ import type { IncomingRecord } from './record-reader.ts';
 export type WarningCode = keyof typeof warningCodes;
 
 /** What other readers choke on in a record that is stored all the same. */
-export type Warning = {
+type Warning = {
   code: WarningCode;
   /** A JSON pointer into the record, such as `/enrichment/legs/0/id`. It is cut when it is very long. */
   path: string;

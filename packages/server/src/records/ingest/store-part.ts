@@ -19,7 +19,7 @@ import {
   storeOne,
 } from './queries.ts';
 
-export type StoreOptions = {
+type StoreOptions = {
   cold: ColdReader;
   partitions: Partitions;
   busy: BusyTenants;
@@ -147,7 +147,7 @@ export function maySharePart(part: Part, { busy, partitions }: StoreOptions): bo
 const mostSharedBytes = 256 * 1024;
 
 /** Tenants for whose locks somebody has waited long just now, as while their days are moved. */
-export type BusyTenants = {
+type BusyTenants = {
   note(tenants: readonly string[]): void;
   has(tenant: string): boolean;
 };

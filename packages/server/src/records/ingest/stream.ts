@@ -9,7 +9,7 @@ import type { Findings } from './findings.ts';
 import { Part, type PartOutcome, Tally } from './part.ts';
 import type { RecordLimits } from './record-reader.ts';
 
-export type StreamOptions = {
+type StreamOptions = {
   actor: Actor;
   budget: Budget;
   /** How many records a part may have. */

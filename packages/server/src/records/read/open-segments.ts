@@ -21,7 +21,7 @@ import type { FilePart } from './scan-sql.ts';
  * so pass only a few. Throws 500 `segment_damaged` when an object is missing or is not what was written, and 503
  * `cold_tier_unavailable` when memory is short.
  */
-export async function withSegments<T>(
+async function withSegments<T>(
   cold: ColdReader,
   segments: readonly Segment[],
   read: (paths: string[]) => Promise<T>,

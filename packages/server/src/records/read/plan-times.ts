@@ -11,7 +11,7 @@ export type TimePlan = Times & {
 /** The next days on which a tier has records, in the order of reading, and the key up to which they reach. */
 export type TimeDays = { readonly days: readonly TimeDay[]; readonly end: RecordKey | null };
 
-export type TimeOptions = {
+type TimeOptions = {
   tenant: string;
   after: RecordKey | null;
   descending: boolean;

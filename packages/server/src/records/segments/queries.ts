@@ -200,7 +200,7 @@ export type CounterChanges = {
 };
 
 /** The keys of counters. */
-export type CounterKeys = {
+type CounterKeys = {
   readonly tenant: string;
   readonly changes: readonly (Pick<CounterChange, 'store' | 'day' | 'month'> & {
     /** The times with which a counter is made; where they are left out they must be found again. */

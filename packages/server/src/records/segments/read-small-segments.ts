@@ -13,7 +13,7 @@ import { listOf, readSegments } from './segment-sql.ts';
 const timeoutMillis = 600_000;
 
 /** A segment as a local file, and the tenant whose records it must hold. */
-export type SegmentFile = { readonly tenant: string; readonly path: string };
+type SegmentFile = { readonly tenant: string; readonly path: string };
 
 type DayOfFiles = DayOfFile & { filename: string; is_misplaced: boolean; is_uniform: boolean };
 

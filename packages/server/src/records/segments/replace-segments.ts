@@ -35,7 +35,7 @@ import {
 } from './segment.ts';
 
 /** What `replaceSegments` is to change: segments to add, segments to remove, and hot rows that moved or went. */
-export type SegmentChange = {
+type SegmentChange = {
   readonly tenant: string;
   readonly add: readonly NewSegment[];
   /** The ids of segments in the catalogue. */

@@ -13,7 +13,7 @@ import {
 import type { DayTriple } from './segment.ts';
 import { rowGroupBytes, vectorRows } from './segment-sql.ts';
 
-export type SpoolOptions = DayRange & {
+type SpoolOptions = DayRange & {
   /** The file to write. A file that exists is replaced. */
   readonly path: string;
   readonly signal?: AbortSignal | undefined;
@@ -82,7 +82,7 @@ function rangesOf(tenant: string, days: readonly DayTriple[]): Iterable<StoreRan
 }
 
 /** A file of rows in the order of their keys, from which one segment is written. `bytes` is the size of the file. */
-export type SpoolPart = { readonly path: string; readonly count: number; readonly bytes: number };
+type SpoolPart = { readonly path: string; readonly count: number; readonly bytes: number };
 
 /**
  * Cuts a file of `spoolHotRows` where its records are so large that even the smallest row group of DuckDB would not fit

@@ -19,7 +19,7 @@ type Target = {
   readonly signal?: AbortSignal | undefined;
 };
 
-export type SpoolSource = Target & { readonly tenant: string; readonly spoolPath: string };
+type SpoolSource = Target & { readonly tenant: string; readonly spoolPath: string };
 
 /**
  * Turns a file of `spoolHotRows` into a Parquet segment, row by row in the order of the file. Most lines are short. A
@@ -77,7 +77,7 @@ function manyLines(column: string): string {
     else ${column} end as ${column}`;
 }
 
-export type SegmentSource = Target & {
+type SegmentSource = Target & {
   /** Segments of one tenant, as local files. */
   readonly paths: readonly string[];
   /** The rows to keep, as DuckDB SQL over the columns of a segment. It must be made by code, with `literal`. */

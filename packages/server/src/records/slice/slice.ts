@@ -75,7 +75,7 @@ export type Beside =
   | { readonly op: 'outside'; readonly unlike: Unlike }
   | { readonly op: 'moved'; readonly unlike: Unlike; readonly of: SplitSlice };
 
-export type Unlike = Pick<Slice, 'recordedBefore' | 'where'> & {
+type Unlike = Pick<Slice, 'recordedBefore' | 'where'> & {
   readonly windows?: readonly DayWindow[] | undefined;
 };
 

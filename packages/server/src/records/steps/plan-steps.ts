@@ -15,7 +15,7 @@ import { type CutOptions, type Step, StepCutter, usualCut } from './cut-steps.ts
 import { listIslands } from './queries.ts';
 
 /** The steps of a slice. They are read in pages from the snapshot of `db`. */
-export type StepPlan = {
+type StepPlan = {
   /** Returns the next of the steps that were read; undefined when there is none. */
   take(): Step | undefined;
   /**

@@ -16,7 +16,7 @@ const openHour = sql`date_trunc('hour', now() - ${lag}, 'UTC')`;
 type Reach = readonly string[] | null;
 
 /** What is summed up so far, and which day it is. Days are `YYYY-MM-DD`, hours RFC 3339. */
-export type StoredTimes = {
+type StoredTimes = {
   now: string;
   today: string;
   /** The first hour that is not in the sums of all tenants. */

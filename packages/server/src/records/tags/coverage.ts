@@ -34,7 +34,7 @@ export async function readCoverage(
   return known;
 }
 
-export type CoveragePlan = {
+type CoveragePlan = {
   /** What is known of each row without reading counters. */
   readonly known: Coverage[];
   /** The counters that must be added to it. */

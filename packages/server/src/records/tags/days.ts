@@ -11,7 +11,7 @@ import { type DayCounters, listCountedDays, sumRunsByDay } from './queries.ts';
 import { clipStretches, type TenantStretches, toStretches } from './stretches.ts';
 import { readTagsOf } from './windows.ts';
 
-export type DaysRequest = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> & {
+type DaysRequest = Pick<SliceRequest, 'store' | 'month' | 'from' | 'to'> & {
   tenant: string;
   limit?: number;
   cursor?: string;

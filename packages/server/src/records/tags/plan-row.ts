@@ -15,7 +15,7 @@ import { clipStretches, type WeightedSpan } from './stretches.ts';
  * added with their weights.
  */
 export type RowPlan = { readonly whole: Weight; readonly parts: readonly WeightedCounters[] };
-export type WeightedCounters = { readonly run: CounterSpan; readonly weight: Weight };
+type WeightedCounters = { readonly run: CounterSpan; readonly weight: Weight };
 
 /**
  * Lets all records of a row count as most of its months do, and all records of a month as most of its days do; then it

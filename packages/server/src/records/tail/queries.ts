@@ -69,7 +69,7 @@ export type DayToRead = StoredDay & {
 const pageBytes = 256 * 1024;
 
 /** A record of a part: of which day, from 0, and whether the `where` of the slice holds of it. */
-export type PartRecord = RecordRow & { readonly number: number; readonly fits: boolean };
+type PartRecord = RecordRow & { readonly number: number; readonly fits: boolean };
 
 /**
  * Returns the hot records that parts stored of these days, day by day, whether they fit or not. They are fewer than there

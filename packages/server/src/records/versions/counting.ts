@@ -23,7 +23,7 @@ import * as queries from './queries.ts';
 import { type Counted, type SplitSum, sumHotContent } from './queries.ts';
 import { readVersionSlice } from './version.ts';
 
-export type CountingOptions = ContentTools & { readonly clock: Clock; readonly log: Log };
+type CountingOptions = ContentTools & { readonly clock: Clock; readonly log: Log };
 
 /**
  * Versions to count are also looked for regularly: other processes freeze versions, and a killed one leaves some

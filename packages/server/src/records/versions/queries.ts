@@ -18,7 +18,7 @@ import type { DatasetName } from '../values.ts';
 import type { Difference, Shares, Version } from '../versions.contract.ts';
 
 /** A tag as it was when the version was frozen. */
-export type FrozenTag = Version['slices'][number];
+type FrozenTag = Version['slices'][number];
 
 /** Returns the tags of a dataset in the order in which they were made: at most a thousand. */
 export async function listTags(
@@ -295,7 +295,7 @@ function unchanged({ tenant, id, changed_at }: CountingVersion): Sql {
 }
 
 /** What says which records a version has. */
-export type FrozenSlice = Pick<StoredVersion, 'tenant' | 'id' | 'name' | 'dataset' | 'changed_at'> &
+type FrozenSlice = Pick<StoredVersion, 'tenant' | 'id' | 'name' | 'dataset' | 'changed_at'> &
   Pick<StoredVersion, 'group_by' | 'where_text' | 'recorded_before' | SharesRow> & {
     tags: TagWindows;
     parts: KeyRange[];

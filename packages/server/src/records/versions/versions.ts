@@ -17,7 +17,7 @@ import { pinSlice, withPin } from './pin-slice.ts';
 import * as queries from './queries.ts';
 import { isVersionId, toVersion, versionNotFound } from './version.ts';
 
-export type VersionOptions = {
+type VersionOptions = {
   readonly cursorKey: () => Buffer;
   readonly audit: Audit;
   readonly cold: ColdReader;
