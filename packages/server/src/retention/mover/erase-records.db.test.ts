@@ -119,6 +119,28 @@ test('a hold set while it copies stops it', async () => {
   expect(await differences(mover, 'late-hold')).toEqual([]);
 });
 
+test('one that fails says which incidents of its subject went before the records', async () => {
+  await seed('half');
+  const before = await totals(mover, 'half');
+  const onTransition = async (to: MoveState, when: string) => {
+    if (to !== 'verified' || when !== 'after') return;
+    await mover.db.query(
+      sql`insert into retention_policies (tenant, hot_days, hold) values ('half', 3, true)`,
+    );
+  };
+  const subject = { field: 'n', value: '1' };
+  const request = { tenant: 'half', subject, incidents: true };
+  await expect(eraseOnce(mover, request, { onTransition, incidentCount: 2 })).rejects.toMatchObject(
+    {
+      code: 'tenant_on_hold',
+      detail: expect.stringMatching(
+        /^No record was erased \(mov_.* of moves\)\. .* before them 2 incidents of the subject went/,
+      ),
+    },
+  );
+  expect(await totals(mover, 'half')).toEqual(before);
+});
+
 test('a tenant that a mover has answers 409 with when to come back', async () => {
   await seed('busy');
   const before = await state('busy');

@@ -104,7 +104,7 @@ export function failureOf(
   { error_code, error }: Pick<ErasureState, 'error_code' | 'error'>,
 ): AppError {
   return new AppError(faultCodes[error_code ?? ''] ?? 'internal_error', {
-    detail: `Nothing was erased (${id} in the journal of moves). ${error}`,
+    detail: `No record was erased (${id} in the journal of moves). ${error}`,
   });
 }
 

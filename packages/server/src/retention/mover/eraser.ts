@@ -1,8 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import { mayTouchTenant } from '../../kernel/actor.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { isDatabaseAway } from '../../kernel/errors.ts';
+import { AppError, isDatabaseAway } from '../../kernel/errors.ts';
 import { formatMicros } from '../../kernel/instant.ts';
+import { numberOf } from '../../kernel/values.ts';
 import type { HttpServer } from '../../platform/http/server.ts';
 import { mayPass } from '../../platform/objects/s3-errors.ts';
 import {
@@ -141,6 +142,8 @@ export function createEraser(options: EraserOptions): Eraser {
     let gone: Awaited<ReturnType<IncidentEraser['erase']>> | undefined;
     const receipt = await eraseNow(act, scope, async (matches) => {
       gone = await eraseIncidents(withEvents(scope, matches));
+    }).catch((error: unknown) => {
+      throw gone === undefined ? error : tellGone(error, gone.erased);
     });
     return gone === undefined ? receipt : addIncidents(receipt, gone);
   }
@@ -193,6 +196,17 @@ function addIncidents(
     what !== 'hot_pages' && receipt.remains.some((other) => other.what === what);
   const more = remains.filter((remain) => !isTold(remain));
   return { ...receipt, incidents: erased, remains: [...more, ...receipt.remains] };
+}
+
+/** Says with the error of the records that incidents of their subject had gone by then. */
+function tellGone(error: unknown, { count }: ErasedIncidents): unknown {
+  if (!(error instanceof AppError) || count === 0) return error;
+  const { code, detail, retryAfterSeconds } = error;
+  return new AppError(code, {
+    detail: `${detail} That is of the records: before them ${numberOf(count, 'incident')} of the subject went.`,
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    cause: error,
+  });
 }
 
 /** The scope by which incidents are found: those of a subject have its value, or the id of one of its events. */

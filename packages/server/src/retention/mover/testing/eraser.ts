@@ -15,6 +15,8 @@ import type { TestMover } from './test-mover.ts';
 type More = Partial<MoverContext> &
   Pick<EraserOptions, 'lockMillis' | 'answerMillis'> & {
     actor?: Actor;
+    /** How many incidents go with the records. */
+    incidentCount?: number;
     /** Is told the answer while what may be left of the work goes on. */
     onAnswer?: (receipt: EraseReceipt) => unknown;
   };
@@ -58,14 +60,15 @@ async function withEraser<T>(
   const log = createLog('silent');
   const dir = join(context.spoolDir, 'reader');
   const objects = createObjectReader(mover.store, { dir, maxBytes: 2 ** 30, log });
+  const erased = { count: more.incidentCount ?? 0, cancelled: 0, answers: 0, keys: 0 };
   const eraser = createEraser({
     ...context,
     ...more,
     objects,
     audit: createAudit(),
     incidents: {
-      plan: async () => noIncidents,
-      erase: async () => ({ erased: noIncidents, remains: [] }),
+      plan: async () => erased,
+      erase: async () => ({ erased, remains: [] }),
     },
     clock: () => Date.parse('2026-06-01T00:00:00Z'),
   });
@@ -77,7 +80,6 @@ async function withEraser<T>(
   }
 }
 
-const noIncidents = { count: 0, cancelled: 0, answers: 0, keys: 0 };
 export const testRequest = {
   id: 'req_test',
   ip: '127.0.0.1',
