@@ -36,6 +36,8 @@ import {
 export type Snapshot = ExportSource & {
   connection: Connection;
   slice: Slice;
+  /** Whether no record of the slice is cold. Then one COPY reads it, and DuckDB is not started for it. */
+  isHot: boolean;
   /** Whether the digest of the cold records is computed where they are encoded. */
   sumsDigest: boolean;
   /** Cancels what DuckDB is doing. */
@@ -72,7 +74,7 @@ type ColdSteps<Piece> = {
  * ones by merging both. The connection is needed until the last hot row was read. Throws 500 `segment_damaged`, 503
  * `cold_tier_unavailable`.
  */
-function readBothTiers(snapshot: Snapshot, form: RowForm): Promise<TierRows> {
+export function readRows(snapshot: Snapshot, form: RowForm): Promise<TierRows> {
   return readSteps(snapshot, form, {
     isWritten: true,
     read: ({ files }, _segments, onRows) => readFiles(files, onRows),
@@ -80,7 +82,7 @@ function readBothTiers(snapshot: Snapshot, form: RowForm): Promise<TierRows> {
 }
 
 /**
- * Reads a slice as `readBothTiers` does, but hands on steps that are all cold as references to the local files of their
+ * Reads a slice as `readRows` does, but hands on steps that are all cold as references to the local files of their
  * segments, which stay until `close`. `rowCount` does not count the rows of these.
  */
 export function readPieces(
@@ -103,6 +105,7 @@ async function readSteps<Piece>(
   coldSteps: ColdSteps<Piece | Buffer>,
 ): Promise<TierRows<Piece | Buffer>> {
   const { db, cold, connection, slice, signal } = source;
+  if (source.isHot) return readHotRows(connection, slice, form);
   const segments = await openSegments(connection, slice, { objects: cold.objects, db, signal });
   let files: ChunkFiles;
   try {
@@ -239,18 +242,8 @@ async function openPaths(chunk: Chunk, segments: OpenSegments): Promise<ColdPiec
   return (segmentId) => paths.get(segmentId) ?? '';
 }
 
-/** The rows of a slice in a form, from whatever tiers they lie in. `isHot` says that none of them is cold. */
-export async function readRows(
-  snapshot: Snapshot,
-  form: RowForm,
-  isHot: boolean,
-): Promise<TierRows> {
-  if (isHot) return readHotRows(snapshot.connection, snapshot.slice, form);
-  return readBothTiers(snapshot, form);
-}
-
 /** Reads a slice that is all hot, by one COPY. */
-export function readHotRows(connection: Connection, slice: Slice, form: RowForm): TierRows<Buffer> {
+function readHotRows(connection: Connection, slice: Slice, form: RowForm): TierRows<Buffer> {
   let rowCount = 0;
   return {
     async *whileConnected() {

@@ -6,7 +6,7 @@ type Dialect = {
   /** What comes before everything else: a byte order mark, or nothing. */
   readonly start: string;
   readonly lineEnd: string;
-  encode(cell: Cell): string;
+  readonly encode: (cell: Cell) => string;
 };
 
 /** The dialects of both profiles. */
@@ -14,6 +14,11 @@ export const dialects = {
   machine: { start: '', lineEnd: '\n', encode: encodeMachine },
   spreadsheet: { start: '\ufeff', lineEnd: '\r\n', encode: encodeSpreadsheet },
 } as const satisfies Record<Profile, Dialect>;
+
+/** A row as a dialect writes it, with its end. */
+export function lineOf(cells: readonly Cell[], { encode, lineEnd }: Dialect): string {
+  return cells.map(encode).join(',') + lineEnd;
+}
 
 /** Text is always quoted, numbers and times never, and NULL is nothing at all, so that NULL and "" differ. */
 function encodeMachine(cell: Cell): string {

@@ -1,17 +1,15 @@
 import { StringDecoder } from 'node:string_decoder';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JsonItems } from '../../kernel/json-slices.ts';
-import type { ExportColumn, Profile } from '../values.ts';
+import type { ExportColumn } from '../values.ts';
 import { bytesOf, type RowPiece } from './chunk-files.ts';
-import { type Cell, dialects, MachineCsvReader } from './csv-cells.ts';
+import { type Cell, MachineCsvReader } from './csv-cells.ts';
 import { isOwnColumn, type TierRows } from './rows.ts';
 
 /** How to make the requested columns out of columns that a tier can write. */
 type ColumnPlan = {
   /** The columns that the tier writes, as machine CSV. */
   readonly source: readonly ExportColumn[];
-  /** The columns of the file, in order. */
-  readonly names: readonly string[];
   /** Whether there are field paths among them, so that what the tier writes has to be re-encoded. */
   readonly hasPaths: boolean;
   pick(row: readonly Cell[]): Cell[];
@@ -36,55 +34,34 @@ export function planColumns(
   });
   return {
     source,
-    names,
     hasPaths,
     pick: (row) => picks.map((pick) => pick(row)),
-  };
-}
-
-/** Turns machine CSV without header, whichever tier wrote it, into the requested rows. */
-type ReEncoder = {
-  /** Encodes the rows that are whole after this piece. A piece may end anywhere. */
-  encode(piece: Buffer): Buffer;
-};
-
-/** What comes before the rows: the byte order mark of the profile, if any, and the header, if it is wanted. */
-export function csvHead(
-  names: readonly string[],
-  options: { profile: Profile; header: boolean },
-): Buffer {
-  const dialect = dialects[options.profile];
-  const header = names
-    .map((name) => dialect.encode({ text: name, isText: /[",\r\n]/.test(name) }))
-    .join(',');
-  return Buffer.from(dialect.start + (options.header ? header + dialect.lineEnd : ''));
-}
-
-/** Creates the re-encoder for all tiers, which write the same dialect. `encodeRow` adds the end of the line. */
-export function createReEncoder(
-  plan: ColumnPlan,
-  encodeRow: (cells: readonly Cell[]) => string,
-): ReEncoder {
-  const decoder = new StringDecoder('utf8');
-  const reader = new MachineCsvReader();
-  return {
-    encode(piece) {
-      let text = '';
-      for (const row of reader.read(decoder.write(piece))) text += encodeRow(plan.pick(row));
-      return Buffer.from(text);
-    },
   };
 }
 
 /** How much is re-encoded in one turn of the event loop, which takes about 2 ms. Pages are answered in between. */
 const turnBytes = 64 * 1024;
 
-/** The rows of a tier, re-encoded. */
-export function reEncodeRows(rows: TierRows, encoder: ReEncoder): TierRows<Buffer> {
+/**
+ * Turns the source columns of a plan, as machine CSV without header, into the requested rows, whichever tier wrote them.
+ * `encodeRow` adds the end of the line.
+ */
+export function reEncodeRows(
+  rows: TierRows,
+  plan: ColumnPlan,
+  encodeRow: (cells: readonly Cell[]) => string,
+): TierRows<Buffer> {
+  const decoder = new StringDecoder('utf8');
+  const reader = new MachineCsvReader();
+  const encodePiece = (piece: Buffer): Buffer => {
+    let text = '';
+    for (const row of reader.read(decoder.write(piece))) text += encodeRow(plan.pick(row));
+    return Buffer.from(text);
+  };
   const encode = async function* (pieces: AsyncIterable<RowPiece>): AsyncGenerator<Buffer> {
     for await (const piece of bytesOf(pieces)) {
       for (let at = 0; at < piece.length; at += turnBytes) {
-        yield encoder.encode(piece.subarray(at, at + turnBytes));
+        yield encodePiece(piece.subarray(at, at + turnBytes));
         await nextTurn();
       }
     }

@@ -1,12 +1,6 @@
 import { readRows } from '../encode/both-tiers.ts';
-import { type Cell, dialects } from '../encode/csv-cells.ts';
-import {
-  createReEncoder,
-  csvHead,
-  pickJson,
-  planColumns,
-  reEncodeRows,
-} from '../encode/re-encode.ts';
+import { type Cell, dialects, lineOf } from '../encode/csv-cells.ts';
+import { pickJson, planColumns, reEncodeRows } from '../encode/re-encode.ts';
 import { isOwnColumn, jsonKindOf } from '../encode/rows.ts';
 import { createFiller, fillerColumns, skippedOf } from '../typed/fill-row.ts';
 import { misfitsOf, sumCounts } from '../typed/take-row.ts';
@@ -53,17 +47,22 @@ function csv(options: FileOptions): Form {
   const isPlain = profile === 'machine' && !plan.hasPaths;
   return {
     ...textNames('text/csv; charset=utf-8', options),
-    head: csvHead(columns, options),
+    head: csvHead(options),
     tail: () => Buffer.alloc(0),
-    async openRows(snapshot, isHot) {
-      const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source }, isHot);
+    async openRows(snapshot) {
+      const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source });
       if (isPlain) return rows;
-      const encodeRow = (cells: readonly Cell[]) =>
-        cells.map(dialect.encode).join(',') + dialect.lineEnd;
-      return reEncodeRows(rows, createReEncoder(plan, encodeRow));
+      return reEncodeRows(rows, plan, (cells) => lineOf(cells, dialect));
     },
     prove: (duckdb, written) => proveCsv(duckdb, written, options),
   };
+}
+
+/** What comes before the rows: the byte order mark of the profile, if any, and the header, if it is wanted. */
+function csvHead({ columns, header, profile }: FileOptions): Buffer {
+  const names = columns.map((name) => ({ text: name, isText: /[",\r\n]/.test(name) }));
+  const dialect = dialects[profile];
+  return Buffer.from(dialect.start + (header ? lineOf(names, dialect) : ''));
 }
 
 /**
@@ -78,11 +77,10 @@ function ndjson(options: FileOptions): Form {
     ...textNames('application/x-ndjson', options),
     head: Buffer.alloc(0),
     tail: () => Buffer.alloc(0),
-    async openRows(snapshot, isHot) {
+    async openRows(snapshot) {
       const kind = plan.hasPaths ? 'csv' : 'json';
-      const rows = await readRows(snapshot, { kind, columns: plan.source }, isHot);
-      if (!plan.hasPaths) return rows;
-      return reEncodeRows(rows, createReEncoder(plan, lineEncoder(columns)));
+      const rows = await readRows(snapshot, { kind, columns: plan.source });
+      return plan.hasPaths ? reEncodeRows(rows, plan, lineEncoder(columns)) : rows;
     },
     prove: (duckdb, written) => proveNdjson(duckdb, written, options),
   };
@@ -90,17 +88,16 @@ function ndjson(options: FileOptions): Form {
 
 /** NDJSON whose lines are a template, filled by records. Those that are skipped are rows without a line. */
 function templated(options: FileOptions, template: LineTemplate): Form {
-  const { source } = readTemplate(template.lines);
+  const plan = planColumns(fillerColumns(readTemplate(template.lines).source));
   return {
     ...textNames('application/x-ndjson', options),
     head: Buffer.alloc(0),
     tail: () => Buffer.alloc(0),
     tell: (layouts) => ({ skipped: sumCounts(layouts.map(skippedOf)) }),
-    async openRows(snapshot, isHot) {
+    async openRows(snapshot) {
       const { encodeRow, skipped } = createFiller(template);
-      const rows = await readRows(snapshot, { kind: 'csv', columns: fillerColumns(source) }, isHot);
-      const plan = planColumns(fillerColumns(source));
-      const lines = reEncodeRows(rows, createReEncoder(plan, encodeRow));
+      const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source });
+      const lines = reEncodeRows(rows, plan, encodeRow);
       return Object.assign(lines, { layout: () => ({ skipped: skipped() }) });
     },
     async prove(duckdb, written) {
@@ -146,7 +143,7 @@ function parquet(options: FileOptions): Form {
     head: magic,
     tail: (parts) => parquetTail(parts, options),
     ...(options.fields && { tell: (layouts) => ({ misfits: sumCounts(layouts.map(misfitsOf)) }) }),
-    openRows: (snapshot, isHot) => openParquet(snapshot, options, isHot),
+    openRows: (snapshot) => openParquet(snapshot, options),
     prove: (duckdb, written) => proveParquet(duckdb, written, options),
   };
 }

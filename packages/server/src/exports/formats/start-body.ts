@@ -8,8 +8,8 @@ import { beginLongSnapshot } from '../queries.ts';
 import type { Body, BodyOptions } from './format.ts';
 import { SpillQueue } from './spill-queue.ts';
 
-/** Opens the rows of a slice as a format encodes them. `isHot` says that no record of the slice is cold. */
-export type OpenRows = (snapshot: Snapshot, isHot: boolean) => Promise<TierRows>;
+/** Opens the rows of a slice as a format encodes them. */
+export type OpenRows = (snapshot: Snapshot) => Promise<TierRows>;
 
 /**
  * Opens one snapshot of both tiers, counts the slice in it and begins to encode it. The database runs ahead of the
@@ -46,14 +46,9 @@ export function startBody(
   let encoding: TierRows | null = null;
   const run = async (onCounted: (rowCount: number) => void) => {
     const { rows, rowCount } = await inSnapshot(async (connection) => {
-      const { isHot, ...snapshot } = await openSnapshot({
-        ...source,
-        connection,
-        slice,
-        signal,
-        sumsDigest,
-      });
-      const opened = await openRows(snapshot, isHot);
+      const asked = { ...source, connection, slice, signal, sumsDigest };
+      const snapshot = await openSnapshot(asked);
+      const opened = await openRows(snapshot);
       encoding = opened;
       const counted = countsFirst ? await countRows(snapshot) : null;
       if (counted !== null) onCounted(counted);
@@ -112,11 +107,8 @@ function closed(): Error {
   return new Error('the export was closed');
 }
 
-/**
- * Opens the snapshot: from here on the connection sees one state of all tables. `isHot` says that the slice has no cold
- * records, so that DuckDB is not started for it.
- */
-async function openSnapshot(asked: Snapshot): Promise<Snapshot & { isHot: boolean }> {
+/** Opens the snapshot: from here on the connection sees one state of all tables. */
+async function openSnapshot(asked: Omit<Snapshot, 'isHot'>): Promise<Snapshot> {
   const { connection } = asked;
   await beginLongSnapshot(connection);
   const { tenant } = asked.slice;

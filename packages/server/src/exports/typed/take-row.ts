@@ -1,5 +1,5 @@
 import { numberWarning } from '../../records/index.ts';
-import { type Cell, dialects } from '../encode/csv-cells.ts';
+import { type Cell, dialects, lineOf } from '../encode/csv-cells.ts';
 import type { RowCounts } from '../jobs.contract.ts';
 import type { ExportColumn, FieldColumn } from '../values.ts';
 import { createTaker } from './take-apart.ts';
@@ -21,7 +21,6 @@ export function createRowTaker(
     columns.indexOf('confidence'),
     columns.indexOf('enrichment'),
   ];
-  const { encode, lineEnd } = dialects.machine;
   return {
     encodeRow(cells) {
       const { fitting, rest } = take(cells[enrichmentAt]?.text ?? '{}');
@@ -36,7 +35,7 @@ export function createRowTaker(
       const restCell =
         members.length === 0 ? null : { text: `{${members.join(',')}}`, isText: true };
       written.splice(enrichmentAt, 1, { text: fitting, isText: true }, restCell);
-      return written.map(encode).join(',') + lineEnd;
+      return lineOf(written, dialects.machine);
     },
     misfits: () => ({ rows, fields: Object.fromEntries(counts) }),
   };

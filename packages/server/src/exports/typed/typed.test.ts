@@ -11,7 +11,7 @@ import { useColdStore } from '../../records/read/testing/cold-store.ts';
 import type { Snapshot } from '../encode/both-tiers.ts';
 import { bytesOf } from '../encode/chunk-files.ts';
 import { dialects } from '../encode/csv-cells.ts';
-import { createReEncoder, planColumns } from '../encode/re-encode.ts';
+import { planColumns, reEncodeRows } from '../encode/re-encode.ts';
 import { joinGroups, magic, writeFooter } from '../formats/parquet/footer.ts';
 import { openParquetRows } from '../formats/parquet/parquet-rows.ts';
 import { type FieldColumn, fieldTypeText } from '../values.ts';
@@ -46,20 +46,20 @@ async function roundTrip(records: readonly Stored[], fields: readonly FieldColum
       .join(','),
   );
   const { encodeRow, misfits } = createRowTaker(own, fields);
-  const encoder = createReEncoder(planColumns(own), encodeRow);
   const snapshot = {
     slice: { tenant: 'T', tenants: null },
     ...{ cold, spoolDir: cold.spoolDir, encoders: createGate(2), groupBytes: 1000 },
     signal: AbortSignal.timeout(120_000),
   };
-  const source = {
+  const written = {
     async *whileConnected() {
-      for (const line of lines) yield encoder.encode(Buffer.from(`${line}\n`));
+      for (const line of lines) yield Buffer.from(`${line}\n`);
     },
     async *afterwards() {},
     ...{ rowCount: 0, digest: null },
     close: async () => {},
   };
+  const source = reEncodeRows(written, planColumns(own), encodeRow);
   const rows = await openParquetRows(snapshot as unknown as Snapshot, source, columns);
   const path = join(cold.spoolDir, `typed-${randomText(8)}.parquet`);
   try {

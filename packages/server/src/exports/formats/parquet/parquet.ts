@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { randomText } from '../../../kernel/ids.ts';
 import { type DuckDb, literal } from '../../../platform/duckdb.ts';
-import { readHotRows, readPieces, readRows, type Snapshot } from '../../encode/both-tiers.ts';
-import { dialects } from '../../encode/csv-cells.ts';
-import { createReEncoder, planColumns, reEncodeRows } from '../../encode/re-encode.ts';
+import { readPieces, readRows, type Snapshot } from '../../encode/both-tiers.ts';
+import { dialects, lineOf } from '../../encode/csv-cells.ts';
+import { planColumns, reEncodeRows } from '../../encode/re-encode.ts';
 import { isOwnColumn } from '../../encode/rows.ts';
 import { createRowTaker } from '../../typed/take-row.ts';
-import type { ExportColumn } from '../../values.ts';
+import type { ExportColumn, FieldColumn } from '../../values.ts';
 import type { DonePart, FileColumns, FileOptions, WrittenBody } from '../format.ts';
 import { type Proved, proofOf, proveRows } from '../prove.ts';
 import { joinGroups, magic, type RowGroups, writeFooter } from './footer.ts';
@@ -23,41 +23,32 @@ export function parquetTail(parts: readonly DonePart[], columns: FileColumns): B
 }
 
 /** Opens the rows of a snapshot as row groups. */
-export async function openParquet(
-  snapshot: Snapshot,
-  columns: FileColumns,
-  isHot: boolean,
-): Promise<ParquetRows> {
-  if (columns.fields !== undefined) return openTyped(snapshot, columns, isHot);
+export async function openParquet(snapshot: Snapshot, columns: FileColumns): Promise<ParquetRows> {
+  if (columns.fields !== undefined) return openTyped(snapshot, columns, columns.fields);
   const written = groupCells(columns);
   const own = written.filter((name): name is ExportColumn => isOwnColumn(name));
   if (own.length === written.length) {
-    const form = { kind: 'csv', columns: own } as const;
-    const rows = isHot
-      ? readHotRows(snapshot.connection, snapshot.slice, form)
-      : await readPieces(snapshot, form);
+    const rows = await readPieces(snapshot, { kind: 'csv', columns: own });
     return openParquetRows(snapshot, rows, columns);
   }
   // Field paths are picked out of machine CSV, whichever tier wrote it.
   const plan = planColumns(written);
-  const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source }, isHot);
-  const { encode, lineEnd } = dialects.machine;
-  const encoder = createReEncoder(plan, (cells) => cells.map(encode).join(',') + lineEnd);
-  return openParquetRows(snapshot, reEncodeRows(rows, encoder), columns);
+  const rows = await readRows(snapshot, { kind: 'csv', columns: plan.source });
+  const picked = reEncodeRows(rows, plan, (cells) => lineOf(cells, dialects.machine));
+  return openParquetRows(snapshot, picked, columns);
 }
 
 /** Takes the enrichments apart in this process, whichever tier wrote them: DuckDB only casts what is known to fit. */
 async function openTyped(
   snapshot: Snapshot,
   columns: FileColumns,
-  isHot: boolean,
+  fields: readonly FieldColumn[],
 ): Promise<ParquetRows> {
   const names = columns.columns.filter(isOwnColumn);
   const source = ['bytes' as const, ...names.filter((name) => name !== 'bytes')];
-  const rows = await readRows(snapshot, { kind: 'csv', columns: source }, isHot);
-  const { encodeRow, misfits } = createRowTaker(source, columns.fields ?? []);
-  const plan = planColumns(source);
-  const encoded = reEncodeRows(rows, createReEncoder(plan, encodeRow));
+  const rows = await readRows(snapshot, { kind: 'csv', columns: source });
+  const { encodeRow, misfits } = createRowTaker(source, fields);
+  const encoded = reEncodeRows(rows, planColumns(source), encodeRow);
   return openParquetRows(snapshot, encoded, columns, () => ({ misfits: misfits() }));
 }
 
