@@ -23,7 +23,6 @@ import {
   addVerifyRoutes,
   createDayImporter,
   createEraser,
-  createTurns,
   deleteTenant,
   endOldUploads,
   giveBackSpace,
@@ -60,7 +59,7 @@ export function createRetention({ settings, log, db, cold, paceOf }: Host): Rete
     graceSeconds: settings.coldGraceSeconds,
     log,
     pace: paceOf('moves'),
-    turns: createTurns(),
+    turns: createGate(tenantsAtOnce),
     onGone,
   };
   const startRuns = () =>
@@ -162,7 +161,7 @@ export function addRetention(http: HttpServer, host: Host, retention: Retention)
   addIcebergRoutes(http, { ...retention.mover, key: options.cursorKey, turns: createGate(1) });
   const importer = createDayImporter({
     ...retention.mover,
-    turns: createTurns(),
+    turns: createGate(tenantsAtOnce),
     maxEnrichmentBytes: settings.enrichmentMaxBytes,
   });
   closers.push(() => importer.stop());

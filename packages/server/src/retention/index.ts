@@ -7,7 +7,7 @@ export { isOnHold, refuseHold } from './mover/erase-records.ts';
 export { addEraseRoutes, createEraser, type Eraser, type EraserOptions } from './mover/eraser.ts';
 export { addImportRoutes, createDayImporter } from './mover/import-days.ts';
 export type { MoverContext } from './mover/move.ts';
-export { createTurns, tenantsAtOnce } from './mover/move.ts';
+export { tenantsAtOnce } from './mover/move.ts';
 export { moveTenant } from './mover/move-tenant.ts';
 export { listOverdueRemovals } from './mover/queries.ts';
 export { disownObjects, removeObjects } from './mover/run-move.ts';

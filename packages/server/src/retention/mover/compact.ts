@@ -135,6 +135,4 @@ export const compactKind: KindSteps = {
     const remove = work.in.map(({ segment_id }) => segment_id);
     return replaceSegments(connection, { tenant: work.move.tenant, add: segments, remove });
   },
-
-  refuse: async () => null,
 };

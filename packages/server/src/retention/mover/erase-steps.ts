@@ -16,16 +16,9 @@ import {
   writeSegmentFromSegments,
 } from '../../records/segments.ts';
 import { deleteHotMatches, forgetRequest, queueScrub } from './erase-queries.ts';
+import { MoveFault } from './fail.ts';
 import { findHot, keepFilter, matchFile } from './find-matches.ts';
-import type {
-  Copied,
-  KindSteps,
-  Move,
-  MoverContext,
-  MoveSegment,
-  MoveWork,
-  Refusal,
-} from './move.ts';
+import type { Copied, KindSteps, Move, MoverContext, MoveSegment, MoveWork } from './move.ts';
 import { listDaysOfSegments, listKeepers, queueRemovals } from './queries.ts';
 import { type EraseScope, fromJournal, goneOf, scopeOfDays, takesWholeDays } from './scope.ts';
 import { scrub } from './scrub.ts';
@@ -140,8 +133,6 @@ export const eraseKind: KindSteps = {
   },
 
   cleanUp: (context, { move, signal }) => scrub(context, move, signal),
-
-  refuse: async () => null,
 };
 
 /** A deletion: whole days leave for good because the policy says so. */
@@ -151,14 +142,11 @@ export const deleteKind: KindSteps = {
   ),
 
   async refuse(connection, move, { lastDeleteDay }) {
-    const { last_day } = move;
-    if (lastDeleteDay === null || last_day > lastDeleteDay) {
-      return {
-        code: 'not_due',
-        message: `The policy keeps days ${lastDeleteDay === null ? 'for ever' : `after ${lastDeleteDay}`} by now. Nothing was deleted.`,
-      };
+    if (lastDeleteDay === null || move.last_day > lastDeleteDay) {
+      const kept = lastDeleteDay === null ? 'for ever' : `after ${lastDeleteDay}`;
+      throw new MoveFault('not_due', `The policy keeps days ${kept} by now. Nothing was deleted.`);
     }
-    return refuseVersioned(connection, move);
+    await refuseVersioned(connection, move);
   },
 };
 
@@ -179,23 +167,21 @@ export const forgetKind: KindSteps = {
 
   // Only what the segment held is gone, whatever else there is of its days.
   gone: ({ tenant }, days) => ({ tenant, kind: 'delete', days, window: null }),
-
-  refuse: async () => null,
 };
 
 /**
  * Refuses when a dataset version has some of the days. It may have been frozen after the days were planned; none can be
  * frozen any more until this transaction ends.
  */
-async function refuseVersioned(connection: Connection, move: Move): Promise<Refusal | null> {
-  if (isTold(move)) return null;
+async function refuseVersioned(connection: Connection, move: Move): Promise<void> {
+  if (isTold(move)) return;
   const { tenant, first_day: firstDay, last_day: lastDay } = move;
   const names = await listKeepers(connection, { tenant, firstDay, lastDay });
-  if (names.length === 0) return null;
-  return {
-    code: 'kept_by_version',
-    message: `The dataset version ${names.join(', ')} has days from ${firstDay} to ${lastDay} by now. Nothing was deleted; the next run leaves out its days.`,
-  };
+  if (names.length === 0) return;
+  throw new MoveFault(
+    'kept_by_version',
+    `The dataset version ${names.join(', ')} has days from ${firstDay} to ${lastDay} by now. Nothing was deleted; the next run leaves out its days.`,
+  );
 }
 
 /** What the journal stores (moves.request) when days of versions are deleted, too. */

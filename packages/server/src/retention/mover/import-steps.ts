@@ -67,11 +67,9 @@ export const importKind: KindSteps = {
     return [];
   },
 
-  async refuse(_connection, { last_day }, { lastMoveDay }) {
-    if (last_day <= lastMoveDay) return null;
-    return {
-      code: 'not_due',
-      message: `The policy keeps days after ${lastMoveDay} hot. Nothing was stored.`,
-    };
+  refuse(_connection, { last_day }, { lastMoveDay }) {
+    if (last_day <= lastMoveDay) return;
+    const message = `The policy keeps days after ${lastMoveDay} hot. Nothing was stored.`;
+    throw new MoveFault('not_due', message);
   },
 };

@@ -9,6 +9,7 @@ import {
   sumTriples,
   writeSegmentFromSpool,
 } from '../../records/segments.ts';
+import { MoveFault } from './fail.ts';
 import { firstDays, journalMove, lockOwn, newSegment } from './journal.ts';
 import {
   isSmall,
@@ -106,12 +107,10 @@ export const moveKind: KindSteps = {
     }
   },
 
-  async refuse(_connection, { last_day }, { lastMoveDay }) {
-    if (last_day <= lastMoveDay) return null;
-    return {
-      code: 'not_due',
-      message: `The policy keeps days after ${lastMoveDay} hot by now. Nothing was moved.`,
-    };
+  refuse(_connection, { last_day }, { lastMoveDay }) {
+    if (last_day <= lastMoveDay) return;
+    const message = `The policy keeps days after ${lastMoveDay} hot by now. Nothing was moved.`;
+    throw new MoveFault('not_due', message);
   },
 };
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createTurns, isSmall } from './move.ts';
+import { createGate } from '../../kernel/gate.ts';
+import { isSmall, tenantsAtOnce } from './move.ts';
 import { moveTenant } from './move-tenant.ts';
 import { addRecords, makeRecords, useTestMover } from './testing/test-mover.ts';
 import { differences } from './testing/truth.ts';
@@ -18,7 +19,7 @@ async function moveAll(tenants: readonly string[], { atOnce = 1 } = {}): Promise
   let waiting = tenants.length;
   let mostUnderWay = 0;
   const context = mover.context({
-    turns: createTurns(),
+    turns: createGate(tenantsAtOnce),
     async onTransition(to, when, { tenant }) {
       if (to === 'planned') waiting -= 1;
       if (to === 'copied' && when === 'before') {

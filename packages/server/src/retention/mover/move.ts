@@ -1,4 +1,4 @@
-import { createGate, type Gate } from '../../kernel/gate.ts';
+import type { Gate } from '../../kernel/gate.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Log } from '../../platform/log.ts';
 import type { StoreFence } from '../../platform/objects/fence.ts';
@@ -63,8 +63,11 @@ export type MoverContext = {
   readonly snapshotMillis?: number;
   readonly log: Log;
   readonly pace: Pace;
-  /** Whoever works on several tenants at once has moves wait for their turns. */
-  readonly turns?: Turns | undefined;
+  /**
+   * Whoever works on several tenants at once has moves wait for their turns, of which there are `tenantsAtOnce`. Small
+   * moves go on side by side, any other alone: DuckDB has memory for one of these.
+   */
+  readonly turns?: Gate | undefined;
   /**
    * Is told which records leave for good, inside the transaction that lets them go and while nobody can pin a slice of
    * the tenant. Returns what else goes or changes because of it. Without this function nothing else does.
@@ -99,9 +102,6 @@ export type Copied = {
 /** A segment that was read back from the store and holds what it should. `path` is the copy that was read. */
 export type VerifiedSegment = NewSegment & { readonly path: string };
 
-/** The reason why a move must not be switched any more: a stable code and a sentence. */
-export type Refusal = { readonly code: string; readonly message: string };
-
 /**
  * The steps that differ by the kind of a move. Everything else is the same for all kinds and lies in run-move.ts and
  * the files that it calls: the states, writing and reading back of objects, triples, fencing, removal of replaced
@@ -130,24 +130,14 @@ export type KindSteps = {
    */
   cleanUp?(context: MoverContext, work: MoveWork): Promise<void>;
   /**
-   * Is asked at the end of the switch whether policies, which are locked, still allow the move; null means yes. The
-   * caller checks legal hold.
+   * Is called at the end of the switch. Throws a MoveFault when policies, which are locked, do not allow the move any
+   * more; legal hold is checked by the caller.
    */
-  refuse(connection: Connection, move: Move, due: DueDays): Promise<Refusal | null>;
+  refuse?(connection: Connection, move: Move, due: DueDays): void | Promise<void>;
 };
 
 /** How many tenants a process works on at once. Small moves wait for the disk and for PostgreSQL most of their time. */
 export const tenantsAtOnce = 4;
-
-/**
- * Says when the moves of several tenants go on. Small ones go on side by side, any other alone: DuckDB has memory for one
- * of these.
- */
-export type Turns = Gate;
-
-export function createTurns(): Turns {
-  return createGate(tenantsAtOnce);
-}
 
 /** Small moves read and write no more than this. */
 const smallCount = 20_000;

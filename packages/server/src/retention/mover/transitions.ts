@@ -110,8 +110,7 @@ export async function switchMove(
       await lockPolicies(connection);
       const due = await findDueDays(connection, move.tenant);
       refuseHold(due);
-      const refusal = await steps.refuse(connection, move, due);
-      if (refusal !== null) throw new MoveFault(refusal.code, refusal.message);
+      await steps.refuse?.(connection, move, due);
     },
   });
   const { tenant, id, kind } = move;
