@@ -1,6 +1,5 @@
 import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatDigest } from '../kernel/digest.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Caller } from '../platform/audit.ts';
 import type { HttpServer } from '../platform/http/server.ts';
@@ -18,17 +17,16 @@ import {
 } from '../records/segments.ts';
 import { type AdoptedOrphan, type AdoptOrphanRequest, retentionContract } from './contract.ts';
 import { type EraseContext, waitForTenant } from './mover/erase-records.ts';
+import { listHeldDays } from './mover/import-queries.ts';
 import { listKeepers } from './mover/queries.ts';
+import { tellDays, toTripleRow } from './mover/receipt.ts';
 import { isOldEnough, refuseLimited } from './objects.ts';
-import * as queries from './queries.ts';
 import { lockDayCounters, recountDays, recountSums } from './verify/counter-queries.ts';
 import { eachOrphan } from './verify/find-orphans.ts';
 
 /** A segment that was proved, and whose it is. */
 type Proved = NewSegment & { readonly tenant: string };
 
-/** So many days are told. */
-const toldDays = 1000;
 /** The time limit for reading the object. */
 const timeoutMillis = 600_000;
 
@@ -135,7 +133,7 @@ async function refuseTaken(
   db: Queryable,
   { tenant, object_key: key, days }: Proved,
 ): Promise<void> {
-  const taken = await queries.listTakenDays(db, tenant, days);
+  const taken = await listHeldDays(db, tenant, days);
   const [first] = taken;
   if (first !== undefined) {
     throw refused(
@@ -158,14 +156,11 @@ function refused(key: string, why: string): AppError {
 }
 
 function tell({ tenant, object_key, days }: Proved, isDry: boolean): AdoptedOrphan {
-  const { count, bytes, digest } = sumTriples(days);
   return {
     dry_run: isDry,
     tenant,
     object_key,
-    adopted: { count, bytes, digest: formatDigest(BigInt(digest)) },
-    days: days.slice(0, toldDays).map(({ store, day, count: records }) => ({
-      ...{ store, day, count: records },
-    })),
+    adopted: toTripleRow(sumTriples(days)),
+    days: tellDays(days),
   };
 }

@@ -194,18 +194,3 @@ export async function listObjects(
   return db.query<SegmentRow>(sql`
     select * from ((${live}) union all (${replaced})) object order by tenant, object_key limit ${limit}`);
 }
-
-/** Those of these days of stores that have records, by the counters. */
-export async function listTakenDays(
-  db: Queryable,
-  tenant: string,
-  days: readonly { store: string; day: string }[],
-): Promise<{ store: string; day: string }[]> {
-  const stores = days.map(({ store }) => store);
-  const dates = days.map(({ day }) => day);
-  return db.query(sql`
-    select store, day::text as day from leaf_days
-    where tenant = ${tenant} and (store, day) in (
-      select store, day from unnest(${stores}::text[], ${dates}::date[]) as given (store, day))
-    order by day, store`);
-}

@@ -204,17 +204,6 @@ export async function queueScrub(
     where tenant = ${tenant} and id = ${id}`);
 }
 
-/** Finds the tables that are still to be scrubbed, and those that earlier tries have given up. */
-export async function findScrub(
-  db: Queryable,
-  { tenant, id }: { tenant: string; id: string },
-): Promise<{ due: readonly string[]; kept: readonly string[] }> {
-  const rows = await db.query<{ due: string[] | null; scrubbed: Scrubbed | null }>(
-    sql`select scrub_due as due, scrubbed from moves where tenant = ${tenant} and id = ${id}`,
-  );
-  return { due: rows[0]?.due ?? [], kept: rows[0]?.scrubbed?.kept ?? [] };
-}
-
 /** Stores the result of a scrub and the tables that it has to come back to. */
 export async function setScrubbed(
   db: Queryable,

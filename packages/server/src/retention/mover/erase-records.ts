@@ -13,7 +13,7 @@ import { journalMove, newSegment, type PlannedMove } from './journal.ts';
 import type { Move, MoverContext } from './move.ts';
 import { withTenantLock } from './move-tenant.ts';
 import { dryReceipt, foretell, receiptOf } from './receipt.ts';
-import { nothingSofar, resumeMoves, runMove } from './run-move.ts';
+import { resumeMoves, runMove } from './run-move.ts';
 import { type EraseScope, toJournal } from './scope.ts';
 
 export type EraseContext = MoverContext & {
@@ -52,7 +52,7 @@ export async function eraseRecords(
       // A killed process may have left a move that has copied the records which are to be erased now, so its moves are
       // finished first. A move that cannot go on, because another database has the store, will find its source changed
       // and drop its copy.
-      await resumeMoves(context, scope.tenant, { signal, sofar: nothingSofar() });
+      await resumeMoves(context, scope.tenant, { signal });
       const matches = await findMatches(context, scope, signal);
       await job.onFound?.(matches);
       // Hot records can be erased whichever database has the store.

@@ -1,6 +1,5 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { isObjectFault } from '../../platform/objects/objects.ts';
 import {
@@ -20,17 +19,14 @@ import {
   waitForTenant,
 } from './erase-records.ts';
 import { listDaysOfSegments } from './queries.ts';
-import { noEffects } from './receipt.ts';
-import { nothingSofar, resumeMoves, runMove } from './run-move.ts';
+import { noEffects, tellDays, toTripleRow } from './receipt.ts';
+import { resumeMoves, runMove } from './run-move.ts';
 import { fetchSegment } from './verify-copy.ts';
 
 type Lost = NonNullable<Awaited<ReturnType<typeof findSegmentOf>>> & {
   readonly days: readonly DayTriple[];
   readonly problem: string;
 };
-
-/** So many days are told. */
-const toldDays = 1000;
 
 /**
  * Gives up the live segment of an object that is missing or damaged: it leaves the catalogue, and what it held the
@@ -62,7 +58,7 @@ export async function forgetSegment(
     signal,
     async work(own) {
       // A move that has read the object before it was lost may have a copy, and saves the records by its end.
-      await resumeMoves(context, found.tenant, { signal: own, sofar: nothingSofar() });
+      await resumeMoves(context, found.tenant, { signal: own });
       const lost = await findLost(context, key, { actor, signal: own });
       // A store that is not there at all, such as a disk that is not mounted, is not this database's.
       await context.fence.advance(own);
@@ -118,15 +114,14 @@ async function findLost(
 }
 
 function tell({ tenant, object_key, problem, days }: Lost): Forgotten {
-  const { count, bytes, digest } = sumTriples(days);
   return {
     id: null,
     dry_run: true,
     tenant,
     object_key,
     problem,
-    lost: { count, bytes, digest: formatDigest(BigInt(digest)) },
-    days: days.slice(0, toldDays).map(({ store, day, count }) => ({ store, day, count })),
+    lost: toTripleRow(sumTriples(days)),
+    days: tellDays(days),
     versions_changed: 0,
   };
 }

@@ -19,8 +19,7 @@ import { listHeldDays, readClock } from './import-queries.ts';
 import type { ImportRequest } from './import-steps.ts';
 import { journalMove, newSegment } from './journal.ts';
 import { isSmall, type Move, type MoverContext } from './move.ts';
-
-import { nothingSofar, resumeMoves, runMove } from './run-move.ts';
+import { resumeMoves, runMove } from './run-move.ts';
 
 export type DayImportOptions = MoverContext & {
   readonly maxEnrichmentBytes: number;
@@ -167,7 +166,7 @@ async function storeUpload(
 ): Promise<Imported> {
   const { db } = context;
   // An import that was killed after its copy may have these very days.
-  await resumeMoves(context, tenant, { signal, sofar: nothingSofar() });
+  await resumeMoves(context, tenant, { signal });
   const days = upload.days.map(({ day }) => day).sort();
   const range = { firstDay: days[0] ?? '', lastDay: days.at(-1) ?? '' };
   const [held] = await listHeldDays(db, tenant, upload.days);

@@ -21,7 +21,7 @@ export const listedImports: ListedTable = {
   isListed: sql`j.kind = 'import'`,
 };
 
-/** Lists those of these days of stores that hold records. */
+/** Lists those of these days of stores that hold records, by the counters. */
 export async function listHeldDays(
   db: Queryable,
   tenant: string,
@@ -32,7 +32,8 @@ export async function listHeldDays(
     from unnest(${days.map(({ store }) => store)}::text[], ${days.map(({ day }) => day)}::date[])
       as asked(store, day)
     join leaf_days counter on counter.tenant = ${tenant} and counter.store = asked.store
-      and counter.day = asked.day and counter.count > 0`);
+      and counter.day = asked.day and counter.count > 0
+    order by counter.day, counter.store`);
 }
 
 /** Returns the time by the database's clock, spelled as in answers. */

@@ -1,6 +1,12 @@
 import { formatDigest } from '../../kernel/digest.ts';
-import { type GoneEffects, sumByDay, sumTriples, type Triple } from '../../records/segments.ts';
-import type { EraseReceipt, EraseRemain } from '../contract.ts';
+import {
+  type DayTriple,
+  type GoneEffects,
+  sumByDay,
+  sumTriples,
+  type Triple,
+} from '../../records/segments.ts';
+import type { EraseReceipt, EraseRemain, TripleRow } from '../contract.ts';
 import { doAndUndo, type ErasureState } from './erase-queries.ts';
 import type { Matches } from './find-matches.ts';
 import type { MoverContext } from './move.ts';
@@ -142,8 +148,17 @@ function coldTriple(matches: Matches): Triple {
   return sumTriples(matches.cold.flatMap(({ days }) => days));
 }
 
-function toTripleRow({ count, bytes, digest }: Triple) {
+/** A triple as callers see it. */
+export function toTripleRow({ count, bytes, digest }: Triple): TripleRow {
   return { count, bytes, digest: formatDigest(BigInt(digest)) };
+}
+
+/** So many days are told. */
+const listedDays = 1000;
+
+/** How many records each of the first of these days has. */
+export function tellDays(days: readonly DayTriple[]) {
+  return days.slice(0, listedDays).map(({ store, day, count }) => ({ store, day, count }));
 }
 
 /** The first of the requested event ids that no record has. */

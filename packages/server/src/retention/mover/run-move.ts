@@ -201,7 +201,7 @@ export async function note({ results, wait }: Sofar, result: MoveResult): Promis
 export async function resumeMoves(
   context: MoverContext,
   tenant: string,
-  { signal, sofar }: { signal: AbortSignal; sofar: Sofar },
+  { signal, sofar = nothingSofar() }: { signal: AbortSignal; sofar?: Sofar },
 ): Promise<void> {
   let mayWrite: boolean | null = null;
   for (const move of await takeOver(context.db, tenant, context.runner)) {

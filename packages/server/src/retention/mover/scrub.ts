@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Session } from '../../platform/postgres/database.ts';
 import { inSession, isPassing, rewriteBytes, rewriteInstead, rewriteSoon } from '../give-back.ts';
 import { checkpoint, countRows, listMonthSpaces, sizeOf, vacuum } from '../queries.ts';
-import { findScrub, setScrubbed } from './erase-queries.ts';
+import { findErasureState, setScrubbed } from './erase-queries.ts';
 import type { Move, MoverContext } from './move.ts';
 
 const usualSnapshotMillis = 5_000;
@@ -19,13 +19,13 @@ const pauseMillis = 250;
 export async function scrub(context: MoverContext, move: Move, signal: AbortSignal): Promise<void> {
   const { db, log, snapshotMillis = usualSnapshotMillis } = context;
   try {
-    const { due: tables, kept } = await findScrub(db, move);
-    if (tables.length === 0) return;
+    const { scrub_due: tables, scrubbed: before } = (await findErasureState(db, move)) ?? {};
+    if (!tables?.length) return;
     await inSession(db, signal, async (session) => {
       const outcomes = await scrubTables(session, tables, snapshotMillis);
       const hasCheckpoint = await checkpoint(session);
       const of = (outcome: Outcome) => tables.filter((_, index) => outcomes[index] === outcome);
-      const scrubbed = { kept: [...kept, ...of('kept')], hasCheckpoint };
+      const scrubbed = { kept: [...(before?.kept ?? []), ...of('kept')], hasCheckpoint };
       await setScrubbed(db, move, { due: of('due'), scrubbed });
     });
   } catch (error) {

@@ -1,12 +1,12 @@
 import type { Static } from 'typebox';
 import { type Actor, mayTouchTenant } from '../../kernel/actor.ts';
-import { formatDigest } from '../../kernel/digest.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { cursorAfter, emptyPage, type Page, toKeyset, toPage } from '../../kernel/page.ts';
 import { deleteOldJobs } from '../../platform/jobs/queries.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import type { MoveRow, retentionContract, TripleRow } from '../contract.ts';
+import { toTripleRow } from '../mover/receipt.ts';
 import { verifications } from '../verify/queries.ts';
 import * as queries from './queries.ts';
 
@@ -68,7 +68,7 @@ function toMoveRow(row: queries.JournalRow): MoveRow {
     ...move,
     source: toTriple(source_count, source_bytes, source_digest),
     object: toTriple(object_count, object_bytes, object_digest),
-    gone: { count: gone_count, bytes: gone_bytes, digest: formatDigest(BigInt(gone_digest)) },
+    gone: toTripleRow({ count: gone_count, bytes: gone_bytes, digest: gone_digest }),
   };
 }
 
@@ -78,7 +78,7 @@ function toTriple(
   digest: string | null,
 ): TripleRow | null {
   if (count === null || bytes === null || digest === null) return null;
-  return { count, bytes, digest: formatDigest(BigInt(digest)) };
+  return toTripleRow({ count, bytes, digest });
 }
 
 const batchRows = 1000;

@@ -1,3 +1,4 @@
+import { formatCount } from '../../kernel/values.ts';
 import type { Connection, Database, Queryable } from '../../platform/postgres/database.ts';
 import type { Rest } from '../../platform/work/pace.ts';
 import type { CounterTable } from '../../records/segments.ts';
@@ -17,7 +18,7 @@ import {
   summedTables,
   type WrongCounter,
 } from './counter-queries.ts';
-import { counterAdvice, describeTriple, number } from './report.ts';
+import { counterAdvice, describeTriple } from './report.ts';
 
 type Found = { problems: VerifyProblem[]; count: number };
 type Check = {
@@ -188,7 +189,7 @@ function describe(row: WrongCounter, side: 'counted' | 'found'): string {
     digest: row[`${side}_digest`],
   });
   return row.tier === 'cold'
-    ? `${triple}, ${number(row[`${side}_stored_bytes`])} bytes stored`
+    ? `${triple}, ${formatCount(row[`${side}_stored_bytes`])} bytes stored`
     : triple;
 }
 
@@ -215,7 +216,7 @@ function danglingProblem(tenant: string, row: DanglingDays): VerifyProblem {
     store: null,
     first_day: row.first_day,
     last_day: row.last_day,
-    message: `The catalogue has days with ${number(row.count)} records of the segment ${row.segment_id}, but not the segment. ${counterAdvice}`,
+    message: `The catalogue has days with ${formatCount(row.count)} records of the segment ${row.segment_id}, but not the segment. ${counterAdvice}`,
   };
 }
 

@@ -1,10 +1,11 @@
 import sql from 'sql-template-tag';
+import { formatCount } from '../../kernel/values.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { isFilter, missesSql } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import type { LiveSegment } from './queries.ts';
-import { number, segmentProblem } from './report.ts';
+import { segmentProblem } from './report.ts';
 
 type Held = { readonly segment: LiveSegment; readonly path: string };
 
@@ -40,6 +41,6 @@ export async function dropFilter(db: Queryable, segment: LiveSegment): Promise<V
   await db.query(
     sql`update segments set event_filter = null where tenant = ${tenant} and id = ${id}`,
   );
-  const message = `The filter of its event ids did not know all of its ${number(count)} records: some were not found by their id, and could be stored a second time if they were sent again. It is gone now, so that the segment is searched until it is merged.`;
+  const message = `The filter of its event ids did not know all of its ${formatCount(count)} records: some were not found by their id, and could be stored a second time if they were sent again. It is gone now, so that the segment is searched until it is merged.`;
   return segmentProblem('filter_mismatch', segment, message);
 }

@@ -1,4 +1,5 @@
 import { rm, stat } from 'node:fs/promises';
+import { formatCount } from '../../kernel/values.ts';
 import type { DuckDb } from '../../platform/duckdb.ts';
 import type { Log } from '../../platform/log.ts';
 import { ObjectMissing, type ObjectStore } from '../../platform/objects/objects.ts';
@@ -21,7 +22,6 @@ import { type CataloguedDay, type LiveSegment, listSegmentDays } from './queries
 import {
   counterAdvice,
   describeTriple,
-  number,
   type Report,
   restoreAdvice,
   segmentProblem,
@@ -70,7 +70,7 @@ async function findProblems(
     if (inPlace === null) await objects.get(key, path, signal);
     const { size } = await stat(path);
     if (size !== sizeBytes) {
-      const message = `The object holds ${number(size)} bytes, but ${number(sizeBytes)} were written. ${restoreAdvice(segment)}`;
+      const message = `The object holds ${formatCount(size)} bytes, but ${formatCount(sizeBytes)} were written. ${restoreAdvice(segment)}`;
       return [segmentProblem('object_size', segment, message)];
     }
     const onChunk = (bytes: number) => {
@@ -164,7 +164,7 @@ function compareDay(
     return [problem('triple_mismatch', message)];
   }
   if (said !== undefined && found !== undefined && said.first_row !== found.first_row) {
-    const message = `the catalogue says that its rows begin at ${number(said.first_row)}; in the object they begin at ${number(found.first_row)}.`;
+    const message = `the catalogue says that its rows begin at ${formatCount(said.first_row)}; in the object they begin at ${formatCount(found.first_row)}.`;
     return [problem('order_mismatch', message)];
   }
   return [];
@@ -180,7 +180,7 @@ function compareSums(segment: LiveSegment, days: readonly CataloguedDay[]): Veri
     problems.push(segmentProblem('triple_mismatch', segment, message));
   }
   if (storedBytes !== segment.size_bytes) {
-    const message = `The object has ${number(segment.size_bytes)} bytes; the shares of its days in the catalogue add up to ${number(storedBytes)}. ${counterAdvice}`;
+    const message = `The object has ${formatCount(segment.size_bytes)} bytes; the shares of its days in the catalogue add up to ${formatCount(storedBytes)}. ${counterAdvice}`;
     problems.push(segmentProblem('counter_mismatch', segment, message));
   }
   return problems;

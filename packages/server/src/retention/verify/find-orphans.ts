@@ -1,3 +1,4 @@
+import { formatCount } from '../../kernel/values.ts';
 import type { ObjectInfo, ObjectStore } from '../../platform/objects/objects.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Rest } from '../../platform/work/pace.ts';
@@ -7,7 +8,6 @@ import type { VerifyProblem } from '../schemas.contract.ts';
 import type { ProblemKind } from '../values.ts';
 import type { VerifyTools } from './check-segment.ts';
 import { listUnknownObjects } from './queries.ts';
-import { number } from './report.ts';
 
 /** The prefixes under which our objects lie. Others may use the bucket, too, with folders of the same names. */
 export const ourFolders = ['records/tenant=', 'exports/tenant='] as const;
@@ -115,7 +115,7 @@ export function listUnknown(
 }
 
 function orphan(key: string, sizeBytes: number, location: string): VerifyProblem {
-  const message = `No segment, no open move, no export and no removal to come names this object of ${number(sizeBytes)} bytes in ${location}. No read needs it. Keep it while the database may be restored to an earlier state; otherwise remove it.`;
+  const message = `No segment, no open move, no export and no removal to come names this object of ${formatCount(sizeBytes)} bytes in ${location}. No read needs it. Keep it while the database may be restored to an earlier state; otherwise remove it.`;
   return objectProblem('object_orphan', key, message);
 }
 

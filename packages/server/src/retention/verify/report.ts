@@ -1,4 +1,5 @@
 import { formatDigest } from '../../kernel/digest.ts';
+import { formatCount, numberOf } from '../../kernel/values.ts';
 import type { Triple } from '../../records/segments.ts';
 import type { VerifyProblem } from '../schemas.contract.ts';
 import type { ProblemKind } from '../values.ts';
@@ -10,7 +11,7 @@ export type Report = {
   /** Adds to what is done. */
   advance(done: { segments?: number; bytes?: number; records?: number }): void;
   /** Counts `count` problems and lists the given ones, as far as there is room. */
-  add(problems: readonly VerifyProblem[], count?: number): void;
+  readonly add: (problems: readonly VerifyProblem[], count?: number) => void;
 };
 
 /** Creates a report with nothing in it. */
@@ -33,8 +34,7 @@ export function createReport(): Report {
 
 /** A triple for readers, such as "10 records, 4,810 bytes, digest 00c1…". */
 export function describeTriple({ count, bytes, digest }: Triple): string {
-  const records = count === 1 ? '1 record' : `${number(count)} records`;
-  return `${records}, ${number(bytes)} bytes, digest ${formatDigest(BigInt(digest))}`;
+  return `${numberOf(count, 'record')}, ${formatCount(bytes)} bytes, digest ${formatDigest(BigInt(digest))}`;
 }
 
 /** A problem of a whole segment, not of one of its days. */
@@ -51,14 +51,9 @@ export function segmentProblem(
 export function restoreAdvice(segment: LiveSegment): string {
   const { count, first_day, last_day } = segment;
   const days = first_day === last_day ? `of ${first_day}` : `of ${first_day} … ${last_day}`;
-  return `Reads of its ${number(count)} records ${days} fail. Put the object back from a copy with SHA-256 ${segment.sha256.toString('hex')}, then verify again.`;
+  return `Reads of its ${formatCount(count)} records ${days} fail. Put the object back from a copy with SHA-256 ${segment.sha256.toString('hex')}, then verify again.`;
 }
 
 /** What to do about wrong counters or a wrong catalogue. */
 export const counterAdvice =
   'Nothing that the service does leads here: compare with a backup of the database before anything is moved, deleted or erased. Where the records are right and only the counters are not: svcctl records recount.';
-
-/** A number for readers, such as 1,234,567. */
-export function number(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
-}

@@ -145,7 +145,7 @@ async function verify(
 ): Promise<(connection: Connection) => Promise<void>> {
   const { db, objects, log } = tools;
   const report = createReport();
-  const add: typeof report.add = (problems, count) => report.add(problems, count);
+  const { add } = report;
   const store = (connection: Connection) =>
     queries.addFindings(connection, claimed.id, report.found);
   switch (share.kind) {
